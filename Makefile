@@ -1,0 +1,46 @@
+# Two commands do all the set-up on a machine with Python 3.11, git and make:
+#   make demo    see it work
+#   make test    run every check
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint unit torture bench docs lock clean
+
+demo: $(VENV)/ready
+	@$(BIN)/hookline demo
+
+test: lint unit
+
+lint: $(VENV)/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: $(VENV)/ready
+	$(BIN)/pytest -m "not torture"
+
+torture: $(VENV)/ready
+	$(BIN)/pytest -m torture -n 0 -s --timeout 3600
+
+bench: $(VENV)/ready
+	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/ready
+	$(BIN)/python -m docs.generate
+
+$(VENV)/ready: requirements-dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Hookline needs Python 3.11 or newer; try make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# For maintainers: needs uv.
+lock:
+	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
+		--python-version 3.11 --group dev pyproject.toml --output-file requirements-dev.lock
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -1,0 +1,33 @@
+"""Hookline runs AI coding agents unattended and puts a hook at every point of their work.
+
+The public names are imported when they are first used, so that `import hookline` costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hookline.app import App
+    from hookline.domain.events import Event
+    from hookline.hooks.registry import Hook, HookContext, HookRegistry, hook
+
+__version__ = "0.1.0"
+__all__ = ["App", "Event", "Hook", "HookContext", "HookRegistry", "__version__", "hook"]
+
+_HOMES = {
+    "App": "hookline.app",
+    "Event": "hookline.domain.events",
+    "Hook": "hookline.hooks.registry",
+    "HookContext": "hookline.hooks.registry",
+    "HookRegistry": "hookline.hooks.registry",
+    "hook": "hookline.hooks.registry",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'hookline' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

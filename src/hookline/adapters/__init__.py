@@ -1,0 +1,1 @@
+"""The outside world: processes, git, the store, the network."""

@@ -1,0 +1,128 @@
+"""What a program prints, kept within bounds: head and tail in memory, the whole in a blob file."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import suppress
+
+HALF = 16 * 1024
+CAP = 2 * HALF
+BLOB_CAP = 64 * 1024 * 1024
+_CONTINUATION = range(0x80, 0xC0)
+
+
+class Capture:
+    """One stream of a program. With a blobs folder, what does not fit is stored as well."""
+
+    def __init__(self, blobs: str | None = None) -> None:
+        self.total = 0
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._blobs = blobs
+        self._spill: _Spill | None = None
+
+    def feed(self, chunk: bytes) -> None:
+        """Take the next bytes of the stream."""
+        if self._blobs is not None and self.total + len(chunk) > CAP:
+            self._store(chunk)
+        self.total += len(chunk)
+        room = HALF - len(self._head)
+        if room > 0:
+            self._head += chunk[:room]
+            chunk = chunk[room:]
+        self._tail += chunk[-HALF:]
+        if len(self._tail) > 4 * HALF:
+            del self._tail[:-HALF]
+
+    def text(self) -> str:
+        """The stream as text; a cut is marked with the number of bytes left out."""
+        if self.total <= CAP:
+            return (self._head + self._tail).decode("utf-8", "replace")
+        head = self._head[: _last_whole(self._head)]
+        tail = self._tail[-HALF:]
+        tail = tail[_first_whole(tail) :]
+        left_out = self.total - len(head) - len(tail)
+        marker = f"\n… {left_out} bytes left out …\n"
+        return head.decode("utf-8", "replace") + marker + tail.decode("utf-8", "replace")
+
+    def publish(self) -> str | None:
+        """The path of the blob that holds the whole stream, when it was too long to be kept."""
+        if self._spill is None:
+            return None
+        spill, self._spill = self._spill, None
+        try:
+            return spill.publish()
+        except OSError:  # a full disk costs the whole output, never the hook's result
+            spill.discard()
+            return None
+
+    def discard(self) -> None:
+        """Drop a blob that was not published."""
+        if self._spill is not None:
+            self._spill.discard()
+            self._spill = None
+
+    def _store(self, chunk: bytes) -> None:
+        try:
+            if self._spill is None:
+                assert self._blobs is not None
+                self._spill = _Spill(self._blobs)
+                self._spill.write(bytes(self._head + self._tail))
+            self._spill.write(chunk)
+        except OSError:  # a full disk costs the whole output, never the hook's result
+            self.discard()
+            self._blobs = None
+
+
+class _Spill:
+    """A file that is written under a passing name and published under the hash of its content."""
+
+    def __init__(self, folder: str) -> None:
+        os.makedirs(folder, exist_ok=True)
+        self._folder = folder
+        self._path = os.path.join(folder, f".incoming-{os.getpid()}-{os.urandom(8).hex()}")
+        self._file = open(self._path, "xb")  # noqa: SIM115  closed by publish or discard
+        self._hash = hashlib.sha256()
+        self._room = BLOB_CAP
+
+    def write(self, data: bytes) -> None:
+        data = data[: self._room]
+        if data:
+            self._room -= len(data)
+            self._hash.update(data)
+            self._file.write(data)
+
+    def publish(self) -> str:
+        self._file.close()
+        name = self._hash.hexdigest()
+        home = os.path.join(self._folder, name[:2])
+        os.makedirs(home, exist_ok=True)
+        path = os.path.join(home, name)
+        os.replace(self._path, path)
+        return path
+
+    def discard(self) -> None:
+        # Closing flushes, which fails again on a full disk; the file goes either way.
+        with suppress(OSError):
+            self._file.close()
+        with suppress(OSError):
+            os.unlink(self._path)
+
+
+def _first_whole(data: bytes | bytearray) -> int:
+    """Where the first whole UTF-8 character begins; 0 when this is not UTF-8."""
+    for place, byte in enumerate(data[:4]):
+        if byte not in _CONTINUATION:
+            return place
+    return 0
+
+
+def _last_whole(data: bytes | bytearray) -> int:
+    """Where the last whole UTF-8 character ends; the end when this is not UTF-8."""
+    for back in range(1, min(4, len(data)) + 1):
+        byte = data[-back]
+        if byte not in _CONTINUATION:
+            needed = 1 + (byte >= 0xC0) + (byte >= 0xE0) + (byte >= 0xF0)
+            return len(data) - back if needed > back else len(data)
+    return len(data)

@@ -1,0 +1,28 @@
+"""Git, as far as Hookline asks it; the only place that builds a git command."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hookline.ports import CannotStart
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hookline.ports import Processes
+
+TIMEOUT = 20.0
+
+
+async def changed_files(processes: Processes, root: str, environ: Mapping[str, str]) -> list[str]:
+    """Files that differ from HEAD or are not tracked yet; none outside a repository."""
+    # Inherited GIT_* variables would make git look at another repository than this folder's.
+    env = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
+    argv = ("git", "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")
+    try:
+        done = await processes.run(argv, cwd=root, env=env, timeout=TIMEOUT)
+    except CannotStart:
+        return []
+    if done.exit_code != 0:
+        return []
+    return sorted(entry[3:] for entry in done.stdout.split("\0") if len(entry) > 3)

@@ -1,0 +1,208 @@
+"""The rows of hook calls: dispatches, deliveries, actions and switches."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.adapters.store.queries import SQL
+from hookline.domain.records import DEAD, PENDING, Action, Delivery, Outcome, StoredAction
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Sequence
+
+_decode = msgspec.json.decode
+_encode = msgspec.json.encode
+_PAGE = 64
+_LOCAL_LEASE = 3600.0
+
+
+class CallTables:
+    """Reading and writing the record of hook calls in one connection."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._run = connection.execute
+
+    # What must run
+
+    def freeze(self, event_seq: int, payload: dict[str, Any]) -> None:
+        """Keep what the hooks of an event will see."""
+        self._run(SQL["freeze_payload"], (event_seq, _encode(payload).decode()))
+
+    def open_dispatch(self, event_seq: int, node_id: str, owner: str | None) -> None:
+        """Some hooks of this event have to run after the commit, perhaps in one process only."""
+        lease = time.time() + _LOCAL_LEASE if owner else 0
+        self._run(SQL["open_dispatch"], (event_seq, node_id, owner, lease))
+
+    def add(
+        self,
+        delivery: Delivery,
+        *,
+        actions: Sequence[Action] = (),
+        actions_status: str = PENDING,
+    ) -> None:
+        """A call that has to be made, or one that is over already."""
+        d = delivery
+        answer = None if d.answer is None else _encode(d.answer).decode()
+        self._run(
+            SQL["add_delivery"],
+            (
+                *(d.event_seq, d.hook, d.point, d.kind, d.origin, d.status, d.position),
+                *(d.attempts, d.started_at, d.duration_us, answer, d.error, d.condition),
+            ),
+        )
+        self._add_actions(d.event_seq, d.hook, actions, actions_status)
+
+    # Who runs it
+
+    def claim_next(
+        self, owner: str, token: int, lease_until: float, is_free: Callable[[str, float], bool]
+    ) -> int | None:
+        """Lease the oldest dispatch that nobody alive works on; its event's place in the log."""
+        offset = 0
+        while True:
+            rows = self._run(
+                SQL["open_dispatches"] + " LIMIT ? OFFSET ?", (_PAGE, offset)
+            ).fetchall()
+            for event_seq, holder, seen, until in rows:
+                if holder is None or is_free(holder, until):
+                    self._run(SQL["take_dispatch"], (owner, token, lease_until, event_seq, seen))
+                    return int(event_seq)
+            if len(rows) < _PAGE:
+                return None
+            offset += _PAGE
+
+    def holds(self, event_seq: int, token: int) -> bool:
+        """Whether a lease on a dispatch is still the current one."""
+        return self._run(SQL["holds_dispatch"], (event_seq, token)).fetchone() is not None
+
+    def extend(self, event_seq: int, lease_until: float) -> None:
+        """Hold a dispatch for longer."""
+        self._run(SQL["extend_dispatch"], (lease_until, event_seq))
+
+    def close_dispatch(self, event_seq: int, token: int) -> None:
+        """All hooks of the event ran and all their actions were carried out."""
+        self._run(SQL["close_dispatch"], (event_seq, token))
+
+    def open_count(self) -> int:
+        """How many events still wait for their hooks."""
+        return int(self._run("SELECT count(*) FROM dispatches").fetchone()[0])
+
+    # How it went
+
+    def start(self, delivery_id: int, now: str) -> None:
+        """An attempt begins."""
+        self._run(SQL["start_delivery"], (now, delivery_id))
+
+    def set_child(self, delivery_id: int, child: str) -> None:
+        """The process group that works on a call, so that a successor can end it."""
+        self._run(SQL["set_child"], (child, delivery_id))
+
+    def finish(self, delivery: Delivery, outcome: Outcome, actions: Sequence[Action] = ()) -> None:
+        """What the hook said and how it went, with the actions it asks for."""
+        o = outcome
+        self._run(
+            SQL["finish_delivery"],
+            (
+                o.status,
+                o.duration_us,
+                o.exit_code,
+                None if o.answer is None else _encode(o.answer).decode(),
+                o.error,
+                o.stdout,
+                o.stderr,
+                o.blob,
+                None if o.values is None else _encode(o.values).decode(),
+                delivery.id,
+            ),
+        )
+        self._add_actions(delivery.event_seq, delivery.hook, actions, PENDING)
+
+    def open_actions(self, event_seq: int) -> list[StoredAction]:
+        """Actions that still have to be carried out, in the order of their hooks."""
+        rows = self._run(SQL["open_actions"], (event_seq,)).fetchall()
+        return [StoredAction(h, p, Action(t, _decode(payload))) for h, p, t, payload in rows]
+
+    def finish_action(
+        self, event_seq: int, hook: str, position: int, *, error: str | None = None
+    ) -> bool:
+        """Mark an action as carried out, or as failed; False if it was no longer open."""
+        status = "done" if error is None else "failed"
+        cursor = self._run(SQL["finish_action"], (status, error, event_seq, hook, position))
+        return cursor.rowcount == 1
+
+    # Reading the record
+
+    def payload(self, event_seq: int) -> dict[str, Any] | None:
+        """What the hooks of an event saw."""
+        row = self._run(SQL["payload"], (event_seq,)).fetchone()
+        return _decode(row[0]) if row else None
+
+    def deliveries(self, event_seq: int) -> list[Delivery]:
+        """The calls of one event, in order."""
+        return [_delivery(row) for row in self._run(SQL["deliveries_of"], (event_seq,))]
+
+    def calls_of(self, hook: str, limit: int = 20) -> list[Delivery]:
+        """The newest calls of one hook, newest first."""
+        sql = "SELECT * FROM deliveries WHERE hook = ? ORDER BY event_seq DESC LIMIT ?"
+        return [_delivery(row) for row in self._run(sql, (hook, limit))]
+
+    def dead(self) -> list[Delivery]:
+        """Calls that were given up after too many attempts."""
+        sql = "SELECT * FROM deliveries WHERE status = ? ORDER BY id"
+        return [_delivery(row) for row in self._run(sql, (DEAD,))]
+
+    def actions(self, event_seq: int, hook: str) -> list[StoredAction]:
+        """Every action that a hook asked for at an event, with what became of it."""
+        rows = self._run(SQL["actions_of"], (event_seq, hook))
+        return [
+            StoredAction(hook, position, Action(kind, _decode(payload)), status, error)
+            for position, kind, payload, status, error in rows
+        ]
+
+    def statistics(self) -> list[tuple[str, str, int, list[int]]]:
+        """(hook, status, count, durations of the newest thousand) for each hook and status."""
+        rows = self._run("SELECT hook, status, count(*) FROM deliveries GROUP BY hook, status")
+        newest = (
+            "SELECT duration_us FROM deliveries WHERE hook = ? AND status = ?"
+            " AND duration_us IS NOT NULL ORDER BY event_seq DESC LIMIT 1000"
+        )
+        return [
+            (hook, status, count, [us for (us,) in self._run(newest, (hook, status))])
+            for hook, status, count in rows.fetchall()
+        ]
+
+    def slow_events(self, limit_us: int) -> int:
+        """At how many events the hooks together took longer than the limit."""
+        sql = (
+            "SELECT count(*) FROM (SELECT event_seq FROM deliveries GROUP BY event_seq"
+            " HAVING sum(duration_us) > ?)"
+        )
+        return int(self._run(sql, (limit_us,)).fetchone()[0])
+
+    # Switches
+
+    def switches(self) -> dict[str, bool]:
+        """Hooks switched on or off by hand."""
+        return {hook: bool(enabled) for hook, enabled in self._run(SQL["switches"])}
+
+    def set_switch(self, hook: str, enabled: bool) -> None:
+        """Switch a hook on or off by hand."""
+        self._run(SQL["set_switch"], (hook, int(enabled)))
+
+    def _add_actions(
+        self, event_seq: int, hook: str, actions: Sequence[Action], status: str
+    ) -> None:
+        for position, action in enumerate(actions):
+            payload = _encode(action.payload).decode()
+            self._run(SQL["add_action"], (event_seq, hook, position, action.type, payload, status))
+
+
+def _delivery(row: tuple[Any, ...]) -> Delivery:
+    values = list(row)
+    values[12] = None if row[12] is None else _decode(row[12])
+    values[18] = None if row[18] is None else _decode(row[18])
+    return Delivery(*values)

@@ -1,0 +1,319 @@
+"""The task graph's tables: reading them, and applying events to them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.adapters.store.queries import SQL
+from hookline.domain.projection import LISTS, changes
+from hookline.domain.tasks import (
+    DEPENDS_ON,
+    OPEN,
+    SETTLED,
+    SPAWNED_BY,
+    Claim,
+    Edge,
+    Task,
+    task_id,
+    task_number,
+)
+from hookline.errors import CycleError, UnknownTask
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Iterator, Sequence
+
+_COLUMNS = (
+    *("number", "state", "priority", "goal", "labels", "type", "desired_deliverables", "parent"),
+    *("created_at", "started_at", "completed_at", "result", "artifacts", "block_reason"),
+    *("required_knowledge", "notes", "pr_url", "commits_count", "turns_used"),
+    *("claim_agent", "claim_token", "lease_until", "unmet", "rank"),
+)
+_decode_list = msgspec.json.Decoder(tuple[str, ...]).decode
+
+
+class GraphTables:
+    """Tasks and edges in one connection; inside a transaction it also applies events."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._run = connection.execute
+
+    # Reading
+
+    def find(self, identifier: str) -> Task | None:
+        """The task, or None."""
+        row = self._run(SQL["task"], (task_number(identifier),)).fetchone()
+        return self._task(row) if row else None
+
+    def task(self, identifier: str) -> Task:
+        """The task, or UnknownTask."""
+        found = self.find(identifier)
+        if found is None:
+            raise UnknownTask(f"there is no task {identifier}")
+        return found
+
+    def ready(self, limit: int, now: str) -> list[Task]:
+        """The best tasks that anyone may take, those with an expired lease included."""
+        rows = self._run(SQL["ready"], (limit,)).fetchall()
+        expired = self._run(SQL["expired"], (now, limit)).fetchall()
+        if expired:
+            rows = sorted(rows + expired, key=lambda row: (row[2], row[0]))[:limit]
+        return self._tasks(rows)
+
+    def tasks(
+        self,
+        *,
+        states: Iterable[str] = OPEN,
+        label: str | None = None,
+        task_type: str | None = None,
+        limit: int = -1,
+    ) -> list[Task]:
+        """Tasks in the given states, by number."""
+        wanted = sorted(states)
+        conditions = [f"state IN ({', '.join('?' * len(wanted))})"]
+        values: list[Any] = list(wanted)
+        if label is not None:
+            conditions.append("EXISTS (SELECT 1 FROM json_each(labels) WHERE value = ?)")
+            values.append(label)
+        if task_type is not None:
+            conditions.append("type = ?")
+            values.append(task_type)
+        where = " AND ".join(conditions)  # made of the constants above; values stay parameters
+        sql = f"SELECT * FROM tasks WHERE {where} ORDER BY number LIMIT ?"  # noqa: S608
+        return self._tasks(self._run(sql, (*values, limit)).fetchall())
+
+    def counts(self) -> dict[str, int]:
+        """How many tasks are in each state."""
+        return dict(self._run("SELECT state, count(*) FROM tasks GROUP BY state"))
+
+    def unmet(self, identifier: str) -> int:
+        """How many dependencies still hold a task back."""
+        row = self._run(SQL["unmet_of"], (task_number(identifier),)).fetchone()
+        return int(row[0])
+
+    def edges_from(self, identifier: str, edge_type: str | None = None) -> list[Edge]:
+        """Edges that start at this task: what it depends on, what spawned it."""
+        return self._edges("edges_from", identifier, edge_type)
+
+    def edges_to(self, identifier: str, edge_type: str | None = None) -> list[Edge]:
+        """Edges that end at this task: who depends on it, what it spawned."""
+        return self._edges("edges_to", identifier, edge_type)
+
+    def edges(self) -> list[Edge]:
+        """Every edge."""
+        rows = self._run("SELECT from_task, to_task, type FROM edges ORDER BY 1, 2, 3")
+        return [Edge(task_id(a), task_id(b), kind) for a, b, kind in rows]
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Every row as it lies, for the check against the log."""
+        for row in self._run("SELECT * FROM tasks ORDER BY number"):
+            yield dict(zip(_COLUMNS, row, strict=True))
+
+    def misranked(self) -> int:
+        """How many edges break the maintained order; none, unless the file was tampered with."""
+        row = self._run(
+            "SELECT count(*) FROM edges e JOIN tasks f ON f.number = e.from_task"
+            " JOIN tasks t ON t.number = e.to_task"
+            " WHERE e.type = 'depends_on' AND t.rank >= f.rank"
+        ).fetchone()
+        return int(row[0])
+
+    # Writing
+
+    def apply(self, event_type: str, node_id: str, data: dict[str, Any], timestamp: str) -> None:
+        """Bring the tables up to date with an event of the log."""
+        new = changes(event_type, data, timestamp)
+        number = task_number(node_id)
+        if event_type == "task_created":
+            self._insert(number, new)
+        elif event_type == "task_deleted":
+            self._delete(number)
+        elif event_type == "dependency_added":
+            self._link(number, task_number(data["toId"]))
+        elif event_type == "dependency_removed":
+            self._unlink(number, task_number(data["toId"]))
+        if new and event_type != "task_created":
+            self._update(number, new)
+
+    def set_lease(self, identifier: str, until: str | None) -> None:
+        """The perishable part of a claim; it is not in the log."""
+        self._run(SQL["set_lease"], (until, task_number(identifier)))
+
+    def make_room(self, from_id: str, to_id: str) -> None:
+        """Keep every dependency ranked before its dependents, or refuse a cycle and show it.
+
+        Only tasks ranked between the two ends are looked at (Pearce and Kelly's algorithm), so
+        the cost does not grow with the graph.
+        """
+        source, target = task_number(from_id), task_number(to_id)
+        low, high = self._rank(source), self._rank(target)
+        if source == target:
+            raise CycleError(f"{from_id} cannot depend on itself")
+        if high < low:
+            return
+        after = self._walk("dependents_below", source, low, high, target)
+        before = self._walk("dependencies_above", target, high, low, None)
+        moved = sorted(before, key=before.__getitem__) + sorted(after, key=after.__getitem__)
+        ranks = sorted([*before.values(), *after.values()])
+        for number, rank in zip(moved, ranks, strict=True):
+            self._run(SQL["set_rank"], (rank, number))
+
+    def _walk(
+        self, query: str, start: int, start_rank: int, bound: int, forbidden: int | None
+    ) -> dict[int, int]:
+        seen = {start: start_rank}
+        came_from: dict[int, int] = {}
+        queue = [start]
+        while queue:
+            here = queue.pop()
+            for number, rank in self._run(SQL[query], (here, bound)).fetchall():
+                if number in seen:
+                    continue
+                seen[number] = rank
+                came_from[number] = here
+                if number == forbidden:
+                    raise CycleError(_show_cycle(start, number, came_from))
+                queue.append(number)
+        return seen
+
+    def _insert(self, number: int, new: dict[str, Any]) -> None:
+        self._run(
+            SQL["insert_task"],
+            (
+                number,
+                number,
+                new["state"],
+                new["goal"],
+                _encode_list(new["labels"]),
+                new["priority"],
+                new["type"],
+                _encode_list(new["desired_deliverables"]),
+                new["parent"],
+                _encode_list(new["notes"]),
+                new["created_at"],
+            ),
+        )
+        if new["parent"]:
+            self._run(SQL["add_edge"], (number, SPAWNED_BY, task_number(new["parent"])))
+
+    def _update(self, number: int, new: dict[str, Any]) -> None:
+        if new.get("state") in SETTLED and self._holds_back(number):
+            self._run(SQL["settle_dependents"], (number,))
+        assignments = ", ".join(f"{column} = ?" for column in new)
+        values = [_encode_list(v) if k in LISTS else v for k, v in new.items()]
+        # Column names come from the projection's own table, never from input.
+        self._run(f"UPDATE tasks SET {assignments} WHERE number = ?", (*values, number))  # noqa: S608
+        if "claim_agent" in new and new["claim_agent"] is None:
+            self._run(SQL["set_lease"], (None, number))
+
+    def _delete(self, number: int) -> None:
+        if self._holds_back(number):
+            self._run(SQL["settle_dependents"], (number,))
+        self._run(SQL["delete_task_edges"], (number,))
+        self._run(SQL["delete_task"], (number,))
+
+    def _link(self, source: int, target: int) -> None:
+        self._run(SQL["add_edge"], (source, DEPENDS_ON, target))
+        if self._holds_back(target):
+            self._run(SQL["shift_unmet"], (1, source))
+
+    def _unlink(self, source: int, target: int) -> None:
+        self._run(SQL["remove_edge"], (source, DEPENDS_ON, target))
+        if self._holds_back(target):
+            self._run(SQL["shift_unmet"], (-1, source))
+
+    def _holds_back(self, number: int) -> bool:
+        row = self._run("SELECT state FROM tasks WHERE number = ?", (number,)).fetchone()
+        return bool(row) and row[0] not in SETTLED
+
+    def _rank(self, number: int) -> int:
+        row = self._run(SQL["rank"], (number,)).fetchone()
+        if row is None:
+            raise UnknownTask(f"there is no task {task_id(number)}")
+        return int(row[0])
+
+    def _edges(self, query: str, identifier: str, edge_type: str | None) -> list[Edge]:
+        rows = self._run(SQL[query], (task_number(identifier),))
+        return [
+            Edge(task_id(a), task_id(b), kind)
+            for a, b, kind in rows
+            if edge_type is None or kind == edge_type
+        ]
+
+    def _tasks(self, rows: Sequence[tuple[Any, ...]]) -> list[Task]:
+        return [self._task(row) for row in rows]
+
+    def _task(self, row: tuple[Any, ...]) -> Task:
+        depends_on = tuple(task_id(n) for (n,) in self._run(SQL["task_edges"], (row[0],)))
+        return _build(row, depends_on)
+
+
+def _build(row: tuple[Any, ...], depends_on: tuple[str, ...]) -> Task:
+    (
+        number,
+        state,
+        priority,
+        goal,
+        labels,
+        task_type,
+        deliverables,
+        parent,
+        created_at,
+        started_at,
+        completed_at,
+        result,
+        artifacts,
+        block_reason,
+        required_knowledge,
+        notes,
+        pr_url,
+        commits_count,
+        turns_used,
+        claim_agent,
+        claim_token,
+        lease_until,
+        _unmet,
+        _rank,
+    ) = row
+    return Task(
+        id=task_id(number),
+        goal=goal,
+        state=state,
+        labels=_list(labels),
+        priority=priority,
+        type=task_type,
+        desired_deliverables=_list(deliverables),
+        parent_task_id=parent,
+        depends_on=depends_on,
+        created_at=created_at,
+        started_at=started_at,
+        completed_at=completed_at,
+        result=result,
+        artifacts=_list(artifacts),
+        block_reason=block_reason,
+        required_knowledge=_list(required_knowledge),
+        notes=_list(notes),
+        claim=Claim(claim_agent, claim_token, lease_until or "") if claim_agent else None,
+        pr_url=pr_url,
+        commits_count=commits_count,
+        turns_used=turns_used,
+    )
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return () if text == "[]" else _decode_list(text)
+
+
+def _encode_list(values: Sequence[str]) -> str:
+    return msgspec.json.encode(values).decode() if values else "[]"
+
+
+def _show_cycle(source: int, target: int, came_from: dict[int, int]) -> str:
+    chain = [target]
+    while chain[-1] != source:
+        chain.append(came_from[chain[-1]])
+    # The new edge leads from the source to the target; the chain leads from the target back.
+    steps = " -> ".join(task_id(n) for n in (source, *chain))
+    return f"{task_id(source)} cannot depend on {task_id(target)}: {steps} would be a cycle"

@@ -1,0 +1,180 @@
+-- name: counters
+-- Where the log and the task numbers stand.
+SELECT seq, task, token FROM counters
+
+-- name: set_counters
+-- Advance the log and the task numbers, once per transaction.
+UPDATE counters SET seq = ?, task = ?, token = ?
+
+-- name: append_event
+-- One event at the end of the log.
+INSERT INTO events (seq, timestamp, type, node_id, data, metadata) VALUES (?, ?, ?, ?, ?, ?)
+
+-- name: insert_task
+-- A new task; its rank is its number until a dependency moves it.
+INSERT INTO tasks (number, rank, state, goal, labels, priority, type, desired_deliverables,
+    parent, notes, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: task
+-- One task by number.
+SELECT * FROM tasks WHERE number = ?
+
+-- name: task_edges
+-- What a task depends on, in order.
+SELECT to_task FROM edges WHERE from_task = ? AND type = 'depends_on' ORDER BY to_task
+
+-- name: ready
+-- The best tasks that anyone may take.
+SELECT * FROM tasks WHERE state = 'ready' AND claim_agent IS NULL
+ORDER BY priority, number LIMIT ?
+
+-- name: expired
+-- Tasks whose holder let the lease run out.
+SELECT * FROM tasks WHERE claim_agent IS NOT NULL AND lease_until < ?
+AND state IN ('ready', 'active') ORDER BY lease_until LIMIT ?
+
+-- name: set_lease
+-- The perishable part of a claim.
+UPDATE tasks SET lease_until = ? WHERE number = ?
+
+-- name: add_edge
+-- An edge of either type.
+INSERT INTO edges (from_task, type, to_task) VALUES (?, ?, ?)
+
+-- name: remove_edge
+-- An edge of either type.
+DELETE FROM edges WHERE from_task = ? AND type = ? AND to_task = ?
+
+-- name: edges_from
+-- What this task points to.
+SELECT from_task, to_task, type FROM edges WHERE from_task = ?
+
+-- name: edges_to
+-- What points to this task.
+SELECT from_task, to_task, type FROM edges WHERE to_task = ?
+
+-- name: unmet_of
+-- How many dependencies are neither completed nor cancelled.
+SELECT unmet FROM tasks WHERE number = ?
+
+-- name: shift_unmet
+-- One dependency more or less.
+UPDATE tasks SET unmet = unmet + ? WHERE number = ?
+
+-- name: settle_dependents
+-- A dependency is met: everything that waits for it waits for one less.
+UPDATE tasks SET unmet = unmet - 1 WHERE number IN
+(SELECT from_task FROM edges WHERE to_task = ? AND type = 'depends_on')
+
+-- name: delete_task_edges
+-- Every edge at a task that goes away.
+DELETE FROM edges WHERE from_task = ?1 OR to_task = ?1
+
+-- name: delete_task
+-- A task that goes away.
+DELETE FROM tasks WHERE number = ?
+
+-- name: rank
+-- A task's place in the maintained topological order.
+SELECT rank FROM tasks WHERE number = ?
+
+-- name: set_rank
+-- Move a task in the topological order.
+UPDATE tasks SET rank = ? WHERE number = ?
+
+-- name: dependents_below
+-- Dependents of a task up to a rank, for the walk that looks for a cycle.
+SELECT t.number, t.rank FROM edges e JOIN tasks t ON t.number = e.from_task
+WHERE e.to_task = ? AND e.type = 'depends_on' AND t.rank <= ?
+
+-- name: dependencies_above
+-- Dependencies of a task down to a rank, for the walk that reorders.
+SELECT t.number, t.rank FROM edges e JOIN tasks t ON t.number = e.to_task
+WHERE e.from_task = ? AND e.type = 'depends_on' AND t.rank >= ?
+
+-- name: open_dispatch
+-- An event whose hooks have to run.
+INSERT INTO dispatches (event_seq, node_id, owner, lease_until) VALUES (?, ?, ?, ?)
+
+-- name: freeze_payload
+-- What the hooks of an event will see.
+INSERT INTO payloads (event_seq, payload) VALUES (?, ?)
+
+-- name: payload
+-- What the hooks of an event see.
+SELECT payload FROM payloads WHERE event_seq = ?
+
+-- name: add_delivery
+-- A call to be made, or one that was made inside the transaction.
+INSERT INTO deliveries (event_seq, hook, point, kind, origin, status, position, attempts,
+    started_at, duration_us, answer, error, condition)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- name: open_dispatches
+-- The oldest dispatch of each node: later ones wait, so that order holds for each task.
+SELECT event_seq, owner, token, lease_until FROM dispatches d
+WHERE NOT EXISTS (SELECT 1 FROM dispatches o
+    WHERE o.node_id = d.node_id AND o.event_seq < d.event_seq)
+ORDER BY event_seq
+
+-- name: take_dispatch
+-- A lease on a dispatch, if it still stands as it was seen.
+UPDATE dispatches SET owner = ?, token = ?, lease_until = ? WHERE event_seq = ? AND token = ?
+
+-- name: holds_dispatch
+-- Whether this holder is still the current one.
+SELECT 1 FROM dispatches WHERE event_seq = ? AND token = ?
+
+-- name: extend_dispatch
+-- Hold a dispatch for longer.
+UPDATE dispatches SET lease_until = ? WHERE event_seq = ?
+
+-- name: close_dispatch
+-- All hooks ran, all actions were carried out.
+DELETE FROM dispatches WHERE event_seq = ? AND token = ?
+
+-- name: deliveries_of
+-- The calls of one event, in order.
+SELECT * FROM deliveries WHERE event_seq = ? ORDER BY position, id
+
+-- name: start_delivery
+-- An attempt begins.
+UPDATE deliveries SET attempts = attempts + 1, started_at = ?, child = NULL WHERE id = ?
+
+-- name: set_child
+-- The process group that works on a call.
+UPDATE deliveries SET child = ? WHERE id = ?
+
+-- name: finish_delivery
+-- What the hook said and how it went.
+UPDATE deliveries SET status = ?, duration_us = ?, exit_code = ?, answer = ?, error = ?,
+    stdout = ?, stderr = ?, blob = ?, condition_values = ?, child = NULL WHERE id = ?
+
+-- name: add_action
+-- An action that a hook asked for.
+INSERT INTO actions (event_seq, hook, position, type, payload, status) VALUES (?, ?, ?, ?, ?, ?)
+
+-- name: open_actions
+-- The actions of an event that still have to be carried out, in the order of their hooks.
+SELECT a.hook, a.position, a.type, a.payload FROM actions a
+JOIN deliveries d ON d.event_seq = a.event_seq AND d.hook = a.hook
+WHERE a.event_seq = ? AND a.status = 'pending' ORDER BY d.position, d.id, a.position
+
+-- name: actions_of
+-- Every action of one hook at one event.
+SELECT position, type, payload, status, error FROM actions WHERE event_seq = ? AND hook = ?
+ORDER BY position
+
+-- name: finish_action
+-- An action took effect, or could not.
+UPDATE actions SET status = ?, error = ?
+WHERE event_seq = ? AND hook = ? AND position = ? AND status = 'pending'
+
+-- name: switches
+-- Hooks switched on or off by hand.
+SELECT hook, enabled FROM switches
+
+-- name: set_switch
+-- Switch a hook on or off by hand.
+INSERT INTO switches (hook, enabled) VALUES (?1, ?2)
+ON CONFLICT (hook) DO UPDATE SET enabled = ?2

@@ -1,0 +1,175 @@
+"""The store that the rest of Hookline sees: read views, and writing transactions."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.adapters.store.calls import CallTables
+from hookline.adapters.store.database import Database, expected_schema, schema_of
+from hookline.adapters.store.graph import GraphTables
+from hookline.adapters.store.log import LogTable
+from hookline.adapters.store.queries import SQL
+from hookline.domain.events import MAX_EVENT_BYTES, STATE_BEARING, Event, event_id
+from hookline.domain.moments import iso
+from hookline.domain.tasks import task_id
+from hookline.errors import BadInput, StoreCorrupt
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Iterator
+
+_encode = msgspec.json.encode
+
+
+class View:
+    """The store at one moment."""
+
+    def __init__(self, connection: sqlite3.Connection, store_id: str) -> None:
+        self.graph = GraphTables(connection)
+        self.log = LogTable(connection, store_id)
+        self.calls = CallTables(connection)
+
+
+class Transaction(View):
+    """A change in the making: events are appended, and the tables follow them at once."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, store_id: str, now: str, metadata: dict[str, Any]
+    ) -> None:
+        super().__init__(connection, store_id)
+        self.now = now
+        self.metadata = metadata
+        self.events: list[Event] = []
+        self._run = connection.execute
+        self._store_id = store_id
+        self._before: tuple[int, int, int] = self._run(SQL["counters"]).fetchone()
+        self._seq, self._task, self._token = self._before
+
+    def append(
+        self,
+        event_type: str,
+        node_id: str,
+        data: dict[str, Any],
+        *,
+        metadata: dict[str, Any] | None = None,
+    ) -> Event:
+        """Write an event to the end of the log and bring the tables up to date with it."""
+        self._seq += 1
+        details = {**self.metadata, **metadata} if metadata else self.metadata
+        encoded = _encode(data)
+        if len(encoded) > MAX_EVENT_BYTES:
+            raise BadInput(
+                f"the data of this {event_type} event has {len(encoded):,} bytes,"
+                f" at most {MAX_EVENT_BYTES:,} fit",
+                help="write large content to a file and name the file",
+            )
+        event = Event(
+            self._seq,
+            event_id(self._store_id, self._seq),
+            self.now,
+            event_type,
+            node_id,
+            data,
+            details,
+        )
+        self._run(
+            SQL["append_event"],
+            (self._seq, self.now, event_type, node_id, encoded.decode(), _encode(details).decode()),
+        )
+        if event_type in STATE_BEARING:
+            self.graph.apply(event_type, node_id, data, self.now)
+        self.events.append(event)
+        return event
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        """A part that can fail alone: its events and rows vanish, the rest stays."""
+        before = (self._seq, self._task, self._token, len(self.events))
+        self._run("SAVEPOINT part")
+        try:
+            yield
+        except BaseException:
+            self._run("ROLLBACK TO part")
+            self._seq, self._task, self._token, count = before
+            del self.events[count:]
+            raise
+        finally:
+            self._run("RELEASE part")
+
+    def next_task_id(self) -> str:
+        """A task id that was never used."""
+        self._task += 1
+        return task_id(self._task)
+
+    def next_token(self) -> int:
+        """A token greater than every one before it."""
+        self._token += 1
+        return int(self._token)
+
+    def finish(self) -> None:
+        """Store the counters; the last statement of the transaction."""
+        now = (self._seq, self._task, self._token)
+        if now != self._before:
+            self._run(SQL["set_counters"], now)
+
+
+class SqliteStore:
+    """The embedded store of one project."""
+
+    def __init__(
+        self, path: str, *, read_only: bool = False, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.path = path
+        self._database = Database(path, read_only=read_only)
+        self._clock = clock
+        row = self._database.connection.execute(
+            "SELECT value FROM meta WHERE key = 'store_id'"
+        ).fetchone()
+        if row is None:
+            raise StoreCorrupt(f"{path} has lost its identity")
+        self.id = str(row[0])
+
+    @property
+    def read_only(self) -> bool:
+        """Whether this store refuses to be written."""
+        return self._database.read_only
+
+    def now(self) -> str:
+        """The time, as it stands in the log."""
+        return iso(self._clock())
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._database.close()
+
+    @contextmanager
+    def read(self) -> Iterator[View]:
+        """A view of one moment."""
+        with self._database.snapshot() as connection:
+            yield View(connection, self.id)
+
+    def live(self) -> View:
+        """A view that always shows what is stored now."""
+        return View(self._database.connection, self.id)
+
+    @contextmanager
+    def write(self, metadata: dict[str, Any]) -> Iterator[Transaction]:
+        """A change that is stored whole or not at all."""
+        with self._database.transaction() as connection:
+            transaction = Transaction(connection, self.id, self.now(), metadata)
+            yield transaction
+            transaction.finish()
+
+    def foreign_objects(self) -> list[str]:
+        """What the file's schema has that ours has not, or the other way round."""
+        found = schema_of(self._database.connection) ^ expected_schema()
+        return sorted({name for name, _ in found})
+
+    def integrity(self) -> str:
+        """SQLite's own check of the file: "ok", or what is wrong."""
+        row = self._database.connection.execute("PRAGMA integrity_check(1)").fetchone()
+        return str(row[0])

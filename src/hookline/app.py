@@ -1,0 +1,277 @@
+"""The composition root: the only place where adapters meet the rest.
+
+What every command needs is here; what starts processes or talks to the network is in
+`hookline.outside` and loaded when there is a hook to call.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+
+from hookline.adapters.identity import owner_name, this_process
+from hookline.adapters.store.sqlite import SqliteStore
+from hookline.domain.events import SYSTEM_NODE, check_type
+from hookline.errors import BadInput, StoreError, StoreReadOnly, Untrusted
+from hookline.hooks.builtin.lifecycle import lifecycle_hooks
+from hookline.hooks.registry import Hook, HookContext, HookRegistry
+from hookline.hooks.settle import Settling, settle
+from hookline.project import Project, find_project, user_folder
+from hookline.tasks.verbs import Holder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
+
+    from hookline.adapters.store.sqlite import View
+    from hookline.config import Settings
+    from hookline.domain.events import Event
+    from hookline.domain.records import Delivery, Outcome
+    from hookline.ports import Transaction
+    from hookline.trust import Manifest, Verdict
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+UNTRUSTED = "this repository's hooks are not trusted: run `hookline trust`"
+BROKEN = "the configuration has errors: run `hookline check`"
+_IGNORED = "*\n!.gitignore\n!hooks/\n!hooks/**\n!flows/\n!flows/**\n"
+
+
+class Trust(NamedTuple):
+    """What the user has said about this repository's hooks."""
+
+    verdict: Verdict
+    manifest: Manifest
+
+
+class App:
+    """One project, opened: its store, its hooks, and everything that can be done with them."""
+
+    def __init__(
+        self,
+        project: Project,
+        store: SqliteStore,
+        *,
+        settings: Settings | None = None,
+        trust: Trust | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self.project = project
+        self.store = store
+        self.settings = settings
+        self.trust = trust
+        self.environ = os.environ if environ is None else environ
+        self.registry = HookRegistry(lifecycle_hooks())
+        self.suspended: dict[str, str] = {}
+        self.owner = owner_name(this_process())
+        if settings is not None:
+            self._configure(settings)
+
+    @classmethod
+    def open(
+        cls,
+        start: str | None = None,
+        *,
+        environ: Mapping[str, str] | None = None,
+        read_only: bool = False,
+    ) -> App:
+        """Open the project that a folder lies in; to read only, nothing is created or changed."""
+        env = os.environ if environ is None else environ
+        project = find_project(start or os.getcwd(), env)
+        home = user_folder(env)
+        store = open_store(project, home, read_only=read_only)
+        settings = load_configuration(project, home)
+        trust = judge(project, home, settings, env) if settings and settings.hooks else None
+        return cls(project, store, settings=settings, trust=trust, environ=env)
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self.store.close()
+
+    def read(self) -> AbstractContextManager[View]:
+        """A view of the store at one moment."""
+        return self.store.read()
+
+    def change(
+        self, verb: Callable[Concatenate[Transaction, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """Carry out a verb: the change, its events and the record of their hooks, all or none."""
+        with self.store.write(self.metadata()) as tx:
+            result = verb(tx, *args, **kwargs)
+            settle(tx, self.settling)
+        return result
+
+    def emit(self, event_type: str, data: dict[str, Any], *, node: str = SYSTEM_NODE) -> Event:
+        """Send an event of one's own."""
+
+        def append(tx: Transaction) -> Event:
+            if node != SYSTEM_NODE:
+                tx.graph.task(node)
+            return tx.append(check_type(event_type), node, data)
+
+        return self.change(append)
+
+    def work_waits(self) -> bool:
+        """Whether hooks wait to be called, and it is for this process to call them."""
+        if self.under_hook:
+            return False
+        with self.store.read() as view:
+            return view.calls.open_count() > 0
+
+    async def deliver(
+        self, observe: Callable[[Delivery, Outcome], None] = lambda row, outcome: None
+    ) -> int:
+        """Call the hooks that wait, until none is left; how many events were seen to."""
+        from hookline.outside import deliverer  # starts processes: not every command needs that
+
+        return await deliverer(self, observe).drain()
+
+    def context(self) -> HookContext:
+        """What a python hook may look at."""
+        from hookline.outside import live_context  # opens a connection of its own
+
+        return live_context(self)
+
+    def metadata(self) -> dict[str, Any]:
+        """Who causes the events of this process, and through which chain of hooks."""
+        env = self.environ
+        found: dict[str, Any] = {
+            "triggeredBy": env.get("HOOKLINE_AGENT") or env.get("USER") or "unknown"
+        }
+        for name in ("session", "run"):
+            if value := env.get(f"HOOKLINE_{name.upper()}"):
+                found[name] = value
+        if self.under_hook:
+            found |= {"cause": _number(env, "CAUSE"), "depth": _number(env, "DEPTH")}
+            if hook := env.get("HOOKLINE_HOOK"):
+                found["hook"] = hook
+        return found
+
+    @property
+    def under_hook(self) -> bool:
+        """Whether this process runs under a hook of this very project."""
+        return "HOOKLINE_HOOK" in self.environ and os.path.abspath(
+            self.environ.get("HOOKLINE_DIR", "")
+        ) == os.path.abspath(self.project.folder)
+
+    @property
+    def holder(self) -> Holder:
+        """Who writes to tasks from this process."""
+        token = self.environ.get("HOOKLINE_CLAIM_TOKEN", "")
+        return Holder(self.environ.get("HOOKLINE_AGENT"), int(token) if token.isdigit() else None)
+
+    @property
+    def settling(self) -> Settling:
+        """What is done about the hooks of an event inside its transaction."""
+        return Settling(self.registry, self.suspended, self.owner)
+
+    def _configure(self, settings: Settings) -> None:
+        for name, tuning in settings.tuning.items():
+            built_in = self.registry.find(name)
+            if built_in is not None:
+                if tuning.enabled is not None:
+                    built_in.enabled = tuning.enabled
+                if tuning.priority is not None:
+                    built_in.priority = tuning.priority
+        untrusted = self.trust is not None and not self.trust.verdict.trusted
+        for hook in settings.hooks:
+            if hook.kind == "built-in" and hook.name in self.registry:
+                continue
+            self.registry.register(hook)
+            if settings.has_errors:
+                self.suspended[hook.name] = BROKEN
+            elif untrusted and hook.layer == "project":
+                self.suspended[hook.name] = UNTRUSTED
+
+
+def open_store(project: Project, home: str, *, read_only: bool = False) -> SqliteStore:
+    """The project's store; a new one is made for writing, a foreign one is only read."""
+    from hookline.trust.stores import adopt_store, owns_store
+
+    exists = os.path.exists(project.database)
+    if not exists:
+        if read_only:
+            raise StoreReadOnly(
+                f"there is no store in {project.folder} yet",
+                help="`hookline task add GOAL` or `hookline init` makes one",
+            )
+        prepare_folder(project.folder)
+    store = SqliteStore(project.database, read_only=read_only)
+    if not exists:
+        adopt_store(home, project, store.id)
+    elif not read_only and not owns_store(home, project, store.id):
+        store.close()
+        raise Untrusted(
+            f"{project.folder} was not made by you: its store can be read, not written",
+            help="look at it with `hookline doctor`, then run `hookline trust`",
+        )
+    return store
+
+
+def prepare_folder(folder: str) -> None:
+    """Make `.hookline/`, with hooks and flows shared through git and all else kept out of it."""
+    try:
+        os.makedirs(os.path.join(folder, "logs"), exist_ok=True)
+        ignore = os.path.join(folder, ".gitignore")
+        if not os.path.exists(ignore):
+            with open(ignore, "w", encoding="utf-8") as file:
+                file.write(_IGNORED)
+    except OSError as problem:
+        raise StoreReadOnly(f"cannot write to {folder}: {problem.strerror}") from problem
+
+
+def store_identity(project: Project) -> str | None:
+    """The id of the project's store, read without changing it; None where there is none."""
+    if not os.path.exists(project.database):
+        return None
+    store = SqliteStore(project.database, read_only=True)
+    foreign = store.foreign_objects()
+    store.close()
+    if foreign:
+        raise StoreError(
+            f"the store has objects that Hookline did not make: {', '.join(foreign)}",
+            help="remove .hookline/hookline.db, or restore it from a backup of your own",
+        )
+    return store.id
+
+
+def load_configuration(project: Project, home: str) -> Settings | None:
+    """The settings, or None where nothing is configured at all."""
+    places = (
+        project.config,
+        os.path.join(project.folder, "hooks"),
+        os.path.join(home, "hookline.yaml"),
+        os.path.join(home, "hooks"),
+        os.path.join(project.root, "data", "automation-hooks.json"),
+    )
+    if not any(map(os.path.exists, places)):
+        return None
+    from hookline.config import load_settings  # most of its cost is saved where nothing is set
+
+    return load_settings(project, home)
+
+
+def judge(project: Project, home: str, settings: Settings, environ: Mapping[str, str]) -> Trust:
+    """What the user has said about the hooks that this repository brings."""
+    from hookline.trust import TrustBook, configured_uses, fingerprint
+
+    manifest = fingerprint(project, configured_uses(project, settings))
+    return Trust(TrustBook(home).verdict(project, manifest, environ), manifest)
+
+
+def open_context(environ: Mapping[str, str]) -> HookContext:
+    """The context of a python hook that runs in a child: the store is read as it is."""
+    from hookline.outside import live_context
+
+    return live_context(App.open(environ=environ, read_only=True))
+
+
+def _number(environ: Mapping[str, str], name: str) -> int:
+    text = environ.get(f"HOOKLINE_{name}", "0")
+    if not text.isascii() or not text.isdigit():
+        raise BadInput(f"HOOKLINE_{name} must be a number, not {text[:40]!r}")
+    return int(text)
+
+
+__all__ = ["App", "Hook", "Trust", "open_context", "open_store", "store_identity"]

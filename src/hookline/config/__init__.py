@@ -1,0 +1,11 @@
+"""Configuration: hookline.yaml, hook folders and automation-hooks.json become one `Settings`.
+
+Importing this package is cheap; the YAML reader and the checks load only when the cache misses.
+"""
+
+from __future__ import annotations
+
+from hookline.config.problems import Problem
+from hookline.config.settings import Settings, Tuning, load_settings
+
+__all__ = ["Problem", "Settings", "Tuning", "load_settings"]

@@ -1,0 +1,189 @@
+"""What an entry runs: a command, script, function, URL, agent or built-in, checked in its place."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+from hookline.config.cache import Watched, mode_of
+from hookline.config.checks import (
+    NEVER,
+    check_command,
+    check_function,
+    check_script,
+    check_url,
+)
+from hookline.config.convert import INVALID, Converter, plain
+from hookline.config.nodes import Scalar, Sequence, is_null
+from hookline.config.problems import did_you_mean
+from hookline.config.types import Text
+from hookline.hooks.builtin import NAMED_BUILTINS, REACT_BUILTINS
+
+if TYPE_CHECKING:
+    import collections.abc as abc
+
+    from hookline.config.nodes import Mapping, Node
+    from hookline.config.problems import Report
+    from hookline.config.source import Source
+    from hookline.config.types import Entry
+    from hookline.points import Point
+
+KINDS = ("command", "script", "python", "http", "agent")
+
+
+class Scope(NamedTuple):
+    """Where a `hooks:` block stands: at the top of a file, in a task type, or in an agent."""
+
+    source: Source
+    path: str = "hooks"
+    prefix: str = ""
+    gatekeepers: bool = False
+
+    @property
+    def is_top(self) -> bool:
+        """Whether the block is the file's own."""
+        return self.path == "hooks"
+
+
+class Place(NamedTuple):
+    """Where one entry stands."""
+
+    scope: Scope
+    point: Point
+    number: int
+
+    @property
+    def path(self) -> str:
+        """The entry's place in words, for messages."""
+        return f"{self.scope.path}.{self.point.name}[{self.number}]"
+
+
+class Act(NamedTuple):
+    """What an entry runs; `program` is the word that a nameless hook is called by."""
+
+    kind: str
+    target: str
+    program: str
+    metadata: dict[str, Any]
+
+
+class ActReader:
+    """Reads what entries run, and remembers the files whose state that depended on."""
+
+    def __init__(self, report: Report, agents: abc.Mapping[str, Any]) -> None:
+        self._report, self._agents = report, agents
+        self.watched: list[Watched] = []
+
+    def act(self, key: str, node: Mapping, place: Place, entry: Entry) -> Act | None:
+        """What the entry runs by this key, or None when that cannot be told."""
+        value = node.pairs[key].value
+        if key in NAMED_BUILTINS:
+            return self.built_in(key, value, place, node.pairs[key].key)
+        if not isinstance(value, Scalar) or getattr(entry, key) is None:
+            if is_null(value):
+                self._report.error("empty", value.mark, f"'{place.path}.{key}' must not be empty")
+            return None
+        text = value.text
+        if key == "command":
+            check_command(value, place.point, self._report)
+            return Act(key, text, _program(text), {})
+        if key == "script":
+            path = os.path.abspath(os.path.join(place.scope.source.base, text))
+            check_script(value, path, self._report)
+            self.watched.append(Watched(path, mode_of(path)))
+            return Act(key, path, _program(text), {})
+        if key == "python":
+            check_function(value, self._report)
+            return Act(key, text, text, {})
+        if key == "http":
+            check_url(value, place.point, self._report)
+            return Act(key, text, _host(text), {})
+        return self._agent_act(value, node, entry)
+
+    def _agent_act(self, value: Scalar, node: Mapping, entry: Entry) -> Act:
+        profile = self._agents.get(value.text)
+        if profile is None:
+            self._report.error(
+                "unknown-agent",
+                value.mark,
+                f"no agent is called '{value.text}'",
+                help=did_you_mean(value.text, self._agents, "profiles stand under `agents:`"),
+                consequence=NEVER,
+            )
+        elif entry.prompt is None and profile.prompt is None:
+            self._report.error(
+                "missing-key", node.mark, "an agent hook needs 'prompt', here or in its profile"
+            )
+        metadata = {"prompt": entry.prompt} if entry.prompt is not None else {}
+        return Act("agent", value.text, value.text, metadata)
+
+    def built_in(self, name: str, arguments: Node | None, place: Place, word: Scalar) -> Act | None:
+        """A built-in that stands in a list, with its arguments."""
+        if name not in NAMED_BUILTINS:
+            self._unknown_built_in(word, place)
+            return None
+        self.check_standing(word, NAMED_BUILTINS[name], place)
+        if arguments is None or is_null(arguments):
+            return Act("built-in", name, name, {})
+        if name == "gatekeeper":
+            self._check_gatekeepers(arguments, place)
+        return Act("built-in", name, name, {"arguments": plain(arguments)})
+
+    def _unknown_built_in(self, word: Scalar, place: Place) -> None:
+        line = " " in word.text
+        fallback = f'to run a shell line, write {{command: "{word.text}"}}'
+        self._report.error(
+            "unknown-built-in",
+            word.mark,
+            f"no built-in hook is called '{word.text}'",
+            help=fallback if line else did_you_mean(word.text, standing_at(place.point), fallback),
+            consequence=NEVER,
+        )
+
+    def check_standing(self, word: Scalar, points: tuple[str, ...], place: Place) -> None:
+        """Report a built-in that has no business at this point."""
+        if place.point.name not in points:
+            self._report.error(
+                "misplaced-built-in",
+                word.mark,
+                f"'{word.text}' cannot stand at {place.point.name}",
+                help=f"it belongs to {', '.join(points)}",
+                consequence=NEVER,
+            )
+
+    def _check_gatekeepers(self, arguments: Node, place: Place) -> None:
+        names = Converter(self._report).convert(arguments, list[Text], f"{place.path}.gatekeeper")
+        if names is INVALID or place.scope.gatekeepers:
+            return
+        assert isinstance(arguments, Sequence)
+        for item in arguments.items:
+            name = item.text if isinstance(item, Scalar) else ""
+            if name and name not in self._agents and f"gatekeeper-{name}" not in self._agents:
+                self._report.warning(
+                    "unknown-gatekeeper",
+                    item.mark,
+                    f"nobody can be gatekeeper '{name}'",
+                    help=f"define an agent '{name}' or 'gatekeeper-{name}' under `agents:`",
+                    consequence="`hookline run` will refuse this gate",
+                )
+
+
+def standing_at(point: Point) -> tuple[str, ...]:
+    """The built-ins that may stand at a point."""
+    known = {**NAMED_BUILTINS, **REACT_BUILTINS}
+    return tuple(name for name, points in known.items() if point.name in points)
+
+
+def _program(line: str) -> str:
+    words = line.split()
+    word = os.path.basename(words[0].rstrip("/")) if words else ""
+    safe = "".join(char for char in word if char.isprintable())
+    return safe[:40] or "command"
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or "http"
+    except ValueError:  # reported already; the hook still needs a name
+        return "http"

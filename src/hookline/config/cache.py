@@ -1,0 +1,167 @@
+"""The cache of validated settings: one JSON file per project in the user's folder.
+
+Its first line holds the key of what was read and the digest of what follows, so that neither
+a changed configuration nor a damaged file is ever taken for the truth.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from hookline import __version__
+
+# hashlib loads OpenSSL, which costs more than everything else here; the interpreter has its own.
+try:
+    from _sha256 import sha256  # type: ignore[import-not-found]
+except ImportError:
+    from hashlib import sha256
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hookline.project import Project
+
+
+class Watched(NamedTuple):
+    """A file outside the key whose presence and mode the checks depended on."""
+
+    path: str
+    mode: int | None
+
+
+class Entry(NamedTuple):
+    """The cache file of a project, and the key of its configuration as it is now."""
+
+    path: str
+    key: str
+
+    @classmethod
+    def of(cls, project: Project, home: str) -> Entry:
+        """The entry for this project; reads the configuration files and lists the hook folders."""
+        place = sha256(os.path.abspath(project.root).encode(errors="surrogateescape"))
+        path = os.path.join(home, "cache", f"settings-{place.hexdigest()[:32]}.json")
+        state = sha256()
+        for part in _state(project, home):
+            state.update(len(part).to_bytes(8, "big"))
+            state.update(part)
+        return cls(path, state.hexdigest())
+
+    def read(self) -> bytes | None:
+        """The settings' JSON, if it was made from what is there now; else None."""
+        try:
+            with open(self.path, "rb") as file:
+                header, _, rest = file.read().partition(b"\n")
+        except OSError:
+            return None
+        if header != f"{self.key} {sha256(rest).hexdigest()}".encode():
+            return None
+        watched, _, body = rest.partition(b"\n")
+        return body if _unchanged(watched) else None
+
+    def write(self, body: bytes, watched: list[Watched]) -> None:
+        """Keep the settings for the next command; a folder that cannot be written has no cache."""
+        rest = msgspec.json.encode(watched) + b"\n" + body
+        header = f"{self.key} {sha256(rest).hexdigest()}\n".encode()
+        temporary = f"{self.path}.{os.getpid()}"
+        try:
+            os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(header + rest)
+            os.replace(temporary, self.path)
+        except OSError:
+            _remove(temporary)
+
+
+def mode_of(path: str) -> int | None:
+    """A file's type and permissions, or None if there is none."""
+    try:
+        return os.stat(path).st_mode
+    except OSError:
+        return None
+
+
+def _unchanged(encoded: bytes) -> bool:
+    try:
+        watched = msgspec.json.decode(encoded, type=list[Watched])
+    except msgspec.MsgspecError:
+        return False
+    return all(mode_of(each.path) == each.mode for each in watched)
+
+
+def _state(project: Project, home: str) -> Iterator[bytes]:
+    places = (__version__, project.root, project.folder, home, str(os.geteuid()))
+    yield "\0".join(places).encode(errors="surrogateescape")
+    for path in config_files(project, home):
+        yield _contents(path)
+    for folder in hook_folders(project, home):
+        for line in _listing(folder):
+            yield line.encode(errors="surrogateescape")
+        yield b""
+
+
+def config_files(project: Project, home: str) -> tuple[str, ...]:
+    """The files that configuration is read from."""
+    return (
+        project.config,
+        os.path.join(home, os.path.basename(project.config)),
+        os.path.join(project.root, "data", "automation-hooks.json"),
+    )
+
+
+def hook_folders(project: Project, home: str) -> tuple[str, ...]:
+    """The folders that hooks are found in, the project's first."""
+    return (os.path.join(project.folder, "hooks"), os.path.join(home, "hooks"))
+
+
+def _contents(path: str) -> bytes:
+    """A file's bytes, or a word that no file of this kind begins with."""
+    try:
+        # A larger file is refused when it is read, whatever it holds.
+        with open(path, "rb") as file:
+            return b"file:" + file.read((1 << 20) + 1)
+    except OSError as problem:
+        return f"none:{problem.errno}".encode()
+
+
+def _listing(folder: str) -> Iterator[str]:
+    try:
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=lambda each: each.name)
+    except OSError as problem:
+        yield f"none:{problem.errno}"
+        return
+    for entry in entries:
+        yield _described(entry)
+        if entry.is_dir():
+            yield from _files(entry.path)
+
+
+def _files(folder: str) -> Iterator[str]:
+    try:
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=lambda each: each.name)
+    except OSError as problem:
+        yield f"none:{problem.errno}"
+        return
+    for entry in entries:
+        yield _described(entry)
+
+
+def _described(entry: os.DirEntry[str]) -> str:
+    link = os.path.realpath(entry.path) if entry.is_symlink() else ""
+    try:
+        state = entry.stat()
+    except OSError as problem:
+        return f"{entry.path}\0{link}\0none:{problem.errno}"
+    return f"{entry.path}\0{link}\0{state.st_mode}\0{state.st_size}\0{state.st_mtime_ns}"
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:  # it was never made, or the folder cannot be written: nothing is left to do
+        return

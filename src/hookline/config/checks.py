@@ -1,0 +1,126 @@
+"""Checks of what a hook runs: shell lines, conditions, functions, URLs, files."""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import msgspec
+
+from hookline.config.nodes import mark_within
+from hookline.config.problems import did_you_mean
+from hookline.domain import payloads
+from hookline.hooks.conditions import check
+from hookline.hooks.templates import compile_line
+from hookline.points import REACT
+
+if TYPE_CHECKING:
+    from hookline.config.nodes import Scalar
+    from hookline.config.problems import Report
+    from hookline.points import Point
+
+_FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+_VARIABLE = re.compile(r"\{\{\s*(.*?)\s*\}\}")
+NEVER = "this hook would never run"
+
+
+def check_command(line: Scalar, point: Point, report: Report) -> None:
+    """Template variables must exist at the point and stand where their text stays text."""
+    _, problems = compile_line(line.text, point.variables)
+    for each in problems:
+        mark = mark_within(line, each.offset, each.length)
+        report.error(each.code, mark, each.message, help=each.help or "")
+
+
+def check_condition(when: Scalar, point: Point, report: Report) -> None:
+    """A condition must be an expression over names that the point has."""
+    wrong = check(when.text, condition_names(point))
+    if wrong:
+        report.error(
+            "bad-condition",
+            when.mark,
+            f"the condition cannot be used: {wrong}",
+            help=f"`hookline points {point.name}` shows what a condition may look at",
+            consequence="this hook would fail each time",
+        )
+
+
+@cache
+def condition_names(point: Point) -> tuple[str, ...]:
+    """The names that a condition at this point may use: those of what its hooks receive."""
+    if point.rule == REACT and "event_type" in point.variables:
+        return ("event", "task")
+    fields = msgspec.structs.fields(getattr(payloads, point.payload))
+    return tuple(field.encode_name for field in fields)
+
+
+def check_function(target: Scalar, report: Report) -> None:
+    """A python hook is named module:function."""
+    if not _FUNCTION.fullmatch(target.text):
+        report.error(
+            "bad-function",
+            target.mark,
+            f"'{target.text}' names no function",
+            help="write it as module:function, such as myhooks:page_me",
+            consequence=NEVER,
+        )
+
+
+def check_url(url: Scalar, point: Point, report: Report) -> None:
+    """A URL needs http or https and a fixed host; variables may stand in path and query."""
+    wrong = _url_problem(url.text)
+    if wrong:
+        report.error("bad-url", url.mark, wrong[0], help=wrong[1], consequence=NEVER)
+        return
+    for found in _VARIABLE.finditer(url.text):
+        if found[1] not in point.variables:
+            report.error(
+                "unknown-variable",
+                mark_within(url, found.start(), len(found[0])),
+                f"there is no variable '{found[1]}' at {point.name}",
+                help=did_you_mean(
+                    found[1], point.variables, f"available: {', '.join(point.variables)}"
+                ),
+            )
+
+
+def _url_problem(url: str) -> tuple[str, str] | None:
+    example = "write it like https://example.org/hook"
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as problem:
+        return f"this is not a URL: {problem}", example
+    if parts.scheme not in ("http", "https"):
+        return "the URL must begin with http:// or https://", example
+    if "{{" in parts.netloc:
+        return "the host is fixed: no variable may stand in it", "put the variable into the path"
+    if not host:
+        return "the URL names no host", example
+    if re.search(r"[\s\x00-\x1f]", _VARIABLE.sub("", url)):
+        return "the URL holds blanks or control characters", "write a blank as %20"
+    return None
+
+
+def check_script(script: Scalar, path: str, report: Report) -> None:
+    """A script must be there and be executable."""
+    if not os.path.isfile(path):
+        arguments = " " in script.text.strip()
+        report.error(
+            "no-such-script",
+            script.mark,
+            f"there is no file '{script.text}'",
+            help="a line with arguments goes under `command:`" if arguments else "mend the path",
+            consequence=NEVER,
+        )
+    elif not os.access(path, os.X_OK):
+        report.error(
+            "not-executable",
+            script.mark,
+            f"'{script.text}' is not executable",
+            help=f"chmod +x {script.text}",
+            consequence=NEVER,
+        )

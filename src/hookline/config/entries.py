@@ -1,0 +1,251 @@
+"""Entries of a `hooks:` block into hooks: which kind each is, what it is called, what is wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hookline.config.acts import KINDS, ActReader, Place, standing_at
+from hookline.config.checks import NEVER, check_condition
+from hookline.config.convert import Converter
+from hookline.config.naming import Names
+from hookline.config.nodes import Mapping, Pair, Scalar, Sequence, is_null
+from hookline.config.problems import did_you_mean
+from hookline.config.settings import Tuning
+from hookline.config.types import Entry
+from hookline.hooks.builtin import NAMED_BUILTINS, REACT_BUILTINS
+from hookline.hooks.registry import DEFAULT_PRIORITY, Hook
+from hookline.points import FEED, GUARD
+
+if TYPE_CHECKING:
+    import collections.abc as abc
+
+    from hookline.config.acts import Act, Scope
+    from hookline.config.cache import Watched
+    from hookline.config.nodes import Node
+    from hookline.config.problems import Mark, Report
+    from hookline.points import Point
+
+_KEYS = Entry.__struct_fields__
+_TUNING_KEYS = ("name", "enabled", "priority", "description")
+# What has a meaning under one rule only.
+_RULE_OF_KEY = {"pipe_output": FEED, "deliver": FEED, "on_failure": GUARD, "rewrites": GUARD}
+
+
+class EntryReader:
+    """Reads every `hooks:` block of all layers, so that names are unique among all of them."""
+
+    def __init__(
+        self, report: Report, points: abc.Mapping[str, Point], agents: abc.Mapping[str, Any]
+    ) -> None:
+        self._report, self._points = report, points
+        self._acts = ActReader(report, agents)
+        self._names = Names(report)
+        self._quiet: set[str] = set()
+        self.tuning: dict[str, dict[str, Tuning]] = {"project": {}, "user": {}}
+
+    @property
+    def watched(self) -> list[Watched]:
+        """The files whose state the checks depended on."""
+        return self._acts.watched
+
+    def read_block(self, block: Node | None, scope: Scope) -> dict[str, list[Hook]]:
+        """The hooks of a block by point, in order; what cannot be read is left out."""
+        if block is None or is_null(block):
+            return {}
+        if not isinstance(block, Mapping):
+            self._report.error(
+                "wrong-type", block.mark, f"'{scope.path}' must be a mapping of points to lists"
+            )
+            return {}
+        found: dict[str, list[Hook]] = {}
+        for name, (key, value) in block.pairs.items():
+            point = self.point(name, key.mark)
+            if point is None or is_null(value):
+                continue
+            if not isinstance(value, Sequence):
+                self._not_a_list(value, scope, name)
+                continue
+            if value.items:
+                self.warn_if_quiet(point, key.mark)
+            read = [self._entry(n, Place(scope, point, i)) for i, n in enumerate(value.items)]
+            found[name] = [hook for hook in read if hook is not None]
+        return found
+
+    def point(self, name: str, mark: Mark) -> Point | None:
+        """The hook point of that name; an unknown one is reported."""
+        if name not in self._points:
+            self._report.error(
+                "unknown-point",
+                mark,
+                f"no hook point named '{name}'",
+                help=did_you_mean(
+                    name,
+                    self._points,
+                    "`hookline points` lists them all; event types of your own "
+                    "are listed under `events:`",
+                ),
+                consequence=NEVER,
+            )
+        return self._points.get(name)
+
+    def warn_if_quiet(self, point: Point, mark: Mark) -> None:
+        """Say once for each point that nothing fires it yet."""
+        if not point.fires and point.name not in self._quiet:
+            self._quiet.add(point.name)
+            self._report.warning(
+                "never-fires",
+                mark,
+                f"nothing fires '{point.name}' in this version",
+                help="the hooks are checked and kept for the version that does",
+                consequence="these hooks do not run yet",
+            )
+
+    def _not_a_list(self, node: Node, scope: Scope, point: str) -> None:
+        self._report.error(
+            "wrong-type",
+            node.mark,
+            f"'{scope.path}.{point}' must be a list of hooks",
+            help="put '- ' before each hook",
+            consequence=NEVER,
+        )
+
+    def _entry(self, node: Node, place: Place) -> Hook | None:
+        if isinstance(node, Scalar) and not is_null(node):
+            return self._built_in(node, node, place, Entry(enabled=True))
+        if isinstance(node, Mapping):
+            return self._mapping(node, place)
+        self._report.error(
+            "wrong-type",
+            node.mark,
+            f"'{place.path}' must be a built-in's name or a mapping",
+            help='such as {command: "pytest -q"}',
+            consequence=NEVER,
+        )
+        return None
+
+    def _mapping(self, node: Mapping, place: Place) -> Hook | None:
+        entry = self._convert(node, place)
+        self._check_effects(node, place)
+        when = node.get("when")
+        if entry.when is not None and isinstance(when, Scalar):
+            check_condition(when, place.point, self._report)
+        acts = [key for key in node.pairs if key in KINDS or key in NAMED_BUILTINS]
+        if len(acts) > 1:
+            self._report.error(
+                "one-act",
+                node.pairs[acts[1]].key.mark,
+                f"a hook runs one thing, not {' and '.join(acts)}",
+                help="make two hooks of it",
+            )
+        name = node.get("name")
+        if acts:
+            act = self._acts.act(acts[0], node, place, entry)
+            return self._hook(node, place, entry, act) if act else None
+        if isinstance(name, Scalar):
+            return self._built_in(name, node, place, entry)
+        self._report.error(
+            "no-act",
+            node.mark,
+            "this hook has nothing to run",
+            help=f"give it one of {', '.join(KINDS)}, or a built-in's name",
+            consequence=NEVER,
+        )
+        return None
+
+    def _convert(self, node: Mapping, place: Place) -> Entry:
+        known: dict[str, Pair] = {}
+        for key, pair in node.pairs.items():
+            if key in _KEYS:
+                known[key] = pair
+            elif key not in NAMED_BUILTINS:
+                words = (*_KEYS, *standing_at(place.point))
+                self._report.error(
+                    "unknown-key",
+                    pair.key.mark,
+                    f"a hook has no key '{key}'",
+                    help=did_you_mean(key, words, f"known keys: {', '.join(_KEYS)}"),
+                    consequence="this would be ignored",
+                )
+        converter = Converter(self._report)
+        return converter.convert(Mapping(known, node.mark), Entry, place.path)  # type: ignore[no-any-return]
+
+    def _check_effects(self, node: Mapping, place: Place) -> None:
+        for key, rule in _RULE_OF_KEY.items():
+            if key in node.pairs and place.point.rule != rule:
+                self._no_effect(node.pairs[key].key, f"at {place.point.name}")
+        for key, act in (("headers", "http"), ("prompt", "agent")):
+            if key in node.pairs and act not in node.pairs:
+                self._no_effect(node.pairs[key].key, f"without '{act}'")
+
+    def _no_effect(self, key: Scalar, where: str) -> None:
+        self._report.warning("no-effect", key.mark, f"'{key.text}' has no effect {where}")
+
+    def _built_in(self, name: Scalar, node: Node, place: Place, entry: Entry) -> Hook | None:
+        if name.text in REACT_BUILTINS:
+            self._tune(name, node, place, entry)
+            return None
+        act = self._acts.built_in(name.text, None, place, name)
+        nameless = Entry(**{k: getattr(entry, k) for k in _KEYS if k != "name"})
+        return self._hook(node, place, nameless, act) if act else None
+
+    def _tune(self, name: Scalar, node: Node, place: Place, entry: Entry) -> None:
+        self._acts.check_standing(name, REACT_BUILTINS[name.text], place)
+        pairs = node.pairs if isinstance(node, Mapping) else {}
+        for key in pairs:
+            if key in _KEYS and key not in _TUNING_KEYS:
+                self._report.error(
+                    "fixed-built-in",
+                    pairs[key].key.mark,
+                    f"'{key}' of the built-in '{name.text}' cannot be changed",
+                    help="only `enabled` and `priority` can",
+                )
+        if not place.scope.is_top:
+            self._report.error(
+                "misplaced-built-in",
+                name.mark,
+                f"'{name.text}' can be tuned under the file's own `hooks:` only",
+            )
+            return
+        wanted = Tuning(entry.enabled, entry.priority)
+        self._keep_tuning(name, wanted, place.scope.source.layer, str(node.mark))
+
+    def _keep_tuning(self, name: Scalar, wanted: Tuning, layer: str, origin: str) -> None:
+        kept = self.tuning[layer]
+        old = kept.get(name.text)
+        if old is not None and (old.enabled, old.priority) != (wanted.enabled, wanted.priority):
+            self._report.error(
+                "duplicate-name",
+                name.mark,
+                f"'{name.text}' is tuned differently at {old.origin}",
+                help="a built-in is one hook at all its points: say it once",
+            )
+        kept.setdefault(name.text, Tuning(wanted.enabled, wanted.priority, origin))
+
+    def _hook(self, node: Node, place: Place, entry: Entry, act: Act) -> Hook:
+        generated = f"{place.scope.prefix}{place.point.name}[{place.number}]:{act.program}"
+        hook = Hook(
+            name=entry.name or generated,
+            points=(place.point.name,),
+            kind=act.kind,
+            target=act.target,
+            priority=DEFAULT_PRIORITY if entry.priority is None else entry.priority,
+            layer=place.scope.source.layer,
+            position=place.number + 1,
+            enabled=entry.enabled is not False,
+            when=entry.when,
+            timeout=entry.timeout,
+            pipe_output=entry.pipe_output,
+            on_failure=entry.on_failure,
+            rewrites=entry.rewrites,
+            env=entry.env,
+            headers=entry.headers,
+            origin=str(node.mark),
+            description=entry.description,
+            metadata=_metadata(node, entry, act),
+        )
+        return self._names.share(hook, node, place) if entry.name else self._names.claim(hook, node)
+
+
+def _metadata(node: Node, entry: Entry, act: Act) -> dict[str, Any]:
+    given = isinstance(node, Mapping) and "deliver" in node.pairs
+    return {**act.metadata, "deliver": entry.deliver} if given else act.metadata

@@ -1,0 +1,177 @@
+"""Reads a project's configuration in full: both layers, hook folders, automation-hooks.json.
+
+Called when the cache has nothing, by `hookline check`, and by `hookline config show`.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from hookline.config.acts import Scope
+from hookline.config.automation import read_automation
+from hookline.config.cache import config_files, hook_folders
+from hookline.config.entries import EntryReader
+from hookline.config.nodes import Mapping
+from hookline.config.problems import Mark, Report
+from hookline.config.sections import custom_point, read_sections
+from hookline.config.settings import Settings, Tuning
+from hookline.config.source import Source, read_mapping
+from hookline.hooks.layers import scan
+from hookline.points import POINTS
+
+if TYPE_CHECKING:
+    from hookline.config.cache import Watched
+    from hookline.config.sections import Read
+    from hookline.hooks.registry import Hook
+    from hookline.points import Point
+    from hookline.project import Project
+
+_Blocks = dict[str, dict[str, list["Hook"]]]
+
+
+class Loaded(NamedTuple):
+    """Settings, and what the cache and `config show` need to know about them."""
+
+    settings: Settings
+    watched: list[Watched]
+    origins: dict[str, Mark]
+
+
+class _Layer(NamedTuple):
+    """A configuration file as a tree, and the hook folder beside it."""
+
+    source: Source
+    tree: Mapping
+    folder: str
+
+
+def read_settings(project: Project, home: str) -> Loaded:
+    """Everything that is configured, with every problem; never fails because of its content."""
+    report = Report()
+    layers = _layers(project, home, report)
+    read = read_sections([layer.tree for layer in layers], report)
+    points = {**POINTS, **{name: custom_point(name) for name in read.events}}
+    reader = EntryReader(report, points, read.sections.agents)
+    settings = Settings(events=read.events)
+    settings.raw_sections = msgspec.Raw(msgspec.json.encode(read.sections))
+    mentioned: dict[str, None] = {}
+    for layer in layers:
+        blocks = reader.read_block(layer.tree.get("hooks"), Scope(layer.source, prefix=_of(layer)))
+        own = _in_order(blocks, report, layer.source)
+        own += _folder(layer, points, project, reader, report)
+        _number(own)
+        settings.hooks += own
+        mentioned |= dict.fromkeys([*blocks, *(point for each in own for point in each.points)])
+    settings.points = tuple(mentioned)
+    settings.type_hooks = _blocks("task_types", layers, reader, read)
+    settings.agent_hooks = _blocks("agents", layers, reader, read)
+    settings.tuning = _tuning(reader, _automation(project, home, report))
+    settings.problems = report.problems
+    return Loaded(settings, reader.watched, read.origins)
+
+
+def _layers(project: Project, home: str, report: Report) -> list[_Layer]:
+    own, users, _ = config_files(project, home)
+    folder, users_folder = hook_folders(project, home)
+    sources = [(Source(own, os.path.relpath(own, project.root), "project"), folder)]
+    if os.path.abspath(users) != os.path.abspath(own):
+        sources.append((Source(users, users, "user"), users_folder))
+    return [_Layer(source, read_mapping(source, report), at) for source, at in sources]
+
+
+def _of(layer: _Layer) -> str:
+    return "user/" if layer.source.layer == "user" else ""
+
+
+def _in_order(blocks: dict[str, list[Hook]], report: Report, source: Source) -> list[Hook]:
+    """The hooks of a file as they stand, each once; a hook at several points has one position."""
+    order = {id(each): each for hooks in blocks.values() for each in hooks}
+    places = {key: index for index, key in enumerate(order)}
+    for point, hooks in blocks.items():
+        for before, after in pairwise(hooks):
+            swapped = places[id(before)] > places[id(after)]
+            if swapped and before.priority == after.priority:
+                report.error(
+                    "order",
+                    _mark_of(after, source),
+                    f"'{before.name}' stands before '{after.name}' at {point} "
+                    "but after it in the file",
+                    help="give the hooks a `priority:`; a hook has one place in the order",
+                )
+    return list(order.values())
+
+
+def _mark_of(hook: Hook, source: Source) -> Mark:
+    return Mark(source.file, int(hook.origin.rpartition(":")[2]), 1, 1)
+
+
+def _folder(
+    layer: _Layer,
+    points: dict[str, Point],
+    project: Project,
+    reader: EntryReader,
+    report: Report,
+) -> list[Hook]:
+    root = project.root if layer.source.layer == "project" else None
+    found = scan(layer.folder, layer.source.layer, points, root)
+    for each in found.findings:
+        file = os.path.relpath(each.path, root) if root else each.path
+        report.error(
+            each.code, Mark(file), each.message, help=each.help, consequence=each.consequence
+        )
+    for hook in found.hooks:
+        reader.warn_if_quiet(points[hook.points[0]], Mark(hook.origin))
+    return found.hooks
+
+
+def _number(hooks: list[Hook]) -> None:
+    # From 1: the registry gives a hook without a position one of its own.
+    for position, each in enumerate(hooks, 1):
+        each.position = position
+
+
+def _blocks(section: str, layers: list[_Layer], reader: EntryReader, read: Read) -> _Blocks:
+    """The hooks of every task type or agent; the nearest layer that defines one counts."""
+    found: _Blocks = {}
+    for layer in layers:
+        named = layer.tree.get(section)
+        for name, pair in named.pairs.items() if isinstance(named, Mapping) else ():
+            if not isinstance(pair.value, Mapping):
+                continue
+            scope = Scope(
+                layer.source,
+                f"{section}.{name}.hooks",
+                f"{_of(layer)}{name}/",
+                gatekeepers=section == "task_types" and _has_gatekeeper(name, read),
+            )
+            hooks = reader.read_block(pair.value.get("hooks"), scope)
+            found.setdefault(name, hooks)
+    return {name: hooks for name, hooks in found.items() if hooks}
+
+
+def _has_gatekeeper(type_name: str, read: Read) -> bool:
+    task_type = read.sections.task_types.get(type_name)
+    named = task_type.agents.gatekeeper if task_type else []
+    return any(name in read.sections.agents for name in named)
+
+
+def _automation(project: Project, home: str, report: Report) -> dict[str, Tuning]:
+    path = config_files(project, home)[2]
+    return read_automation(Source(path, os.path.relpath(path, project.root), "project"), report)
+
+
+def _tuning(reader: EntryReader, automation: dict[str, Tuning]) -> dict[str, Tuning]:
+    """The project's word before the user's, both before automation-hooks.json, key by key."""
+    ranked = [reader.tuning["project"], reader.tuning["user"], automation]
+    names = dict.fromkeys(name for layer in ranked for name in layer)
+    return {name: _first([layer[name] for layer in ranked if name in layer]) for name in names}
+
+
+def _first(found: list[Tuning]) -> Tuning:
+    enabled = next((each.enabled for each in found if each.enabled is not None), None)
+    priority = next((each.priority for each in found if each.priority is not None), None)
+    return Tuning(enabled, priority, found[0].origin)

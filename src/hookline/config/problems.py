@@ -1,0 +1,88 @@
+"""Problems of a configuration: what is wrong, where, what follows from it, and the remedy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+ERROR = "error"
+WARNING = "warning"
+
+
+class Mark(NamedTuple):
+    """A place in a file, counted from 1; line 0 means the file as a whole."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+    length: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """One finding, with its place; the fields are those of `hookline check --format json`."""
+
+    code: str
+    severity: str
+    message: str
+    file: str
+    line: int = 0
+    column: int = 0
+    length: int = 0
+    consequence: str = ""
+    help: str = ""
+
+
+class Report:
+    """Collects problems, each once, so that all of them can be shown together."""
+
+    def __init__(self) -> None:
+        self._found: dict[Problem, None] = {}
+
+    def error(
+        self, code: str, mark: Mark, message: str, *, help: str = "", consequence: str = ""
+    ) -> None:
+        """Something that must be mended before anything configured runs."""
+        self._add(ERROR, code, mark, message, help, consequence)
+
+    def warning(
+        self, code: str, mark: Mark, message: str, *, help: str = "", consequence: str = ""
+    ) -> None:
+        """Something that works but hardly as intended."""
+        self._add(WARNING, code, mark, message, help, consequence)
+
+    def _add(
+        self, severity: str, code: str, mark: Mark, message: str, help: str, consequence: str
+    ) -> None:
+        problem = Problem(
+            code=code,
+            severity=severity,
+            message=message,
+            file=mark.file,
+            line=mark.line,
+            column=mark.column,
+            length=mark.length,
+            consequence=consequence,
+            help=help,
+        )
+        self._found[problem] = None
+
+    @property
+    def problems(self) -> list[Problem]:
+        """Every problem, by file and place."""
+        return sorted(self._found, key=lambda each: (each.file, each.line, each.column))
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """A hint at the nearest known word, followed by what helps in any case."""
+    from difflib import get_close_matches  # only a wrong word pays for this import
+
+    near = get_close_matches(word, list(known), n=1)
+    hint = f"did you mean '{near[0]}'?" if near else ""
+    return f"{hint} {otherwise}".strip()

@@ -1,0 +1,61 @@
+"""The JSON Schema of hookline.yaml, made from the same types that load it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from hookline.config.types import Document
+from hookline.hooks.builtin import NAMED_BUILTINS, REACT_BUILTINS
+from hookline.points import POINTS
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_LIST = {"$ref": "#/$defs/HookList"}
+
+
+def json_schema() -> dict[str, Any]:
+    """A schema (draft 2020-12) that editors complete and check hookline.yaml with."""
+    schema = msgspec.json.schema(Document)
+    definitions = schema["$defs"]
+    for owner in ("Document", "TaskType", "Agent"):
+        definitions[owner]["properties"]["hooks"] = {"$ref": "#/$defs/Hooks"}
+    definitions["Entry"]["properties"].update(
+        {name: {"description": f"A built-in: {_stands(points)}."} for name, points in _named()}
+    )
+    definitions["HookList"] = _hook_list()
+    definitions["Hooks"] = _hooks()
+    return {"$schema": _DIALECT, "title": "hookline.yaml", **schema}
+
+
+def _hooks() -> dict[str, Any]:
+    """Event types of the user's own are points too, so other keys are left to `hookline check`."""
+    return {
+        "description": "Hook points, each with its hooks in order.",
+        "type": ["object", "null"],
+        "properties": {
+            point.name: {"description": point.doc, **_LIST} for point in POINTS.values()
+        },
+        "additionalProperties": _LIST,
+    }
+
+
+def _hook_list() -> dict[str, Any]:
+    names = sorted({**NAMED_BUILTINS, **REACT_BUILTINS})
+    return {
+        "type": ["array", "null"],
+        "items": {
+            "anyOf": [
+                {"description": "A built-in hook.", "enum": names},
+                {"$ref": "#/$defs/Entry"},
+            ]
+        },
+    }
+
+
+def _named() -> list[tuple[str, tuple[str, ...]]]:
+    return sorted(NAMED_BUILTINS.items())
+
+
+def _stands(points: tuple[str, ...]) -> str:
+    return f"stands at {', '.join(points)}"

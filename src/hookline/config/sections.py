@@ -1,0 +1,138 @@
+"""The sections besides hooks: both layers merged, converted, and checked against each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from hookline.config.convert import INVALID, Converter
+from hookline.config.nodes import Mapping, Pair, Scalar
+from hookline.config.problems import Mark, Report, did_you_mean
+from hookline.config.rules import RULES, unique
+from hookline.config.types import Document, Sections, Text
+from hookline.domain.events import check_type
+from hookline.errors import BadInput, ReservedEvent
+from hookline.points import EVENT, POINTS, REACT, Point
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence as Many
+
+# In these the project's file adds to the user's; every other key replaces it.
+_BY_NAME = ("task_types", "agents", "flows")
+
+
+class Read(NamedTuple):
+    """The sections' values, and where each of them stands."""
+
+    sections: Sections
+    events: tuple[str, ...]
+    origins: dict[str, Mark]
+
+
+def read_sections(trees: Many[Mapping], report: Report) -> Read:
+    """The sections of the files, nearest first; each file is checked by itself as well."""
+    trees = [_without_version(tree, report) for tree in trees]
+    for tree in trees:
+        Converter(report, RULES).convert(tree, Document)
+        unique(tree.get("validation"), "name", report)
+    converter = Converter(Report())
+    merged = trees[-1]
+    for tree in reversed(trees[:-1]):
+        merged = _merged(merged, tree)
+    document = converter.convert(merged, Document)
+    assert document is not INVALID
+    sections = Sections(**{key: getattr(document, key) for key in Sections.__struct_fields__})
+    _check_agents(sections, converter.origins, report)
+    return Read(sections, _events(trees, report), converter.origins)
+
+
+def custom_point(name: str) -> Point:
+    """The hook point of an event type that the configuration declares."""
+    return Point(name, REACT, "", EVENT, 30, True, "An event type of this project.")
+
+
+def _without_version(tree: Mapping, report: Report) -> Mapping:
+    node = tree.get("version")
+    if node is None:
+        return tree
+    if not isinstance(node, Scalar) or node.text != "1":
+        report.error(
+            "unknown-version",
+            node.mark,
+            "this Hookline reads version 1 of the format",
+            help="write `version: 1`, or upgrade with `pip install --upgrade hookline`",
+        )
+    pairs = {key: pair for key, pair in tree.pairs.items() if key != "version"}
+    return Mapping(pairs, tree.mark)
+
+
+def _merged(under: Mapping, over: Mapping) -> Mapping:
+    pairs = {**under.pairs, **over.pairs}
+    for key in (*_BY_NAME, "session"):
+        lower, upper = under.get(key), over.get(key)
+        if isinstance(lower, Mapping) and isinstance(upper, Mapping):
+            joined = {**lower.pairs, **upper.pairs}
+            if key == "session":
+                joined |= _budget(lower, upper)
+            pairs[key] = Pair(over.pairs[key].key, Mapping(joined, upper.mark))
+    return Mapping(pairs, over.mark)
+
+
+def _budget(lower: Mapping, upper: Mapping) -> dict[str, Pair]:
+    low, high = lower.get("budget"), upper.get("budget")
+    if not (isinstance(low, Mapping) and isinstance(high, Mapping)):
+        return {}
+    both = Mapping({**low.pairs, **high.pairs}, high.mark)
+    return {"budget": Pair(upper.pairs["budget"].key, both)}
+
+
+def _events(trees: Many[Mapping], report: Report) -> tuple[str, ...]:
+    declared: dict[str, None] = {}
+    for tree in trees:
+        converter = Converter(Report())
+        node = tree.get("events")
+        names = converter.convert(node, list[Text]) if node else []
+        for index, name in enumerate(names if isinstance(names, list) else []):
+            if _may_be_declared(name, converter.origins.get(f"[{index}]", tree.mark), report):
+                declared[name] = None
+    return tuple(declared)
+
+
+def _may_be_declared(name: str, mark: Mark, report: Report) -> bool:
+    try:
+        check_type(name)
+    except (BadInput, ReservedEvent) as problem:
+        report.error("bad-event", mark, problem.message, help=problem.help or "")
+        return False
+    if name in POINTS:
+        report.error(
+            "bad-event",
+            mark,
+            f"'{name}' is a hook point of Hookline already",
+            help="use it under `hooks:` without declaring it, or choose another name",
+        )
+        return False
+    return True
+
+
+def _check_agents(sections: Sections, origins: dict[str, Mark], report: Report) -> None:
+    known = sections.agents
+    profiles = "profiles stand under `agents:`"
+    if sections.agent is not None and sections.agent not in known:
+        report.error(
+            "unknown-agent",
+            origins["agent"],
+            f"no agent is called '{sections.agent}'",
+            help=did_you_mean(sections.agent, known, profiles),
+        )
+    for type_name, task_type in sections.task_types.items():
+        for role in ("implementer", "gatekeeper"):
+            for index, name in enumerate(getattr(task_type.agents, role)):
+                mark = origins.get(f"task_types.{type_name}.agents.{role}[{index}]")
+                if name not in known and mark is not None:
+                    report.warning(
+                        "unknown-agent",
+                        mark,
+                        f"no agent is called '{name}'",
+                        help=did_you_mean(name, known, profiles),
+                        consequence=f"nobody works as this {role}",
+                    )

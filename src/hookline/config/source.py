@@ -1,0 +1,65 @@
+"""A configuration file as text: read within bounds, its failures reported as problems."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from hookline.config.nodes import MAX_BYTES, Mapping, is_null, parse
+from hookline.config.problems import Mark
+
+if TYPE_CHECKING:
+    from hookline.config.problems import Report
+
+
+class Source(NamedTuple):
+    """A configuration file: where it is, what to call it, and which layer it speaks for."""
+
+    path: str
+    file: str
+    layer: str
+
+    @property
+    def base(self) -> str:
+        """The folder that relative paths in the file start from."""
+        return os.path.dirname(self.path)
+
+
+def read_text(source: Source, report: Report) -> str | None:
+    """The file's text, or None when there is none or it cannot be used."""
+    try:
+        with open(source.path, "rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        report.error(
+            "unreadable", Mark(source.file), f"{source.file} cannot be read: {problem.strerror}"
+        )
+        return None
+    if len(content) > MAX_BYTES:
+        report.error("too-large", Mark(source.file), f"{source.file} is larger than 1 MiB")
+        return None
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        line = content[: problem.start].count(b"\n") + 1
+        column = problem.start - (content.rfind(b"\n", 0, problem.start) + 1) + 1
+        report.error(
+            "not-utf-8",
+            Mark(source.file, line, column, 1),
+            f"byte 0x{content[problem.start]:02x} is not UTF-8",
+            help="save the file as UTF-8",
+        )
+        return None
+
+
+def read_mapping(source: Source, report: Report) -> Mapping:
+    """The file's top-level mapping; an empty one when there is nothing to read."""
+    text = read_text(source, report)
+    node = parse(text, source.file, report) if text is not None else None
+    if isinstance(node, Mapping):
+        return node
+    if node is not None and not is_null(node):
+        report.error("wrong-type", node.mark, "the file must hold a mapping of keys to values")
+    return Mapping({}, Mark(source.file))

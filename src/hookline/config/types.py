@@ -1,0 +1,232 @@
+"""The shape of hookline.yaml as types: loading, the JSON Schema and the docs all read these.
+
+A field whose Meta says `reads: hooks` is read by `entries`, which knows points and built-ins.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+DAY = 86_400
+
+Duration = Annotated[
+    float,
+    Meta(
+        gt=0,
+        le=DAY,
+        description='Seconds as a number, or a text such as "30s", "2m" or "1h"; at most a day.',
+        extra_json_schema={"type": ["number", "string"]},
+        extra={"reads": "duration"},
+    ),
+]
+Text = Annotated[str, Meta(min_length=1)]
+Priority = Annotated[
+    int,
+    Meta(ge=-1_000_000, le=1_000_000, description="Low runs first; the default is 100."),
+]
+
+
+class _Section(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """Every key is checked; a misspelt one is an error."""
+
+
+class Entry(_Section):
+    """A hook: one of command, script, python, http, agent or a built-in's name, and how it runs."""
+
+    name: Annotated[str, Meta(min_length=1, description="The hook's name; unique.")] | None = None
+    command: Annotated[str, Meta(min_length=1, description="A shell line.")] | None = None
+    script: (
+        Annotated[str, Meta(min_length=1, description="An executable file: JSON in, JSON out.")]
+        | None
+    ) = None
+    python: (
+        Annotated[str, Meta(min_length=1, description="A function, as module:function.")] | None
+    ) = None
+    http: Annotated[str, Meta(min_length=1, description="A URL to POST to.")] | None = None
+    agent: Annotated[str, Meta(min_length=1, description="An agent profile to ask.")] | None = None
+    prompt: Annotated[str, Meta(description="What the agent is asked.")] | None = None
+    when: (
+        Annotated[str, Meta(min_length=1, description="Run only if this expression holds.")] | None
+    ) = None
+    timeout: Duration | None = None
+    priority: Priority | None = None
+    enabled: Annotated[bool, Meta(description="false switches the hook off.")] | None = None
+    pipe_output: Annotated[bool, Meta(description="Give the output to the agent.")] = False
+    on_failure: Annotated[
+        Literal["open", "closed", "ask"],
+        Meta(description="What a failure of this hook means at a guard point."),
+    ] = "closed"
+    rewrites: Annotated[
+        bool, Meta(description="The hook changes the tool's input; it runs before the checks.")
+    ] = False
+    env: Annotated[dict[str, str], Meta(description="More environment variables.")] = {}
+    headers: Annotated[dict[str, str], Meta(description="HTTP headers.")] = {}
+    description: Annotated[str, Meta(description="What the hook is for.")] = ""
+    deliver: Annotated[
+        Literal["now", "next"],
+        Meta(description="When piped output reaches the agent: at once, or with the next prompt."),
+    ] = "next"
+
+
+Hooks = Annotated[
+    dict[str, list[str | Entry] | None] | None,
+    Meta(description="Hook points, each with its hooks in order.", extra={"reads": "hooks"}),
+]
+
+
+class Budget(_Section):
+    """Limits of a session besides its iterations."""
+
+    minutes: (
+        Annotated[float, Meta(gt=0, le=525_600, description="Minutes of wall-clock time.")] | None
+    ) = None
+    usd: Annotated[float, Meta(gt=0, description="Money, as the agent reports it.")] | None = None
+    tokens: Annotated[int, Meta(gt=0, description="Tokens, as the agent reports them.")] | None = (
+        None
+    )
+
+
+class Session(_Section):
+    """How long an agent may work alone."""
+
+    iterations: (
+        Annotated[int, Meta(ge=1, le=100_000, description="At most so many iterations.")] | None
+    ) = None
+    budget: Budget = msgspec.field(default_factory=Budget)
+    plan: Annotated[str, Meta(min_length=1, description="A file that holds the plan.")] | None = (
+        None
+    )
+
+
+class Validation(_Section):
+    """A check of the agent's work after each iteration; stop hooks see its result."""
+
+    name: Annotated[str, Meta(min_length=1, description="The rule's name; unique.")]
+    type: Annotated[
+        Literal["command", "content_pattern", "coverage", "file_existence", "custom"],
+        Meta(description="What is checked."),
+    ]
+    command: Annotated[str, Meta(min_length=1, description="A shell line.")] | None = None
+    timeout: Duration | None = None
+    pattern: (
+        Annotated[str, Meta(min_length=1, description="A regular expression to find.")] | None
+    ) = None
+    files: Annotated[list[Text], Meta(description="Files or patterns such as src/**/*.py.")] = []
+    report: Annotated[str, Meta(min_length=1, description="The coverage report.")] | None = None
+    minimum: (
+        Annotated[float, Meta(ge=0, le=100, description="The least coverage in per cent.")] | None
+    ) = None
+    python: (
+        Annotated[str, Meta(min_length=1, description="A function, as module:function.")] | None
+    ) = None
+
+
+class TypeAgents(_Section):
+    """The agent profiles that work on a type of task."""
+
+    implementer: Annotated[list[Text], Meta(description="Profiles that do the work.")] = []
+    gatekeeper: Annotated[list[Text], Meta(description="Profiles that judge it.")] = []
+
+
+class TaskType(_Section):
+    """A type of task: its own hooks, which replace those of their points, and its agents."""
+
+    hooks: Hooks = None
+    agents: TypeAgents = msgspec.field(default_factory=TypeAgents)
+
+
+class Agent(_Section):
+    """An agent profile: how an agent is started and spoken to."""
+
+    driver: Annotated[
+        Literal["command", "claude-code", "codex", "acp", "scripted"],
+        Meta(description="How Hookline talks to the agent."),
+    ]
+    model: Annotated[str, Meta(min_length=1, description="The model's name.")] | None = None
+    command: Annotated[str, Meta(min_length=1, description="The shell line or program.")] | None = (
+        None
+    )
+    input: Annotated[
+        Literal["stdin", "file", "argument"],
+        Meta(description="How the prompt reaches a `driver: command` agent."),
+    ] = "stdin"
+    args: Annotated[list[str], Meta(description="More arguments.")] = []
+    env: Annotated[dict[str, str], Meta(description="More environment variables.")] = {}
+    prompt: Annotated[str, Meta(min_length=1, description="A file with the prompt.")] | None = None
+    script: (
+        Annotated[str, Meta(min_length=1, description="What a scripted agent says and does.")]
+        | None
+    ) = None
+    hooks: Hooks = None
+
+
+class StepTask(_Section):
+    """A task that a flow adds and waits for."""
+
+    goal: Annotated[str, Meta(min_length=1, description="What is to be done.")]
+    labels: list[Text] = []
+    deliverables: list[Text] = []
+    priority: int | None = None
+    type: Text | None = None
+
+
+class Step(_Section):
+    """A step of a flow: one of run, parallel, breakpoint, sleep or task."""
+
+    id: Annotated[str, Meta(min_length=1, description="The step's name; unique in its list.")]
+    run: Annotated[str, Meta(min_length=1, description="A shell line.")] | None = None
+    parallel: Annotated[list[Step], Meta(description="Steps that run together.")] | None = None
+    breakpoint: Annotated[str, Meta(min_length=1, description="A question to a person.")] | None = (
+        None
+    )
+    sleep: Duration | None = None
+    task: StepTask | None = None
+    timeout: Duration | None = None
+    metadata: Annotated[dict[str, Any], Meta(description="Handed to hooks as it is.")] = {}
+
+
+class Flow(_Section):
+    """A flow: steps in order, journaled, resumed after any interruption."""
+
+    steps: Annotated[list[Step], Meta(min_length=1, description="The steps in order.")]
+
+
+class Sections(_Section):
+    """The settings besides hooks."""
+
+    session: Session = msgspec.field(default_factory=Session)
+    validation: Annotated[list[Validation], Meta(description="Checks of the agent's work.")] = []
+    task_types: Annotated[dict[str, TaskType], Meta(description="Types of tasks by name.")] = {}
+    agents: Annotated[dict[str, Agent], Meta(description="Agent profiles by name.")] = {}
+    agent: Annotated[str, Meta(min_length=1, description="The profile to use.")] | None = None
+    flows: Annotated[dict[str, Flow], Meta(description="Flows by name.")] = {}
+
+
+class Document(Sections):
+    """Configuration of Hookline."""
+
+    version: Annotated[Literal[1], Meta(description="The format's version.")] = 1
+    hooks: Hooks = None
+    events: Annotated[
+        list[Text],
+        Meta(description="Event types of your own; each becomes a hook point."),
+    ] = []
+
+
+class AutomationHook(msgspec.Struct, kw_only=True, rename="camel"):
+    """An entry of automation-hooks.json. `event_types` is recorded and changes nothing."""
+
+    name: Text
+    enabled: bool | None = None
+    priority: Priority | None = None
+    event_types: list[str] = []
+
+
+class AutomationFile(msgspec.Struct, kw_only=True):
+    """data/automation-hooks.json, which tunes built-in hooks."""
+
+    version: str = "1.0"
+    hooks: list[AutomationHook] = []

@@ -1,0 +1,79 @@
+"""Events: what happened, in the words that go over the wire.
+
+The log is the truth. Types in `STATE_BEARING` change the task graph when they are applied,
+so only Hookline's own verbs may write them; everything else may be sent by anyone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from hookline.errors import BadInput, ReservedEvent
+
+STATE_BEARING = frozenset(
+    {
+        "task_created",
+        "task_ready",
+        "task_claimed",
+        "task_released",
+        "task_started",
+        "task_updated",
+        "task_blocked",
+        "task_unblocked",
+        "task_submitted",
+        "task_needs_continuation",
+        "task_completed",
+        "task_failed",
+        "task_cancelled",
+        "task_deleted",
+        "dependency_added",
+        "dependency_removed",
+    }
+)
+
+# Written by Hookline as a report of its own work; a forged one would mislead `why` and `attention`.
+REPORTS = frozenset({"hook_error", "action_error", "cascade_limit"})
+
+SYSTEM_NODE = "system"
+MAX_EVENT_BYTES = 1 << 20
+
+
+class Event(msgspec.Struct, rename="camel", frozen=True):
+    """One entry of the log: `{seq, id, timestamp, type, nodeId, data, metadata}`."""
+
+    seq: int
+    id: str
+    timestamp: str
+    type: str
+    node_id: str
+    data: dict[str, Any]
+    metadata: dict[str, Any]
+
+
+def event_id(store_id: str, seq: int) -> str:
+    """An id that sorts like the log and is unique across stores."""
+    return f"{store_id}-{seq:012d}"
+
+
+def check_type(name: str) -> str:
+    """The type of an event that a person, a hook or an agent wants to send, or an error."""
+    if not 0 < len(name) <= 100 or not name[0].isalpha() or not _is_word(name):
+        raise BadInput(
+            f"{name[:120]!r} is not an event type",
+            help="use letters, digits, '_', '-' and '.', beginning with a letter",
+        )
+    if name in STATE_BEARING or name in REPORTS:
+        raise ReservedEvent(
+            f"{name} events are written by Hookline alone",
+            help="use the task's own command, or choose another name",
+        )
+    return name
+
+
+def _is_word(name: str) -> bool:
+    return name.isascii() and name.translate(_WORD_MARKS).isalnum()
+
+
+_WORD_MARKS = str.maketrans("", "", "_-.")

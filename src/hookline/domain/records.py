@@ -1,0 +1,89 @@
+"""What a hook said and how the call went: the frozen outcomes that rules fold and rows keep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+OK = "ok"
+SKIPPED = "skipped"
+FAILED = "failed"
+TIMEOUT = "timeout"
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """What a hook gave back, before a rule reads it.
+
+    `answer` is the value a function returned or the JSON object a program printed, else None.
+    `exit_code` is None for functions. A reply exists only when the hook ran to its end:
+    a program that cannot start, a signal or a timeout raises HookFailure instead.
+    """
+
+    answer: Any = None
+    text: str = ""
+    stderr: str = ""
+    exit_code: int | None = None
+    blob: str | None = None
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """One call of one hook: the answer its rule understood, or why there is none."""
+
+    hook: str
+    status: str
+    answer: Any = None
+    error: str | None = None
+    duration_us: int = 0
+    exit_code: int | None = None
+    stdout: str = ""
+    stderr: str = ""
+    blob: str | None = None
+    values: dict[str, Any] | None = None
+
+
+class Action(msgspec.Struct, frozen=True):
+    """Something a react hook asks for: create_task, update_task, execute_workflow or log."""
+
+    type: str
+    payload: dict[str, Any] = {}
+
+
+PENDING = "pending"
+DEAD = "dead"
+REMOVED = "removed"
+
+
+class Delivery(msgspec.Struct, rename="camel", frozen=True):
+    """The record of one call of one hook at one event; its id is the idempotency key."""
+
+    id: int
+    event_seq: int
+    hook: str
+    point: str
+    kind: str
+    origin: str
+    status: str
+    position: int
+    attempts: int = 0
+    started_at: str | None = None
+    duration_us: int | None = None
+    exit_code: int | None = None
+    answer: Any = None
+    error: str | None = None
+    stdout: str | None = None
+    stderr: str | None = None
+    blob: str | None = None
+    condition: str | None = None
+    condition_values: dict[str, Any] | None = None
+    child: str | None = None
+
+
+class StoredAction(msgspec.Struct, frozen=True):
+    """An action as it stands in the record."""
+
+    hook: str
+    position: int
+    action: Action
+    status: str = PENDING
+    error: str | None = None

@@ -1,0 +1,1 @@
+"""Hooks: what they are, when they run, and how their answers become one."""

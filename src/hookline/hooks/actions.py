@@ -1,0 +1,126 @@
+"""Carrying out what react hooks ask for, inside one transaction each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hookline.domain.events import SYSTEM_NODE, check_type
+from hookline.domain.tasks import DEFAULT_PRIORITY
+from hookline.errors import BadInput, UnknownWorkflow
+from hookline.tasks import claims, dependencies, verbs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hookline.domain.records import Action
+    from hookline.ports import Transaction
+
+
+def perform(tx: Transaction, action: Action) -> None:
+    """Do what an action says; HooklineError if it cannot be done."""
+    _PERFORMERS[action.type](tx, action.payload)
+
+
+def _create_task(tx: Transaction, payload: dict[str, Any]) -> None:
+    options = _only(
+        payload,
+        "create_task",
+        "goal deliverables desiredDeliverables labels priority type dependsOn parentTaskId notes",
+    )
+    verbs.add(
+        tx,
+        options.get("goal", ""),
+        deliverables=options.get("deliverables", options.get("desiredDeliverables", ())),
+        labels=options.get("labels", ()),
+        priority=options.get("priority", DEFAULT_PRIORITY),
+        task_type=options.get("type"),
+        depends_on=verbs.check_texts("dependsOn", options.get("dependsOn", ())),
+        parent=_optional_text(options, "parentTaskId"),
+        notes=options.get("notes", ()),
+    )
+
+
+def _update_task(tx: Transaction, payload: dict[str, Any]) -> None:
+    options = _only(payload, "update_task", "taskId action payload")
+    verb = _TASK_VERBS.get(options.get("action", ""))
+    if verb is None:
+        raise BadInput(
+            f"unknown task action {options.get('action')!r}",
+            help=f"there are {', '.join(_TASK_VERBS)}",
+        )
+    details = options.get("payload") or {}
+    if not isinstance(details, dict):
+        raise BadInput("the payload of update_task must be an object")
+    verb(tx, verbs.check_text("taskId", options.get("taskId")), details)
+
+
+def _start(tx: Transaction, task: str, p: dict[str, Any]) -> None:
+    verbs.start(tx, task, context=p.get("context"))
+
+
+def _complete(tx: Transaction, task: str, p: dict[str, Any]) -> None:
+    verbs.complete(tx, task, result=p.get("result"), artifacts=p.get("artifacts", ()))
+
+
+def _block(tx: Transaction, task: str, p: dict[str, Any]) -> None:
+    knowledge = p.get("requiredKnowledge", ())
+    verbs.block(tx, task, reason=p.get("reason", ""), required_knowledge=knowledge)
+
+
+def _claim(tx: Transaction, task: str, p: dict[str, Any]) -> None:
+    claims.claim(tx, task, p.get("agent", ""))
+
+
+_TASK_VERBS: dict[str, Callable[[Transaction, str, dict[str, Any]], Any]] = {
+    "transition_to_ready": lambda tx, task, p: verbs.make_ready(tx, task),
+    "claim": _claim,
+    "release": lambda tx, task, p: claims.release(tx, task, reason=p.get("reason")),
+    "start": _start,
+    "complete": _complete,
+    "submit": lambda tx, task, p: verbs.submit(tx, task, result=p.get("result")),
+    "block": _block,
+    "unblock": lambda tx, task, p: verbs.unblock(tx, task),
+    "update": lambda tx, task, p: verbs.update(tx, task, p),
+    "fail": lambda tx, task, p: verbs.fail(tx, task, error=p.get("error")),
+    "cancel": lambda tx, task, p: verbs.cancel(tx, task, reason=p.get("reason")),
+    "delete": lambda tx, task, p: verbs.delete(tx, task),
+    "add_dependency": lambda tx, task, p: dependencies.link(tx, task, p.get("toId", "")),
+    "remove_dependency": lambda tx, task, p: dependencies.unlink(tx, task, p.get("toId", "")),
+}
+
+
+def _log(tx: Transaction, payload: dict[str, Any]) -> None:
+    options = _only(payload, "log", "type nodeId data timestamp metadata")
+    data = options.get("data") or {}
+    if not isinstance(data, dict):
+        raise BadInput("the data of a log action must be an object")
+    node = _optional_text(options, "nodeId") or SYSTEM_NODE
+    tx.append(check_type(str(options.get("type", ""))), node, data)
+
+
+def _execute_workflow(tx: Transaction, payload: dict[str, Any]) -> None:
+    options = _only(payload, "execute_workflow", "workflowId context")
+    name = verbs.check_text("workflowId", options.get("workflowId"))
+    raise UnknownWorkflow(f"there is no workflow '{name}'")
+
+
+_PERFORMERS: dict[str, Callable[[Transaction, dict[str, Any]], None]] = {
+    "create_task": _create_task,
+    "update_task": _update_task,
+    "execute_workflow": _execute_workflow,
+    "log": _log,
+}
+
+
+def _only(payload: dict[str, Any], action: str, names: str) -> dict[str, Any]:
+    unknown = sorted(set(payload) - set(names.split()))
+    if unknown:
+        raise BadInput(
+            f"{action} does not know {', '.join(map(repr, unknown))}", help=f"it takes {names}"
+        )
+    return payload
+
+
+def _optional_text(options: dict[str, Any], name: str) -> str | None:
+    value = options.get(name)
+    return None if value is None else verbs.check_text(name, value)

@@ -1,0 +1,107 @@
+"""The built-in hooks on task events: pure functions from an event and the graph to actions.
+
+They run inside the transaction that caused the event, so what they ask for is never lost.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hookline.domain.moments import seconds
+from hookline.domain.records import Action
+from hookline.domain.tasks import CREATED, DEPENDS_ON
+from hookline.hooks.builtin import REACT_BUILTINS
+from hookline.hooks.registry import Hook
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hookline.domain.events import Event
+    from hookline.ports import GraphView
+
+
+def auto_create_review_task(event: Event, graph: GraphView) -> list[Action]:
+    """Make a review task when an agent's task is completed."""
+    task = graph.task(event.node_id)
+    if "agent" not in task.labels or "review" in task.labels:
+        return []
+    review = {
+        "goal": f"Review: {task.goal}",
+        "deliverables": ["Review completed", "Feedback provided"],
+        "labels": ["review", *task.labels],
+        "priority": task.priority,
+        "parentTaskId": task.id,
+    }
+    return [Action("create_task", review)]
+
+
+def check_dependency_satisfaction(event: Event, graph: GraphView) -> list[Action]:
+    """Make tasks ready whose last dependency was met, removed or given up."""
+    actions = []
+    settled = event.data.get("toId", event.node_id)
+    for identifier in _waiting(event, graph):
+        task = graph.task(identifier)
+        if task.state == CREATED and graph.unmet(task.id) == 0:
+            ready = {"taskId": task.id, "action": "transition_to_ready"}
+            notice = {
+                "type": "dependency_satisfied",
+                "nodeId": task.id,
+                "data": {"dependentTaskId": task.id, "completedTaskId": settled},
+            }
+            actions += [Action("update_task", ready), Action("log", notice)]
+    return actions
+
+
+def _waiting(event: Event, graph: GraphView) -> Iterator[str]:
+    if event.type == "dependency_removed":
+        yield event.data["fromId"]
+    elif event.type == "task_deleted":
+        yield from event.data.get("dependents", ())
+    else:
+        yield from (edge.from_id for edge in graph.edges_to(event.node_id, DEPENDS_ON))
+
+
+def track_agent_task_lifecycle(event: Event, graph: GraphView) -> list[Action]:
+    """Log how long an agent's completed task took, and what it was."""
+    if event.type != "task_completed":
+        return []
+    task = graph.task(event.node_id)
+    if "agent" not in task.labels:
+        return []
+    duration = None
+    if task.started_at and task.completed_at:
+        duration = round((seconds(task.completed_at) - seconds(task.started_at)) * 1000)
+    metrics = {
+        "goal": task.goal,
+        "labels": list(task.labels),
+        "priority": task.priority,
+        "durationMs": duration,
+        "deliverables": list(task.desired_deliverables),
+    }
+    return [Action("log", {"type": "agent_metrics", "nodeId": task.id, "data": metrics})]
+
+
+def lifecycle_hooks() -> list[Hook]:
+    """The three, with their priorities."""
+    handlers = (
+        (auto_create_review_task, 10),
+        (check_dependency_satisfaction, 20),
+        (track_agent_task_lifecycle, 50),
+    )
+    return [
+        Hook(
+            name=name,
+            points=points,
+            kind="built-in",
+            target=name,
+            priority=priority,
+            layer="built-in",
+            position=position,
+            origin="built-in",
+            description=(handler.__doc__ or "").strip(),
+            handler=handler,
+        )
+        for position, ((name, points), (handler, priority)) in enumerate(
+            zip(REACT_BUILTINS.items(), handlers, strict=True)
+        )
+    ]

@@ -1,0 +1,179 @@
+"""One call of one hook, of any kind, under any rule: condition, trust, run, read, record."""
+
+from __future__ import annotations
+
+import os
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Outcome
+from hookline.errors import HookFailure, HooklineError, HookTimeout
+from hookline.hooks import conditions
+from hookline.hooks.dispatch import call_in_process
+from hookline.hooks.frames import timeout_of, variables
+from hookline.hooks.kinds import KINDS, Call, World
+from hookline.hooks.templates import environment
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from hookline.domain.records import Reply
+    from hookline.hooks.frames import Frame
+    from hookline.hooks.registry import Hook, HookContext
+    from hookline.ports import Http, Processes, ProcessGroup
+
+# What a process under a hook inherits of Hookline's own variables; the rest is set anew.
+INHERITED = frozenset({"HOOKLINE_HOME", "HOOKLINE_DEBUG", "HOOKLINE_AGENT"})
+
+
+class Surroundings(NamedTuple):
+    """What hooks of one project need around them."""
+
+    root: str
+    folder: str
+    environ: Mapping[str, str]
+    processes: Processes
+    http: Http
+    verify: Callable[[Hook], None]
+    redact: Callable[[str], str]
+    changed_files: Callable[[], Awaitable[list[str]]]
+    context: Callable[[], HookContext]
+
+
+class Caller:
+    """Calls hooks and turns whatever happens into an outcome."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._around = surroundings
+
+    async def call(
+        self,
+        hook: Hook,
+        frame: Frame,
+        on_start: Callable[[ProcessGroup], None] | None = None,
+    ) -> Outcome:
+        """Call a hook once. Expected failures become outcomes; the rule says what they mean."""
+        start = perf_counter_ns()
+        values: dict[str, Any] | None = None
+        try:
+            if hook.when is not None:
+                verdict = await self._condition(hook.when, frame)
+                values = verdict.values
+                if not verdict.met:
+                    return _over(hook, SKIPPED, start, values=values)
+            if hook.handler is not None and hook.kind == "python":
+                first = frame.event if frame.event is not None else frame.payload
+                return await call_in_process(hook, frame.rule, first, self._around.context())
+            self._around.verify(hook)
+            reply = await self._run(hook, frame, on_start)
+            answer = frame.rule.read(reply, hook)
+        except HookFailure as problem:
+            return self._failure(hook, problem, start, values)
+        except HooklineError as problem:
+            return _over(hook, FAILED, start, error=problem.message, values=values)
+        return self._success(hook, reply, answer, start, values)
+
+    async def _condition(self, expression: str, frame: Frame) -> conditions.Verdict:
+        scope = dict(frame.payload)
+        if conditions.uses(expression, "changed") and "changed" not in scope:
+            scope["changed"] = await self._around.changed_files()
+        functions = {"changed": conditions.changed_in(scope.get("changed", ()))}
+        return conditions.evaluate(expression, scope, functions)
+
+    async def _run(
+        self, hook: Hook, frame: Frame, on_start: Callable[[ProcessGroup], None] | None
+    ) -> Reply:
+        kind = KINDS.get(hook.kind)
+        if kind is None:
+            raise HookFailure(f"hooks of kind '{hook.kind}' cannot run in this version")
+        around = self._around
+        values = variables(frame, hook, around.root)
+        call = Call(
+            point=frame.point,
+            payload=msgspec.json.encode(frame.payload),
+            values=values,
+            env={
+                **environment(values, self._spill),
+                "HOOKLINE_DIR": around.folder,
+                "HOOKLINE_DEPTH": str(frame.depth),
+                **({"HOOKLINE_CAUSE": str(frame.event.seq)} if frame.event else {}),
+            },
+            timeout=timeout_of(hook, frame.point),
+        )
+        world = World(
+            root=around.root,
+            processes=around.processes,
+            http=around.http,
+            environ=_base_environment(around.environ),
+            on_start=on_start,
+        )
+        return await kind(hook, call, world)
+
+    def _spill(self, name: str, data: bytes) -> str:
+        import hashlib  # only values too long for the environment need it
+
+        folder = os.path.join(self._around.folder, "values")
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        path = os.path.join(folder, hashlib.sha256(data).hexdigest())
+        if not os.path.exists(path):
+            with open(f"{path}.{os.getpid()}", "wb") as file:
+                file.write(data)
+            os.replace(f"{path}.{os.getpid()}", path)
+        return path
+
+    def _success(
+        self, hook: Hook, reply: Reply, answer: Any, start: int, values: dict[str, Any] | None
+    ) -> Outcome:
+        return Outcome(
+            hook.name,
+            OK,
+            answer,
+            None,
+            _elapsed(start),
+            reply.exit_code,
+            self._around.redact(reply.text),
+            self._around.redact(reply.stderr),
+            reply.blob,
+            values,
+        )
+
+    def _failure(
+        self, hook: Hook, problem: HookFailure, start: int, values: dict[str, Any] | None
+    ) -> Outcome:
+        return Outcome(
+            hook.name,
+            TIMEOUT if isinstance(problem, HookTimeout) else FAILED,
+            None,
+            self._around.redact(problem.message),
+            _elapsed(start),
+            problem.program_exit,
+            self._around.redact(problem.stdout),
+            self._around.redact(problem.stderr),
+            problem.blob,
+            values,
+        )
+
+
+def _over(
+    hook: Hook,
+    status: str,
+    start: int,
+    *,
+    error: str | None = None,
+    values: dict[str, Any] | None = None,
+) -> Outcome:
+    return Outcome(hook.name, status, None, error, _elapsed(start), values=values)
+
+
+def _elapsed(start: int) -> int:
+    return (perf_counter_ns() - start) // 1000
+
+
+def _base_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith("HOOKLINE_") or name in INHERITED
+    }

@@ -1,0 +1,321 @@
+"""The `when` language: a small, safe expression over a hook's payload, evaluated by simpleeval.
+
+The configuration check and the dispatcher call it, and only for a hook that has a `when`.
+Whatever is not plain data, comparison or a listed function is refused before anything runs.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+# simpleeval ships without type information.
+from simpleeval import (  # type: ignore[import-untyped]
+    DEFAULT_OPERATORS,
+    EvalWithCompoundTypes,
+    InvalidExpression,
+)
+
+from hookline.errors import HookFailure
+from hookline.hooks.globs import glob_match as glob_match
+from hookline.hooks.globs import text_match
+from hookline.hooks.grammar import (
+    ARITHMETIC,
+    CHAIN,
+    COMPARISONS,
+    EVALUATED,
+    FUNCTIONS,
+    IDENTITY,
+    MAX_NUMBER,
+    UNARY,
+    RefusedError,
+    called_name,
+    check_words,
+    listed,
+    nearest,
+    parse,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+MAX_JOINED = 100_000
+MAX_VALUE_TEXT = 200
+MAX_VALUE_ITEMS = 20
+MAX_VALUE_DEPTH = 2
+MAX_VALUES = 50
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """Whether a condition holds, and the values of its parts as far as they were looked at."""
+
+    met: bool
+    values: dict[str, Any]
+
+
+# What the configuration check asks.
+
+
+def check(expression: str, names: Collection[str]) -> str | None:
+    """What is wrong with an expression whose data has these names, or None."""
+    try:
+        tree = parse(expression)
+        check_words(expression.strip(), tree, names, FUNCTIONS)
+    except RefusedError as problem:
+        return str(problem)
+    return None
+
+
+def uses(expression: str, function: str) -> bool:
+    """Whether the expression calls this function; False for one that cannot be read."""
+    try:
+        tree = parse(expression)
+    except RefusedError:
+        return False
+    return any(called_name(node) == function for node in ast.walk(tree))
+
+
+# What the dispatcher asks.
+
+
+def evaluate(
+    expression: str, scope: Mapping[str, Any], functions: Mapping[str, Callable[..., Any]]
+) -> Verdict:
+    """Whether the condition holds for this plain JSON data; HookFailure if it cannot be told.
+
+    `functions` adds to the built-in ones. A name of `scope` that is also a called function, such
+    as the list of files behind `changed()`, is shown among the values.
+    """
+    offered = {**_BUILT_IN, **functions}
+    text = expression.strip()
+    try:
+        tree = parse(expression)
+        check_words(text, tree, scope.keys(), offered)
+    except RefusedError as problem:
+        raise HookFailure(f"`when: {_one_line(text)}` cannot be evaluated: {problem}") from problem
+    return _Evaluation(text, scope, offered).verdict(tree)
+
+
+class _Evaluation:
+    """One evaluation: looks names up and records them here, leaves the rest to simpleeval."""
+
+    def __init__(
+        self, text: str, scope: Mapping[str, Any], functions: Mapping[str, Callable[..., Any]]
+    ) -> None:
+        self._text = text
+        self._scope = scope
+        self._functions = functions
+        self._values: dict[str, Any] = {}
+        self._engine = EvalWithCompoundTypes(operators=_OPERATORS, functions={}, names={})
+        known = self._engine.nodes
+        self._engine.nodes = {
+            **{kind: self._located(known[kind]) for kind in EVALUATED},
+            **dict.fromkeys(CHAIN, self._chain),
+            ast.Call: self._call,
+        }
+
+    def verdict(self, tree: ast.expr) -> Verdict:
+        """The answer for a tree that was checked before."""
+        try:
+            met = bool(self._value(tree))
+        except RecursionError as problem:
+            raise self._failure(tree, "the data is nested too deeply") from problem
+        except InvalidExpression as problem:
+            raise self._failure(tree, str(problem)) from problem
+        return Verdict(met, self._values)
+
+    def _value(self, node: ast.AST) -> Any:
+        return self._engine.eval(self._text, node)
+
+    def _located(self, handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def run(node: ast.AST) -> Any:
+            try:
+                return handler(node)
+            except (TypeError, ValueError, ArithmeticError, InvalidExpression) as problem:
+                raise self._failure(node, _short(str(problem))) from problem
+
+        return run
+
+    def _chain(self, node: ast.expr) -> Any:
+        links: list[ast.Attribute | ast.Subscript] = []
+        base = node
+        while isinstance(base, ast.Attribute | ast.Subscript):
+            links.append(base)
+            base = base.value
+        value = self._scope[base.id] if isinstance(base, ast.Name) else self._value(base)
+        for link in reversed(links):
+            value = self._step(value, link)
+        self._record(self._source(node), value)
+        return value
+
+    def _step(self, value: Any, link: ast.Attribute | ast.Subscript) -> Any:
+        key = link.attr if isinstance(link, ast.Attribute) else self._value(link.slice)
+        whole = self._source(link.value)
+        if isinstance(link, ast.Attribute) and not isinstance(value, dict):
+            raise self._failure(link, f"{whole} is {_kind(value)} and has no '{key}'")
+        if isinstance(value, dict) and isinstance(key, str):
+            if key not in value:
+                near = nearest(key, map(str, value))
+                has = listed(f"names in {whole}", map(str, value))
+                raise self._failure(link, f"there is no '{key}' in {whole}{near}; {has}")
+            return value[key]
+        try:
+            return value[key]
+        except (TypeError, LookupError, ValueError) as problem:
+            raise self._failure(link, f"{whole} is {_kind(value)}: {problem}") from problem
+
+    def _call(self, node: ast.Call) -> Any:
+        name = called_name(node)
+        arguments = [self._value(each) for each in node.args]
+        try:
+            result = self._functions[name](*arguments)
+        except Exception as problem:  # whatever a function raises, the hook failed
+            said = _short(str(problem)) or type(problem).__name__
+            raise self._failure(node, said) from problem
+        self._record(self._source(node), result)
+        if name in self._scope:
+            self._record(name, self._scope[name])
+        return result
+
+    def _record(self, part: str, value: Any) -> None:
+        if len(self._values) < MAX_VALUES:
+            self._values[part] = _cut(value)
+
+    def _source(self, node: ast.AST) -> str:
+        return ast.get_source_segment(self._text, node) or ""
+
+    def _failure(self, node: ast.AST, problem: str) -> HookFailure:
+        names = listed("names", self._scope)
+        part = _one_line(self._source(node))
+        return HookFailure(
+            f"`when: {_one_line(self._text)}` failed at `{part}`: {problem}; {names}"
+        )
+
+
+def _kind(value: object) -> str:
+    for kind, name in (
+        (bool, "a truth value"),
+        (str, "text"),
+        (list, "a list"),
+        (dict, "an object"),
+        (int | float, "a number"),
+    ):
+        if isinstance(value, kind):
+            return name
+    return "null" if value is None else type(value).__name__
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MAX_VALUE_TEXT else text[: MAX_VALUE_TEXT - 1] + "…"
+
+
+def _one_line(text: str) -> str:
+    return _short(" ".join(text.split())).encode(errors="backslashreplace").decode()
+
+
+def _cut(value: Any, depth: int = 1) -> Any:
+    """The value as JSON data small enough to be kept with every record."""
+    if value is None or isinstance(value, bool | float):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) < MAX_NUMBER else "a very large number"
+    if isinstance(value, list | tuple | dict) and depth > MAX_VALUE_DEPTH:
+        return "…"
+    if isinstance(value, dict):
+        items = [(_short(str(key)), _cut(value[key], depth + 1)) for key in _first(value)]
+        return dict(items) | ({"…": _more(value)} if len(value) > MAX_VALUE_ITEMS else {})
+    if isinstance(value, list | tuple):
+        shown = [_cut(each, depth + 1) for each in _first(value)]
+        return shown + ([_more(value)] if len(value) > MAX_VALUE_ITEMS else [])
+    return _short(value) if isinstance(value, str) else type(value).__name__
+
+
+def _first(values: Iterable[Any]) -> list[Any]:
+    return [each for each, _ in zip(values, range(MAX_VALUE_ITEMS), strict=False)]
+
+
+def _more(values: Collection[Any]) -> str:
+    return f"… and {len(values) - MAX_VALUE_ITEMS} more"
+
+
+# Operators, with bounds that keep a hostile expression short of time and memory.
+
+
+def _arithmetic(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def apply(left: Any, right: Any) -> Any:
+        if not (isinstance(left, int | float) and isinstance(right, int | float)):
+            raise TypeError(f"cannot calculate with {_kind(left)} and {_kind(right)}")
+        result = function(left, right)
+        if abs(result) >= MAX_NUMBER:
+            raise OverflowError("the number is too large")
+        return result
+
+    return apply
+
+
+def _add(left: Any, right: Any) -> Any:
+    if type(left) not in (str, list) or type(left) is not type(right):
+        return _add_numbers(left, right)
+    if len(left) + len(right) > MAX_JOINED:
+        raise ValueError(f"the result would be longer than {MAX_JOINED}")
+    return left + right
+
+
+def _contains(item: Any, container: Any) -> bool:
+    if not isinstance(container, str | list | tuple | dict):
+        raise TypeError(f"'in' looks into text, a list or an object, not {_kind(container)}")
+    return item in container
+
+
+_add_numbers = _arithmetic(DEFAULT_OPERATORS[ast.Add])
+_OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
+    **{kind: DEFAULT_OPERATORS[kind] for kind in COMPARISONS + IDENTITY + UNARY},
+    **{kind: _arithmetic(DEFAULT_OPERATORS[kind]) for kind in ARITHMETIC},
+    ast.Add: _add,
+    ast.In: _contains,
+    ast.NotIn: lambda item, container: not _contains(item, container),
+}
+
+
+# Functions. `changed` is the caller's, because only the caller knows which files changed.
+
+
+def changed_in(paths: Collection[str]) -> Callable[..., bool]:
+    """The `changed(pattern, ...)` of these files; without a pattern: whether there are any."""
+
+    def changed(*patterns: Any) -> bool:
+        wanted = [_text(pattern) for pattern in patterns]
+        if not wanted:
+            return bool(paths)
+        return any(glob_match(path, pattern) for path in paths for pattern in wanted)
+
+    return changed
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"text is needed here, not {_kind(value)}")
+    return value
+
+
+def _length(value: Any) -> int:
+    if not isinstance(value, str | list | tuple | dict):
+        raise TypeError(f"{_kind(value)} has no length")
+    return len(value)
+
+
+def _matches(value: Any, pattern: Any) -> bool:
+    texts = value if isinstance(value, list | tuple) else [value]
+    return any(text_match(_text(each), _text(pattern)) for each in texts)
+
+
+_BUILT_IN: dict[str, Callable[..., Any]] = {
+    "len": _length,
+    "lower": lambda text: _text(text).lower(),
+    "upper": lambda text: _text(text).upper(),
+    "startswith": lambda text, start: _text(text).startswith(_text(start)),
+    "endswith": lambda text, end: _text(text).endswith(_text(end)),
+    "matches": _matches,
+}

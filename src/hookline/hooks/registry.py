@@ -1,0 +1,211 @@
+"""What a hook is, and the one registry that holds them in the one order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from hookline.errors import BadHook, UnknownHook
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from hookline.domain.events import Event
+    from hookline.domain.records import Action
+    from hookline.ports import EventLog, GraphView
+
+LAYERS = ("project", "user", "plugin", "built-in")
+KINDS = ("python", "command", "script", "http", "agent", "built-in")
+DEFAULT_PRIORITY = 100
+
+
+class HookContext(NamedTuple):
+    """What a python hook may look at: the task graph, the event log, and a starter of flows."""
+
+    graph: GraphView
+    event_log: EventLog
+    flows: Callable[[str, dict[str, Any]], None]
+
+
+class Hook(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One hook: where it runs, what it runs, and how.
+
+    `target` is what the user wrote: a shell line, a file, `module:function`, a URL or a
+    built-in's name. A hook made in Python has a `handler` instead.
+    """
+
+    name: str
+    points: tuple[str, ...]
+    kind: str = "python"
+    target: str = ""
+    priority: int = DEFAULT_PRIORITY
+    layer: str = "project"
+    position: int = 0
+    enabled: bool = True
+    when: str | None = None
+    timeout: float | None = None
+    pipe_output: bool = False
+    on_failure: str = "closed"
+    rewrites: bool = False
+    env: dict[str, str] = {}
+    headers: dict[str, str] = {}
+    origin: str = ""
+    description: str = ""
+    metadata: dict[str, Any] = {}
+    handler: Any = None
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """The one order of hooks: priority, layer, position."""
+        return (self.priority, LAYERS.index(self.layer), self.position)
+
+    def __call__(self, *args: Any) -> Any:
+        """Call the function that this hook was made from."""
+        if self.handler is None:
+            raise BadHook(f"hook '{self.name}' has no function to call")
+        return self.handler(*args)
+
+
+def hook(
+    *points: str,
+    name: str | None = None,
+    priority: int = DEFAULT_PRIORITY,
+    when: str | None = None,
+    timeout: float | None = None,
+    enabled: bool = True,
+    **options: Any,
+) -> Callable[[Callable[..., Any]], Hook]:
+    """Make a hook of a function: `@hook("task_completed", priority=5)`.
+
+    The function takes (event, context), sync or async, and returns the answer of the point's
+    rule; at task events, a list of actions. Nothing is registered until you register it.
+    """
+
+    def make(function: Callable[..., Any]) -> Hook:
+        return Hook(
+            name=name or function.__name__,
+            points=points,
+            priority=priority,
+            when=when,
+            timeout=timeout,
+            enabled=enabled,
+            handler=function,
+            origin=f"{function.__module__}:{function.__qualname__}",
+            description=(function.__doc__ or "").strip(),
+            **options,
+        )
+
+    return make
+
+
+class HookRegistry:
+    """The hooks of one project, by name, and in order for each point."""
+
+    def __init__(self, hooks: Iterable[Hook] = ()) -> None:
+        self._hooks: dict[str, Hook] = {}
+        self._ordered: dict[str, list[Hook]] = {}
+        for each in hooks:
+            self.register(each)
+
+    def register(self, new: Hook) -> Hook:
+        """Add a hook, or refuse it with a message that names the offender."""
+        check_hook(new)
+        if new.name in self._hooks:
+            old = self._hooks[new.name]
+            raise BadHook(
+                f"hook '{new.name}' is registered already"
+                + (f" (by {old.origin})" if old.origin else ""),
+                help="give one of them another name",
+            )
+        if not new.position:
+            new.position = len(self._hooks)
+        self._hooks[new.name] = new
+        self._ordered.clear()
+        return new
+
+    def unregister(self, name: str) -> None:
+        """Remove a hook by name; an unknown name is an error."""
+        self.get(name)
+        del self._hooks[name]
+        self._ordered.clear()
+
+    def get(self, name: str) -> Hook:
+        """The hook of that name, or UnknownHook with the nearest name."""
+        if name not in self._hooks:
+            raise UnknownHook(f"no hook is called '{name}'", help=_nearest(name, self._hooks))
+        return self._hooks[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._hooks
+
+    def find(self, name: str) -> Hook | None:
+        """The hook of that name, or None."""
+        return self._hooks.get(name)
+
+    def subscribers(self, point: str) -> Sequence[Hook]:
+        """The hooks that name a point, in order, those that are switched off included."""
+        found = self._ordered.get(point)
+        if found is None:
+            subscribed = [h for h in self._hooks.values() if point in h.points]
+            found = self._ordered[point] = sorted(subscribed, key=lambda each: each.order)
+        return found
+
+    def hooks_for(self, point: str) -> Sequence[Hook]:
+        """The hooks that run at a point, in order; disabled ones are left out."""
+        return [hook for hook in self.subscribers(point) if hook.enabled]
+
+    async def execute(self, event: Event, context: HookContext) -> Sequence[Action]:
+        """Run the hooks of an event in this process and return their actions, carrying out none.
+
+        A hook that fails is left out of the answer and does not stop the others.
+        """
+        from hookline.hooks.dispatch import dispatch_event
+
+        return await dispatch_event(self.hooks_for(event.type), event, context)
+
+    def list(self) -> list[Hook]:
+        """Every hook, in the one order."""
+        return sorted(self._hooks.values(), key=lambda each: each.order)
+
+
+def check_hook(new: Hook) -> None:
+    """The invariants of registration; the message names the hook and what is wrong with it."""
+    if not new.name or not new.name.isprintable():
+        raise BadHook(f"a hook's name must be printable text, not {new.name!r}")
+    if not new.points:
+        raise BadHook(
+            f"hook '{new.name}' subscribes to nothing", help="name at least one hook point"
+        )
+    if new.layer not in LAYERS or new.kind not in KINDS:
+        raise BadHook(f"hook '{new.name}' has an unknown kind or layer: {new.kind}, {new.layer}")
+    if new.kind in ("python", "built-in") and not new.target:
+        _check_handler(new)
+
+
+def _check_handler(new: Hook) -> None:
+    if not callable(new.handler):
+        raise BadHook(
+            f"hook '{new.name}' has no function to call: its handler is {new.handler!r}",
+            help="pass handler=a function that takes (event, context)",
+        )
+    import inspect  # costs more than the rest of this module, and only Python hooks need it
+
+    try:
+        signature = inspect.signature(new.handler)
+    except ValueError:  # some C functions do not tell; calling them will
+        return
+    try:
+        signature.bind(object(), object())
+    except TypeError as problem:
+        raise BadHook(
+            f"hook '{new.name}' cannot be called with (event, context): "
+            f"its signature is {signature}: {problem}"
+        ) from problem
+
+
+def _nearest(name: str, names: Iterable[str]) -> str | None:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(names), n=1)
+    return f"did you mean '{near[0]}'?" if near else None

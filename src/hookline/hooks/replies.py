@@ -1,0 +1,196 @@
+"""Reading one hook's reply under each rule: JSON answers, plain commands, functions.
+
+A reply that cannot be read is a failure of the hook; what that means is up to the rule.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from hookline.domain.answers import Answer, FeedAnswer, GateAnswer, GuardAnswer, StopDecision
+from hookline.domain.records import Action, Reply
+from hookline.errors import HookFailure
+
+if TYPE_CHECKING:
+    from hookline.hooks.registry import Hook
+
+ACTION_TYPES = frozenset({"create_task", "update_task", "execute_workflow", "log"})
+PENDING_EXIT = 75
+DENY_EXIT = 2
+
+A = TypeVar("A", bound=Answer)
+
+
+def read_react(reply: Reply, hook: Hook) -> tuple[Action, ...]:
+    """A list of actions, or an object with `actions`; nothing is no action."""
+    _must_have_succeeded(reply)
+    answer = reply.answer
+    if not answer:
+        return ()
+    if isinstance(answer, dict):
+        if "actions" not in answer:
+            # A shell line or a server may print JSON of its own; a hook's script may not.
+            if hook.kind in ("command", "http"):
+                return ()
+            raise _unreadable(reply, "the answer has no `actions`")
+        answer = answer["actions"]
+    if not isinstance(answer, list | tuple):
+        raise _unreadable(reply, f"actions must be a list, not {type(answer).__name__}")
+    return tuple(_action(item, reply) for item in answer)
+
+
+def _action(item: Any, reply: Reply) -> Action:
+    if isinstance(item, Action):
+        action = item
+    else:
+        try:
+            action = msgspec.convert(item, Action)
+        except msgspec.ValidationError as problem:
+            raise _unreadable(reply, f"not an action: {problem}") from problem
+    if action.type not in ACTION_TYPES:
+        raise _unreadable(
+            reply, f"unknown action '{action.type}'; there are {', '.join(sorted(ACTION_TYPES))}"
+        )
+    return action
+
+
+def read_feed(reply: Reply, hook: Hook) -> FeedAnswer:
+    """Text: what a function returned, `text` of an object, or what a program printed."""
+    if isinstance(reply.answer, str):
+        return FeedAnswer(text=reply.answer)
+    if reply.exit_code is None and reply.answer is None:
+        return FeedAnswer()
+    if isinstance(reply.answer, dict) and "text" in reply.answer and not reply.exit_code:
+        return _convert(reply, FeedAnswer)
+    if reply.exit_code is None:
+        raise _unreadable(reply, "expected text, or an object with `text`")
+    return FeedAnswer(text=_output(reply))
+
+
+def read_gate(reply: Reply, hook: Hook) -> GateAnswer:
+    """An object with `status`; or exit 0 success, 75 pending, anything else failure."""
+    if _is_plain(reply):
+        return _plain_gate(reply, hook)
+    answer = _convert(reply, GateAnswer)
+    if reply.exit_code and answer.status not in ("failure", "pending"):
+        raise _contradiction(reply, answer.status)
+    return answer
+
+
+def _plain_gate(reply: Reply, hook: Hook) -> GateAnswer:
+    if reply.exit_code == 0:
+        return GateAnswer(status="success", message=f"{hook.target} passed")
+    if reply.exit_code == PENDING_EXIT:
+        return GateAnswer(status="pending", message=_output(reply).strip()[:500])
+    return GateAnswer(
+        status="failure",
+        message=f"{hook.target} exited {reply.exit_code}",
+        remediation_prompt=_output(reply) or f"`{hook.target}` exited {reply.exit_code}",
+    )
+
+
+def read_decide(reply: Reply, hook: Hook) -> StopDecision:
+    """An object with `action`; or exit 0 complete, anything else continue with the output."""
+    if _is_plain(reply):
+        if reply.exit_code == 0:
+            return StopDecision(action="complete", reason=f"`{hook.target}` exited 0")
+        return StopDecision(
+            action="continue",
+            reason=f"`{hook.target}` exited {reply.exit_code}",
+            next_prompt=_output(reply) or None,
+        )
+    answer = _convert(reply, StopDecision)
+    if reply.exit_code and answer.action == "complete":
+        raise _contradiction(reply, answer.action)
+    return answer
+
+
+def read_steer(reply: Reply, hook: Hook) -> dict[str, Any]:
+    """An object, kept word for word; nothing is no answer."""
+    _must_have_succeeded(reply)
+    if reply.answer is None:
+        if reply.text.strip():
+            raise _unreadable(reply, "expected a JSON object on stdout")
+        return {"action": "none"}
+    if not isinstance(reply.answer, dict):
+        raise _unreadable(reply, f"expected a JSON object, not {type(reply.answer).__name__}")
+    return reply.answer
+
+
+def read_guard(reply: Reply, hook: Hook) -> GuardAnswer:
+    """An object with `verdict`; or exit 0 no opinion, 2 deny with stderr as the reason."""
+    if reply.answer is None:
+        if not reply.exit_code:
+            return GuardAnswer(verdict="none")
+        if reply.exit_code == DENY_EXIT:
+            return GuardAnswer(verdict="deny", reason=reply.stderr.strip() or "denied")
+        raise _exit_failure(reply)
+    answer = _convert(reply, GuardAnswer)
+    if reply.exit_code and answer.verdict != "deny":
+        raise _contradiction(reply, answer.verdict)
+    if answer.updated_input is not None and not hook.rewrites:
+        raise _unreadable(reply, "only a hook with `rewrites: true` may change the input")
+    if answer.verdict == "modify" and answer.updated_input is None:
+        raise _unreadable(reply, "`modify` needs `updatedInput`")
+    return answer
+
+
+def _is_plain(reply: Reply) -> bool:
+    return reply.answer is None and reply.exit_code is not None
+
+
+def _must_have_succeeded(reply: Reply) -> None:
+    if reply.exit_code:
+        raise _exit_failure(reply)
+
+
+def _convert(reply: Reply, kind: type[A]) -> A:
+    answer = reply.answer
+    if isinstance(answer, kind):
+        return answer
+    if isinstance(answer, msgspec.Struct):
+        answer = msgspec.to_builtins(answer)
+    if not isinstance(answer, dict):
+        raise _unreadable(reply, f"expected an object, not {type(answer).__name__}")
+    try:
+        return msgspec.convert({_camel(k): v for k, v in answer.items()}, kind)
+    except msgspec.ValidationError as problem:
+        raise _unreadable(reply, str(problem)) from problem
+
+
+def _camel(key: Any) -> str:
+    first, *rest = str(key).split("_")
+    return first + "".join(word.title() for word in rest)
+
+
+def _output(reply: Reply) -> str:
+    """What a person would have seen: stdout, and stderr where something went wrong."""
+    if reply.exit_code and reply.stderr:
+        return f"{reply.text}\n{reply.stderr}" if reply.text else reply.stderr
+    return reply.text or reply.stderr
+
+
+def _exit_failure(reply: Reply) -> HookFailure:
+    tail = reply.stderr.strip() or reply.text.strip()
+    said = f": {tail.splitlines()[-1][:300]}" if tail else ""
+    return _failure(reply, f"exited {reply.exit_code}{said}")
+
+
+def _contradiction(reply: Reply, answer: str) -> HookFailure:
+    return _failure(reply, f"answered '{answer}' but exited {reply.exit_code}")
+
+
+def _unreadable(reply: Reply, why: str) -> HookFailure:
+    return _failure(reply, f"its answer cannot be read: {why}")
+
+
+def _failure(reply: Reply, message: str) -> HookFailure:
+    return HookFailure(
+        message,
+        stdout=reply.text,
+        stderr=reply.stderr,
+        exit_code=reply.exit_code,
+        blob=reply.blob,
+    )

@@ -1,0 +1,239 @@
+"""The six rules: how the answers of several hooks become one answer.
+
+A rule is data: how to read one hook's reply, when to stop asking, what the next hook sees, and
+a pure fold over the outcomes. The dispatcher knows nothing else about any of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hookline.domain.answers import FeedAnswer, GateAnswer, GuardAnswer, StopDecision
+from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Action, Outcome, Reply
+from hookline.hooks.replies import (
+    read_decide,
+    read_feed,
+    read_gate,
+    read_guard,
+    read_react,
+    read_steer,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hookline.hooks.registry import Hook
+
+Called = tuple["Hook", Outcome]
+
+
+class Rule(NamedTuple):
+    """One way to make one answer of many."""
+
+    name: str
+    read: Callable[[Reply, Hook], Any]
+    stops: Callable[[Outcome], bool]
+    fold: Callable[[Sequence[Called]], Any]
+    arrange: Callable[[Sequence[Hook]], Sequence[Hook]]
+    carry: Callable[[Any, Outcome], Any]
+
+
+def failed(outcome: Outcome) -> bool:
+    """Whether the hook gave no answer although it was asked."""
+    return outcome.status in (FAILED, TIMEOUT)
+
+
+def _never(outcome: Outcome) -> bool:
+    return False
+
+
+def _as_given(hooks: Sequence[Hook]) -> Sequence[Hook]:
+    return hooks
+
+
+def _same(payload: Any, outcome: Outcome) -> Any:
+    return payload
+
+
+# react: all run; a failure is isolated; their actions in order.
+
+
+def _fold_react(called: Sequence[Called]) -> list[Action]:
+    return [action for _, o in called if o.status == OK for action in o.answer]
+
+
+# feed: all run; text of the hooks that pipe; a failure becomes text as well.
+
+
+def _fold_feed(called: Sequence[Called]) -> FeedAnswer:
+    texts = [_fed_text(outcome) for hook, outcome in called if hook.pipe_output]
+    return FeedAnswer(text="\n".join(text for text in texts if text))
+
+
+def _fed_text(outcome: Outcome) -> str:
+    if outcome.status == OK:
+        return str(outcome.answer.text)
+    if outcome.status == SKIPPED:
+        return ""
+    said = "\n".join(part for part in (outcome.stdout, outcome.stderr) if part)
+    return f"[hook {outcome.hook} failed: {outcome.error}]" + (f"\n{said}" if said else "")
+
+
+# gate: until the first failure or pending; a hook that fails counts as failure.
+
+
+def _stops_gate(outcome: Outcome) -> bool:
+    if outcome.status == SKIPPED:
+        return False
+    return failed(outcome) or outcome.answer.status in ("failure", "pending")
+
+
+def _carry_gate(payload: Any, outcome: Outcome) -> Any:
+    if outcome.status != OK or not isinstance(payload, dict):
+        return payload
+    results = {**payload.get("extra", {}), outcome.hook: outcome.answer.context}
+    return {**payload, "extra": results}
+
+
+def _fold_gate(called: Sequence[Called]) -> GateAnswer:
+    context: dict[str, Any] = {}
+    answers = []
+    for _, outcome in called:
+        if outcome.status == SKIPPED:
+            continue
+        answer = outcome.answer if outcome.status == OK else _closed(outcome)
+        answers.append(answer)
+        context |= answer.context
+    if not answers:
+        return GateAnswer(status="success", message="auto-accepted: no gate stands here")
+    last = answers[-1]
+    if last.status in ("failure", "pending"):
+        return GateAnswer(
+            status=last.status,
+            message=last.message,
+            context=context,
+            remediation_prompt=last.remediation_prompt,
+            retry_after=last.retry_after,
+        )
+    skipped = all(answer.status == "skip" for answer in answers)
+    message = "; ".join(answer.message for answer in answers if answer.message)
+    return GateAnswer(status="skip" if skipped else "success", message=message, context=context)
+
+
+def _closed(outcome: Outcome) -> GateAnswer:
+    return GateAnswer(status="failure", message=f"{outcome.hook} failed: {outcome.error}")
+
+
+# decide: until the first complete or escalate; the last continue wins; a failure escalates.
+
+
+def _stops_decide(outcome: Outcome) -> bool:
+    if outcome.status == SKIPPED:
+        return False
+    return failed(outcome) or outcome.answer.action != "continue"
+
+
+def _fold_decide(called: Sequence[Called]) -> StopDecision:
+    decisions = [_decision(outcome) for _, outcome in called if outcome.status != SKIPPED]
+    if not decisions:
+        return StopDecision(
+            action="continue", reason="No hooks registered for this task", hook_id="default"
+        )
+    return decisions[-1]
+
+
+def _decision(outcome: Outcome) -> StopDecision:
+    if failed(outcome):
+        return StopDecision(
+            action="escalate",
+            reason=f"Hook evaluation failed: {outcome.error}",
+            metadata={"error": outcome.error},
+            hook_id=outcome.hook,
+        )
+    answer: StopDecision = outcome.answer
+    return StopDecision(
+        action=answer.action,
+        reason=answer.reason,
+        next_prompt=answer.next_prompt,
+        checkpoint_data=answer.checkpoint_data,
+        metadata=answer.metadata,
+        hook_id=outcome.hook,
+    )
+
+
+# steer: until the first answer; a failure is reported and the next hook is asked.
+
+
+def _stops_steer(outcome: Outcome) -> bool:
+    return outcome.status == OK and _is_answer(outcome.answer)
+
+
+def _is_answer(answer: dict[str, Any]) -> bool:
+    if "action" in answer:
+        return answer["action"] not in ("none", "pass")
+    return "needsMoreIterations" in answer
+
+
+def _carry_steer(payload: Any, outcome: Outcome) -> Any:
+    if outcome.status == OK and outcome.answer.get("action") == "pass":
+        return {**payload, "tasks": outcome.answer.get("tasks", [])}
+    return payload
+
+
+def _fold_steer(called: Sequence[Called]) -> dict[str, Any]:
+    if called and _stops_steer(called[-1][1]):
+        return dict(called[-1][1].answer)
+    reasons = [o.answer["reason"] for _, o in called if o.status == OK and o.answer.get("reason")]
+    return {"action": "none", "reason": reasons[-1] if reasons else "no hook answered"}
+
+
+# guard: rewrites first, in order, then all checks on the final input; the strictest wins.
+
+_STRICTNESS = ("deny", "defer", "ask", "modify", "allow", "none")
+_ON_FAILURE = {"open": "none", "closed": "deny", "ask": "ask"}
+
+
+def _rewrites_first(hooks: Sequence[Hook]) -> Sequence[Hook]:
+    return [h for h in hooks if h.rewrites] + [h for h in hooks if not h.rewrites]
+
+
+def _carry_guard(payload: Any, outcome: Outcome) -> Any:
+    if outcome.status == OK and outcome.answer.updated_input is not None:
+        return {**payload, "input": outcome.answer.updated_input}
+    return payload
+
+
+def _fold_guard(called: Sequence[Called]) -> GuardAnswer:
+    answers = [_verdict(hook, o) for hook, o in called if o.status != SKIPPED]
+    if not answers:
+        return GuardAnswer(verdict="none")
+    strictest = min(answers, key=lambda answer: _STRICTNESS.index(answer.verdict))
+    rewritten = [a.updated_input for a in answers if a.updated_input is not None]
+    contexts = [a.context for a in answers if a.context]
+    return GuardAnswer(
+        verdict=strictest.verdict,
+        reason=strictest.reason,
+        updated_input=rewritten[-1] if rewritten else None,
+        context="\n".join(contexts) or None,
+    )
+
+
+def _verdict(hook: Hook, outcome: Outcome) -> GuardAnswer:
+    if not failed(outcome):
+        answer: GuardAnswer = outcome.answer
+        return answer
+    verdict = _ON_FAILURE[hook.on_failure]
+    return GuardAnswer(verdict=verdict, reason=f"{hook.name} failed: {outcome.error}")  # type: ignore[arg-type]  # one of the literals, by the table above
+
+
+RULES: dict[str, Rule] = {
+    rule.name: rule
+    for rule in (
+        Rule("react", read_react, _never, _fold_react, _as_given, _same),
+        Rule("feed", read_feed, _never, _fold_feed, _as_given, _same),
+        Rule("gate", read_gate, _stops_gate, _fold_gate, _as_given, _carry_gate),
+        Rule("decide", read_decide, _stops_decide, _fold_decide, _as_given, _same),
+        Rule("steer", read_steer, _stops_steer, _fold_steer, _as_given, _carry_steer),
+        Rule("guard", read_guard, _never, _fold_guard, _rewrites_first, _carry_guard),
+    )
+}

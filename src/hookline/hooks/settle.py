@@ -1,0 +1,178 @@
+"""Inside the transaction that caused an event: built-ins run, all other calls are written down."""
+
+from __future__ import annotations
+
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from hookline.domain.records import FAILED, OK, PENDING, SKIPPED, Action, Delivery
+from hookline.errors import HooklineError
+from hookline.hooks.actions import perform
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hookline.domain.events import Event
+    from hookline.domain.tasks import Task
+    from hookline.hooks.registry import Hook, HookRegistry
+    from hookline.ports import Transaction
+
+DEPTH_LIMIT = 8
+CASCADE_LIMIT = "cascade_limit"
+
+
+class Settling(NamedTuple):
+    """What settling needs to know.
+
+    `suspended` names hooks that may not run now, each with the reason that is recorded.
+    `owner` is this process as a holder of leases: only it can call functions registered in it.
+    """
+
+    registry: HookRegistry
+    suspended: Mapping[str, str]
+    owner: str
+    depth_limit: int = DEPTH_LIMIT
+
+
+def settle(tx: Transaction, how: Settling) -> None:
+    """See to the hooks of every event of a transaction, those that it causes included."""
+    switches = tx.calls.switches()
+    position = 0
+    while position < len(tx.events):
+        event = tx.events[position]
+        position += 1
+        hooks = [h for h in how.registry.subscribers(event.type) if switches.get(h.name, h.enabled)]
+        if not hooks:
+            continue
+        if event.metadata.get("depth", 0) > how.depth_limit and event.type != CASCADE_LIMIT:
+            _cut(tx, event, hooks, how.depth_limit)
+        elif event.metadata.get("depth", 0) <= how.depth_limit + 1:
+            _settle_event(tx, event, hooks, how)
+
+
+def _settle_event(tx: Transaction, event: Event, hooks: list[Hook], how: Settling) -> None:
+    task = _task(tx, event.node_id)
+    tx.calls.freeze(event.seq, {"task": msgspec.to_builtins(task) if task else None})
+    wanted: list[tuple[Hook, int, Action]] = []
+    waiting: list[Hook] = []
+    for position, hook in enumerate(hooks):
+        if hook.kind == "built-in":
+            actions = _run_builtin(tx, event, hook, position)
+            wanted += [(hook, index, action) for index, action in enumerate(actions)]
+        else:
+            reason = how.suspended.get(hook.name)
+            if reason is None:
+                waiting.append(hook)
+            tx.calls.add(_row(event, hook, position, reason))
+    if waiting:
+        local = any(hook.handler is not None for hook in waiting)
+        tx.calls.open_dispatch(event.seq, event.node_id, how.owner if local else None)
+    for hook, index, action in wanted:
+        carry_out(tx, event, hook.name, index, action)
+
+
+def _run_builtin(tx: Transaction, event: Event, hook: Hook, position: int) -> list[Action]:
+    start = perf_counter_ns()
+    actions: list[Action] = []
+    error = None
+    try:
+        actions = hook.handler(event, tx.graph)
+    except HooklineError as problem:
+        error = problem.message
+    tx.calls.add(
+        Delivery(
+            0,
+            event.seq,
+            hook.name,
+            event.type,
+            hook.kind,
+            hook.origin,
+            OK if error is None else FAILED,
+            position,
+            attempts=1,
+            started_at=tx.now,
+            duration_us=(perf_counter_ns() - start) // 1000,
+            answer=actions or None,
+            error=error,
+        ),
+        actions=actions,
+    )
+    if error is not None:
+        report_hook_error(tx, event, hook.name, error)
+    return actions
+
+
+def _row(event: Event, hook: Hook, position: int, reason: str | None) -> Delivery:
+    return Delivery(
+        0,
+        event.seq,
+        hook.name,
+        event.type,
+        hook.kind,
+        hook.origin,
+        PENDING if reason is None else SKIPPED,
+        position,
+        error=reason,
+        condition=hook.when,
+    )
+
+
+def carry_out(tx: Transaction, event: Event, hook: str, index: int, action: Action) -> None:
+    """Carry out one action and mark it as done, or as failed with an `action_error` event."""
+    base = tx.metadata
+    tx.metadata = caused_by(base, event, hook)
+    try:
+        try:
+            with tx.nested():
+                perform(tx, action)
+        except HooklineError as problem:
+            tx.calls.finish_action(event.seq, hook, index, error=problem.message)
+            data = {
+                "actionType": action.type,
+                "error": problem.message,
+                "payload": _bounded(action.payload),
+            }
+            tx.append("action_error", "system", data)
+        else:
+            tx.calls.finish_action(event.seq, hook, index)
+    finally:
+        tx.metadata = base
+
+
+def report_hook_error(tx: Transaction, event: Event, hook: str, error: str) -> None:
+    """A `hook_error` event for the one at which the hook failed."""
+    original = msgspec.to_builtins(event)
+    original["data"] = _bounded(event.data)
+    data = {"hookName": hook, "error": error, "originalEvent": original}
+    tx.append("hook_error", event.node_id, data, metadata=caused_by(tx.metadata, event, hook))
+
+
+def caused_by(base: dict[str, Any], event: Event, hook: str) -> dict[str, Any]:
+    """The metadata of events that a hook causes."""
+    depth = event.metadata.get("depth", 0) + 1
+    inherited = {k: v for k, v in event.metadata.items() if k in ("session", "run", "iteration")}
+    return {**base, **inherited, "cause": event.seq, "hook": hook, "depth": depth}
+
+
+def _cut(tx: Transaction, event: Event, hooks: list[Hook], limit: int) -> None:
+    depth = event.metadata["depth"]
+    if depth > limit + 1:
+        return  # what a hook on cascade_limit itself causes is not reported again
+    data = {
+        "depth": depth,
+        "limit": limit,
+        "eventSeq": event.seq,
+        "hooks": [hook.name for hook in hooks],
+    }
+    tx.append(CASCADE_LIMIT, event.node_id, data, metadata={"cause": event.seq, "depth": depth})
+
+
+def _task(tx: Transaction, node_id: str) -> Task | None:
+    return tx.graph.find(node_id) if node_id.startswith("T-") and node_id[2:].isdigit() else None
+
+
+def _bounded(value: dict[str, Any]) -> dict[str, Any]:
+    size = len(msgspec.json.encode(value))
+    return value if size <= 64 * 1024 else {"truncated": True, "bytes": size}

@@ -1,0 +1,194 @@
+r"""Template variables of command hooks: `{{task_content}}` in a shell line.
+
+A value never becomes text of the line: it travels in the environment, and its reference becomes
+a parameter expansion that fits the quoting around it. `\{{name}}` is the text `{{name}}` itself.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from hookline.hooks.shellgrammar import read_script
+from hookline.hooks.shellrisks import unfit_places
+from hookline.hooks.shellwords import ANSI, BARE, COMMENT, DOUBLE, SINGLE, ShellError, Site
+from hookline.points import VARIABLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping
+
+UNKNOWN = "unknown-variable"
+UNSAFE = "unsafe-place"
+UNCLOSED = "unclosed-variable"
+BAD_SHELL = "bad-shell"
+
+# Linux takes 128 KiB for one variable and 2 MiB for all of them and the arguments together.
+LARGEST_VALUE = 32 * 1024
+
+_REFERENCE = re.compile(
+    r"(?<!\\)(?P<slashes>(?:\\\\)*)(?P<escape>\\?)"
+    r"\{\{[ \t]*(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*\}\}"
+)
+_OPENING = re.compile(r"(?<!\\)\{\{[ \t]*([A-Za-z_][A-Za-z0-9_]*)")
+_NOT_A_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+
+_EXPANSIONS = {
+    BARE: '"${%s}"',
+    DOUBLE: "${%s}",
+    SINGLE: "'\"${%s}\"'",
+    ANSI: "'\"${%s}\"$'",
+}
+
+
+class TemplateProblem(NamedTuple):
+    """What is wrong with a line, and where in it."""
+
+    code: str
+    offset: int
+    length: int
+    message: str
+    help: str
+
+
+class _Reference(NamedTuple):
+    start: int
+    end: int
+    name: str
+    escaped: bool
+
+
+def compile_line(line: str, allowed: Collection[str]) -> tuple[str, list[TemplateProblem]]:
+    """The line that the shell is given, and every problem; with problems it must not be run."""
+    references = list(_references(line))
+    problems = list(_unclosed(line))
+    try:
+        script = read_script(line, {each.start: each.end for each in references})
+    except ShellError as error:
+        problems.append(
+            TemplateProblem(BAD_SHELL, error.offset, 1, error.message, error.help or "")
+        )
+        problems += [_unknown(each, allowed) for each in _strangers(references, allowed)]
+        return line, sorted(problems, key=lambda each: each.offset)
+    unfit = unfit_places(script)
+    pieces, done = [], 0
+    for each in references:
+        site = script.sites[each.start]
+        problem = _problem(each, site, unfit.get(each.start), allowed)
+        pieces += [line[done : each.start], line[each.start : each.end]]
+        if problem:
+            problems.append(problem)
+        else:
+            pieces[-1] = _expansion(line, each, site.quote)
+        done = each.end
+    return "".join((*pieces, line[done:])), sorted(problems, key=lambda each: each.offset)
+
+
+def environment(values: Mapping[str, str], spill: Callable[[str, bytes], str]) -> dict[str, str]:
+    """The environment that carries the values; `spill` writes a file and returns its path.
+
+    A value that is too long, or holds a NUL, is carried as far as possible, and the variable
+    with `_FILE` after its name says which file holds the whole of it.
+    """
+    carried: dict[str, str] = {}
+    for name, value in values.items():
+        env = VARIABLES[name].env
+        # Bytes of a file's name that are no UTF-8 stay what they are; other halves of
+        # surrogate pairs have no encoding at all.
+        text = _NOT_A_BYTE.sub("\ufffd", value)
+        fitting = _cut(text.replace("\0", "\ufffd"))
+        carried[env] = fitting
+        if fitting != text:
+            carried[f"{env}_FILE"] = spill(env, text.encode("utf-8", "surrogateescape"))
+    return carried
+
+
+def _cut(text: str) -> str:
+    data = text.encode("utf-8", "surrogateescape")
+    if len(data) <= LARGEST_VALUE:
+        return text
+    end = LARGEST_VALUE
+    while end > LARGEST_VALUE - 3 and data[end] & 0xC0 == 0x80:
+        end -= 1
+    return data[:end].decode("utf-8", "surrogateescape")
+
+
+def _references(line: str) -> Iterator[_Reference]:
+    for match in _REFERENCE.finditer(line):
+        yield _Reference(match.start("escape"), match.end(), match["name"], bool(match["escape"]))
+
+
+def _unclosed(line: str) -> Iterator[TemplateProblem]:
+    """Openings of known variables that nothing closes before the next opening or the end."""
+    for match in _OPENING.finditer(line):
+        rest = line[match.end() :].partition("{{")[0]
+        if match[1] not in VARIABLES or "}}" in rest:
+            continue
+        yield TemplateProblem(
+            UNCLOSED,
+            match.start(),
+            len(match[0]),
+            f"{match[0]} is not closed",
+            f"write {{{{{match[1]}}}}}",
+        )
+
+
+def _expansion(line: str, reference: _Reference, quote: str) -> str:
+    text = line[reference.start : reference.end]
+    if quote == COMMENT:
+        return text
+    if not reference.escaped:
+        return _EXPANSIONS[quote] % VARIABLES[reference.name].env
+    # Bare, the shell itself takes the backslash away; after a '$' it keeps `${` from forming.
+    keep = quote == BARE or line[: reference.start].endswith("$")
+    return text if keep else text[1:]
+
+
+def _strangers(references: list[_Reference], allowed: Collection[str]) -> Iterator[_Reference]:
+    return (each for each in references if not each.escaped and each.name not in allowed)
+
+
+def _problem(
+    reference: _Reference, site: Site, unfit: str | None, allowed: Collection[str]
+) -> TemplateProblem | None:
+    if reference.escaped or site.quote == COMMENT:
+        return None
+    if reference.name not in allowed:
+        return _unknown(reference, allowed)
+    variable = VARIABLES[reference.name]
+    if site.fatal:
+        return _unsafe(reference, f"{{{{{variable.name}}}}} cannot stand in {site.reason}")
+    if unfit and variable.free:
+        return _unsafe(
+            reference, f"{{{{{variable.name}}}}} is free text and cannot be part of {unfit}"
+        )
+    return None
+
+
+def _unsafe(reference: _Reference, message: str) -> TemplateProblem:
+    env = VARIABLES[reference.name].env
+    remedy = (
+        f"call a script and read ${env} inside the script instead, "
+        f"or pass it as an argument of its own"
+    )
+    length = reference.end - reference.start
+    return TemplateProblem(UNSAFE, reference.start, length, message, remedy)
+
+
+def _unknown(reference: _Reference, allowed: Collection[str]) -> TemplateProblem:
+    # Needed for messages only, and as slow to import as the rest of this module.
+    from difflib import get_close_matches
+
+    near = get_close_matches(reference.name.lower(), sorted(allowed), n=1)
+    known = reference.name in VARIABLES
+    message = (
+        f"{{{{{reference.name}}}}} has no value at this point"
+        if known
+        else f"there is no variable '{reference.name}'"
+    )
+    remedy = (
+        (f"did you mean '{near[0]}'? " if near else "")
+        + f"this point has: {', '.join(sorted(allowed))}; "
+        + f"write \\{{{{{reference.name}}}}} for the text itself"
+    )
+    length = reference.end - reference.start
+    return TemplateProblem(UNKNOWN, reference.start, length, message, remedy)

@@ -1,0 +1,289 @@
+"""What the core needs from the outside world. Adapters implement these; nothing else does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from hookline.domain.events import Event
+    from hookline.domain.records import Action, Delivery, Outcome, StoredAction
+    from hookline.domain.tasks import Edge, Task
+
+
+class ProcessGroup(msgspec.Struct, frozen=True):
+    """A child's process group, named so that a reused pid is never mistaken for it."""
+
+    pgid: int
+    start_time: int
+    boot_id: str
+
+
+class Finished(msgspec.Struct, frozen=True):
+    """A process that is over, with every process it started.
+
+    stdout and stderr are capped, head and tail, with the cut marked; `blob` names the file that
+    holds the whole of stdout when it was cut. A negative exit code is a signal's number.
+    """
+
+    argv: tuple[str, ...]
+    exit_code: int
+    stdout: str
+    stderr: str
+    duration: float
+    timed_out: bool = False
+    stdout_bytes: int = 0
+    blob: str | None = None
+
+
+class CannotStart(Exception):
+    """The program could not be started."""
+
+
+class Processes(Protocol):
+    """The one door through which programs are started."""
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str,
+        env: Mapping[str, str],
+        timeout: float,
+        stdin: bytes = b"",
+        on_start: Callable[[ProcessGroup], None] | None = None,
+    ) -> Finished:
+        """Run a program to its end or its deadline; then nothing of its group is left.
+
+        Raises CannotStart when there is no such program or it may not be executed.
+        """
+        ...
+
+
+class HttpReply(msgspec.Struct, frozen=True):
+    """What a server answered, its body capped by the caller's limit."""
+
+    status: int
+    body: bytes
+
+
+class CannotReach(Exception):
+    """The server could not be asked, refused, or did not answer as it must."""
+
+
+class Http(Protocol):
+    """The one door to the network."""
+
+    async def post(
+        self, url: str, *, body: bytes, headers: Mapping[str, str], timeout: float, limit: int
+    ) -> HttpReply:
+        """POST to exactly this host; no redirect is followed, link-local is refused.
+
+        Raises CannotReach, or TimeoutError when the deadline passed.
+        """
+        ...
+
+
+class GraphView(Protocol):
+    """Read access to the task graph, as hooks see it."""
+
+    def task(self, identifier: str) -> Task:
+        """The task, or UnknownTask."""
+        ...
+
+    def find(self, identifier: str) -> Task | None:
+        """The task, or None."""
+        ...
+
+    def edges_to(self, identifier: str, edge_type: str | None = None) -> list[Edge]:
+        """Edges that end at this task: who depends on it, what it spawned."""
+        ...
+
+    def edges_from(self, identifier: str, edge_type: str | None = None) -> list[Edge]:
+        """Edges that start at this task: what it depends on, what spawned it."""
+        ...
+
+    def unmet(self, identifier: str) -> int:
+        """How many dependencies still hold a task back."""
+        ...
+
+
+class EventLog(Protocol):
+    """Read access to the log, as hooks see it."""
+
+    def find(self, seq: int) -> Event | None:
+        """The event at a place in the log."""
+        ...
+
+    def events(
+        self,
+        *,
+        after: int = 0,
+        types: Sequence[str] = (),
+        node_id: str | None = None,
+        limit: int | None = None,
+    ) -> list[Event]:
+        """Events in order, from `after` (exclusive)."""
+        ...
+
+
+class Graph(GraphView, Protocol):
+    """The task graph inside a transaction."""
+
+    def ready(self, limit: int, now: str) -> list[Task]:
+        """The best tasks that anyone may take, those with an expired lease included."""
+        ...
+
+    def set_lease(self, identifier: str, until: str | None) -> None:
+        """The perishable part of a claim; it is not in the log."""
+        ...
+
+    def make_room(self, from_id: str, to_id: str) -> None:
+        """Keep every dependency ranked before its dependents, or refuse a cycle and show it."""
+        ...
+
+
+class Calls(Protocol):
+    """The record of hook calls."""
+
+    def freeze(self, event_seq: int, payload: dict[str, Any]) -> None:
+        """Keep what the hooks of an event will see."""
+        ...
+
+    def open_dispatch(self, event_seq: int, node_id: str, owner: str | None) -> None:
+        """Some hooks of this event have to run after the commit, perhaps in one process only."""
+        ...
+
+    def add(
+        self,
+        delivery: Delivery,
+        *,
+        actions: Sequence[Action] = (),
+        actions_status: str = "pending",
+    ) -> None:
+        """A call that has to be made, or one that is over already."""
+        ...
+
+    def claim_next(
+        self, owner: str, token: int, lease_until: float, is_free: Callable[[str, float], bool]
+    ) -> int | None:
+        """Lease the oldest dispatch that nobody alive works on; its event's place in the log."""
+        ...
+
+    def holds(self, event_seq: int, token: int) -> bool:
+        """Whether a lease on a dispatch is still the current one."""
+        ...
+
+    def close_dispatch(self, event_seq: int, token: int) -> None:
+        """All hooks of the event ran and all their actions were carried out."""
+        ...
+
+    def extend(self, event_seq: int, lease_until: float) -> None:
+        """Hold a dispatch for longer."""
+        ...
+
+    def start(self, delivery_id: int, now: str) -> None:
+        """An attempt begins."""
+        ...
+
+    def set_child(self, delivery_id: int, child: str) -> None:
+        """The process group that works on a call, so that a successor can end it."""
+        ...
+
+    def finish(self, delivery: Delivery, outcome: Outcome, actions: Sequence[Action] = ()) -> None:
+        """What the hook said and how it went, with the actions it asks for."""
+        ...
+
+    def open_actions(self, event_seq: int) -> list[StoredAction]:
+        """Actions that still have to be carried out, in the order of their hooks."""
+        ...
+
+    def finish_action(
+        self, event_seq: int, hook: str, position: int, *, error: str | None = None
+    ) -> bool:
+        """Mark an action as carried out, or as failed; False if it was no longer open."""
+        ...
+
+    def payload(self, event_seq: int) -> dict[str, Any] | None:
+        """What the hooks of an event saw."""
+        ...
+
+    def deliveries(self, event_seq: int) -> list[Delivery]:
+        """The calls of one event, in order."""
+        ...
+
+    def switches(self) -> dict[str, bool]:
+        """Hooks switched on or off by hand."""
+        ...
+
+
+class View(Protocol):
+    """The store at one moment."""
+
+    @property
+    def graph(self) -> Graph:
+        """The task graph."""
+        ...
+
+    @property
+    def log(self) -> EventLog:
+        """The event log."""
+        ...
+
+    @property
+    def calls(self) -> Calls:
+        """The record of hook calls."""
+        ...
+
+
+class Transaction(View, Protocol):
+    """A change in the making: events are appended, and the tables follow them at once."""
+
+    now: str
+    metadata: dict[str, Any]
+    events: list[Event]
+
+    def append(
+        self,
+        event_type: str,
+        node_id: str,
+        data: dict[str, Any],
+        *,
+        metadata: dict[str, Any] | None = None,
+    ) -> Event:
+        """Write an event to the end of the log and bring the tables up to date with it."""
+        ...
+
+    def nested(self) -> AbstractContextManager[None]:
+        """A part that can fail alone: its events and rows vanish, the rest stays."""
+        ...
+
+    def next_task_id(self) -> str:
+        """A task id that was never used."""
+        ...
+
+    def next_token(self) -> int:
+        """A token greater than every one before it."""
+        ...
+
+
+class Store(Protocol):
+    """Where everything is kept."""
+
+    id: str
+
+    def now(self) -> str:
+        """The time, as it stands in the log."""
+        ...
+
+    def read(self) -> AbstractContextManager[View]:
+        """A view of one moment."""
+        ...
+
+    def write(self, metadata: dict[str, Any]) -> AbstractContextManager[Transaction]:
+        """A change that is stored whole or not at all."""
+        ...

@@ -1,0 +1,72 @@
+"""Where things are: the project's root and `.hookline/` folder, and the user's own folder.
+
+Paths are plain strings here, because every command needs this module and few need pathlib.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from hookline.errors import NoProject
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CONFIG_NAME = "hookline.yaml"
+FOLDER_NAME = ".hookline"
+
+
+class Project(NamedTuple):
+    """A project's root folder and the folder of Hookline's own files."""
+
+    root: str
+    folder: str
+
+    @property
+    def config(self) -> str:
+        """The project's configuration file."""
+        return os.path.join(self.root, CONFIG_NAME)
+
+    @property
+    def database(self) -> str:
+        """The embedded store."""
+        return os.path.join(self.folder, "hookline.db")
+
+    @property
+    def blobs(self) -> str:
+        """Large values, named by their content."""
+        return os.path.join(self.folder, "blobs")
+
+    @property
+    def hook_log(self) -> str:
+        """The log of calls that a person can tail."""
+        return os.path.join(self.folder, "logs", "hooks.log")
+
+
+def find_project(start: str, env: Mapping[str, str]) -> Project:
+    """The project that `start` lies in, like git: the nearest folder that is marked as one."""
+    forced = env.get("HOOKLINE_DIR")
+    if forced:
+        folder = os.path.abspath(forced)
+        return Project(os.path.dirname(folder), folder)
+    root = os.path.abspath(start)
+    home = user_folder(env)
+    while True:
+        folder = os.path.join(root, FOLDER_NAME)
+        marked = os.path.isdir(folder) or os.path.isfile(os.path.join(root, CONFIG_NAME))
+        if marked and root != home:
+            return Project(root, folder)
+        parent = os.path.dirname(root)
+        if parent == root:
+            raise NoProject
+        root = parent
+
+
+def user_folder(env: Mapping[str, str]) -> str:
+    """The user's folder: configuration, hooks of their own, trust, caches."""
+    forced = env.get("HOOKLINE_HOME")
+    if forced:
+        return os.path.abspath(forced)
+    base = env.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
+    return os.path.join(base, "hookline")

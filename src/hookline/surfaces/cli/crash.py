@@ -1,0 +1,45 @@
+"""What happens to errors: JSON for programs, and a log to paste for a bug of ours."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import tempfile
+import traceback
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from hookline import __version__
+from hookline.errors import FAILED, HooklineError
+from hookline.surfaces.cli.output import note
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def error_json(problem: HooklineError) -> str:
+    """An error as `{"error": {"code", "message", "help"}}`."""
+    error = {"code": problem.code, "message": problem.message, "help": problem.help}
+    return msgspec.json.encode({"error": error}).decode()
+
+
+def report_bug(problem: BaseException, argv: Sequence[str]) -> int:
+    """Write a log that can be pasted into a report, and say where it is."""
+    details = "".join(traceback.format_exception(problem))
+    text = (
+        f"hookline {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
+        f"command: {' '.join(argv[:2])}\n\n{details}"
+    )
+    handle, path = tempfile.mkstemp(prefix="hookline-", suffix=".log")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    message = f"this is a bug in Hookline: {type(problem).__name__}: {problem}"
+    bug = HooklineError(message, help=f"please report it with {path}")
+    if "--json" in argv:
+        print(error_json(bug), file=sys.stderr)
+    else:
+        note(f"error[bug]: {bug.message}")
+        note(f"  = help: {bug.help}")
+    return FAILED

@@ -1,0 +1,107 @@
+"""`hookline events` and `hookline emit`: the log, read, followed and written to."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from hookline.domain.events import SYSTEM_NODE
+from hookline.domain.moments import parse as parse_moment
+from hookline.errors import BadInput
+from hookline.surfaces.cli.command import Command
+from hookline.surfaces.cli.opening import reading, writing
+from hookline.surfaces.cli.output import say, say_json
+from hookline.surfaces.cli.show import event_line
+from hookline.surfaces.cli.task import parse_json
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterable
+
+    from hookline.app import App
+    from hookline.domain.events import Event
+
+DEFAULT_COUNT = 50
+
+
+def _events_arguments(p: ArgumentParser) -> None:
+    p.add_argument("--follow", "-f", action="store_true", help="go on with new events")
+    p.add_argument("--type", action="append", default=[], metavar="T", help="repeatable")
+    p.add_argument("--task", metavar="ID", help="events of this task")
+    p.add_argument("--since", metavar="WHEN", help="after this place in the log, or this time")
+    p.add_argument("--all", action="store_true", help=f"not only the last {DEFAULT_COUNT}")
+
+
+def _events(args: Namespace) -> None:
+    with reading() as app:
+        with app.read() as view:
+            node = view.graph.task(args.task).id if args.task else None
+            found, last = _select(args, view.log, node), view.log.last()
+        if args.json and not args.follow:
+            say_json(found)
+            return
+        _print(args, found)
+        if args.follow:
+            sys.stdout.flush()
+            _follow(args, app, node, last)
+
+
+def _select(args: Namespace, log: Any, node: str | None) -> list[Event]:
+    after, since = _since(args.since)
+    plain = not (args.since or args.type or node or args.all)
+    if plain:
+        return list(log.tail(0 if args.follow else DEFAULT_COUNT))
+    found = log.stream(after=after, types=args.type, node_id=node)
+    return [event for event in found if event.timestamp >= since]
+
+
+def _since(text: str | None) -> tuple[int, str]:
+    if text is None:
+        return 0, ""
+    return (int(text), "") if text.isdigit() else (0, parse_moment(text))
+
+
+def _follow(args: Namespace, app: App, node: str | None, last: int) -> None:
+    from hookline.adapters.bus import Waker  # watches the file system; only following needs it
+
+    with Waker(app.project.folder) as waker:
+        while True:
+            with app.read() as view:
+                events = view.log.events(after=last, types=args.type, node_id=node)
+                last = view.log.last()
+            _print(args, events)
+            sys.stdout.flush()
+            waker.wait()
+
+
+def _print(args: Namespace, events: Iterable[Event]) -> None:
+    for event in events:
+        if args.json:
+            say_json(event)
+        else:
+            say(event_line(event))
+
+
+def _emit_arguments(p: ArgumentParser) -> None:
+    p.add_argument("type", help="the event's type, such as deploy_done")
+    p.add_argument("--data", default="{}", metavar="JSON", help="an object; `-` reads stdin")
+    p.add_argument("--task", default=SYSTEM_NODE, metavar="ID", help="the task it is about")
+
+
+def _emit(args: Namespace) -> None:
+    text = sys.stdin.read() if args.data == "-" else args.data
+    data = parse_json(text, "--data")
+    if not isinstance(data, dict):
+        raise BadInput("--data must be a JSON object", help="""write --data '{"key": "value"}'""")
+    with writing() as app:
+        event = app.emit(args.type, data, node=args.task)
+        if args.json:
+            say_json(event)
+        else:
+            say(event_line(event))
+
+
+COMMANDS = {
+    "events": Command("read the event log; --follow goes on", _events_arguments, _events),
+    "emit": Command("send an event of your own to whoever subscribes", _emit_arguments, _emit),
+}

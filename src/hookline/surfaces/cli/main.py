@@ -1,0 +1,151 @@
+"""The command line: finds the command, builds only its parser, and turns errors into exit codes.
+
+This is the one module that imports others by name when they are asked for: a command pays only
+for what it uses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, NoReturn
+
+from hookline.errors import INTERRUPTED, USAGE, HooklineError, UsageError
+from hookline.surfaces.cli.output import note, paint, say
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hookline.surfaces.cli.command import Command
+
+_HERE = "hookline.surfaces.cli"
+
+# command -> (module, the table in it, summary); a group's table has commands of its own.
+COMMANDS: Mapping[str, tuple[str, str, str]] = {
+    "init": ("init", "COMMANDS", "set up Hookline in this repository"),
+    "demo": ("demo", "COMMANDS", "see it work in a temporary repository"),
+    "task": ("task", "TASK_COMMANDS", "add, claim, finish and draw tasks"),
+    "dep": ("dep", "DEP_COMMANDS", "dependencies between tasks"),
+    "events": ("events", "COMMANDS", "read and follow the event log"),
+    "emit": ("events", "COMMANDS", "send an event of your own"),
+    "hook": ("hook", "HOOK_COMMANDS", "list, test, replay and switch hooks"),
+    "why": ("why", "COMMANDS", "explain an event, a hook or a task"),
+    "points": ("config", "COMMANDS", "every hook point, its payload and variables"),
+    "check": ("config", "COMMANDS", "find every problem in the configuration"),
+    "config": ("config", "CONFIG_COMMANDS", "the effective configuration and its origins"),
+    "schema": ("config", "COMMANDS", "JSON Schema of hookline.yaml, for editors"),
+    "trust": ("trust", "COMMANDS", "let this repository's hooks run"),
+    "doctor": ("doctor", "COMMANDS", "check agents, hooks, store and log"),
+}
+GROUPS = frozenset({"task", "dep", "hook", "config"})
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose complaints are errors like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse the command line."""
+        raise UsageError(message, help=f"`{self.prog} --help` shows what it takes")
+
+
+def main() -> NoReturn:
+    """Run the command line and exit."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run one command; the exit code."""
+    try:
+        code = _run(argv)
+        sys.stdout.flush()
+        return code
+    except HooklineError as problem:
+        _report(problem, as_json="--json" in argv)
+        return problem.exit_code
+    except KeyboardInterrupt:
+        note("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader went away; what Python still holds for stdout has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as problem:  # noqa: BLE001  # the outer boundary: a bug becomes a report
+        from hookline.surfaces.cli.crash import report_bug
+
+        return report_bug(problem, argv)
+
+
+def _run(argv: Sequence[str]) -> int:
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        return _help()
+    if argv[0] in ("-V", "--version"):
+        from hookline import __version__
+
+        say(f"hookline {__version__}")
+        return 0
+    name, rest = argv[0], list(argv[1:])
+    if name not in COMMANDS:
+        raise UsageError(f"there is no command '{name}'", help=_suggest(name, COMMANDS))
+    module, table, summary = COMMANDS[name]
+    commands: dict[str, Command] = getattr(import_module(f"{_HERE}.{module}"), table)
+    if name not in GROUPS:
+        return _execute(f"hookline {name}", commands[name], rest)
+    if not rest or rest[0] in ("-h", "--help"):
+        return _group_help(name, summary, commands, asked=bool(rest))
+    if rest[0] not in commands:
+        raise UsageError(
+            f"there is no command '{name} {rest[0]}'", help=_suggest(rest[0], commands, name)
+        )
+    return _execute(f"hookline {name} {rest[0]}", commands[rest[0]], rest[1:])
+
+
+def _execute(prog: str, command: Command, argv: Sequence[str]) -> int:
+    parser = Parser(prog=prog, description=command.summary, allow_abbrev=False)
+    command.arguments(parser)
+    parser.add_argument("--json", action="store_true", help="one JSON value on stdout")
+    return command.run(parser.parse_args(argv)) or 0
+
+
+def _help() -> int:
+    say("Hookline runs AI coding agents unattended, with a hook at every point of their work.")
+    say()
+    say("usage: hookline COMMAND [arguments] [--json]")
+    say()
+    for name, (_, _, summary) in COMMANDS.items():
+        say(f"  {paint(f'{name:8}', 'bold')}  {summary}")
+    say()
+    say("`hookline COMMAND --help` explains each. First time here? Try `hookline demo`.")
+    return 0
+
+
+def _group_help(name: str, summary: str, commands: Mapping[str, Command], asked: bool) -> int:
+    write = say if asked else note
+    write(f"hookline {name}: {summary}")
+    write("")
+    for verb, command in commands.items():
+        write(f"  hookline {name} {verb:10} {command.summary}")
+    return 0 if asked else USAGE
+
+
+def _suggest(name: str, known: Mapping[str, object], group: str = "") -> str:
+    from difflib import get_close_matches  # only a wrong word needs it
+
+    near = get_close_matches(name, list(known), n=1)
+    prefix = f"hookline {group}".strip()
+    if near:
+        return f"did you mean `{prefix} {near[0]}`?"
+    return f"`{prefix} --help` lists them all"
+
+
+def _report(problem: HooklineError, *, as_json: bool) -> None:
+    sys.stdout.flush()
+    if as_json:
+        from hookline.surfaces.cli.crash import error_json
+
+        print(error_json(problem), file=sys.stderr)
+        return
+    note(f"{paint('error', 'red', sys.stderr)}[{problem.code}]: {problem.message}")
+    if problem.help:
+        note(f"  = help: {problem.help}")

@@ -1,0 +1,63 @@
+"""Opening the project for a command, and calling the hooks that wait when it has written."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from hookline.app import App
+from hookline.domain.records import DEAD, FAILED, TIMEOUT
+from hookline.surfaces.cli.output import note, paint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hookline.domain.records import Delivery, Outcome
+
+
+@contextmanager
+def reading() -> Iterator[App]:
+    """The project, to look at. Read commands never call hooks."""
+    app = App.open(read_only=True)
+    try:
+        yield app
+    finally:
+        app.close()
+
+
+@contextmanager
+def writing() -> Iterator[App]:
+    """The project, to change. Afterwards the hooks that wait are called."""
+    app = App.open()
+    try:
+        yield app
+        sys.stdout.flush()
+        deliver(app)
+    finally:
+        app.close()
+
+
+def deliver(app: App) -> None:
+    """Call the hooks that wait, and tell about those that failed or may not run."""
+    warn(app)
+    if app.work_waits():
+        import asyncio  # costs more than the rest of the command, and most have no hook to call
+
+        asyncio.run(app.deliver(_tell_failure))
+
+
+def warn(app: App) -> None:
+    """Say once which hooks are held back, and the one command to type."""
+    for reason in sorted(set(app.suspended.values())):
+        names = [name for name, why in app.suspended.items() if why == reason]
+        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        note(f"{paint('warning', 'yellow', sys.stderr)}: {shown} did not run: {reason}")
+
+
+def _tell_failure(row: Delivery, outcome: Outcome) -> None:
+    if outcome.status in (FAILED, TIMEOUT, DEAD):
+        mark = paint("✗", "red", sys.stderr)
+        error = (outcome.error or "").splitlines()[0]
+        note(f"{mark} hook {row.hook} at event {row.event_seq}: {error}")
+        note(f"  = help: `hookline why {row.event_seq}` explains it")

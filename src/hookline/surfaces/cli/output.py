@@ -1,0 +1,73 @@
+"""How commands speak: data on stdout, everything else on stderr, colour only on a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+_STYLES = {
+    "bold": "1",
+    "dim": "2",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "blue": "34",
+    "magenta": "35",
+    "cyan": "36",
+}
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Whether a person looks at this stream."""
+    return stream.isatty()
+
+
+def paint(text: str, style: str, stream: TextIO | None = None) -> str:
+    """The text in a style ("bold", "red", ...), if the stream shows colour."""
+    target = stream or sys.stdout
+    if os.environ.get("NO_COLOR") or not is_terminal(target):
+        return text
+    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
+
+
+def say(text: str = "") -> None:
+    """A line of data, made safe for a terminal: control characters of hostile text are shown."""
+    print(visible(text))
+
+
+def say_json(value: Any) -> None:
+    """Exactly one JSON value on stdout."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(msgspec.json.encode(value) + b"\n")
+    sys.stdout.flush()
+
+
+def note(text: str) -> None:
+    """A line for the person, on stderr."""
+    print(visible(text), file=sys.stderr)
+
+
+def next_step(command: str, why: str = "") -> None:
+    """The next useful command; said to people only, not to pipes."""
+    if is_terminal(sys.stdout) and is_terminal(sys.stderr):
+        note(paint(f"next: {command}" + (f"  ({why})" if why else ""), "dim", sys.stderr))
+
+
+def visible(text: str) -> str:
+    """Text whose control characters cannot move the cursor or forge a line of our own."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t\x1b" else f"\\x{ord(c):02x}" for c in text)
+
+
+def untrusted(text: str, width: int = 0) -> str:
+    """One line of text from a repository or an agent, safe to print and cut to `width`."""
+    flat = " ".join(text.split())
+    safe = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in flat)
+    return safe[: width - 1] + "…" if 0 < width < len(safe) else safe

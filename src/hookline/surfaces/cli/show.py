@@ -1,0 +1,84 @@
+"""How tasks and events look in a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from hookline.surfaces.cli.output import paint, say, untrusted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hookline.domain.events import Event
+    from hookline.domain.tasks import Task
+
+STATE_STYLE = {
+    "created": "dim",
+    "ready": "cyan",
+    "active": "yellow",
+    "blocked": "red",
+    "submitted": "magenta",
+    "needs_continuation": "yellow",
+    "completed": "green",
+    "failed": "red",
+    "cancelled": "dim",
+}
+
+
+def task_line(task: Task) -> str:
+    """A task on one line."""
+    labels = " " + paint("[" + ", ".join(map(untrusted, task.labels)) + "]", "dim")
+    waits = f"  after {', '.join(task.depends_on)}" if task.state == "created" else ""
+    holder = f"  held by {untrusted(task.claim.agent)}" if task.claim else ""
+    return (
+        f"{paint(f'{task.id:6}', 'bold')} {paint(f'{task.state:9}', STATE_STYLE[task.state])} "
+        f"P{task.priority} {untrusted(task.goal, 90)}{labels if task.labels else ''}"
+        f"{paint(waits + holder, 'dim')}"
+    )
+
+
+def show_task(task: Task, dependents: Sequence[str], events: Sequence[Event]) -> None:
+    """Everything about one task."""
+    say(task_line(task))
+    rows = {
+        "type": task.type,
+        "deliverables": "; ".join(task.desired_deliverables),
+        "parent": task.parent_task_id,
+        "depends on": ", ".join(task.depends_on),
+        "needed by": ", ".join(dependents),
+        "claimed by": task.claim
+        and f"{task.claim.agent} until {task.claim.lease_until}, token {task.claim.token}",
+        "created": task.created_at,
+        "started": task.started_at,
+        "completed": task.completed_at,
+        "result": task.result,
+        "artifacts": "; ".join(task.artifacts),
+        "reason": task.block_reason,
+        "lacks": "; ".join(task.required_knowledge),
+        "pull request": task.pr_url,
+        "commits": task.commits_count,
+        "turns": task.turns_used,
+    }
+    for name, value in rows.items():
+        if value not in (None, "", ()):
+            say(f"  {paint(f'{name:13}', 'dim')}{untrusted(str(value))}")
+    for each in task.notes:
+        say(f"  {paint('note         ', 'dim')}{untrusted(each)}")
+    say()
+    for event in events[-20:]:
+        say(f"  {event_line(event)}")
+
+
+def event_line(event: Event) -> str:
+    """An event on one line."""
+    data = untrusted(msgspec.json.encode(event.data).decode(), 100)
+    who = untrusted(str(event.metadata.get("triggeredBy", "")))
+    cause = f" ← {event.metadata['cause']}" if event.metadata.get("cause") else ""
+    stamp = event.timestamp[11:19]
+    return (
+        f"{paint(f'{event.seq:>6}', 'bold')}  {paint(stamp, 'dim')}  "
+        f"{paint(f'{untrusted(event.type):22}', 'cyan')} {untrusted(event.node_id):8} {data}"
+        f"{paint(f'  {who}{cause}', 'dim')}"
+    )

@@ -1,0 +1,433 @@
+"""`hookline task`: the verbs of the task graph on the command line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.domain.moments import parse as parse_moment
+from hookline.domain.tasks import DEFAULT_PRIORITY, OPEN, STATES
+from hookline.errors import BadInput, NothingReady
+from hookline.surfaces.cli.command import Command
+from hookline.surfaces.cli.opening import reading, writing
+from hookline.surfaces.cli.output import next_step, paint, say, say_json, untrusted
+from hookline.surfaces.cli.show import show_task, task_line
+from hookline.tasks import claims, verbs
+from hookline.tasks.verbs import Holder
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from hookline.app import App
+    from hookline.domain.tasks import Task
+
+
+# add
+
+
+def _add_arguments(p: ArgumentParser) -> None:
+    p.add_argument("goal", nargs="?", help="what should be achieved")
+    p.add_argument("--from", dest="source", metavar="FILE", help="many tasks; `-` is stdin")
+    p.add_argument("--label", action="append", default=[], metavar="L", help="repeatable")
+    p.add_argument("--deliverable", action="append", default=[], metavar="D", help="repeatable")
+    p.add_argument(
+        "--priority", type=int, default=DEFAULT_PRIORITY, metavar="N", help="0 is first (default 2)"
+    )
+    p.add_argument("--type", metavar="T", help="the task's type")
+    p.add_argument("--depends-on", action="append", default=[], metavar="ID", help="repeatable")
+    p.add_argument("--parent", metavar="ID", help="the task that this one came from")
+    p.add_argument("--note", action="append", default=[], metavar="TEXT", help="repeatable")
+
+
+def _add(args: Namespace) -> None:
+    if args.source or args.goal == "-":
+        _add_many(args)
+        return
+    if args.goal is None:
+        raise BadInput("what is the task? Give a goal, or --from FILE")
+    with writing() as app:
+        task = app.change(
+            verbs.add,
+            args.goal,
+            deliverables=args.deliverable,
+            labels=args.label,
+            priority=args.priority,
+            task_type=args.type,
+            depends_on=args.depends_on,
+            parent=args.parent,
+            notes=args.note,
+        )
+        _answer(args, task, "added")
+        next_step(
+            f"hookline task start {task.id}" if task.state == "ready" else "hookline task graph"
+        )
+
+
+def _add_many(args: Namespace) -> None:
+    from hookline.domain.taskfile import parse  # only this way of adding needs it
+    from hookline.tasks.batch import add_all
+
+    name = args.source or "-"
+    specs = parse(_read_text(name), name="stdin" if name == "-" else name)
+    with writing() as app:
+        tasks = app.change(add_all, specs)
+        if args.json:
+            say_json(tasks)
+            return
+        for task in tasks:
+            say(task_line(task))
+        next_step("hookline task ready")
+
+
+def _read_text(name: str) -> str:
+    try:
+        if name == "-":
+            data = sys.stdin.buffer.read()
+        else:
+            with open(name, "rb") as file:
+                data = file.read()
+        return data.decode("utf-8")
+    except OSError as problem:
+        raise BadInput(f"cannot read {name}: {problem.strerror}") from problem
+    except UnicodeDecodeError as problem:
+        raise BadInput(f"{name} is not UTF-8 text: {problem}") from problem
+
+
+# looking
+
+
+def _list_arguments(p: ArgumentParser) -> None:
+    p.add_argument("--state", action="append", choices=STATES, help="repeatable")
+    p.add_argument("--all", action="store_true", help="finished tasks too")
+    p.add_argument("--label", metavar="L")
+    p.add_argument("--type", metavar="T")
+    p.add_argument("--limit", type=int, default=-1, metavar="N")
+
+
+def _list(args: Namespace) -> None:
+    states = args.state or (STATES if args.all else OPEN)
+    with reading() as app, app.read() as view:
+        tasks = view.graph.tasks(
+            states=states, label=args.label, task_type=args.type, limit=args.limit
+        )
+    _answer_many(args, tasks, "no tasks; `hookline task add GOAL` makes one")
+
+
+def _one(p: ArgumentParser) -> None:
+    p.add_argument("id", help="the task, such as T-12")
+
+
+def _show(args: Namespace) -> None:
+    with reading() as app, app.read() as view:
+        task = view.graph.task(args.id)
+        if args.json:
+            say_json(task)
+            return
+        dependents = [e.from_id for e in view.graph.edges_to(task.id, "depends_on")]
+        events = view.log.events(node_id=task.id)
+        show_task(task, dependents, events)
+
+
+def _ready_arguments(p: ArgumentParser) -> None:
+    p.add_argument("--limit", type=int, default=20, metavar="N", help="default 20")
+
+
+def _ready(args: Namespace) -> None:
+    with reading() as app, app.read() as view:
+        tasks = view.graph.ready(args.limit, app.store.now())
+    _answer_many(args, tasks, "nothing is ready; `hookline task list` shows what waits")
+
+
+def _next_arguments(p: ArgumentParser) -> None:
+    p.add_argument("--claim", action="store_true", help="take it at once")
+    _claim_options(p)
+
+
+def _next(args: Namespace) -> None:
+    if args.claim:
+        with writing() as app:
+            task = app.change(claims.claim_next, _agent(app, args), lease(args.lease))
+            _answer_claim(args, task)
+        return
+    with reading() as app, app.read() as view:
+        tasks = view.graph.ready(1, app.store.now())
+    if not tasks:
+        raise NothingReady
+    _answer(args, tasks[0], "")
+    next_step(f"hookline task claim {tasks[0].id}")
+
+
+def _graph_arguments(p: ArgumentParser) -> None:
+    p.add_argument("--format", choices=("terminal", "mermaid", "dot"), default="terminal")
+    p.add_argument("--open", action="store_true", help="leave finished tasks out")
+
+
+def _graph(args: Namespace) -> None:
+    from hookline.domain import drawing  # only the graph needs it
+
+    with reading() as app, app.read() as view:
+        tasks = view.graph.tasks(states=OPEN if args.open else STATES)
+        kept = {task.id for task in tasks}
+        edges = [e for e in view.graph.edges() if e.from_id in kept and e.to_id in kept]
+    if args.json:
+        say_json({"tasks": tasks, "edges": edges})
+    elif args.format == "terminal":
+        width = os.get_terminal_size().columns if sys.stdout.isatty() else 100
+        for line in drawing.terminal(tasks, edges, width=width, style=paint):
+            say(line)
+    else:
+        say(getattr(drawing, args.format)(tasks, edges))
+
+
+# claiming
+
+
+def _claim_options(p: ArgumentParser) -> None:
+    p.add_argument("--agent", metavar="NAME", help="who takes it (default: you)")
+    p.add_argument("--lease", default="15m", metavar="TIME", help="how long (default 15m)")
+
+
+def _claim_arguments(p: ArgumentParser) -> None:
+    _one(p)
+    _claim_options(p)
+    p.add_argument("--renew", action="store_true", help="hold a claim of yours for longer")
+    p.add_argument("--token", type=int, metavar="N", help="with --renew: the claim's token")
+
+
+def _claim(args: Namespace) -> None:
+    with writing() as app:
+        if args.renew:
+            token = args.token if args.token is not None else app.holder.token
+            if token is None:
+                raise BadInput("which claim? --renew needs --token N")
+            app.change(claims.renew, args.id, token, lease(args.lease))
+        else:
+            app.change(claims.claim, args.id, _agent(app, args), lease(args.lease))
+        with app.read() as view:
+            _answer_claim(args, view.graph.task(args.id))
+
+
+def _answer_claim(args: Namespace, task: Task) -> None:
+    claim = task.claim
+    assert claim is not None  # it was just made
+    _answer(args, task, f"claimed by {claim.agent} until {claim.lease_until}, token {claim.token}")
+    next_step(f"hookline task start {task.id} --token {claim.token}")
+
+
+def _release_arguments(p: ArgumentParser) -> None:
+    _one(p)
+    _token(p)
+    p.add_argument("--reason", metavar="R")
+
+
+def _release(args: Namespace) -> None:
+    with writing() as app:
+        holder = _holder(app, args)
+        _answer(
+            args,
+            app.change(claims.release, args.id, reason=args.reason, holder=holder),
+            "released",
+        )
+
+
+# working
+
+
+def _start_arguments(p: ArgumentParser) -> None:
+    _one(p)
+    _token(p)
+    p.add_argument("--context", metavar="JSON", help="whatever should be known about the start")
+    p.add_argument("--at", metavar="TIME", help="when it began, if not now")
+
+
+def _start(args: Namespace) -> None:
+    context = parse_json(args.context, "--context") if args.context else {}
+    with writing() as app:
+        task = app.change(
+            verbs.start, args.id, context=context, at=_moment(args), holder=_holder(app, args)
+        )
+        _answer(args, task, "started")
+        next_step(f"hookline task complete {task.id} --result TEXT")
+
+
+def _complete_arguments(p: ArgumentParser) -> None:
+    _one(p)
+    _token(p)
+    p.add_argument("--result", metavar="TEXT", help="what came out of it")
+    p.add_argument("--artifact", action="append", default=[], metavar="A", help="repeatable")
+    p.add_argument("--at", metavar="TIME", help="when it was done, if not now")
+
+
+def _complete(args: Namespace) -> None:
+    with writing() as app:
+        task = app.change(
+            verbs.complete,
+            args.id,
+            result=args.result,
+            artifacts=args.artifact,
+            at=_moment(args),
+            holder=_holder(app, args),
+        )
+        _answer(args, task, "completed")
+        next_step("hookline task ready")
+
+
+def _block_arguments(p: ArgumentParser) -> None:
+    _one(p)
+    _token(p)
+    p.add_argument("--reason", required=True, metavar="R", help="what stands in the way")
+    p.add_argument("--required-knowledge", action="append", default=[], metavar="K")
+
+
+def _block(args: Namespace) -> None:
+    with writing() as app:
+        task = app.change(
+            verbs.block,
+            args.id,
+            reason=args.reason,
+            required_knowledge=args.required_knowledge,
+            holder=_holder(app, args),
+        )
+        _answer(args, task, "blocked")
+        next_step(f"hookline task unblock {task.id}")
+
+
+def _unblock(args: Namespace) -> None:
+    with writing() as app:
+        _answer(args, app.change(verbs.unblock, args.id), "unblocked")
+
+
+def _update_arguments(p: ArgumentParser) -> None:
+    _one(p)
+    _token(p)
+    p.add_argument("--goal", metavar="TEXT")
+    p.add_argument("--label", action="append", metavar="L", help="repeatable; replaces all labels")
+    p.add_argument("--deliverable", action="append", metavar="D", help="repeatable; replaces all")
+    p.add_argument("--priority", type=int, metavar="N")
+    p.add_argument("--type", metavar="T")
+    p.add_argument("--note", metavar="TEXT", help="add a note")
+
+
+def _update(args: Namespace) -> None:
+    given = {
+        "goal": args.goal,
+        "labels": args.label,
+        "desiredDeliverables": args.deliverable,
+        "priority": args.priority,
+        "type": args.type,
+        "note": args.note,
+    }
+    changes = {name: value for name, value in given.items() if value is not None}
+    with writing() as app:
+        task = app.change(verbs.update, args.id, changes, holder=_holder(app, args))
+        _answer(args, task, "updated")
+
+
+def _reason_arguments(p: ArgumentParser) -> None:
+    _one(p)
+    p.add_argument("--reason", metavar="R")
+
+
+def _cancel(args: Namespace) -> None:
+    with writing() as app:
+        _answer(args, app.change(verbs.cancel, args.id, reason=args.reason), "cancelled")
+
+
+def _fail_arguments(p: ArgumentParser) -> None:
+    _one(p)
+    _token(p)
+    p.add_argument("--error", metavar="TEXT", help="what went wrong")
+
+
+def _fail(args: Namespace) -> None:
+    with writing() as app:
+        task = app.change(verbs.fail, args.id, error=args.error, holder=_holder(app, args))
+        _answer(args, task, "failed")
+
+
+def _delete(args: Namespace) -> None:
+    with writing() as app:
+        with app.read() as view:
+            identifier = view.graph.task(args.id).id
+        edges = app.change(verbs.delete, identifier)
+        if args.json:
+            say_json({"id": identifier, "edgesRemoved": edges})
+        else:
+            say(f"{identifier} deleted, {edges} edges removed")
+
+
+# shared
+
+
+def _token(p: ArgumentParser) -> None:
+    p.add_argument("--token", type=int, metavar="N", help="your claim's token")
+
+
+def _holder(app: App, args: Namespace) -> Holder:
+    return app.holder if args.token is None else Holder(token=args.token)
+
+
+def _agent(app: App, args: Namespace) -> str:
+    return str(args.agent or app.metadata()["triggeredBy"])
+
+
+def _moment(args: Namespace) -> str | None:
+    return parse_moment(args.at) if args.at else None
+
+
+def lease(text: str) -> float:
+    """A length of time such as 90, 30s, 15m, 2h or 1d, in seconds."""
+    units = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+    number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
+    try:
+        return float(number) * unit
+    except ValueError:
+        raise BadInput(f"{text!r} is not a length of time", help="write 30s, 15m or 2h") from None
+
+
+def parse_json(text: str, name: str) -> Any:
+    """JSON that a person typed."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError) as problem:
+        raise BadInput(f"{name} is not valid JSON: {problem}") from problem
+
+
+def _answer(args: Namespace, task: Task, what: str) -> None:
+    if args.json:
+        say_json(task)
+    else:
+        say(task_line(task) + (paint(f"  {untrusted(what)}", "dim") if what else ""))
+
+
+def _answer_many(args: Namespace, tasks: list[Task], empty: str) -> None:
+    if args.json:
+        say_json(tasks)
+        return
+    for task in tasks:
+        say(task_line(task))
+    if not tasks:
+        say(empty)
+
+
+TASK_COMMANDS = {
+    "add": Command("add a task, or many with --from", _add_arguments, _add),
+    "list": Command("tasks that are not finished, or --all", _list_arguments, _list),
+    "show": Command("everything about one task", _one, _show),
+    "ready": Command("tasks that can be worked on, best first", _ready_arguments, _ready),
+    "next": Command("the best ready task; --claim takes it", _next_arguments, _next),
+    "claim": Command("take a task, with a lease and a token", _claim_arguments, _claim),
+    "release": Command("give a task back", _release_arguments, _release),
+    "start": Command("begin to work on a task", _start_arguments, _start),
+    "complete": Command("say that a task is done", _complete_arguments, _complete),
+    "block": Command("say that a task cannot go on, and why", _block_arguments, _block),
+    "unblock": Command("let a blocked task go on", _one, _unblock),
+    "update": Command("change a task's fields or add a note", _update_arguments, _update),
+    "fail": Command("give a task up because of an error", _fail_arguments, _fail),
+    "cancel": Command("say that nobody wants a task any more", _reason_arguments, _cancel),
+    "delete": Command("remove a task and its edges", _one, _delete),
+    "graph": Command("draw the graph: terminal, mermaid or dot", _graph_arguments, _graph),
+}

@@ -1,0 +1,98 @@
+"""Claims: who works on a task, for how long, and the token that keeps stale holders out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hookline.domain.moments import later
+from hookline.domain.tasks import (
+    ACTIVE,
+    CREATED,
+    NEEDS_CONTINUATION,
+    READY,
+    Claim,
+    Task,
+    check_transition,
+)
+from hookline.errors import BadInput, ClaimRefused, IllegalTransition, NothingReady
+from hookline.tasks.verbs import ANYONE, Holder, check_holder, check_text
+
+if TYPE_CHECKING:
+    from hookline.ports import Transaction
+
+DEFAULT_LEASE = 15 * 60
+MAX_LEASE = 7 * 24 * 3600
+
+
+def claim(tx: Transaction, identifier: str, agent: str, lease: float = DEFAULT_LEASE) -> Claim:
+    """Take a task for an agent. One of many wins; the others are told who did."""
+    check_text("agent", agent)
+    task = tx.graph.task(identifier)
+    if task.claim is not None:
+        if task.claim.lease_until > tx.now:
+            raise ClaimRefused(
+                f"{task.id} is claimed by {task.claim.agent} until {task.claim.lease_until}",
+                help="take another one: `hookline task next --claim`",
+            )
+        task = _expire(tx, task)
+    if task.state not in (READY, NEEDS_CONTINUATION):
+        raise IllegalTransition(
+            f"cannot claim {task.id}: it is {task.state}",
+            help="`hookline task ready` shows what can be claimed",
+        )
+    token = tx.next_token()
+    tx.append("task_claimed", task.id, {"agent": agent, "token": token})
+    until = lease_end(tx.now, lease)
+    tx.graph.set_lease(task.id, until)
+    return Claim(agent, token, until)
+
+
+def claim_next(tx: Transaction, agent: str, lease: float = DEFAULT_LEASE) -> Task:
+    """Take the best ready task for an agent."""
+    ready = tx.graph.ready(1, tx.now)
+    if not ready:
+        raise NothingReady
+    claim(tx, ready[0].id, agent, lease)
+    return tx.graph.task(ready[0].id)
+
+
+def renew(tx: Transaction, identifier: str, token: int, lease: float = DEFAULT_LEASE) -> Claim:
+    """The heartbeat of a claim: hold it for longer."""
+    task = tx.graph.task(identifier)
+    check_holder(task, Holder(token=token), tx.now)
+    assert task.claim is not None  # a current token has a claim
+    until = lease_end(tx.now, lease)
+    tx.graph.set_lease(task.id, until)
+    return Claim(task.claim.agent, token, until)
+
+
+def release(
+    tx: Transaction, identifier: str, *, reason: str | None = None, holder: Holder = ANYONE
+) -> Task:
+    """Give a task back; it is ready again, or waiting where a dependency is unmet."""
+    task = tx.graph.task(identifier)
+    check_holder(task, holder, tx.now)
+    if task.claim is None and task.state != ACTIVE:
+        raise IllegalTransition(f"cannot release {task.id}: nobody holds it")
+    return _release(tx, task, reason)
+
+
+def _expire(tx: Transaction, task: Task) -> Task:
+    return _release(tx, task, "lease expired")
+
+
+def _release(tx: Transaction, task: Task, reason: str | None) -> Task:
+    event_type = check_transition(task, "release")
+    state = task.state
+    if state == ACTIVE:
+        state = READY if tx.graph.unmet(task.id) == 0 else CREATED
+    agent = task.claim.agent if task.claim else None
+    tx.append(event_type, task.id, {"agent": agent, "reason": reason, "state": state})
+    return tx.graph.task(task.id)
+
+
+def lease_end(now: str, seconds: float) -> str:
+    """The moment a lease that begins now runs out."""
+    if not 0 < seconds <= MAX_LEASE:
+        raise BadInput(f"a lease lasts up to {MAX_LEASE // 86400} days, not {seconds:g} s")
+    return later(now, seconds)

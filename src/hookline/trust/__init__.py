@@ -1,0 +1,34 @@
+"""Trust: what a repository brings runs only after its user has looked at it and said so.
+
+Covered files (cover) become a manifest, the user's book says whether they trust exactly that,
+and a watch sees to it that nothing changes between the verdict and the start of a hook.
+"""
+
+from __future__ import annotations
+
+from hookline.trust.book import Grant, TrustBook, Verdict, refuse_agents, under_agent
+from hookline.trust.configured import configured_hooks, configured_uses
+from hookline.trust.cover import covered_files, covered_uses, named_files
+from hookline.trust.manifest import Change, Entry, Manifest, fingerprint
+from hookline.trust.stores import adopt_store, owns_store
+from hookline.trust.watch import Watch
+
+__all__ = [
+    "Change",
+    "Entry",
+    "Grant",
+    "Manifest",
+    "TrustBook",
+    "Verdict",
+    "Watch",
+    "adopt_store",
+    "configured_hooks",
+    "configured_uses",
+    "covered_files",
+    "covered_uses",
+    "fingerprint",
+    "named_files",
+    "owns_store",
+    "refuse_agents",
+    "under_agent",
+]

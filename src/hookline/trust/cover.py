@@ -1,0 +1,203 @@
+"""Which files trust covers: what the repository's hooks are made of and name literally."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from hookline.errors import Untrusted
+from hookline.trust.manifest import text_of
+from hookline.trust.words import literal_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from hookline.hooks.registry import Hook
+    from hookline.project import Project
+
+AUTOMATION_HOOKS = os.path.join("data", "automation-hooks.json")
+COVERED_FOLDERS = ("hooks", "flows")
+MAX_FILES = 4096
+_MAX_BASES = 16
+_LINE_KEYS = frozenset({"command", "run", "script", "args", "env"})
+
+
+def covered_files(project: Project, hooks: Sequence[Hook], extra: Iterable[str] = ()) -> list[str]:
+    """Absolute paths of all that trust covers and that exists, sorted."""
+    return sorted(covered_uses(project, hooks, extra))
+
+
+def covered_uses(
+    project: Project, hooks: Sequence[Hook], extra: Iterable[str] = ()
+) -> dict[str, str]:
+    """Absolute path -> its first use, for all that trust covers and that exists.
+
+    `extra` are files that the configuration names elsewhere. Raises Untrusted when the hook
+    folders hold more than anyone could look at.
+    """
+    uses: dict[str, str] = {}
+    for path in (project.config, os.path.join(project.root, AUTOMATION_HOOKS)):
+        if os.path.lexists(path):
+            uses[path] = "configuration"
+    for name in COVERED_FOLDERS:
+        top = os.path.join(project.folder, name)
+        uses.update(dict.fromkeys(_files_under(top), f"in the {name} folder"))
+    for hook in hooks:
+        if hook.layer == "project":
+            for path in _hook_files(project, hook):
+                uses.setdefault(path, f"hook {hook.name}")
+    for path in extra:
+        for found in _whole(project, path):
+            uses.setdefault(found, "named in the configuration")
+    return uses
+
+
+def named_files(project: Project, line: str) -> list[str]:
+    """The project's files that a shell line names, from the root or a folder it names."""
+    bases = [project.root]
+    found: list[str] = []
+    for word in literal_words(line):
+        for base in tuple(bases):
+            path = _inside(project.root, os.path.join(base, word))
+            if path is None:
+                continue
+            if os.path.isfile(path):
+                found.append(path)
+            elif os.path.isdir(path) and path not in bases and len(bases) < _MAX_BASES:
+                bases.append(path)  # `cd tools && ./check.sh`
+    return found
+
+
+def module_files(project: Project, module: str) -> list[str]:
+    """All that `import module` could load from the root, so that nothing can be put before it."""
+    parts = module.split(".")
+    if not all(part.isidentifier() for part in parts):
+        return []
+    found: list[str] = []
+    folder = project.root
+    for part in parts:
+        found += _importable(folder, part)
+        folder = os.path.join(folder, part)
+        found += _importable(folder, "__init__")
+    return found
+
+
+def keyed_files(project: Project, data: object) -> Iterator[str]:
+    """The project's files named anywhere in configuration data, under keys that are run or read.
+
+    Other text, such as the goal of a task, may mention a file without using it.
+    """
+    if isinstance(data, dict):
+        for key, value in data.items():
+            if key in _LINE_KEYS:
+                for line in _strings(value):
+                    yield from _program_files(project, line)
+            elif key == "python" and isinstance(value, str):
+                yield from _python_files(project, value)
+            elif key == "prompt" and isinstance(value, str):
+                yield from _whole(project, value)
+            else:
+                yield from keyed_files(project, value)
+    elif isinstance(data, list | tuple):
+        for each in data:
+            yield from keyed_files(project, each)
+
+
+def _hook_files(project: Project, hook: Hook) -> Iterator[str]:
+    if hook.kind == "python":
+        yield from _python_files(project, hook.target)
+    elif hook.kind in ("command", "script"):
+        yield from _program_files(project, hook.target)
+    yield from keyed_files(project, {"env": hook.env, "metadata": hook.metadata})
+
+
+def _python_files(project: Project, target: str) -> Iterator[str]:
+    module = target.partition(":")[0]
+    yield from module_files(project, module)
+    yield from _whole(project, module)
+
+
+def _program_files(project: Project, line: str) -> Iterator[str]:
+    yield from _whole(project, line)  # a script's path may hold spaces
+    yield from named_files(project, line)
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from (each for each in value.values() if isinstance(each, str))
+    elif isinstance(value, list | tuple):
+        yield from (each for each in value if isinstance(each, str))
+
+
+def _whole(project: Project, path: str) -> list[str]:
+    found = _inside(project.root, os.path.join(project.root, path)) if path else None
+    return [found] if found is not None and os.path.isfile(found) else []
+
+
+def _inside(root: str, path: str) -> str | None:
+    """The existing path without `..`, if it lies in the project; its last link is kept."""
+    if not os.path.lexists(path):
+        return None
+    plain = os.path.normpath(path)
+    # `link/..` is not where it seems to be, so only the file system can resolve it.
+    if ".." not in path.split("/") and _is_under(root, plain):
+        return plain
+    real_root = os.path.realpath(root)
+    real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+    if os.path.basename(real) != ".." and _is_under(real_root, real):
+        return os.path.join(root, os.path.relpath(real, real_root))
+    return None
+
+
+def _is_under(root: str, path: str) -> bool:
+    return path.startswith(root.rstrip("/") + "/")
+
+
+def _importable(folder: str, stem: str) -> list[str]:
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    return [
+        os.path.join(folder, name)
+        for name in names
+        if name.startswith(f"{stem}.") and name.endswith((".py", ".pyc", ".so"))
+    ]
+
+
+def _files_under(top: str) -> list[str]:
+    """Every file below, hidden ones too, through linked folders; such links are listed as well."""
+    found: list[str] = []
+    seen = 0
+    pending: list[tuple[str, frozenset[tuple[int, int]]]] = [(top, frozenset())]
+    while pending:
+        folder, above = pending.pop()
+        if os.path.islink(folder):
+            found.append(folder)
+        try:
+            status = os.stat(folder)
+            paths = [os.path.join(folder, name) for name in os.listdir(folder)]
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError:
+            found.append(folder)  # what cannot be listed still counts
+            continue
+        seen += len(paths)
+        _check_count(top, seen)
+        identity = (status.st_dev, status.st_ino)
+        if identity in above:  # a link to a folder above itself would never end
+            continue
+        folders = [path for path in paths if os.path.isdir(path)]
+        pending += [(path, above | {identity}) for path in folders]
+        found += set(paths).difference(folders)
+    return found
+
+
+def _check_count(top: str, seen: int) -> None:
+    if seen > MAX_FILES:
+        raise Untrusted(
+            f"{text_of(top)} holds more than {MAX_FILES} files, too many to be verified",
+            help="keep only hooks there; a link may lead to a large folder",
+        )

@@ -1,0 +1,214 @@
+"""The exact state of the files that trust covers: their content, run bit and links."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from hookline.errors import Untrusted
+from hookline.trust.digest import sha256
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from hookline.project import Project
+
+UNREADABLE = "unreadable"
+MISSING = "missing"
+FOLDER = "folder"
+SPECIAL = "special"
+
+MAX_FILE = 1 << 30
+MAX_COPY = 256 << 10
+_CHUNK = 256 << 10
+# A write within one tick of the file system's clock leaves the times as they were, so the
+# stamp of a file that changed just now proves nothing. Two seconds is FAT's tick, the longest.
+_SETTLED_NS = 2_000_000_000
+
+Stamp = tuple[int, ...]
+Kind = Literal["added", "removed", "changed"]
+
+
+class Entry(NamedTuple):
+    """One covered file: the sha256 of its content, then `:x` if executable, then its link.
+
+    `stamp` is its stat signature from before it was read, empty if too recent to rely on.
+    """
+
+    name: str
+    path: str
+    digest: str
+    size: int
+    stamp: Stamp
+
+    @property
+    def content(self) -> str | None:
+        """The sha256 of the content, None if there is no content that could be read."""
+        return content_of(self.digest)
+
+
+class Manifest(NamedTuple):
+    """Every covered file, and one hash that is the same on every machine."""
+
+    hash: str
+    entries: tuple[Entry, ...]
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Relative path -> digest."""
+        return {entry.name: entry.digest for entry in self.entries}
+
+
+class Change(NamedTuple):
+    """A covered file that is not as it was when it was trusted."""
+
+    path: str
+    kind: Kind
+
+
+def fingerprint(project: Project, files: Iterable[str]) -> Manifest:
+    """The state of these files now; Untrusted if one is too large to be verified."""
+    entries = [examine(project, path) for path in set(files)]
+    entries.sort()
+    return Manifest(hash_of({entry.name: entry.digest for entry in entries}), tuple(entries))
+
+
+def hash_of(files: Mapping[str, str]) -> str:
+    """One hash for names and digests; neither can hold a NUL, so no two states share one."""
+    whole = sha256(b"hookline trust 1\0")
+    for name, digest in sorted(files.items()):
+        whole.update(f"{name}\0{digest}\0".encode())
+    return f"sha256:{whole.hexdigest()}"
+
+
+def compare(old: Mapping[str, str], new: Mapping[str, str]) -> list[Change]:
+    """How one state differs from another, by name."""
+    differences: list[Change] = []
+    for name in sorted(old.keys() | new.keys()):
+        if name not in old:
+            differences.append(Change(name, "added"))
+        elif name not in new:
+            differences.append(Change(name, "removed"))
+        elif old[name] != new[name]:
+            differences.append(Change(name, "changed"))
+    return differences
+
+
+def content_of(digest: str) -> str | None:
+    """The sha256 of the content that a digest begins with, if it does."""
+    head = digest.partition(":")[0]
+    is_hash = len(head) == 64 and not head.strip("0123456789abcdef")
+    return head if is_hash else None
+
+
+def examine(project: Project, path: str) -> Entry:
+    """Look at one file, following its link."""
+    name = relative_name(project.root, path)
+    stamp = stamp_of(path)
+    digest, size = _content(path)
+    return Entry(name, path, digest + _link(path), size, stamp)
+
+
+def _link(path: str) -> str:
+    try:
+        return f":link={text_of(os.readlink(path))}"
+    except OSError:  # not a link, or gone, and then the content says so
+        return ""
+
+
+def _content(path: str) -> tuple[str, int]:
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return MISSING, 0
+    except OSError:
+        return UNREADABLE, 0
+    if stat.S_ISDIR(status.st_mode):
+        return FOLDER, 0
+    # Opening a device can act on it, so only regular files are opened.
+    if not stat.S_ISREG(status.st_mode):
+        return SPECIAL, 0
+    try:
+        digest, size = _hash(path)
+    except OSError:
+        digest, size = UNREADABLE, status.st_size
+    return (f"{digest}:x" if status.st_mode & 0o111 else digest), size
+
+
+def _hash(path: str) -> tuple[str, int]:
+    digest, size = sha256(), 0
+    handle = _open_to_read(path)
+    try:
+        while chunk := os.read(handle, _CHUNK):
+            size += len(chunk)
+            if size > MAX_FILE:
+                raise Untrusted(
+                    f"{text_of(path)} is too large to be verified: over {MAX_FILE >> 30} GiB",
+                    help="move it out of the hooks, or remove it from their commands",
+                )
+            digest.update(chunk)
+    finally:
+        os.close(handle)
+    return digest.hexdigest(), size
+
+
+def _open_to_read(path: str) -> int:
+    """A descriptor that never waits, even if the file was swapped for a pipe."""
+    return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+
+
+def read_exactly(path: str, content: str) -> bytes:
+    """The content that was hashed; Untrusted if the file holds another one by now."""
+    try:
+        with open(_open_to_read(path), "rb") as file:
+            data = file.read(MAX_COPY + 1)
+    except OSError:
+        data = b""
+    if sha256(data).hexdigest() != content:
+        raise Untrusted(
+            f"{text_of(path)} changed while it was looked at", help="run the command again"
+        )
+    return data
+
+
+def stamp_of(path: str) -> Stamp:
+    """The stat signature of a file and of what its link names; empty if too recent."""
+    try:
+        status = os.lstat(path)
+        seen = [status]
+        if stat.S_ISLNK(status.st_mode):
+            seen.append(os.stat(path))
+    except OSError:
+        return ()
+    if time.time_ns() - max(each.st_ctime_ns for each in seen) < _SETTLED_NS:
+        return ()
+    return tuple(part for each in seen for part in _signature(each))
+
+
+def _signature(status: os.stat_result) -> Stamp:
+    return (
+        status.st_dev,
+        status.st_ino,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+        status.st_mode,
+    )
+
+
+def relative_name(root: str, path: str) -> str:
+    """The file's name in a manifest: its path from the root, as text."""
+    prefix = root.rstrip("/") + "/"
+    return text_of(path[len(prefix) :] if path.startswith(prefix) else os.path.relpath(path, root))
+
+
+def text_of(path: str) -> str:
+    """A path as text that JSON can hold; bytes that are not UTF-8 are escaped, `\\` doubled.
+
+    No two paths become the same text, so no file can hide behind another's name.
+    """
+    if path.isascii() and "\\" not in path:
+        return path
+    return os.fsencode(path.replace("\\", "\\\\")).decode("utf-8", "backslashreplace")

@@ -1,0 +1,77 @@
+"""Files that are this user's alone: written whole or not at all, believed only if theirs."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from hookline.errors import HooklineError, Untrusted
+from hookline.trust.manifest import text_of
+
+MAX_RECORD = 16 << 20
+
+
+def write_private(path: str, data: bytes) -> None:
+    """Publish a file of mode 0600 in a folder of mode 0700, at once."""
+    make_private(os.path.dirname(path))
+    draft = f"{path}.{os.urandom(6).hex()}.tmp"
+    try:
+        try:
+            _write(draft, data)
+            os.replace(draft, path)
+        except BaseException:
+            remove(draft)
+            raise
+    except OSError as problem:
+        raise _unwritable(path, problem) from problem
+
+
+def make_private(folder: str) -> None:
+    """Make sure that the folder exists and that nobody else may enter it."""
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        os.chmod(folder, 0o700)
+    except OSError as problem:
+        raise _unwritable(folder, problem) from problem
+
+
+def _unwritable(path: str, problem: OSError) -> HooklineError:
+    return HooklineError(
+        f"cannot write {text_of(path)}: {problem.strerror}",
+        help="make your own folder writable, or name another with HOOKLINE_HOME",
+    )
+
+
+def _write(path: str, data: bytes) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    with open(os.open(path, flags, 0o600), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_private(path: str) -> bytes | None:
+    """The content of such a file, None if there is none; Untrusted if others can write it."""
+    try:
+        with open(path, "rb") as file:
+            status = os.fstat(file.fileno())
+            if status.st_uid not in (0, os.geteuid()):
+                raise Untrusted(f"{text_of(path)} belongs to another user")
+            if stat.S_IMODE(status.st_mode) & 0o022:
+                raise Untrusted(f"{text_of(path)} can be written by other users")
+            return file.read(MAX_RECORD)
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        raise Untrusted(f"cannot read {text_of(path)}: {problem.strerror}") from problem
+
+
+def remove(path: str) -> bool:
+    """Remove a file; whether there was one."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return False
+    except OSError as problem:
+        raise _unwritable(path, problem) from problem
+    return True

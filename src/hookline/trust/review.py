@@ -1,0 +1,90 @@
+"""What changed since it was trusted, as text for the person who decides."""
+
+from __future__ import annotations
+
+from difflib import unified_diff
+from typing import TYPE_CHECKING
+
+from hookline.errors import Untrusted
+from hookline.trust.manifest import MAX_COPY, compare, content_of, read_exactly
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from hookline.trust.manifest import Change, Entry, Manifest
+
+# Beyond this, comparing line by line can take minutes.
+MAX_LINES = 4000
+
+
+def review(old: Mapping[str, str], manifest: Manifest, copy_of: Callable[[str], str | None]) -> str:
+    """One section per changed file. The text shown is the text hashed, else Untrusted."""
+    entries = {entry.name: entry for entry in manifest.entries}
+    sections = [
+        "\n".join(_section(change, old.get(change.path), entries.get(change.path), copy_of))
+        for change in compare(old, manifest.files)
+    ]
+    return "\n".join(sections)
+
+
+def _section(
+    change: Change, old: str | None, entry: Entry | None, copy_of: Callable[[str], str | None]
+) -> list[str]:
+    name = change.path if change.path.isprintable() else ascii(change.path)
+    lines = [f"{change.kind}: {name}"]
+    if old and entry and _attributes(old) != _attributes(entry.digest):
+        lines.append(f"it was: {_attributes(old)}; it is: {_attributes(entry.digest)}")
+    elif entry and not old and _attributes(entry.digest) != "plain file":
+        lines.append(f"it is: {_attributes(entry.digest)}")
+    if old and entry and content_of(old) and content_of(old) == entry.content:
+        return lines
+    before = _trusted_text(old, copy_of)
+    after = _text_now(entry)
+    if before is None or after is None:
+        return [*lines, "no text to compare: too large, not readable, or not text"]
+    return lines + _difference(name, before, after)
+
+
+def _difference(name: str, before: list[str], after: list[str]) -> list[str]:
+    if not before:
+        return [f"+++ {name}", *(f"+{line}" for line in after)]
+    if not after:
+        return [f"--- {name}", *(f"-{line}" for line in before)]
+    if max(len(before), len(after)) > MAX_LINES:
+        return [f"--- {name}", *(f"-{line}" for line in before), *(f"+{line}" for line in after)]
+    return list(unified_diff(before, after, f"{name} (trusted)", f"{name} (now)", lineterm=""))
+
+
+def _trusted_text(digest: str | None, copy_of: Callable[[str], str | None]) -> list[str] | None:
+    if digest is None:
+        return []
+    content, copy = content_of(digest), copy_of(digest)
+    if content is None or copy is None:
+        return None
+    try:
+        return _lines(read_exactly(copy, content))
+    except Untrusted:
+        return None  # a damaged copy proves nothing
+
+
+def _text_now(entry: Entry | None) -> list[str] | None:
+    if entry is None:
+        return []
+    if entry.content is None or entry.size > MAX_COPY:
+        return None
+    return _lines(read_exactly(entry.path, entry.content))
+
+
+def _lines(data: bytes) -> list[str] | None:
+    if b"\0" in data:
+        return None
+    return data.decode("utf-8", "backslashreplace").split("\n")
+
+
+def _attributes(digest: str) -> str:
+    head, link, target = digest.partition(":link=")
+    kind, run, _ = head.partition(":")
+    if content_of(kind):
+        kind = "executable file" if run else "plain file"
+    shown = target if target.isprintable() else ascii(target)
+    return f"{kind} through a link to {shown}" if link else kind

@@ -1,0 +1,31 @@
+"""Which stores are this user's own: one that came with a repository is only read until trusted."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from hookline.errors import Untrusted
+from hookline.trust.digest import sha256
+from hookline.trust.private import read_private, write_private
+
+if TYPE_CHECKING:
+    from hookline.project import Project
+
+
+def owns_store(home: str, project: Project, store_id: str) -> bool:
+    """Whether this user created or adopted the store in the project's folder."""
+    try:
+        return read_private(_record(home, project)) == os.fsencode(store_id)
+    except Untrusted:
+        return False
+
+
+def adopt_store(home: str, project: Project, store_id: str) -> None:
+    """Remember the store as this user's own."""
+    write_private(_record(home, project), os.fsencode(store_id))
+
+
+def _record(home: str, project: Project) -> str:
+    folder = os.fsencode(os.path.realpath(project.folder))
+    return os.path.join(home, "stores", sha256(folder).hexdigest())
