@@ -16,7 +16,7 @@ from hookline.errors import BadInput, StoreError, StoreReadOnly, Untrusted
 from hookline.hooks.builtin.lifecycle import lifecycle_hooks
 from hookline.hooks.registry import Hook, HookContext, HookRegistry
 from hookline.hooks.settle import Settling, settle
-from hookline.project import Project, find_project, user_folder
+from hookline.project import CONFIG_NAME, Project, find_project, user_folder
 from hookline.tasks.verbs import Holder
 
 if TYPE_CHECKING:
@@ -82,7 +82,8 @@ class App:
         home = user_folder(env)
         store = open_store(project, home, read_only=read_only)
         settings = load_configuration(project, home)
-        trust = judge(project, home, settings, env) if settings and settings.hooks else None
+        brings = settings is not None and (settings.hooks or settings.tuning)
+        trust = judge(project, home, settings, env) if settings and brings else None
         return cls(project, store, settings=settings, trust=trust, environ=env)
 
     def close(self) -> None:
@@ -166,15 +167,18 @@ class App:
         """What is done about the hooks of an event inside its transaction."""
         return Settling(self.registry, self.suspended, self.owner)
 
-    def _configure(self, settings: Settings) -> None:
+    def _tune(self, settings: Settings) -> None:
         for name, tuning in settings.tuning.items():
             built_in = self.registry.find(name)
-            if built_in is not None:
-                if tuning.enabled is not None:
-                    built_in.enabled = tuning.enabled
-                if tuning.priority is not None:
-                    built_in.priority = tuning.priority
+            if built_in is not None and tuning.enabled is not None:
+                built_in.enabled = tuning.enabled
+            if built_in is not None and tuning.priority is not None:
+                built_in.priority = tuning.priority
+
+    def _configure(self, settings: Settings) -> None:
         untrusted = self.trust is not None and not self.trust.verdict.trusted
+        if not untrusted:
+            self._tune(settings)
         for hook in settings.hooks:
             if hook.kind == "built-in" and hook.name in self.registry:
                 continue
@@ -254,9 +258,15 @@ def load_configuration(project: Project, home: str) -> Settings | None:
 
 def judge(project: Project, home: str, settings: Settings, environ: Mapping[str, str]) -> Trust:
     """What the user has said about the hooks that this repository brings."""
-    from hookline.trust import TrustBook, configured_uses, fingerprint
+    from hookline.trust import Manifest, TrustBook, Verdict, configured_uses, fingerprint
 
-    manifest = fingerprint(project, configured_uses(project, settings))
+    try:
+        manifest = fingerprint(project, configured_uses(project, settings))
+    except Untrusted as problem:  # too much, or too large, to be verified
+        return Trust(Verdict(False, problem.message, []), Manifest("", ()))
+    read, now = settings.config_digest, manifest.files.get(CONFIG_NAME, "").partition(":")[0]
+    if read != now:
+        return Trust(Verdict(False, f"{CONFIG_NAME} changed while it was read", []), manifest)
     return Trust(TrustBook(home).verdict(project, manifest, environ), manifest)
 
 

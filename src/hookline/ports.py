@@ -216,8 +216,24 @@ class Calls(Protocol):
         """The calls of one event, in order."""
         ...
 
+    def calls_of(self, hook: str, limit: int = 20) -> list[Delivery]:
+        """The newest calls of one hook, newest first."""
+        ...
+
+    def actions(self, event_seq: int, hook: str) -> list[StoredAction]:
+        """Every action that a hook asked for at an event, with what became of it."""
+        ...
+
+    def refreeze(self, event_seq: int, payload: dict[str, Any]) -> None:
+        """Add to what the hooks of an event see, before the first of them is called."""
+        ...
+
     def switches(self) -> dict[str, bool]:
         """Hooks switched on or off by hand."""
+        ...
+
+    def set_switch(self, hook: str, enabled: bool) -> None:
+        """Switch a hook on or off by hand."""
         ...
 
 

@@ -126,6 +126,16 @@ def test_links_that_lead_out_are_refused(root: Path) -> None:
     assert [hook.name for hook in settings.hooks] == ["task_completed/a", "task_completed/c"]
 
 
+def test_a_name_that_no_terminal_can_show_is_refused(root: Path) -> None:
+    folder = root / ".hookline" / "hooks" / "task_completed"
+    put(folder / "a\x1b[2J")
+    put(folder / os.fsdecode(b"b\xff"))
+    settings = load(root)
+    assert codes(settings) == [("bad-name", ".hookline/hooks/task_completed")] * 2
+    assert all(each.message.isprintable() for each in settings.problems)
+    assert settings.hooks == []
+
+
 # automation-hooks.json.
 
 AUTOMATION = """{
@@ -160,7 +170,7 @@ def test_yaml_beats_the_json_file_key_by_key(root: Path) -> None:
     [
         ('{"hooks": [\n  {"name": }\n]}', "syntax", 2, 12),
         ('{"hooks": [\n  {"name": "review"}\n]}', "unknown-hook", 2, 12),
-        ('{"hooks": [\n  {"name": "x", "enabled": 3}\n]}', "wrong-type", 2, 28),
+        (f'{{"hooks": [\n  {{"name": "{REVIEW}", "enabled": 3}}\n]}}', "wrong-type", 2, 50),
         ('{"hooks": {}}', "wrong-type", 1, 11),
         ("[]", "wrong-type", 1, 1),
     ],

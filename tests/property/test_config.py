@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -53,7 +54,9 @@ def load(content: bytes) -> Settings:
 
 def well_placed(found: Settings, content: bytes) -> bool:
     lines = content.count(b"\n") + 1
-    return all(0 <= each.line <= lines + 1 and each.file == "hookline.yaml" for each in found.problems)
+    return all(
+        0 <= each.line <= lines + 1 and each.file == "hookline.yaml" for each in found.problems
+    )
 
 
 @settings(max_examples=150, deadline=None)
@@ -81,8 +84,6 @@ def test_any_structure_is_read_to_its_end(value: dict[str, Any]) -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.dictionaries(WORDS, VALUES, max_size=5))
 def test_settings_survive_the_cache(value: dict[str, Any]) -> None:
-    import msgspec
-
     found = load(json.dumps(value).encode())
     assert decode(msgspec.json.encode(found)) == found
 
@@ -90,9 +91,7 @@ def test_settings_survive_the_cache(value: dict[str, Any]) -> None:
 SAFE = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp")))
 DATA = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**14), 10**14) | SAFE,
-    lambda inner: (
-        st.lists(inner) | st.dictionaries(SAFE.filter(lambda key: key != "<<"), inner)
-    ),
+    lambda inner: st.lists(inner) | st.dictionaries(SAFE.filter(lambda key: key != "<<"), inner),
     max_leaves=15,
 )
 
@@ -112,7 +111,9 @@ def test_json_is_read_as_the_same_data(value: dict[str, Any]) -> None:
 def test_a_part_of_a_quoted_text_is_found_in_the_line(before: str, after: str, quote: str) -> None:
     text = f"{before}{{{{nope}}}}{after}"
     quoted = (
-        json.dumps(text, ensure_ascii=False) if quote == '"' else "'" + text.replace("'", "''") + "'"
+        json.dumps(text, ensure_ascii=False)
+        if quote == '"'
+        else "'" + text.replace("'", "''") + "'"
     )
     line = f"key: {quoted}"
     node = parse(line, "a.yaml", Report())

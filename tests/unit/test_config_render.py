@@ -60,7 +60,9 @@ def test_the_last_line_counts(tmp_path: Path) -> None:
 
 def test_colour_only_when_asked(tmp_path: Path) -> None:
     assert "\x1b[" not in render([problem()], str(tmp_path))
-    assert "\x1b[1;31merror[unknown-point]\x1b[0m" in render([problem()], str(tmp_path), colour=True)
+    assert "\x1b[1;31merror[unknown-point]\x1b[0m" in render(
+        [problem()], str(tmp_path), colour=True
+    )
 
 
 def test_control_characters_of_a_file_never_reach_the_terminal(tmp_path: Path) -> None:
@@ -87,9 +89,7 @@ def test_a_very_long_line_is_cut_around_its_place(tmp_path: Path) -> None:
 
 def test_workflow_commands_are_escaped() -> None:
     line = github(problem(message="50%\nlost", help="", file="a,b:c.yaml"))
-    assert line == (
-        "::error file=a%2Cb%3Ac.yaml,line=12,col=3,title=unknown-point::50%25%0Alost"
-    )
+    assert line == ("::error file=a%2Cb%3Ac.yaml,line=12,col=3,title=unknown-point::50%25%0Alost")
 
 
 def test_the_schema_knows_points_built_ins_and_values() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from hookline.errors import Untrusted, UsageError
+from hookline.errors import PeopleOnly, Untrusted
 from hookline.hooks.registry import Hook
 from hookline.project import Project
 from hookline.trust import (
@@ -378,7 +378,7 @@ def test_an_agent_cannot_trust(project: Project, book: TrustBook, name: str) -> 
     assert not verdict.trusted
     assert "does not count under an agent" in verdict.why
     assert under_agent(environ)
-    with pytest.raises(UsageError, match="`hookline trust` is for people"):
+    with pytest.raises(PeopleOnly, match="`hookline trust` is for people"):
         refuse_agents(environ, "trust")
 
 

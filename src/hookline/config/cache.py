@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from hookline import __version__
-
-# hashlib loads OpenSSL, which costs more than everything else here; the interpreter has its own.
-try:
-    from _sha256 import sha256  # type: ignore[import-not-found]
-except ImportError:
-    from hashlib import sha256
+from hookline.digest import sha256
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hookline.project import Project
+
+
+_FILE = b"file:"
 
 
 class Watched(NamedTuple):
@@ -37,17 +35,20 @@ class Entry(NamedTuple):
 
     path: str
     key: str
+    config_digest: str
 
     @classmethod
     def of(cls, project: Project, home: str) -> Entry:
         """The entry for this project; reads the configuration files and lists the hook folders."""
         place = sha256(os.path.abspath(project.root).encode(errors="surrogateescape"))
         path = os.path.join(home, "cache", f"settings-{place.hexdigest()[:32]}.json")
+        config = _contents(project.config)
         state = sha256()
-        for part in _state(project, home):
+        for part in (config, *_state(project, home)):
             state.update(len(part).to_bytes(8, "big"))
             state.update(part)
-        return cls(path, state.hexdigest())
+        digest = sha256(config.removeprefix(_FILE)).hexdigest()
+        return cls(path, state.hexdigest(), digest if config.startswith(_FILE) else "")
 
     def read(self) -> bytes | None:
         """The settings' JSON, if it was made from what is there now; else None."""
@@ -95,7 +96,7 @@ def _unchanged(encoded: bytes) -> bool:
 def _state(project: Project, home: str) -> Iterator[bytes]:
     places = (__version__, project.root, project.folder, home, str(os.geteuid()))
     yield "\0".join(places).encode(errors="surrogateescape")
-    for path in config_files(project, home):
+    for path in config_files(project, home)[1:]:
         yield _contents(path)
     for folder in hook_folders(project, home):
         for line in _listing(folder):
@@ -122,7 +123,7 @@ def _contents(path: str) -> bytes:
     try:
         # A larger file is refused when it is read, whatever it holds.
         with open(path, "rb") as file:
-            return b"file:" + file.read((1 << 20) + 1)
+            return _FILE + file.read((1 << 20) + 1)
     except OSError as problem:
         return f"none:{problem.errno}".encode()
 

@@ -11,11 +11,13 @@ from hookline.config.problems import ERROR, Problem
 from hookline.hooks.registry import Hook
 
 if TYPE_CHECKING:
+    from hookline.config.load import Loaded
     from hookline.config.types import Agent, Flow, Sections, Session, TaskType, Validation
     from hookline.project import Project
 
 
 _Fields = dict[str, Any]
+_READINGS = 5
 
 
 class Tuning(msgspec.Struct, frozen=True):
@@ -33,6 +35,7 @@ class Settings(msgspec.Struct, kw_only=True):
     they mention, an empty list included: there a default of the point is replaced. `type_hooks`
     and `agent_hooks` hold the hooks of task types and agents, by name and point, which replace
     those of the point. The sections are kept as JSON and read when first asked for.
+    `config_digest` is the sha256 of the very hookline.yaml that was read.
     """
 
     hooks: list[Hook] = []
@@ -43,6 +46,7 @@ class Settings(msgspec.Struct, kw_only=True):
     type_hooks: dict[str, dict[str, list[Hook]]] = {}
     agent_hooks: dict[str, dict[str, list[Hook]]] = {}
     raw_sections: msgspec.Raw = msgspec.Raw(b"{}")
+    config_digest: str = ""
 
     @property
     def has_errors(self) -> bool:
@@ -113,8 +117,16 @@ def load_settings(project: Project, home: str) -> Settings:
     from hookline.config.load import read_settings
 
     loaded = read_settings(project, home)
-    entry.write(msgspec.json.encode(loaded.settings), loaded.watched)
+    _keep(entry, loaded)
     return loaded.settings
+
+
+def _keep(entry: cache.Entry, loaded: Loaded) -> None:
+    try:
+        body = msgspec.json.encode(loaded.settings)
+        entry.write(body, loaded.watched)
+    except UnicodeEncodeError:  # a path that is not UTF-8 has no JSON: this project goes uncached
+        return
 
 
 def decode(body: bytes) -> Settings | None:

@@ -75,10 +75,14 @@ class Caller:
             return _over(hook, FAILED, start, error=problem.message, values=values)
         return self._success(hook, reply, answer, start, values)
 
+    async def changed_files(self) -> list[str]:
+        """Files of the project that differ from what is committed."""
+        return await self._around.changed_files()
+
     async def _condition(self, expression: str, frame: Frame) -> conditions.Verdict:
         scope = dict(frame.payload)
         if conditions.uses(expression, "changed") and "changed" not in scope:
-            scope["changed"] = await self._around.changed_files()
+            scope["changed"] = await self.changed_files()
         functions = {"changed": conditions.changed_in(scope.get("changed", ()))}
         return conditions.evaluate(expression, scope, functions)
 

@@ -83,8 +83,8 @@ class Deliverer:
             frozen = view.calls.payload(seq)
             rows = {row.hook: row for row in view.calls.deliveries(seq)}
         assert event is not None  # a dispatch is written with its event
-        payload = event_payload(event, frozen)
         hooks = [self._hook(row) for row in rows.values() if row.kind != "built-in"]
+        payload = event_payload(event, await self._with_changes(seq, frozen, hooks))
 
         async def call(hook: Hook, payload: dict[str, Any]) -> Outcome:
             return await self._call(hook, rows[hook.name], event, payload, token)
@@ -93,6 +93,17 @@ class Deliverer:
         self._carry_out(event, token)
         with self._store.write(self._metadata) as tx:
             tx.calls.close_dispatch(seq, token)
+
+    async def _with_changes(
+        self, seq: int, frozen: dict[str, Any] | None, hooks: list[Hook]
+    ) -> dict[str, Any]:
+        seen = frozen or {}
+        if "changed" in seen or not any("changed" in (hook.when or "") for hook in hooks):
+            return seen
+        seen = {**seen, "changed": await self._caller.changed_files()}
+        with self._store.write(self._metadata) as tx:
+            tx.calls.refreeze(seq, seen)
+        return seen
 
     def _hook(self, row: Delivery) -> Hook:
         return self._settling.registry.find(row.hook) or gone(row)

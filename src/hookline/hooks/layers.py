@@ -65,6 +65,9 @@ def _scan_point(
 ) -> None:
     if _is_ignored(point.name):
         return
+    if not point.name.isprintable():
+        found.findings.append(_unprintable(point))
+        return
     if point.name not in points:
         found.findings.append(_unknown_point(point, points))
         return
@@ -91,6 +94,8 @@ def _scan_point(
 
 
 def _finding(entry: os.DirEntry[str], folder: str) -> Finding | None:
+    if not entry.name.isprintable():
+        return _unprintable(entry)
     if not _stays_inside(entry.path, folder):
         return Finding(
             "outside-link",
@@ -119,6 +124,16 @@ def _finding(entry: os.DirEntry[str], folder: str) -> Finding | None:
             f"chmod +x {entry.path}",
         )
     return None
+
+
+def _unprintable(entry: os.DirEntry[str]) -> Finding:
+    """The name is shown escaped and its folder is the place, as not every output can hold it."""
+    return Finding(
+        "bad-name",
+        os.path.dirname(entry.path),
+        f"{entry.name!r} is not a printable name",
+        "rename it",
+    )
 
 
 def _unknown_point(point: os.DirEntry[str], points: Collection[str]) -> Finding:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from hookline.errors import Untrusted, UsageError
-from hookline.trust.digest import sha256
+from hookline.digest import sha256
+from hookline.errors import PeopleOnly, Untrusted
 from hookline.trust.manifest import (
     MAX_COPY,
     compare,
@@ -57,10 +57,7 @@ def under_agent(environ: Mapping[str, str]) -> bool:
 def refuse_agents(environ: Mapping[str, str], command: str) -> None:
     """For the commands that only people may use."""
     if under_agent(environ):
-        raise UsageError(
-            f"`hookline {command}` is for people; this runs under an agent or a hook",
-            help="ask the person you work for to run it in a terminal of their own",
-        )
+        raise PeopleOnly(f"`hookline {command}` is for people; this runs under an agent or a hook")
 
 
 class TrustBook:

@@ -7,8 +7,8 @@ import stat
 import time
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from hookline.digest import sha256
 from hookline.errors import Untrusted
-from hookline.trust.digest import sha256
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from hookline.digest import sha256
 from hookline.errors import Untrusted
-from hookline.trust.digest import sha256
 from hookline.trust.private import read_private, write_private
 
 if TYPE_CHECKING:

@@ -32,6 +32,10 @@ class CallTables:
         """Keep what the hooks of an event will see."""
         self._run(SQL["freeze_payload"], (event_seq, _encode(payload).decode()))
 
+    def refreeze(self, event_seq: int, payload: dict[str, Any]) -> None:
+        """Add to what the hooks of an event see, before the first of them is called."""
+        self._run(SQL["refreeze_payload"], (_encode(payload).decode(), event_seq))
+
     def open_dispatch(self, event_seq: int, node_id: str, owner: str | None) -> None:
         """Some hooks of this event have to run after the commit, perhaps in one process only."""
         lease = time.time() + _LOCAL_LEASE if owner else 0

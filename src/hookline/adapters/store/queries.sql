@@ -100,6 +100,10 @@ INSERT INTO dispatches (event_seq, node_id, owner, lease_until) VALUES (?, ?, ?,
 -- What the hooks of an event will see.
 INSERT INTO payloads (event_seq, payload) VALUES (?, ?)
 
+-- name: refreeze_payload
+-- Which files had changed is known only when a hook asks for it.
+UPDATE payloads SET payload = ? WHERE event_seq = ?
+
 -- name: payload
 -- What the hooks of an event see.
 SELECT payload FROM payloads WHERE event_seq = ?

@@ -48,7 +48,7 @@ _RULES = {
     ),
 }
 _EXAMPLES = {
-    "react": '{command: "notify-send {{event_type}}", timeout: 10}',
+    "react": '{command: "notify-send {{point}}", timeout: 10}',
     "feed": '{command: "pytest -q", timeout: 120, pipe_output: true}',
     "gate": '{command: "pytest -q", timeout: 600}',
     "decide": '{command: "make check"}',

@@ -1,0 +1,240 @@
+"""Why something happened or did not, told from the record alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.domain.records import DEAD, FAILED, OK, PENDING, SKIPPED, TIMEOUT
+from hookline.domain.tasks import SETTLED
+
+if TYPE_CHECKING:
+    from hookline.domain.events import Event
+    from hookline.domain.records import Delivery
+    from hookline.hooks.registry import Hook
+    from hookline.ports import View
+
+
+class Step(msgspec.Struct, rename="camel"):
+    """One line of an explanation: where it stands, what it is, how it came out."""
+
+    where: str
+    what: str
+    result: str
+    detail: str = ""
+
+
+class Explanation(msgspec.Struct, rename="camel"):
+    """An answer to "why?": one sentence, the steps that led there, and what to type next."""
+
+    subject: str
+    verdict: str
+    steps: list[Step] = []
+    output: str = ""
+    hint: str = ""
+    next: str = ""
+
+
+_SAID = {
+    OK: "ran",
+    SKIPPED: "did not run",
+    FAILED: "failed",
+    TIMEOUT: "timed out",
+    DEAD: "was given up",
+    PENDING: "has not run yet",
+}
+
+
+def explain_hook(view: View, hook: Hook | None, name: str, switch: bool | None) -> Explanation:
+    """Why a hook did what it did when it was last called."""
+    calls = view.calls.calls_of(name, 1)
+    if calls:
+        event = view.log.find(calls[0].event_seq)
+        assert event is not None  # a call is written with its event
+        return explain_call(view, calls[0], event)
+    steps = _standing(hook, switch)
+    points = ", ".join(hook.points) if hook else "its point"
+    return Explanation(
+        subject=name,
+        verdict=f"{name} was never called",
+        steps=steps,
+        hint=f"it is called at {points}",
+        next=f"hookline hook test {name}",
+    )
+
+
+def explain_call(view: View, call: Delivery, event: Event) -> Explanation:
+    """Why one call of a hook went as it did."""
+    where = f"event {event.seq} ({event.type}, {event.node_id})"
+    steps = [Step(call.origin, event.type, "matched")]
+    if call.condition:
+        steps.append(_condition_step(call))
+    if call.status not in (SKIPPED, PENDING):
+        steps.append(_run_step(call))
+    if call.status in (SKIPPED, PENDING) and call.error:
+        steps.append(Step(call.origin, "held back", "yes", call.error))
+    for stored in view.calls.actions(event.seq, call.hook):
+        detail = stored.error or _short(stored.action.payload)
+        steps.append(Step("", f"action {stored.action.type}", stored.status, detail))
+    return Explanation(
+        subject=call.hook,
+        verdict=f"{call.hook} {_SAID[call.status]} at {where}",
+        steps=steps,
+        output="\n".join(part for part in (call.stdout, call.stderr) if part),
+        hint=_hint(call),
+        next=f"hookline hook replay {_quoted(call.hook)} --event {event.seq}",
+    )
+
+
+def explain_event(view: View, event: Event) -> Explanation:
+    """What caused an event, and what its hooks did."""
+    steps = [_cause_step(view, event)]
+    calls = view.calls.deliveries(event.seq)
+    for call in calls:
+        steps.append(Step(call.origin, f"hook {call.hook}", _SAID[call.status], _why(call)))
+        for stored in view.calls.actions(event.seq, call.hook):
+            detail = stored.error or _short(stored.action.payload)
+            steps.append(Step("", f"  {stored.action.type}", stored.status, detail))
+    done = sum(call.status == OK for call in calls)
+    verdict = f"{event.type} of {event.node_id} at {event.timestamp}"
+    if calls:
+        verdict += f": {done} of {len(calls)} hooks ran"
+    else:
+        verdict += ": no hook subscribes to it"
+    failed = next((c for c in calls if c.status in (FAILED, TIMEOUT, DEAD)), None)
+    return Explanation(
+        subject=f"event {event.seq}",
+        verdict=verdict,
+        steps=steps,
+        hint=f"{failed.hook}: {failed.error}" if failed else "",
+        next=f"hookline hook replay {_quoted(failed.hook)} --event {event.seq}" if failed else "",
+    )
+
+
+def explain_task(view: View, identifier: str) -> Explanation:
+    """Why a task is in the state it is in."""
+    task = view.graph.task(identifier)
+    steps = []
+    for edge in view.graph.edges_from(task.id, "depends_on"):
+        target = view.graph.task(edge.to_id)
+        met = "met" if target.state in SETTLED else "unmet"
+        steps.append(Step(target.id, "depends on", met, f"{target.state}: {target.goal}"))
+    events = view.log.events(node_id=task.id)
+    steps += [Step(f"event {e.seq}", e.type, _by(e), _short(e.data)) for e in events[-8:]]
+    unmet = [step.where for step in steps if step.result == "unmet"]
+    return Explanation(
+        subject=task.id,
+        verdict=f"{task.id} is {task.state}" + _state_reason(task, unmet),
+        steps=steps,
+        next=_next_for(task.state, task.id, unmet),
+    )
+
+
+def _state_reason(task: Any, unmet: list[str]) -> str:
+    if task.state == "created":
+        if unmet:
+            return f": it waits for {', '.join(unmet)}"
+        return ": nothing holds it back, but no hook has made it ready"
+    if task.block_reason:
+        return f": {task.block_reason}"
+    if task.claim:
+        return f", claimed by {task.claim.agent} until {task.claim.lease_until}"
+    return ""
+
+
+def _next_for(state: str, identifier: str, unmet: list[str]) -> str:
+    commands = {
+        "ready": f"hookline task start {identifier}",
+        "active": f"hookline task complete {identifier} --result TEXT",
+        "blocked": f"hookline task unblock {identifier}",
+    }
+    if state == "created":
+        return f"hookline why {unmet[0]}" if unmet else "hookline hook list"
+    return commands.get(state, f"hookline task show {identifier}")
+
+
+def _standing(hook: Hook | None, switch: bool | None) -> list[Step]:
+    if hook is None:
+        return []
+    steps = [Step(hook.origin, ", ".join(hook.points), "subscribes")]
+    if switch is not None:
+        steps.append(Step("store", "switched by hand", "on" if switch else "off"))
+    elif not hook.enabled:
+        steps.append(Step(hook.origin, "enabled", "false"))
+    if hook.when:
+        steps.append(Step(hook.origin, f"when {hook.when}", "not evaluated yet"))
+    return steps
+
+
+def _condition_step(call: Delivery) -> Step:
+    values = call.condition_values
+    shown = "; ".join(f"{name}: {_plain(value)}" for name, value in (values or {}).items())
+    if values is None:
+        result = "not evaluated" if call.status in (SKIPPED, PENDING) else "failed"
+    else:
+        result = "false" if call.status == SKIPPED else "true"
+    return Step(call.origin, f"when {call.condition}", result, shown)
+
+
+def _run_step(call: Delivery) -> Step:
+    parts = [f"{(call.duration_us or 0) / 1000:.1f} ms"]
+    if call.exit_code is not None:
+        parts.append(f"exit {call.exit_code}")
+    if call.attempts > 1:
+        parts.append(f"attempt {call.attempts}")
+    if call.error:
+        parts.append(call.error)
+    elif call.answer is not None:
+        parts.append(f"answer {_short(call.answer)}")
+    return Step(call.origin, f"{call.kind} hook", _SAID[call.status], ", ".join(parts))
+
+
+def _cause_step(view: View, event: Event) -> Step:
+    cause = event.metadata.get("cause")
+    if not cause:
+        return Step("", "caused by", str(event.metadata.get("triggeredBy", "unknown")))
+    before = view.log.find(cause)
+    hook = event.metadata.get("hook", "a hook")
+    shown = f"{before.type} of {before.node_id}" if before else "an event that is gone"
+    return Step(f"event {cause}", "caused by", f"hook {hook}", f"at {shown}")
+
+
+def _hint(call: Delivery) -> str:
+    if call.status == SKIPPED and call.condition_values is not None:
+        return f"it runs when `{call.condition}` is true"
+    if call.status == TIMEOUT:
+        return "give it more time with `timeout:`, or make it faster"
+    if call.status == DEAD:
+        return "its process was killed each time; run it again with `hook replay`"
+    return ""
+
+
+def _why(call: Delivery) -> str:
+    if call.error:
+        return call.error
+    if call.status == SKIPPED and call.condition_values is not None:
+        values = "; ".join(f"{k}: {_plain(v)}" for k, v in call.condition_values.items())
+        return f"when {call.condition} is false ({values})"
+    took = f"{(call.duration_us or 0) / 1000:.1f} ms"
+    return took if call.exit_code is None else f"{took}, exit {call.exit_code}"
+
+
+def _by(event: Event) -> str:
+    hook = event.metadata.get("hook")
+    return f"by hook {hook}" if hook else f"by {event.metadata.get('triggeredBy', 'unknown')}"
+
+
+def _short(value: Any) -> str:
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= 120 else text[:119] + "…"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "(none)"
+    return str(value) if isinstance(value, str) else _short(value)
+
+
+def _quoted(name: str) -> str:
+    return name if name.replace("-", "").replace("_", "").isalnum() else f"'{name}'"

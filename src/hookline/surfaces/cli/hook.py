@@ -1,0 +1,385 @@
+"""`hookline hook`: look at hooks, switch them, test and replay them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from statistics import quantiles
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.domain.records import OK
+from hookline.errors import FAILED, BadInput, ConfigError, UnknownEvent, Untrusted
+from hookline.hooks.frames import event_payload, rule_of
+from hookline.hooks.replay import Replayed, call_dry, replay
+from hookline.outside import caller
+from hookline.surfaces.cli.command import Command, no_arguments
+from hookline.surfaces.cli.opening import reading, writing
+from hookline.surfaces.cli.output import next_step, note, paint, say, say_json, untrusted
+from hookline.surfaces.cli.task import parse_json
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from hookline.adapters.store.sqlite import View
+    from hookline.app import App
+    from hookline.domain.events import Event
+    from hookline.domain.records import Outcome
+    from hookline.hooks.registry import Hook
+
+SLOW_HOOK_US = 10_000
+SLOW_EVENT_US = 50_000
+
+
+def describe(hook: Hook, switches: dict[str, bool]) -> dict[str, Any]:
+    """A hook as `hook list --json` shows it."""
+    return {
+        "name": hook.name,
+        "points": list(hook.points),
+        "rule": rule_of(hook.points[0]),
+        "kind": hook.kind,
+        "priority": hook.priority,
+        "enabled": switches.get(hook.name, hook.enabled),
+        "layer": hook.layer,
+        "origin": hook.origin,
+    }
+
+
+def _list_arguments(p: ArgumentParser) -> None:
+    p.add_argument("--point", metavar="P", help="only hooks of this point")
+
+
+def _list(args: Namespace) -> None:
+    with reading() as app:
+        with app.read() as view:
+            switches = view.calls.switches()
+        hooks = [h for h in app.registry.list() if not args.point or args.point in h.points]
+        rows = [describe(hook, switches) for hook in hooks]
+        if args.json:
+            say_json(rows)
+            return
+        width = max((len(untrusted(row["name"])) for row in rows), default=0)
+        for row in rows:
+            say(_list_line(row, width, app.suspended.get(row["name"])))
+    next_step("hookline hook show NAME")
+
+
+def _list_line(row: dict[str, Any], width: int, held_back: str | None) -> str:
+    mark = paint("●", "green") if row["enabled"] else paint("○", "dim")
+    if held_back:
+        mark = paint("✗", "yellow")
+    state = "" if row["enabled"] else "  off"
+    return (
+        f"{mark} {untrusted(row['name']):{width}}  {row['priority']:>4}  {row['kind']:8} "
+        f"{row['rule']:6} {paint(untrusted(', '.join(row['points']), 60), 'cyan')}"
+        f"{paint('  ' + untrusted(row['origin']) + state, 'dim')}"
+        + (paint(f"  {held_back}", "yellow") if held_back else "")
+    )
+
+
+def _name(p: ArgumentParser) -> None:
+    p.add_argument("name", help="the hook's name")
+
+
+def _show(args: Namespace) -> None:
+    with reading() as app:
+        hook = app.registry.get(args.name)
+        with app.read() as view:
+            row = describe(hook, view.calls.switches())
+            calls = view.calls.calls_of(hook.name, 10)
+        row |= {
+            "target": hook.target,
+            "when": hook.when,
+            "timeout": hook.timeout,
+            "pipeOutput": hook.pipe_output,
+            "onFailure": hook.on_failure,
+            "description": hook.description,
+            "suspended": app.suspended.get(hook.name),
+            "calls": calls,
+        }
+    if args.json:
+        say_json(row)
+        return
+    for name, value in row.items():
+        if name != "calls" and value not in (None, "", False):
+            shown = ", ".join(value) if isinstance(value, list) else str(value)
+            say(f"{paint(f'{name:12}', 'dim')} {untrusted(shown)}")
+    for call in calls:
+        took = f"{(call.duration_us or 0) / 1000:.1f} ms"
+        error = untrusted(call.error or "", 80)
+        say(f"  event {call.event_seq:>6}  {call.status:8} {took:>10}  {error}")
+    next_step(f"hookline why {hook.name}")
+
+
+def _switch(args: Namespace, enabled: bool) -> None:
+    with writing() as app:
+        app.registry.get(args.name)
+        app.change(lambda tx: tx.calls.set_switch(args.name, enabled))
+        if args.json:
+            say_json({"name": args.name, "enabled": enabled})
+        else:
+            say(f"{untrusted(args.name)} is {'on' if enabled else 'off'}")
+
+
+def _enable(args: Namespace) -> None:
+    _switch(args, True)
+
+
+def _disable(args: Namespace) -> None:
+    _switch(args, False)
+
+
+# Running hooks dry
+
+
+def _test_arguments(p: ArgumentParser) -> None:
+    _name(p)
+    p.add_argument("--event", type=int, metavar="N", help="on this event of the log")
+    p.add_argument("--payload", metavar="JSON", help="on this payload; @FILE reads a file")
+
+
+def _test(args: Namespace) -> int:
+    with reading() as app:
+        hook = _runnable(app, args.name)
+        with app.read() as view:
+            event, payload = _subject(args, view, hook)
+            graph = view.graph
+            outcome = asyncio.run(call_dry(caller(app), graph, hook, event, payload))
+    result = _outcome_json(outcome)
+    if args.json:
+        say_json(result)
+    else:
+        _print_result(hook.name, result)
+        say(paint("This was a test: nothing was recorded or carried out.", "dim"))
+    return 0 if outcome.status in (OK, "skipped") else FAILED
+
+
+def _subject(args: Namespace, view: View, hook: Hook) -> tuple[Event | None, dict[str, Any]]:
+    if args.payload:
+        payload = parse_json(_payload_text(args.payload), "--payload")
+        if not isinstance(payload, dict):
+            raise BadInput("--payload must be a JSON object")
+        return _event_in(payload, hook), payload
+    seq = args.event if args.event is not None else _newest(view, hook)
+    event = view.log.find(seq)
+    if event is None:
+        raise UnknownEvent(f"there is no event {seq}; the log ends at {view.log.last()}")
+    return event, event_payload(event, view.calls.payload(seq) or _task_now(view, event))
+
+
+def _newest(view: View, hook: Hook) -> int:
+    for event in reversed(view.log.events(types=hook.points)):
+        return event.seq
+    raise BadInput(
+        f"no event of {', '.join(hook.points)} happened yet",
+        help="give one with --payload '{...}', or --event N",
+    )
+
+
+def _event_in(payload: dict[str, Any], hook: Hook) -> Event | None:
+    from hookline.domain.events import Event  # only a payload of the user's own needs it
+
+    if rule_of(hook.points[0]) != "react":
+        return None
+    given = payload.get("event", {})
+    defaults = {
+        "seq": 0,
+        "id": "test",
+        "timestamp": "1970-01-01T00:00:00.000Z",
+        "type": hook.points[0],
+        "nodeId": "system",
+        "data": {},
+        "metadata": {},
+    }
+    try:
+        event = msgspec.convert({**defaults, **given}, Event)
+    except (msgspec.ValidationError, TypeError) as problem:
+        raise BadInput(f"the payload's event is not an event: {problem}") from problem
+    payload["event"] = msgspec.to_builtins(event)
+    payload.setdefault("task", None)
+    return event
+
+
+def _task_now(view: View, event: Event) -> dict[str, Any]:
+    task = view.graph.find(event.node_id) if event.node_id.startswith("T-") else None
+    return {"task": msgspec.to_builtins(task) if task else None}
+
+
+def _payload_text(given: str) -> str:
+    if not given.startswith("@"):
+        return given
+    try:
+        with open(given[1:], encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as problem:
+        raise BadInput(f"cannot read {given[1:]}: {problem}") from problem
+
+
+def _replay_arguments(p: ArgumentParser) -> None:
+    _name(p)
+    p.add_argument("--event", type=int, required=True, metavar="N", help="the recorded event")
+
+
+def _replay(args: Namespace) -> int:
+    with reading() as app:
+        hook = _runnable(app, args.name)
+        with app.read() as view:
+            event = view.log.find(args.event)
+            if event is None:
+                raise UnknownEvent(f"there is no event {args.event}")
+            result = asyncio.run(replay(caller(app), view, hook, event))
+    if args.json:
+        say_json(result)
+    else:
+        _print_replay(result)
+    return 0 if result.same else FAILED
+
+
+def _print_replay(result: Replayed) -> None:
+    say(f"{untrusted(result.hook)} at event {result.event_seq}")
+    say(f"  recorded  {result.recorded_status or 'never called'}  {_json(result.recorded_answer)}")
+    say(f"  now       {result.status}  {_json(result.answer)}")
+    if result.error:
+        say(f"  error     {untrusted(result.error)}")
+    for name, value in (result.values or {}).items():
+        say(f"  {untrusted(name)}: {untrusted(_json(value), 120)}")
+    verdict = paint("same as recorded", "green") if result.same else paint("differs", "yellow")
+    say(f"  {verdict}; nothing was carried out")
+
+
+def _runnable(app: App, name: str) -> Hook:
+    hook = app.registry.get(name)
+    if app.settings is not None and app.settings.has_errors:
+        raise ConfigError
+    if name in app.suspended:
+        raise Untrusted(f"{untrusted(name)} cannot run: {app.suspended[name]}")
+    return hook
+
+
+def _outcome_json(outcome: Outcome) -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.to_builtins(outcome)
+    return {
+        ("durationUs" if k == "duration_us" else "exitCode" if k == "exit_code" else k): v
+        for k, v in found.items()
+    }
+
+
+def _print_result(name: str, result: dict[str, Any]) -> None:
+    style = {"ok": "green", "skipped": "yellow"}.get(result["status"], "red")
+    exit_code = f", exit {result['exitCode']}" if result["exitCode"] is not None else ""
+    took = f"{result['durationUs'] / 1000:.1f} ms"
+    say(f"{untrusted(name)}: {paint(result['status'], style)} in {took}{exit_code}")
+    for label in ("error", "answer", "values"):
+        if result[label] not in (None, [], {}):
+            text = result[label] if isinstance(result[label], str) else _json(result[label])
+            say(f"  {label:7} {untrusted(text, 400)}")
+    for stream in ("stdout", "stderr"):
+        for line in result[stream].splitlines()[-20:]:
+            say(f"  {paint('│', 'dim')} {untrusted(line, 160)}")
+
+
+# Statistics
+
+
+def _stats(args: Namespace) -> None:
+    with reading() as app, app.read() as view:
+        rows = statistics(view)
+        slow_events = view.calls.slow_events(SLOW_EVENT_US)
+    if args.json:
+        say_json({"hooks": rows, "slowEvents": slow_events})
+        return
+    width = max((len(untrusted(row["name"])) for row in rows), default=4)
+    say(paint(f"{'hook':{width}}  calls   ok  skip  fail     p50     p95", "dim"))
+    for row in rows:
+        slow = paint("  slow", "yellow") if row["slow"] else ""
+        say(
+            f"{untrusted(row['name']):{width}} {row['calls']:>6} {row['ok']:>4} {row['skipped']:>5}"
+            f" {row['failed']:>5} {row['p50Ms']:>7.1f} {row['p95Ms']:>7.1f}{slow}"
+        )
+    if not rows:
+        say("no hook was called yet")
+    if slow_events:
+        note(f"at {slow_events} events the hooks took more than {SLOW_EVENT_US // 1000} ms in all")
+
+
+def statistics(view: View) -> list[dict[str, Any]]:
+    """How often each hook ran, was skipped and failed, and how long it took."""
+    found: dict[str, dict[str, Any]] = {}
+    durations: dict[str, list[int]] = {}
+    for name, status, count, took in view.calls.statistics():
+        row = found.setdefault(
+            name, {"name": name, "calls": 0, "ok": 0, "skipped": 0, "failed": 0, "pending": 0}
+        )
+        row["calls"] += count
+        row[status if status in ("ok", "skipped", "pending") else "failed"] += count
+        if status != "skipped":
+            durations.setdefault(name, []).extend(took)
+    for name, row in found.items():
+        p50, p95 = _percentiles(durations.get(name, []))
+        row |= {"p50Ms": p50 / 1000, "p95Ms": p95 / 1000, "slow": p95 > SLOW_HOOK_US}
+    return [found[name] for name in sorted(found)]
+
+
+def _percentiles(values: list[int]) -> tuple[float, float]:
+    if len(values) < 2:
+        only = float(values[0]) if values else 0.0
+        return only, only
+    cuts = quantiles(values, n=20, method="inclusive")
+    return cuts[9], cuts[18]
+
+
+def _log_arguments(p: ArgumentParser) -> None:
+    p.add_argument("--follow", "-f", action="store_true", help="go on with new calls")
+
+
+def _log(args: Namespace) -> None:
+    with reading() as app:
+        path = app.project.hook_log
+    lines: list[str] = []
+    if os.path.exists(path):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            lines = file.read().splitlines()[-50:]
+    if args.json:
+        say_json({"path": path, "lines": lines})
+        return
+    for line in lines:
+        say(untrusted(line))
+    if args.follow:
+        _follow(path)
+
+
+def _follow(path: str) -> None:
+    from hookline.adapters.bus import Waker
+
+    folder = os.path.dirname(path)
+    os.makedirs(folder, exist_ok=True)
+    position = os.path.getsize(path) if os.path.exists(path) else 0
+    with Waker(folder) as waker:
+        while True:
+            waker.wait(1.0)
+            if not os.path.exists(path):
+                continue
+            if os.path.getsize(path) < position:
+                position = 0
+            with open(path, encoding="utf-8", errors="replace") as file:
+                file.seek(position)
+                for line in file:
+                    print(untrusted(line), flush=True)
+                position = file.tell()
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value).decode() if value is not None else "no answer"
+
+
+HOOK_COMMANDS = {
+    "list": Command("every hook in order", _list_arguments, _list),
+    "show": Command("everything about one hook, and its last calls", _name, _show),
+    "enable": Command("switch a hook on", _name, _enable),
+    "disable": Command("switch a hook off", _name, _disable),
+    "test": Command("run a hook dry, on an event or a payload", _test_arguments, _test),
+    "replay": Command("run a hook again on a recorded event", _replay_arguments, _replay),
+    "stats": Command("how often hooks run, skip, fail, and how long", no_arguments, _stats),
+    "log": Command("the log of calls; --follow goes on", _log_arguments, _log),
+}

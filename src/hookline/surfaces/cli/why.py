@@ -1,0 +1,97 @@
+"""`hookline why`: explain an event, a hook or a task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hookline.errors import UnknownEvent, UnknownHook
+from hookline.hooks.explain import Explanation, explain_event, explain_hook, explain_task
+from hookline.surfaces.cli.command import Command
+from hookline.surfaces.cli.opening import reading
+from hookline.surfaces.cli.output import paint, say, say_json, untrusted
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from hookline.adapters.store.sqlite import View
+    from hookline.app import App
+
+_STYLES = {
+    "matched": "green",
+    "true": "green",
+    "met": "green",
+    "ran": "green",
+    "done": "green",
+    "false": "yellow",
+    "did not run": "yellow",
+    "unmet": "yellow",
+    "failed": "red",
+    "timed out": "red",
+    "was given up": "red",
+}
+_OUTPUT_LINES = 12
+
+
+def _arguments(p: ArgumentParser) -> None:
+    p.add_argument("subject", metavar="EVENT|HOOK|TASK", help="417, a hook's name, or T-12")
+    p.add_argument("-v", "--verbose", action="store_true", help="the whole recorded output")
+
+
+def _why(args: Namespace) -> None:
+    with reading() as app, app.read() as view:
+        found = _explain(app, view, args.subject)
+    if args.json:
+        say_json(found)
+    else:
+        print_explanation(found, verbose=args.verbose)
+
+
+def _explain(app: App, view: View, subject: str) -> Explanation:
+    hook = app.registry.find(subject)
+    if hook is not None or view.calls.calls_of(subject, 1):
+        return explain_hook(view, hook, subject, view.calls.switches().get(subject))
+    if subject.isascii() and subject.isdigit():
+        event = view.log.find(int(subject))
+        if event is None:
+            raise UnknownEvent(f"there is no event {subject}; the log ends at {view.log.last()}")
+        return explain_event(view, event)
+    if subject[:2] in ("T-", "t-"):
+        return explain_task(view, subject)
+    try:
+        app.registry.get(subject)
+    except UnknownHook as problem:
+        raise UnknownHook(
+            f"'{untrusted(subject, 60)}' is no event, hook or task", help=problem.help
+        ) from problem
+    raise AssertionError("unreachable: an unknown hook raises")
+
+
+def print_explanation(found: Explanation, *, verbose: bool = False) -> None:
+    """An explanation as aligned lines."""
+    say(untrusted(found.verdict))
+    where = max((len(untrusted(step.where)) for step in found.steps), default=0)
+    what = min(48, max((len(untrusted(step.what)) for step in found.steps), default=0))
+    for step in found.steps:
+        result = paint(f"{untrusted(step.result):11}", _STYLES.get(step.result, "bold"))
+        detail = f"  {untrusted(step.detail, 160)}" if step.detail else ""
+        text = untrusted(step.what) if not step.what.startswith("  ") else f"  {step.what.strip()}"
+        say(
+            f"  {paint(f'{untrusted(step.where):{where}}', 'dim')}  {text:{what}}  {result}{detail}"
+        )
+    _print_output(found.output, verbose)
+    if found.hint:
+        say(untrusted(found.hint))
+    if found.next:
+        say(f"Try: {untrusted(found.next)}")
+
+
+def _print_output(output: str, verbose: bool) -> None:
+    lines = output.splitlines()
+    shown = lines if verbose else lines[-_OUTPUT_LINES:]
+    if len(shown) < len(lines):
+        say(paint(f"      … {len(lines) - len(shown)} lines above; -v shows all", "dim"))
+    for line in shown:
+        say(f"      {paint('│', 'dim')} {untrusted(line, 0 if verbose else 160)}")
+
+
+COMMANDS = {"why": Command("explain an event, a hook or a task", _arguments, _why)}
