@@ -15,6 +15,7 @@ import msgspec
 
 from hookline.domain.events import Event
 from hookline.errors import BadHook
+from hookline.project import user_folder
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -29,6 +30,9 @@ def main(argv: list[str]) -> int:
     answers = _take_stdout()
     first, target = argv
     sys.path.insert(0, os.getcwd())
+    # Bytecode that a repository brings was not looked at when its source was trusted, and
+    # bytecode that we leave there would look like a change; so it is kept in the user's folder.
+    sys.pycache_prefix = os.path.join(user_folder(os.environ), "cache", "bytecode")
     try:
         message = {"answer": _call(target, _argument(first, sys.stdin.buffer.read()))}
         line = _encode(message, target)

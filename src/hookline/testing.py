@@ -1,10 +1,5 @@
 """Fakes for those who test their own hooks: a task graph made of dicts, a log, a clock, events.
 
-    from hookline.testing import context, event
-
-    done = event("task_completed", "T-1", {"result": "fine"})
-    actions = my_hook(done, context({"T-1": {"goal": "Ship it", "labels": ["agent"]}}))
-
 Nothing here reads or writes a file, and none of it is used by Hookline itself.
 """
 
@@ -148,7 +143,11 @@ def context(
     events: Iterable[Event] = (),
     flows: FakeFlows | None = None,
 ) -> HookContext:
-    """What a hook may look at, made of fakes."""
+    """What a hook may look at, made of fakes.
+
+    done = event("task_completed", "T-1", {"result": "fine"})
+    actions = my_hook(done, context({"T-1": {"goal": "Ship it", "labels": ["agent"]}}))
+    """
     return HookContext(FakeGraph(tasks), FakeLog(events), flows or FakeFlows())
 
 

@@ -8,6 +8,7 @@ import msgspec
 
 from hookline.config import cache
 from hookline.config.problems import ERROR, Problem
+from hookline.errors import ConfigError
 from hookline.hooks.registry import Hook
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 
 _Fields = dict[str, Any]
+_READINGS = 5
 _READINGS = 5
 
 
@@ -109,16 +111,27 @@ def load_settings(project: Project, home: str) -> Settings:
     """The settings of a project and its user, from the cache if nothing has changed."""
     entry = cache.Entry.of(project, home)
     body = entry.read()
-    if body is not None:
-        settings = decode(body)
-        if settings is not None:
-            return settings
+    settings = decode(body) if body is not None else None
+    if settings is None:
+        settings, entry = _read(project, home, entry)
+    settings.config_digest = entry.config_digest
+    return settings
+
+
+def _read(project: Project, home: str, entry: cache.Entry) -> tuple[Settings, cache.Entry]:
     # The reader brings YAML, the checks and difflib along; with a valid cache none is needed.
     from hookline.config.load import read_settings
 
-    loaded = read_settings(project, home)
-    _keep(entry, loaded)
-    return loaded.settings
+    for _ in range(_READINGS):
+        loaded = read_settings(project, home)
+        now = cache.Entry.of(project, home)
+        if now.key == entry.key:
+            _keep(entry, loaded)
+            return loaded.settings, entry
+        entry = now
+    raise ConfigError(
+        "the configuration changes faster than it can be read", help="run the command again"
+    )
 
 
 def _keep(entry: cache.Entry, loaded: Loaded) -> None:

@@ -83,7 +83,7 @@ def explain_call(view: View, call: Delivery, event: Event) -> Explanation:
         steps=steps,
         output="\n".join(part for part in (call.stdout, call.stderr) if part),
         hint=_hint(call),
-        next=f"hookline hook replay {_quoted(call.hook)} --event {event.seq}",
+        next=_next_after(call),
     )
 
 
@@ -185,7 +185,7 @@ def _run_step(call: Delivery) -> Step:
         parts.append(f"attempt {call.attempts}")
     if call.error:
         parts.append(call.error)
-    elif call.answer is not None:
+    elif call.answer:
         parts.append(f"answer {_short(call.answer)}")
     return Step(call.origin, f"{call.kind} hook", _SAID[call.status], ", ".join(parts))
 
@@ -208,6 +208,12 @@ def _hint(call: Delivery) -> str:
     if call.status == DEAD:
         return "its process was killed each time; run it again with `hook replay`"
     return ""
+
+
+def _next_after(call: Delivery) -> str:
+    if call.status == SKIPPED and call.error:
+        return "hookline hook show " + _quoted(call.hook)
+    return f"hookline hook replay {_quoted(call.hook)} --event {call.event_seq}"
 
 
 def _why(call: Delivery) -> str:

@@ -44,8 +44,8 @@ async def replay(caller: Caller, view: View, hook: Hook, event: Event) -> Replay
     recorded = next((c for c in view.calls.deliveries(event.seq) if c.hook == hook.name), None)
     payload = event_payload(event, view.calls.payload(event.seq))
     outcome = await call_dry(caller, view.graph, hook, event, payload)
-    answer = None if outcome.answer is None else msgspec.to_builtins(outcome.answer)
-    answer = answer or None  # no actions and no answer are the same in the record
+    # As the record would hold it; there no actions and no answer are the same.
+    answer = msgspec.json.decode(msgspec.json.encode(outcome.answer)) or None
     before = _recorded_answer(recorded)
     return Replayed(
         hook=hook.name,

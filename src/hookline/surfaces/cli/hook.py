@@ -16,7 +16,15 @@ from hookline.hooks.replay import Replayed, call_dry, replay
 from hookline.outside import caller
 from hookline.surfaces.cli.command import Command, no_arguments
 from hookline.surfaces.cli.opening import reading, writing
-from hookline.surfaces.cli.output import next_step, note, paint, say, say_json, untrusted
+from hookline.surfaces.cli.output import (
+    next_step,
+    note,
+    paint,
+    printable,
+    say,
+    say_json,
+    untrusted,
+)
 from hookline.surfaces.cli.task import parse_json
 
 if TYPE_CHECKING:
@@ -276,7 +284,7 @@ def _print_result(name: str, result: dict[str, Any]) -> None:
             say(f"  {label:7} {untrusted(text, 400)}")
     for stream in ("stdout", "stderr"):
         for line in result[stream].splitlines()[-20:]:
-            say(f"  {paint('│', 'dim')} {untrusted(line, 160)}")
+            say(f"  {paint('│', 'dim')} {printable(line, 160)}")
 
 
 # Statistics

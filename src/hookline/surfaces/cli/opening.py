@@ -48,11 +48,11 @@ def deliver(app: App) -> None:
 
 
 def warn(app: App) -> None:
-    """Say once which hooks are held back, and the one command to type."""
+    """Say once that hooks are held back, and the one command to type."""
     for reason in sorted(set(app.suspended.values())):
-        names = [name for name, why in app.suspended.items() if why == reason]
-        shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        note(f"{paint('warning', 'yellow', sys.stderr)}: {shown} did not run: {reason}")
+        count = sum(why == reason for why in app.suspended.values())
+        hooks = "1 hook is" if count == 1 else f"{count} hooks are"
+        note(f"{paint('warning', 'yellow', sys.stderr)}: {hooks} held back: {reason}")
 
 
 def _tell_failure(row: Delivery, outcome: Outcome) -> None:

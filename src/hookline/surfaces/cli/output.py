@@ -67,7 +67,11 @@ def visible(text: str) -> str:
 
 
 def untrusted(text: str, width: int = 0) -> str:
-    """One line of text from a repository or an agent, safe to print and cut to `width`."""
-    flat = " ".join(text.split())
-    safe = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in flat)
+    """Text from a repository or an agent as one line, safe to print and cut to `width`."""
+    return printable(" ".join(text.split()), width)
+
+
+def printable(line: str, width: int = 0) -> str:
+    """A line as it is, blanks included, safe to print and cut to `width`."""
+    safe = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in line.expandtabs(4))
     return safe[: width - 1] + "…" if 0 < width < len(safe) else safe

@@ -8,7 +8,7 @@ from hookline.errors import UnknownEvent, UnknownHook
 from hookline.hooks.explain import Explanation, explain_event, explain_hook, explain_task
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading
-from hookline.surfaces.cli.output import paint, say, say_json, untrusted
+from hookline.surfaces.cli.output import paint, printable, say, say_json, untrusted
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -91,7 +91,7 @@ def _print_output(output: str, verbose: bool) -> None:
     if len(shown) < len(lines):
         say(paint(f"      … {len(lines) - len(shown)} lines above; -v shows all", "dim"))
     for line in shown:
-        say(f"      {paint('│', 'dim')} {untrusted(line, 0 if verbose else 160)}")
+        say(f"      {paint('│', 'dim')} {printable(line, 0 if verbose else 160)}")
 
 
 COMMANDS = {"why": Command("explain an event, a hook or a task", _arguments, _why)}

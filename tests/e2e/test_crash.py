@@ -1,0 +1,38 @@
+"""Killed at random moments while eight processes write and hooks run: nothing lost, nothing twice."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.crash_rig import Aftermath, Rig
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Cli
+
+
+def survive(cli: Cli, kills: int, seed: int) -> Aftermath:
+    """So many kills, one last command that sees to what is left, and the checks."""
+    print(f"seed {seed}")
+    rig = Rig(cli, seed)
+    rig.torture(kills)
+    cli.json("emit", "last", quiet=False)
+    aftermath = Aftermath(cli)
+    print(f"{rig.kills} kills, {len(rig.acknowledged)} acknowledged, {aftermath.summary()}")
+    aftermath.check(rig.acknowledged)
+    assert rig.acknowledged
+    return aftermath
+
+
+def test_a_few_kills(cli: Cli) -> None:
+    survive(cli, kills=10, seed=random.randrange(1 << 32))
+
+
+@pytest.mark.torture
+def test_two_hundred_kills(cli: Cli) -> None:
+    begun = time.monotonic()
+    survive(cli, kills=200, seed=random.randrange(1 << 32))
+    print(f"{time.monotonic() - begun:.0f} s")
