@@ -10,18 +10,32 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hookline.app import App
     from hookline.domain.events import Event
+    from hookline.domain.payloads import payload_of
+    from hookline.domain.records import Action
     from hookline.hooks.registry import Hook, HookContext, HookRegistry, hook
 
 __version__ = "0.1.0"
-__all__ = ["App", "Event", "Hook", "HookContext", "HookRegistry", "__version__", "hook"]
+__all__ = [
+    "Action",
+    "App",
+    "Event",
+    "Hook",
+    "HookContext",
+    "HookRegistry",
+    "__version__",
+    "hook",
+    "payload_of",
+]
 
 _HOMES = {
+    "Action": "hookline.domain.records",
     "App": "hookline.app",
     "Event": "hookline.domain.events",
     "Hook": "hookline.hooks.registry",
     "HookContext": "hookline.hooks.registry",
     "HookRegistry": "hookline.hooks.registry",
     "hook": "hookline.hooks.registry",
+    "payload_of": "hookline.domain.payloads",
 }
 
 

@@ -196,10 +196,7 @@ def open_store(project: Project, home: str, *, read_only: bool = False) -> Sqlit
     exists = os.path.exists(project.database)
     if not exists:
         if read_only:
-            raise StoreReadOnly(
-                f"there is no store in {project.folder} yet",
-                help="`hookline task add GOAL` or `hookline init` makes one",
-            )
+            return SqliteStore(":memory:")  # nothing was stored yet, so there is nothing to see
         prepare_folder(project.folder)
     store = SqliteStore(project.database, read_only=read_only)
     if not exists:

@@ -160,7 +160,7 @@ class Rig:
     def torture(self, kills: int) -> None:
         """Let them write, and kill one after the other at random moments."""
         while self.kills < kills:
-            pause = time.monotonic() + self._random.uniform(0.02, 0.4)
+            pause = time.monotonic() + self._random.uniform(0.02, 1.0)
             while time.monotonic() < pause:
                 self._replace()
                 time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Killed at random moments while eight processes write and hooks run: nothing lost, nothing twice."""
+"""Kills at random moments while eight processes write and hooks run: nothing lost, none twice."""
 
 from __future__ import annotations
 

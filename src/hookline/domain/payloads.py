@@ -11,6 +11,8 @@ from typing import Any, Literal
 import msgspec
 
 from hookline.domain.events import Event
+from hookline.errors import BadInput
+from hookline.points import POINTS
 
 
 class Payload(msgspec.Struct, rename="camel", kw_only=True):
@@ -314,3 +316,12 @@ class Prompt(Payload):
     prompt: str
     session: str | None = None
     agent: str | None = None
+
+
+def payload_of(event: Event) -> Payload:
+    """An event's data as the type that its point declares; BadInput for types nobody declared."""
+    point = POINTS.get(event.type)
+    if point is None:
+        raise BadInput(f"no payload type is declared for {event.type} events")
+    kind: type[Payload] = globals()[point.payload]
+    return msgspec.convert(event.data, kind)

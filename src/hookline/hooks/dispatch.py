@@ -42,7 +42,9 @@ async def dispatch_event(hooks: Sequence[Hook], event: Event, context: HookConte
     rule = RULES["react"]
 
     async def call(hook: Hook, payload: Event) -> Outcome:
-        return await call_in_process(hook, rule, payload, context)
+        # Built-ins are pure functions of the event and the graph; they get nothing else.
+        seen = context.graph if hook.kind == "built-in" else context
+        return await call_in_process(hook, rule, payload, seen)
 
     actions: list[Action] = await dispatch(rule, hooks, event, call)
     return actions

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from hookline.app import Trust
 
 _STORE = "store"
-_LOOK = "look at it, then run `hookline trust`"
 
 
 class Report(msgspec.Struct, rename="camel"):
@@ -41,6 +40,11 @@ class Report(msgspec.Struct, rename="camel"):
     trusted: bool = False
     notes: list[str] = []
     next: str = "hookline doctor"
+
+    def ask_for_trust(self, why: str) -> None:
+        """Something is not trusted, and only a person can say that it is."""
+        self.notes.append(f"{why}: look at it, then run `hookline trust`")
+        self.next = "hookline trust"
 
 
 def _arguments(parser: ArgumentParser) -> None:
@@ -139,15 +143,13 @@ def _agreed(args: Namespace, project: Project) -> bool:
 
 
 def _set_up(project: Project, found: Found, report: Report) -> None:
+    if not os.path.exists(project.database):
+        report.next = 'hookline task add "My first task"'
     text = configuration(found)
     wrote = _write(project.config, text)
     (report.created if wrote else report.kept).append(CONFIG_NAME)
     _make_store(project, report)
     _trust(project, text if wrote else None, report)
-    if not report.trusted and not under_agent(os.environ):
-        report.next = "hookline trust"
-    elif _STORE in report.created:
-        report.next = 'hookline task add "My first task"'
 
 
 def _write(path: str, text: str) -> bool:
@@ -181,7 +183,7 @@ def _make_store(project: Project, report: Report) -> None:
         open_store(project, user_folder(os.environ)).close()
     except Untrusted as problem:
         report.kept.append(_STORE)
-        report.notes.append(f"{problem.message}; {_LOOK}")
+        report.ask_for_trust(problem.message)
         return
     (report.kept if existed else report.created).append(_STORE)
 
@@ -196,13 +198,13 @@ def _trust(project: Project, written: str | None, report: Report) -> None:
     report.trusted = state.verdict.trusted
     if report.trusted or written is None:
         if not report.trusted:
-            report.notes.append(f"{CONFIG_NAME} was here before and is not trusted; {_LOOK}")
+            report.ask_for_trust(f"{CONFIG_NAME} was here before and is not trusted")
         return
     foreign = _not_ours(state, written)
     if foreign:
-        report.notes.append(f"the repository brings {', '.join(foreign[:3])}; {_LOOK}")
+        report.ask_for_trust(f"the repository also brings {', '.join(foreign[:3])}")
     elif under_agent(os.environ):
-        report.notes.append("trust is for people: ask yours to run `hookline trust`")
+        report.ask_for_trust("trust is for people, and this runs under an agent")
     else:
         TrustBook(home).grant(project, state.manifest)
         report.trusted = True

@@ -29,7 +29,7 @@ _JOURNAL = """\
 
 _TESTS = """\
     - name: tests                       # the name that `hookline why tests` takes
-      command: "COMMAND"  # found by SOURCE
+      COMMAND# because of SOURCE
       when: "'agent' in task.labels"    # only for tasks with the label `agent`
       timeout: 600                      # seconds; then it is stopped, with all it started
 """
@@ -39,7 +39,7 @@ _LATER = """\
   # The points of sessions and gates, for versions that run agents. Remove the `# `.
   # post_iteration:                     # after each turn of the agent
   #   - {command: "LINT", timeout: 120, pipe_output: true}  # it reads what this prints
-  # stop: [default]                     # may the agent stop? This asks the validation
+  # stop: [default]                     # when is it done? By default: all checks pass
   # before_submit: [rebase_on_main, run_tests, create_pr]  # all must pass, in order
 
 # Agents by name, and the one to use.
@@ -55,7 +55,8 @@ def configuration(found: Found) -> str:
 def _live(found: Found) -> str:
     if found.tests is None:
         return _JOURNAL
-    tests = _TESTS.replace("COMMAND", found.tests.command).replace("SOURCE", found.tests.source)
+    command = f'command: "{found.tests.command}"  '.ljust(34)
+    tests = _TESTS.replace("COMMAND", command).replace("SOURCE", found.tests.source)
     if found.tests.available:
         return tests
     program = found.tests.command.split()[0]
