@@ -19,8 +19,6 @@ from hookline.outside import caller
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator
 
-    from hookline.app import App
-
 AIM = 1.3
 FLOOR = "Popen, capture, wait"
 LINE = "echo done"
@@ -47,7 +45,7 @@ def measure(plan: Plan) -> Iterator[Result]:
             ),
             rounds,
         )
-    _close(app)
+    app.close()
     yield Result("command hook, the whole call", whole, floor, FLOOR, AIM)
     yield Result("command hook, its process alone", bare, floor, FLOOR, AIM)
 
@@ -57,7 +55,3 @@ def _call() -> tuple[Hook, Frame]:
     event = Event(1, "0-1", "2026-01-17T10:00:00.000Z", "task_completed", "T-1", {}, {})
     payload = event_payload(event, None)
     return hook, Frame("task_completed", RULES["react"], payload, "0-1:1", event, 1)
-
-
-def _close(app: App) -> None:
-    app.close()

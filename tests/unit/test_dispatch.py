@@ -175,7 +175,6 @@ def test_a_timeout_says_how_long_it_waited() -> None:
     outcome = called(_hang, timeout=0.02)
     assert (outcome.status, outcome.answer) == (TIMEOUT, None)
     assert outcome.error == "timed out after 0.02 s"
-    assert outcome.duration_us >= 20_000
 
 
 def test_a_hooks_own_timeout_error_is_a_failure_and_no_timeout() -> None:

@@ -138,9 +138,9 @@ def test_feed_turns_a_failure_and_its_partial_output_into_text(status: str) -> N
 
 
 def test_feed_says_so_when_a_hook_failed_without_a_word() -> None:
-    silent = Outcome("a", FAILED, None, "no luck")
-    asked = Asked("feed", (_hook("a", {"pipe_output": True}), silent))
-    assert asked.answer() == FeedAnswer(text="[hook a failed: no luck]")
+    hook = _hook("a", {"pipe_output": True})
+    silent = Asked("feed", (hook, Outcome("a", FAILED, None, "no luck")))
+    assert silent.answer() == FeedAnswer(text="[hook a failed: no luck]")
 
 
 # gate
@@ -201,17 +201,12 @@ def test_gate_fails_closed_and_gives_the_agent_nothing_to_fix(status: str) -> No
 
 
 def test_gate_passes_on_in_extra_what_each_hook_found() -> None:
-    asked = Asked(
-        "gate",
-        gate("a", "success", context={"pr": "url"}),
-        skipped("b"),
-        gate("c", "skip"),
-        gate("d", "success"),
-    )
+    said = gate("a", "success", context={"pr": "url"}), skipped("b"), gate("c", "skip")
+    asked = Asked("gate", *said, gate("d", "success"))
     start = {"task_id": "T-1", "extra": {"before": 1}}
     asked.answer(start)
     assert asked.seen == [
-        ("a", {"task_id": "T-1", "extra": {"before": 1}}),
+        ("a", start),
         ("b", {"task_id": "T-1", "extra": {"before": 1, "a": {"pr": "url"}}}),
         ("c", {"task_id": "T-1", "extra": {"before": 1, "a": {"pr": "url"}}}),
         ("d", {"task_id": "T-1", "extra": {"before": 1, "a": {"pr": "url"}, "c": {}}}),
@@ -257,9 +252,8 @@ def test_decide_stops_at_the_first_complete_or_escalate(action: str) -> None:
 
 @pytest.mark.parametrize("status", BROKEN)
 def test_decide_escalates_a_failure_with_the_error_in_the_metadata(status: str) -> None:
-    asked = Asked(
-        "decide", decision("a", "continue"), broken("b", status), decision("c", "complete")
-    )
+    said = decision("a", "continue"), broken("b", status), decision("c", "complete")
+    asked = Asked("decide", *said)
     assert wire(asked.answer()) == {
         "action": "escalate",
         "reason": "Hook evaluation failed: no luck",

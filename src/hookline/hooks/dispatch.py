@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hookline.hooks.rules import Rule
 
 DEFAULT_TIMEOUT = 30.0
+_COROUTINE = types.CoroutineType
 
 
 async def dispatch(
@@ -27,13 +28,14 @@ async def dispatch(
     call: Callable[[Hook, Any], Awaitable[Outcome]],
 ) -> Any:
     """Ask hooks in order until the rule has enough, and fold what they said into one answer."""
+    stops, carry = rule.stops, rule.carry
     called = []
     for hook in rule.arrange(hooks):
         outcome = await call(hook, payload)
         called.append((hook, outcome))
-        if rule.stops(outcome):
+        if stops(outcome):
             break
-        payload = rule.carry(payload, outcome)
+        payload = carry(payload, outcome)
     return rule.fold(called)
 
 
@@ -41,10 +43,10 @@ async def dispatch_event(hooks: Sequence[Hook], event: Event, context: HookConte
     """Run in-process hooks on an event and return their actions; failures are left out."""
     rule = RULES["react"]
 
-    async def call(hook: Hook, payload: Event) -> Outcome:
+    def call(hook: Hook, payload: Event) -> Awaitable[Outcome]:
         # Built-ins are pure functions of the event and the graph; they get nothing else.
         seen = context.graph if hook.kind == "built-in" else context
-        return await call_in_process(hook, rule, payload, seen)
+        return call_in_process(hook, rule, payload, seen)
 
     actions: list[Action] = await dispatch(rule, hooks, event, call)
     return actions
@@ -59,8 +61,13 @@ async def call_in_process(hook: Hook, rule: Rule, payload: Any, context: Any) ->
     start = perf_counter_ns()
     try:
         result = hook.handler(payload, context)
-        if type(result) is types.CoroutineType:
-            result = await _within(result, hook.timeout or DEFAULT_TIMEOUT)
+        if type(result) is _COROUTINE:
+            try:
+                waiting_for = result.send(None)
+            except StopIteration as done:
+                result = done.value
+            else:
+                result = await _within(result, waiting_for, hook.timeout or DEFAULT_TIMEOUT)
         answer = rule.read(Reply(result), hook)
     except HookTimeout as problem:
         return _failed(hook, TIMEOUT, str(problem), start)
@@ -73,11 +80,7 @@ def _failed(hook: Hook, status: str, error: str, start: int) -> Outcome:
     return Outcome(hook.name, status, None, error, (perf_counter_ns() - start) // 1000)
 
 
-async def _within(coroutine: Coroutine[Any, Any, Any], seconds: float) -> Any:
-    try:
-        waiting_for = coroutine.send(None)
-    except StopIteration as done:
-        return done.value
+async def _within(coroutine: Coroutine[Any, Any, Any], waiting_for: Any, seconds: float) -> Any:
     import asyncio  # most commands never get here, and it costs more than all of Hookline
 
     try:

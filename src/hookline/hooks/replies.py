@@ -25,7 +25,8 @@ A = TypeVar("A", bound=Answer)
 
 def read_react(reply: Reply, hook: Hook) -> tuple[Action, ...]:
     """A list of actions, or an object with `actions`; nothing is no action."""
-    _must_have_succeeded(reply)
+    if reply.exit_code:
+        raise _exit_failure(reply)
     answer = reply.answer
     if not answer:
         return ()
@@ -109,7 +110,8 @@ def read_decide(reply: Reply, hook: Hook) -> StopDecision:
 
 def read_steer(reply: Reply, hook: Hook) -> dict[str, Any]:
     """An object, kept word for word; nothing is no answer."""
-    _must_have_succeeded(reply)
+    if reply.exit_code:
+        raise _exit_failure(reply)
     if reply.answer is None:
         if reply.text.strip():
             raise _unreadable(reply, "expected a JSON object on stdout")
@@ -139,11 +141,6 @@ def read_guard(reply: Reply, hook: Hook) -> GuardAnswer:
 
 def _is_plain(reply: Reply) -> bool:
     return reply.answer is None and reply.exit_code is not None
-
-
-def _must_have_succeeded(reply: Reply) -> None:
-    if reply.exit_code:
-        raise _exit_failure(reply)
 
 
 def _convert(reply: Reply, kind: type[A]) -> A:

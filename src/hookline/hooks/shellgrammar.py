@@ -21,6 +21,8 @@ _ENDINGS = {"if": "fi", "while": "done", "until": "done", "{": "}"}
 _OPENERS = (*_ENDINGS, "for", "select", "case", "function", "[[")
 _RESERVED = frozenset((*_CLOSERS, *_MIDDLE, *_OPENERS, "!"))
 
+_ENDS = ("", "\n", ";", "&", "|", ")")
+
 _KEYWORD = re.compile(r"(?:[a-z]+|!|\{|\}|\[\[)(?=[ \t\n;&|<>()]|\\\n[ \t]|\Z)")
 _REDIRECTION = re.compile(r"\d*(<<<|<<-?|[<>]&|<>|>>|>\||[<>](?!\())")
 
@@ -154,6 +156,8 @@ class _ScriptReader(WordReader):
         while self._keyword() in _PREFIXES:
             self.pos += len(self._keyword())
             self._blanks()
+            if self.peek() in _ENDS:
+                return
         keyword = self._keyword()
         if keyword in _OPENERS:
             self.pos += len(keyword)
@@ -261,7 +265,7 @@ class _ScriptReader(WordReader):
             self._blanks()
             if self._redirection():
                 continue
-            if self.peek() in ("", *"\n;&|)"):
+            if self.peek() in _ENDS:
                 break
             if self.peek() == "(" and len(words) == 1:
                 self._function(words[0])

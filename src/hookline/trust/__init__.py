@@ -6,12 +6,15 @@ and a watch sees to it that nothing changes between the verdict and the start of
 
 from __future__ import annotations
 
-from hookline.trust.book import Grant, TrustBook, Verdict, refuse_agents, under_agent
-from hookline.trust.configured import configured_hooks, configured_uses
-from hookline.trust.cover import covered_files, covered_uses, named_files
-from hookline.trust.manifest import Change, Entry, Manifest, fingerprint
-from hookline.trust.stores import adopt_store, owns_store
-from hookline.trust.watch import Watch
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hookline.trust.book import Grant, TrustBook, Verdict, refuse_agents, under_agent
+    from hookline.trust.configured import configured_hooks, configured_uses
+    from hookline.trust.cover import covered_files, covered_uses, named_files
+    from hookline.trust.manifest import Change, Entry, Manifest, fingerprint
+    from hookline.trust.stores import adopt_store, owns_store
+    from hookline.trust.watch import Watch
 
 __all__ = [
     "Change",
@@ -32,3 +35,22 @@ __all__ = [
     "refuse_agents",
     "under_agent",
 ]
+
+# Imported when first used: every command asks who owns the store, and few ask anything else.
+_HOMES = {
+    "book": ("Grant", "TrustBook", "Verdict", "refuse_agents", "under_agent"),
+    "configured": ("configured_hooks", "configured_uses"),
+    "cover": ("covered_files", "covered_uses", "named_files"),
+    "manifest": ("Change", "Entry", "Manifest", "fingerprint"),
+    "stores": ("adopt_store", "owns_store"),
+    "watch": ("Watch",),
+}
+
+
+def __getattr__(name: str) -> object:
+    for module, names in _HOMES.items():
+        if name in names:
+            from importlib import import_module
+
+            return getattr(import_module(f"hookline.trust.{module}"), name)
+    raise AttributeError(f"module 'hookline.trust' has no attribute {name!r}")

@@ -19,6 +19,13 @@ AUTOMATION_HOOKS = os.path.join("data", "automation-hooks.json")
 COVERED_FOLDERS = ("hooks", "flows")
 MAX_FILES = 4096
 _MAX_BASES = 16
+CODE_ENDINGS = frozenset(
+    ".sh .bash .zsh .fish .py .pyw .js .mjs .cjs .ts .rb .pl .pm .php .lua .tcl .awk .sed .jq .sql"
+    " .mk .cmake .gradle .groovy .r .ps1 .yml .yaml .toml .ini .cfg .conf".split()
+)
+CODE_NAMES = frozenset(
+    "Makefile makefile GNUmakefile justfile Justfile Rakefile Dockerfile".split()
+)
 _LINE_KEYS = frozenset({"command", "run", "script", "args", "env"})
 
 
@@ -53,19 +60,37 @@ def covered_uses(
 
 
 def named_files(project: Project, line: str) -> list[str]:
-    """The project's files that a shell line names, from the root or a folder it names."""
+    """The project's files that a shell line names and could run or be steered by.
+
+    Names count from the root or from a folder that the line names. A file that is only data,
+    such as a report, does not count: many hooks write one, and would undo their own trust.
+    """
     bases = [project.root]
     found: list[str] = []
-    for word in literal_words(line):
+    for word, is_script in literal_words(line):
         for base in tuple(bases):
             path = _inside(project.root, os.path.join(base, word))
             if path is None:
                 continue
             if os.path.isfile(path):
-                found.append(path)
+                if is_script or _is_code(path):
+                    found.append(path)
             elif os.path.isdir(path) and path not in bases and len(bases) < _MAX_BASES:
                 bases.append(path)  # `cd tools && ./check.sh`
     return found
+
+
+def _is_code(path: str) -> bool:
+    name = os.path.basename(path)
+    if name in CODE_NAMES or os.path.splitext(name)[1] in CODE_ENDINGS:
+        return True
+    try:
+        if os.stat(path).st_mode & 0o111:
+            return True
+        with open(path, "rb") as file:
+            return file.read(2) == b"#!"
+    except OSError:
+        return True  # what cannot be looked at may be anything
 
 
 def module_files(project: Project, module: str) -> list[str]:

@@ -20,25 +20,38 @@ _PIECES = (
 _ROOT_NAMES = r"\{\{\s*project\s*\}\}|\$(?:HOOKLINE_PROJECT|PWD)\b|\$\{(?:HOOKLINE_PROJECT|PWD)\}"
 _NESTED = frozenset(" \t\n;|&()<>`'\"\\")
 _DEPTH = 4
+# Programs that run the file named after their options, whatever it is called.
+_INTERPRETERS = frozenset(
+    ". source sh bash dash zsh ksh fish busybox python pypy node deno bun ruby perl php lua tclsh"
+    " awk gawk mawk sed jq make Rscript env sudo nohup exec command xargs time".split()
+)
 
 
-def literal_words(line: str) -> Iterator[str]:
+def literal_words(line: str) -> Iterator[tuple[str, bool]]:
     """Every word, what follows a `=` in it, and the words of quoted commands inside it.
 
-    The project's own folder, written as a variable, becomes `.`.
+    With each goes whether it stands where an interpreter expects its script. The project's own
+    folder, written as a variable, becomes `.`.
     """
     return _words_within(re.sub(_ROOT_NAMES, ".", line), _DEPTH)
 
 
-def _words_within(line: str, depth: int) -> Iterator[str]:
+def _words_within(line: str, depth: int) -> Iterator[tuple[str, bool]]:
+    script_next = False
     for word in shell_words(line):
-        yield word
+        yield word, script_next
+        if not word.startswith("-"):
+            script_next = _program(word) in _INTERPRETERS
         _, equals, value = word.partition("=")
         while equals:
-            yield value
+            yield value, False
             _, equals, value = value.partition("=")
         if depth and word != line and not _NESTED.isdisjoint(word):
             yield from _words_within(word, depth - 1)
+
+
+def _program(word: str) -> str:
+    return word.rpartition("/")[2].rstrip("0123456789.") or word
 
 
 def shell_words(line: str) -> list[str]:

@@ -195,13 +195,11 @@ def _trust(project: Project, written: str | None, report: Report) -> None:
     if settings is None:
         return
     state = judge(project, home, settings, os.environ)
-    report.trusted = state.verdict.trusted
-    if report.trusted or written is None:
-        if not report.trusted:
-            report.ask_for_trust(f"{CONFIG_NAME} was here before and is not trusted")
-        return
-    foreign = _not_ours(state, written)
-    if foreign:
+    if state.verdict.trusted:
+        report.trusted = True
+    elif written is None:
+        report.ask_for_trust(f"{CONFIG_NAME} was here before and is not trusted")
+    elif foreign := _not_ours(state, written):
         report.ask_for_trust(f"the repository also brings {', '.join(foreign[:3])}")
     elif under_agent(os.environ):
         report.ask_for_trust("trust is for people, and this runs under an agent")

@@ -1,0 +1,239 @@
+"""Writes the generated parts of the documentation: `python -m docs.generate [--check]`.
+
+A part stands between `<!-- generated: NAME -->` and `<!-- end -->`; all other text is by hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import inspect
+
+from docs import reference
+from hookline.domain.tasks import CREATED, STATES, TRANSITIONS
+from hookline.points import POINTS, VARIABLES
+from hookline.surfaces.cli.main import COMMANDS, GROUPS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from hookline.points import Point
+    from hookline.surfaces.cli.command import Command
+
+HERE = Path(__file__).parent
+PAGES = ("architecture.md", "cli.md", "configuration.md", "events.md", "points.md")
+_PART = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def render(page: str) -> str:
+    """The text of a page with its generated parts as they should be now."""
+    text = (HERE / page).read_text(encoding="utf-8")
+    return _PART.sub(lambda found: f"{found[1]}\n{PARTS[found[2]]()}\n{found[3]}", text)
+
+
+def main(argv: list[str]) -> int:
+    """Write the pages that are not current, or only name them."""
+    stale = [page for page in PAGES if render(page) != (HERE / page).read_text(encoding="utf-8")]
+    for page in stale:
+        print(f"docs/{page} {'is not current' if '--check' in argv else 'was written'}")
+        if "--check" not in argv:
+            (HERE / page).write_text(render(page), encoding="utf-8")
+    return 1 if stale and "--check" in argv else 0
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _code(text: str) -> str:
+    return f"`{text}`"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+# The life of a task
+
+
+def states() -> str:
+    """The table of transitions as a Mermaid state diagram."""
+    arrows: dict[tuple[str, str], list[str]] = {}
+    for verb, (sources, targets, _) in TRANSITIONS.items():
+        for source in (each for each in STATES if each in sources and each not in targets):
+            for target in targets:
+                arrows.setdefault((source, target), []).append(verb)
+    lines = [f"    {a} --> {b}: {', '.join(verbs)}" for (a, b), verbs in arrows.items()]
+    return "\n".join(["```mermaid", "stateDiagram-v2", f"    [*] --> {CREATED}", *lines, "```", ""])
+
+
+def transitions() -> str:
+    """The same table as a table."""
+    rows = [
+        (
+            _code(verb),
+            ", ".join(state for state in STATES if state in sources),
+            " or ".join(targets),
+            _code(event),
+        )
+        for verb, (sources, targets, event) in TRANSITIONS.items()
+    ]
+    return _table(("verb", "from", "to", "event"), rows) + "\n"
+
+
+# Hook points
+
+
+def point_list() -> str:
+    """Every point on one line."""
+    rows = [
+        (
+            f"[`{point.name}`](#{point.name})",
+            point.rule,
+            "now" if point.fires else "later",
+            f"{point.timeout:g} s",
+            point.doc,
+        )
+        for point in POINTS.values()
+    ]
+    return _table(("point", "rule", "fires", "timeout", "when"), rows) + "\n"
+
+
+def point_details() -> str:
+    """Every point with its payload and variables."""
+    return "\n".join(_point(point) for point in POINTS.values())
+
+
+def _point(point: Point) -> str:
+    fires = "fires now" if point.fires else "declared and checked; does not fire in this version"
+    carries = "event data" if "event_type" in point.variables else "payload"
+    fields = [(_code(n), _cell(_code(kind))) for n, kind, _ in payload_fields(point.payload)]
+    parts = [
+        f"### {point.name}",
+        "",
+        point.doc,
+        "",
+        f"Rule {point.rule}; timeout {point.timeout:g} s; {fires}.",
+        "",
+        _table((carries, "type"), fields) if fields else f"The {carries} has no field.",
+        "",
+        "Variables: " + ", ".join(_code(name) for name in point.variables) + ".",
+        "",
+    ]
+    return "\n".join(parts)
+
+
+def payload_fields(name: str) -> Iterator[tuple[str, str, bool]]:
+    """The fields of a payload as they stand in JSON: name, type, whether it is always there."""
+    payloads = import_module("hookline.domain.payloads")
+    kind = getattr(payloads, name)
+    for field in msgspec.structs.fields(kind):
+        yield field.encode_name, reference.json_type(inspect.type_info(field.type)), field.required
+
+
+def variables() -> str:
+    """Every template variable."""
+    rows = [
+        (_code("{{" + v.name + "}}"), _code(v.env), "free text" if v.free else "an id", v.doc)
+        for v in VARIABLES.values()
+    ]
+    return _table(("variable", "environment", "value", "meaning"), rows) + "\n"
+
+
+# Events
+
+
+def event_types() -> str:
+    """Every type that Hookline itself writes, with an example of its data."""
+    rows = [
+        (_code(name), _code(_cell(example)), POINTS[name].doc)
+        for name, example in reference.EVENT_EXAMPLES.items()
+    ]
+    return _table(("type", "data", "when"), rows) + "\n"
+
+
+# Commands
+
+
+class _Recorder(argparse.ArgumentParser):
+    """A parser that remembers its arguments in their order."""
+
+    def __init__(self) -> None:
+        self.recorded: list[argparse.Action] = []
+        super().__init__(add_help=False)
+
+    def add_argument(self, *args: Any, **kwargs: Any) -> argparse.Action:
+        """Add an argument, and remember it."""
+        action = super().add_argument(*args, **kwargs)
+        self.recorded.append(action)
+        return action
+
+
+def commands() -> str:
+    """Every command with its arguments."""
+    parts = []
+    for name, (module, table, summary) in COMMANDS.items():
+        found = getattr(import_module(f"hookline.surfaces.cli.{module}"), table)
+        if name in GROUPS:
+            parts += [f"### hookline {name}", "", f"{summary.capitalize()}.", ""]
+            parts += [_command(f"{name} {verb}", each, "####") for verb, each in found.items()]
+        else:
+            parts.append(_command(name, found[name], "###"))
+    return "\n".join(parts)
+
+
+def _command(name: str, command: Command, level: str) -> str:
+    recorder = _Recorder()
+    command.arguments(recorder)
+    rows = [(_code(_cell(_spelling(a))), _cell(_meaning(name, a))) for a in recorder.recorded]
+    summary = command.summary[0].upper() + command.summary[1:]
+    lines = [f"{level} hookline {name}", "", f"{summary}.", ""]
+    return "\n".join([*lines, _table(("argument", "meaning"), rows), ""] if rows else lines)
+
+
+def _spelling(action: argparse.Action) -> str:
+    value = str(action.metavar or "|".join(map(str, action.choices or ())) or action.dest.upper())
+    if not action.option_strings:
+        return value
+    longest = max(action.option_strings, key=len)
+    return longest if action.nargs == 0 else f"{longest} {value}"
+
+
+def _meaning(command: str, action: argparse.Action) -> str:
+    short = [each for each in action.option_strings if not each.startswith("--")]
+    words = [action.help or reference.UNSAID.get(f"{command} {_spelling(action)}", "")]
+    if short:
+        words.append(f"short: {_code(short[0])}")
+    if action.required and action.option_strings:
+        words.append("needed")
+    return "; ".join(word for word in words if word)
+
+
+# Configuration
+
+
+def configuration() -> str:
+    """Every key of hookline.yaml, a table for each section."""
+    return "\n".join(reference.sections(_table))
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "states": states,
+    "transitions": transitions,
+    "point-list": point_list,
+    "point-details": point_details,
+    "variables": variables,
+    "event-types": event_types,
+    "commands": commands,
+    "configuration": configuration,
+}
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,152 @@
+"""What `docs.generate` knows about types: their names in prose, and examples of event data."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from msgspec import NODEFAULT, inspect
+
+from hookline.config import types
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# Arguments whose name says it all have no help of their own.
+UNSAID = {
+    "task list --label L": "only tasks with this label",
+    "task list --type T": "only tasks of this type",
+    "task list --limit N": "at most so many",
+    "task graph --format terminal|mermaid|dot": "how it is drawn; `terminal` unless you say so",
+    "task release --reason R": "why",
+    "task block --required-knowledge K": "what is missing; repeatable",
+    "task update --goal TEXT": "the new goal",
+    "task update --priority N": "the new priority",
+    "task update --type T": "the new type",
+    "task cancel --reason R": "why",
+}
+
+_ORIGINAL = {
+    "seq": 8,
+    "id": "9f2c41aa-000000000008",
+    "timestamp": "2026-01-17T12:00:00.000Z",
+    "type": "task_completed",
+    "nodeId": "T-1",
+    "data": {"result": "works", "artifacts": []},
+    "metadata": {"triggeredBy": "ada"},
+}
+_DATA: dict[str, dict[str, Any]] = {
+    "task_created": {
+        "goal": "Write the parser",
+        "deliverables": ["parser.py"],
+        "labels": ["agent"],
+        "priority": 2,
+    },
+    "task_ready": {},
+    "task_claimed": {"agent": "worker-1", "token": 7},
+    "task_released": {"agent": "worker-1", "reason": "lease expired", "state": "ready"},
+    "task_started": {"context": {"branch": "parser"}},
+    "task_updated": {"changes": {"priority": 0}},
+    "task_blocked": {"reason": "no access", "requiredKnowledge": ["the API key"]},
+    "task_unblocked": {"state": "ready"},
+    "task_submitted": {"result": "works"},
+    "task_needs_continuation": {"reason": "the tests fail"},
+    "task_completed": {"result": "works", "artifacts": ["parser.py"]},
+    "task_failed": {"error": "the service is gone"},
+    "task_cancelled": {"reason": "no longer needed"},
+    "task_deleted": {"edgesRemoved": 2},
+    "dependency_added": {"fromId": "T-2", "toId": "T-1", "edgeType": "depends_on"},
+    "dependency_removed": {"edgeId": "T-2:depends_on:T-1", "fromId": "T-2", "toId": "T-1"},
+    "dependency_satisfied": {"dependentTaskId": "T-2", "completedTaskId": "T-1"},
+    "hook_error": {"hookName": "notify", "error": "exited 1", "originalEvent": _ORIGINAL},
+    "action_error": {
+        "actionType": "execute_workflow",
+        "error": "there is no workflow 'deploy'",
+        "payload": {"workflowId": "deploy"},
+    },
+    "agent_metrics": {
+        "goal": "Write the parser",
+        "labels": ["agent"],
+        "priority": 2,
+        "durationMs": 9000000,
+        "deliverables": ["parser.py"],
+    },
+    "cascade_limit": {"depth": 9, "limit": 8, "eventSeq": 40, "hooks": ["echo"]},
+}
+EVENT_EXAMPLES = {name: json.dumps(data) for name, data in _DATA.items()}
+
+_SIMPLE: dict[type[inspect.Type], str] = {
+    inspect.StrType: "text",
+    inspect.IntType: "integer",
+    inspect.FloatType: "number",
+    inspect.BoolType: "true or false",
+    inspect.AnyType: "anything",
+    inspect.NoneType: "null",
+}
+
+
+def json_type(info: inspect.Type) -> str:
+    """A type in the words of JSON."""
+    if isinstance(info, inspect.Metadata):
+        return "duration" if (info.extra or {}).get("reads") == "duration" else json_type(info.type)
+    if isinstance(info, inspect.UnionType):
+        return " or ".join(json_type(each) for each in info.types)
+    if isinstance(info, inspect.LiteralType):
+        return ", ".join(map(str, info.values))
+    if isinstance(info, inspect.ListType | inspect.VarTupleType):
+        return f"list of {json_type(info.item_type)}"
+    if isinstance(info, inspect.DictType):
+        return "object"
+    if isinstance(info, inspect.StructType):
+        return info.cls.__name__
+    return _SIMPLE[type(info)]
+
+
+_TITLES: dict[str, type] = {
+    "The file": types.Document,
+    "A hook: an entry of a list under `hooks`": types.Entry,
+    "`session`": types.Session,
+    "`session.budget`": types.Budget,
+    "An entry of `validation`": types.Validation,
+    "`task_types.NAME`": types.TaskType,
+    "`task_types.NAME.agents`": types.TypeAgents,
+    "`agents.NAME`": types.Agent,
+    "`flows.NAME`": types.Flow,
+    "A step of a flow": types.Step,
+    "`task` of a step": types.StepTask,
+}
+
+
+def sections(table: Callable[[tuple[str, ...], list[tuple[str, ...]]], str]) -> Iterator[str]:
+    """A heading and a table for each section of hookline.yaml."""
+    for title, kind in _TITLES.items():
+        info = inspect.type_info(kind)
+        assert isinstance(info, inspect.StructType)
+        rows = [_row(field) for field in sorted(info.fields, key=lambda f: f.name != "version")]
+        yield f"### {title}\n\n{(kind.__doc__ or '').strip()}\n"
+        yield table(("key", "type", "meaning"), rows) + "\n"
+
+
+def _row(field: inspect.Field) -> tuple[str, ...]:
+    hooks = field.name == "hooks"
+    kind = "points, each with a list of hooks" if hooks else json_type(field.type)
+    words = [_description(field.type)]
+    if field.required:
+        words.append("Needed.")
+    elif field.default not in (NODEFAULT, None, False, ""):
+        words.append(f"Default: `{field.default}`.")
+    return (
+        f"`{field.name}`",
+        kind.removesuffix(" or null"),
+        " ".join(word for word in words if word),
+    )
+
+
+def _description(info: inspect.Type) -> str:
+    if isinstance(info, inspect.Metadata):
+        return str((info.extra_json_schema or {}).get("description", ""))
+    if isinstance(info, inspect.UnionType):
+        return next(filter(None, map(_description, info.types)), "")
+    if isinstance(info, inspect.StructType):
+        return (info.cls.__doc__ or "").strip()
+    return ""

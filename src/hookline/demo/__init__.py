@@ -1,0 +1,1 @@
+"""The files of `hookline demo`, copied into its temporary repository; Hookline imports none."""

@@ -1,0 +1,179 @@
+"""The programs that configured hooks call: are they there, as the hooks will see them?
+
+Nothing is run and nothing is imported; a word that the shell fills in is left to the shell.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+from importlib.machinery import PathFinder
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from hookline.config import load_settings
+from hookline.surfaces.cli.doctor_checks import failed, ok, skipped, warning
+from hookline.trust import configured_hooks
+from hookline.trust.words import shell_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from hookline.hooks.registry import Hook
+    from hookline.project import Project
+    from hookline.surfaces.cli.doctor_checks import Check
+
+# Words that the shell itself understands; what follows some of them is the real program.
+_PREFIXES = frozenset({"exec", "command", "!", "{", "if", "while", "until", "time", "nohup", "env"})
+_OWN_WORDS = frozenset(
+    (
+        *(".", ":", "[", "alias", "bg", "break", "case", "cd", "continue", "echo", "eval", "exit"),
+        *("export", "false", "fg", "for", "getopts", "hash", "jobs", "kill", "printf", "pwd"),
+        *("read", "readonly", "return", "set", "shift", "source", "test", "times", "trap", "true"),
+        *("type", "ulimit", "umask", "unalias", "unset", "wait"),
+    )
+)
+_UNKNOWN = frozenset("$`*?[{~")
+
+
+class Missing(Exception):
+    """A hook's program is not there. Carries what to do about it."""
+
+    def __init__(self, message: str, fix: str) -> None:
+        super().__init__(message)
+        self.fix = fix
+
+
+def path_checks(environ: Mapping[str, str]) -> Iterator[Check]:
+    """PATH as hooks see it."""
+    value = environ.get("PATH")
+    if not value:
+        yield warning("path", "PATH is not set: hooks find only the system's programs")
+        return
+    relative = [part for part in value.split(os.pathsep) if not os.path.isabs(part)]
+    if relative:
+        message = "PATH has relative folders: a repository could put programs before yours"
+        yield warning("path", f"{message} ({value})", "remove empty and relative parts from PATH")
+    else:
+        yield ok("path", value)
+
+
+def program_checks(project: Project, home: str, environ: Mapping[str, str]) -> Iterator[Check]:
+    """Each configured hook: what it calls can be found."""
+    hooks = configured_hooks(load_settings(project, home))
+    if not hooks:
+        yield skipped("hooks", "none is configured; the built-in ones work")
+    for hook in hooks:
+        name = f"hook {hook.name}"
+        look = _LOOKS.get(hook.kind)
+        if not hook.enabled:
+            yield skipped(name, "switched off")
+        elif look is not None:
+            try:
+                yield ok(name, look(hook, project, environ))
+            except Missing as problem:
+                yield failed(name, str(problem), f"{problem.fix} ({hook.origin})")
+
+
+def _command(hook: Hook, project: Project, environ: Mapping[str, str]) -> str:
+    word = first_program(hook.target)
+    if word is None or word in _OWN_WORDS:
+        return f"a line for the shell: {hook.target}"
+    if not _UNKNOWN.isdisjoint(word):
+        return f"{word} is filled in when it runs"
+    return f"calls {_found(word, project, _search_path(hook, environ))}"
+
+
+def first_program(line: str) -> str | None:
+    """The first word of a shell line that names a program, past assignments and prefixes."""
+    for word in shell_words(line):
+        name, equals, _ = word.partition("=")
+        if (equals and name.isidentifier()) or word in _PREFIXES or word.startswith("-"):
+            continue
+        return word
+    return None
+
+
+def _search_path(hook: Hook, environ: Mapping[str, str]) -> str:
+    return hook.env.get("PATH") or environ.get("PATH") or os.defpath
+
+
+def _found(word: str, project: Project, path: str) -> str:
+    if "/" in word:
+        return _executable(os.path.join(project.root, word), word)
+    found = shutil.which(word, path=path)
+    if found is None:
+        raise Missing(f"{word} is not on PATH", f"install {word}, or name it with its whole path")
+    return found
+
+
+def _executable(path: str, shown: str) -> str:
+    if not os.path.isfile(path):
+        raise Missing(f"{shown} is not there", "correct the path, or remove the hook")
+    if not os.access(path, os.X_OK) or not os.stat(path).st_mode & stat.S_IXUSR:
+        raise Missing(f"{shown} is not executable", f"chmod +x '{path}'")
+    return path
+
+
+def _script(hook: Hook, project: Project, environ: Mapping[str, str]) -> str:
+    path = _executable(os.path.join(project.root, hook.target), hook.target)
+    with open(path, "rb") as file:
+        line = file.readline(256)
+    if not line.startswith(b"#!"):
+        return f"runs {hook.target}"
+    words = os.fsdecode(line[2:]).split()
+    search = _search_path(hook, environ)
+    if words and os.path.basename(words[0]) == "env":
+        words = [each for each in words[1:] if not each.startswith("-")]
+    if not words or not (shutil.which(words[0], path=search)):
+        named = words[0] if words else "nothing"
+        raise Missing(f"{hook.target} wants {named}, which is not there", "mend its first line")
+    return f"runs {hook.target} with {words[0]}"
+
+
+def _python(hook: Hook, project: Project, environ: Mapping[str, str]) -> str:
+    module, _, function = hook.target.partition(":")
+    if not module or not function:
+        raise Missing(f"'{hook.target}' names no function", "write it as module:function")
+    where = _module_place([project.root, *sys.path], module)
+    if where is None:
+        fix = f"make {module.replace('.', '/')}.py, or install it beside Hookline"
+        raise Missing(f"there is no module '{module}' for {sys.executable}", fix)
+    return f"calls {function} of {where}"
+
+
+def _module_place(path: Sequence[str], module: str) -> str | None:
+    """Where a module would be loaded from; its packages are looked at, not imported."""
+    name, place = "", None
+    if module.partition(".")[0] in sys.builtin_module_names:
+        return module
+    for part in module.split("."):
+        name = f"{name}.{part}" if name else part
+        spec = PathFinder.find_spec(part, list(path))
+        if spec is None:
+            return None
+        place = spec.origin or name
+        path = list(spec.submodule_search_locations or ())
+    return place
+
+
+def _http(hook: Hook, project: Project, environ: Mapping[str, str]) -> str:
+    fix = "write it as https://HOST/PATH"
+    try:
+        parts = urlsplit(hook.target)
+        host, _ = parts.hostname, parts.port
+    except ValueError as problem:
+        raise Missing(f"{hook.target} is no URL: {problem}", fix) from problem
+    if parts.scheme not in ("http", "https") or not host:
+        raise Missing(f"{hook.target} is no http or https URL", fix)
+    return f"asks {host}; it was not contacted"
+
+
+_LOOKS: dict[str, Callable[[Hook, Project, Mapping[str, str]], str]] = {
+    "command": _command,
+    "script": _script,
+    "python": _python,
+    "http": _http,
+}
