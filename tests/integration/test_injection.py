@@ -70,7 +70,7 @@ CORPUS = [
     "!! !$",
     "# no comment",
     "EOF\ntouch pwned\n",
-    "naïve – 日本語 🎉 \u202e",
+    "naïve 日本語 🎉 \u202e",
     "\x01\x1b[31m\x7f",
 ]
 

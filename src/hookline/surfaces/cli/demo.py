@@ -72,6 +72,7 @@ class Stage:
         """A line for the person who watches."""
         if not self.quiet:
             say(paint(text, style) if style else text)
+            sys.stdout.flush()  # a command that takes its time is seen while it runs
 
     async def _type(self, typed: Typed) -> None:
         words = [await self._seq(word) for word in typed.words]

@@ -12,7 +12,7 @@ from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading, writing
 from hookline.surfaces.cli.output import say, say_json
 from hookline.surfaces.cli.show import event_line
-from hookline.surfaces.cli.task import parse_json
+from hookline.surfaces.cli.values import parse_json
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

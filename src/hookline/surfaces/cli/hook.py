@@ -25,7 +25,7 @@ from hookline.surfaces.cli.output import (
     say_json,
     untrusted,
 )
-from hookline.surfaces.cli.task import parse_json
+from hookline.surfaces.cli.values import parse_json
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

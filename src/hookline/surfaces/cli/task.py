@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from hookline.domain.moments import parse as parse_moment
 from hookline.domain.tasks import DEFAULT_PRIORITY, OPEN, STATES
@@ -15,6 +13,7 @@ from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading, writing
 from hookline.surfaces.cli.output import next_step, paint, say, say_json, untrusted
 from hookline.surfaces.cli.show import show_task, task_line
+from hookline.surfaces.cli.values import duration, parse_json, read_text
 from hookline.tasks import claims, verbs
 from hookline.tasks.verbs import Holder
 
@@ -71,7 +70,7 @@ def _add_many(args: Namespace) -> None:
     from hookline.tasks.batch import add_all
 
     name = args.source or "-"
-    specs = parse(_read_text(name), name="stdin" if name == "-" else name)
+    specs = parse(read_text(name), name="stdin" if name == "-" else name)
     with writing() as app:
         tasks = app.change(add_all, specs)
         if args.json:
@@ -80,20 +79,6 @@ def _add_many(args: Namespace) -> None:
         for task in tasks:
             say(task_line(task))
         next_step("hookline task ready")
-
-
-def _read_text(name: str) -> str:
-    try:
-        if name == "-":
-            data = sys.stdin.buffer.read()
-        else:
-            with open(name, "rb") as file:
-                data = file.read()
-        return data.decode("utf-8")
-    except OSError as problem:
-        raise BadInput(f"cannot read {name}: {problem.strerror}") from problem
-    except UnicodeDecodeError as problem:
-        raise BadInput(f"{name} is not UTF-8 text: {problem}") from problem
 
 
 # looking
@@ -149,7 +134,7 @@ def _next_arguments(p: ArgumentParser) -> None:
 def _next(args: Namespace) -> None:
     if args.claim:
         with writing() as app:
-            task = app.change(claims.claim_next, _agent(app, args), lease(args.lease))
+            task = app.change(claims.claim_next, _agent(app, args), duration(args.lease))
             _answer_claim(args, task)
         return
     with reading() as app, app.read() as view:
@@ -203,9 +188,9 @@ def _claim(args: Namespace) -> None:
             token = args.token if args.token is not None else app.holder.token
             if token is None:
                 raise BadInput("which claim? --renew needs --token N")
-            app.change(claims.renew, args.id, token, lease(args.lease))
+            app.change(claims.renew, args.id, token, duration(args.lease))
         else:
-            app.change(claims.claim, args.id, _agent(app, args), lease(args.lease))
+            app.change(claims.claim, args.id, _agent(app, args), duration(args.lease))
         with app.read() as view:
             _answer_claim(args, view.graph.task(args.id))
 
@@ -376,24 +361,6 @@ def _agent(app: App, args: Namespace) -> str:
 
 def _moment(args: Namespace) -> str | None:
     return parse_moment(args.at) if args.at else None
-
-
-def lease(text: str) -> float:
-    """A length of time such as 90, 30s, 15m, 2h or 1d, in seconds."""
-    units = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-    number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
-    try:
-        return float(number) * unit
-    except ValueError:
-        raise BadInput(f"{text!r} is not a length of time", help="write 30s, 15m or 2h") from None
-
-
-def parse_json(text: str, name: str) -> Any:
-    """JSON that a person typed."""
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError) as problem:
-        raise BadInput(f"{name} is not valid JSON: {problem}") from problem
 
 
 def _answer(args: Namespace, task: Task, what: str) -> None:

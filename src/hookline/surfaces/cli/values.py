@@ -1,0 +1,43 @@
+"""Values that people type: lengths of time, JSON, the names of files."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import msgspec
+
+from hookline.errors import BadInput
+
+
+def duration(text: str) -> float:
+    """A length of time such as 90, 30s, 15m, 2h or 1d, in seconds."""
+    units = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+    number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
+    try:
+        return float(number) * unit
+    except ValueError:
+        raise BadInput(f"{text!r} is not a length of time", help="write 30s, 15m or 2h") from None
+
+
+def parse_json(text: str, name: str) -> Any:
+    """JSON that a person typed."""
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError) as problem:
+        raise BadInput(f"{name} is not valid JSON: {problem}") from problem
+
+
+def read_text(name: str) -> str:
+    """The text of a file; `-` is stdin."""
+    try:
+        if name == "-":
+            data = sys.stdin.buffer.read()
+        else:
+            with open(name, "rb") as file:
+                data = file.read()
+        return data.decode("utf-8")
+    except OSError as problem:
+        raise BadInput(f"cannot read {name}: {problem.strerror}") from problem
+    except UnicodeDecodeError as problem:
+        raise BadInput(f"{name} is not UTF-8 text: {problem}") from problem
