@@ -24,13 +24,16 @@ GROUPS: dict[str, Callable[[Plan], Iterator[Result]]] = {
     "reading": reading.measure,
     "wakeups": wakeups.measure,
 }
-_LINE = "{:44} {:>10} {:>10} {:>8} {:>9}  {}"
+_LINE = "{:48} {:>10} {:>10} {:>8} {:>9}  {}"
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
 
 
 def main(argv: Sequence[str]) -> int:
     """Measure the groups that were named, or all of them."""
-    args = _parser().parse_args(argv)
+    parser = _parser()
+    args = parser.parse_args(argv)
+    if unknown := sorted(set(args.name) - set(GROUPS)):
+        parser.error(f"no benchmark is called {', '.join(unknown)}")
     found: list[Result] = []
     if not args.json:
         print(_LINE.format("name", "ours", "floor", "ratio", "aim", "floor is"), flush=True)
@@ -81,7 +84,7 @@ def _aim(result: Result) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("name", nargs="*", help=f"any of: {', '.join(GROUPS)}")
+    parser.add_argument("name", nargs="*", metavar="NAME", help=f"any of: {', '.join(GROUPS)}")
     parser.add_argument("--quick", action="store_true", help="smaller counts, under 30 s")
     parser.add_argument("--json", action="store_true", help="one JSON array on stdout")
     return parser

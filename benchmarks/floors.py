@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
 async def plain_loop(handlers: Sequence[Callable[..., Awaitable[Any]]], event: Any) -> list[Any]:
     """Await handlers one after the other and keep what they say."""
-    said = []
-    for handler in handlers:
-        said.append(await handler(event, None))
-    return said
+    return [await handler(event, None) for handler in handlers]
 
 
 def run_and_wait(argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> bytes:

@@ -11,8 +11,6 @@ from benchmarks.stores import filled
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-AIM = 2.0
-
 
 def measure(plan: Plan) -> Iterator[Result]:
     """A million events; 100,000 when there is little time."""
@@ -34,7 +32,7 @@ def measure(plan: Plan) -> Iterator[Result]:
         took,
         raw,
         "fetch the rows, decode their JSON",
-        AIM,
+        None,
         f"{count / took:,.0f} events/s",
     )
 

@@ -17,7 +17,7 @@ _NOW = "2026-01-17T10:00:00.000Z"
 _DEPENDS = "n % 10 IN (2, 3, 4, 5, 6, 8, 0)"
 _WITH = "WITH RECURSIVE t(n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM t WHERE n < ?2) "
 _INTO_EVENTS = "INSERT INTO events (timestamp, type, node_id, data, metadata) "
-_EVENT = f"SELECT '{_NOW}', '%s', 'T-' || n, %s, '{{\"triggeredBy\":\"somebody\"}}' FROM t"  # noqa: S608  # made of the constants here
+_EVENT = f"SELECT '{_NOW}', '%s', 'T-' || n, %s, '{{\"triggeredBy\":\"somebody\"}}' FROM t"
 
 _LOG = (
     _EVENT
@@ -29,8 +29,7 @@ _LOG = (
     _EVENT
     % (
         "dependency_added",
-        "'{\"fromId\":\"T-' || n || '\",\"toId\":\"T-' || (n - 1)"
-        " || '\",\"edgeType\":\"depends_on\"}'",
+        '\'{"fromId":"T-\' || n || \'","toId":"T-\' || (n - 1) || \'","edgeType":"depends_on"}\'',
     )
     + f" WHERE {_DEPENDS}",
     _EVENT % ("task_ready", "'{}'") + " WHERE n % 10 NOT IN (8, 0)",
@@ -44,7 +43,7 @@ _TASKS = (
     f" '{_NOW}', iif(n % 10 BETWEEN 1 AND 6, '{_NOW}', NULL),"
     " iif(n % 10 BETWEEN 1 AND 6, 'done', NULL), n % 10 IN (8, 0) FROM t"
 )
-_EDGES = f"INSERT INTO edges SELECT n, 'depends_on', n - 1 FROM t WHERE {_DEPENDS}"  # noqa: S608  # a constant
+_EDGES = f"INSERT INTO edges SELECT n, 'depends_on', n - 1 FROM t WHERE {_DEPENDS}"
 _CHAIN_TASK = (
     "INSERT INTO tasks (number, rank, state, priority, goal, created_at, unmet)"
     f" VALUES (?1, ?1, ?2, 9, 'in a chain', '{_NOW}', ?3)"

@@ -21,7 +21,7 @@ from hookline.points import POINTS, VARIABLES
 from hookline.surfaces.cli.main import COMMANDS, GROUPS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from hookline.points import Point
     from hookline.surfaces.cli.command import Command
@@ -47,7 +47,7 @@ def main(argv: list[str]) -> int:
     return 1 if stale and "--check" in argv else 0
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     lines = [head, tuple("---" for _ in head), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 

@@ -10,7 +10,7 @@ from msgspec import NODEFAULT, inspect
 from hookline.config import types
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 # Arguments whose name says it all have no help of their own.
 UNSAID = {
@@ -117,7 +117,9 @@ _TITLES: dict[str, type] = {
 }
 
 
-def sections(table: Callable[[tuple[str, ...], list[tuple[str, ...]]], str]) -> Iterator[str]:
+def sections(
+    table: Callable[[tuple[str, ...], Sequence[tuple[str, ...]]], str],
+) -> Iterator[str]:
     """A heading and a table for each section of hookline.yaml."""
     for title, kind in _TITLES.items():
         info = inspect.type_info(kind)

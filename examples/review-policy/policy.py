@@ -9,7 +9,7 @@ from hookline import Event, HookContext, hook
 
 @hook("task_completed", name="security-review")
 def security_review(event: Event, context: HookContext) -> list[dict[str, Any]]:
-    """Ask for a security review, once per task, and let the release wait for it."""
+    """Ask for a security review, once per task, and note it on the task."""
     task = context.graph.task(event.node_id)
     spawned = [context.graph.task(edge.from_id) for edge in context.graph.edges_to(task.id)]
     if "security" in task.labels or any("security" in each.labels for each in spawned):

@@ -80,7 +80,8 @@ class FakeGraph:
         for task in self._tasks.values():
             if edge_type in (None, DEPENDS_ON):
                 yield from (Edge(task.id, target) for target in task.depends_on)
-            if edge_type in (None, SPAWNED_BY) and task.parent_task_id:
+            # A parent that is gone has no edge, though its child still names it.
+            if edge_type in (None, SPAWNED_BY) and task.parent_task_id in self._tasks:
                 yield Edge(task.id, task.parent_task_id, SPAWNED_BY)
 
 

@@ -244,6 +244,13 @@ class Aftermath:
         self.check_deliveries()
         self.check_actions()
         assert orphans(self._cli.root) == []
+        self.check_doctor()
+
+    def check_doctor(self) -> None:
+        """Hookline's own examination comes to the same result."""
+        checks = {c["name"]: c["status"] for c in self._cli.json("doctor")["checks"]}
+        proved = ("store", "log", "tables", "waiting", "pending")
+        assert {name: checks[name] for name in proved} == dict.fromkeys(proved, "ok")
 
     def check_acknowledged(self, acknowledged: set[str]) -> None:
         """No acknowledged change is missing, and no change was made twice."""

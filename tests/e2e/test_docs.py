@@ -121,8 +121,10 @@ def test_page_does_what_it_says(page: str, tmp_path: Path) -> None:
 def _configurations() -> list[tuple[str, str]]:
     found = []
     for page in sorted((ROOT / "docs").glob("*.md")):
-        for number, fence in enumerate(_FENCE.finditer(page.read_text(encoding="utf-8")), 1):
-            if fence[1] == "yaml" and fence[2].startswith("version: 1"):
+        text = page.read_text(encoding="utf-8")
+        for number, fence in enumerate(_FENCE.finditer(text), 1):
+            is_whole = fence[1] == "yaml" and fence[2].startswith("version: 1")
+            if is_whole and not _FILE.search(text, 0, fence.start()):
                 found.append((f"{page.name}#{number}", fence[2]))
     return found
 
@@ -145,5 +147,7 @@ def test_dots_stand_for_any_lines_and_any_text() -> None:
 
 
 def test_page_is_read_in_order() -> None:
-    page = "Write `x.txt`:\n\n```text\nhello\n```\n\n```console\n$ cat x.txt y\nhello\n[exit 1]\n```\n"
+    page = (
+        "Write `x.txt`:\n\n```text\nhello\n```\n\n```console\n$ cat x.txt y\nhello\n[exit 1]\n```\n"
+    )
     assert steps(page) == [Write("x.txt", "hello\n"), Run("cat x.txt y", ["hello"], 1)]

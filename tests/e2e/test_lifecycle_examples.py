@@ -111,6 +111,7 @@ def test_a_task_is_ready_after_the_last_of_its_dependencies(cli: Cli) -> None:
 def test_nothing_is_promoted_by_a_hook_that_is_switched_off(cli: Cli) -> None:
     switched_off = {"name": "check-dependency-satisfaction", "enabled": False, "priority": 20}
     cli.put("data/automation-hooks.json", json.dumps({"version": "1.0", "hooks": [switched_off]}))
+    cli.json("trust", "--yes")
     first = cli.add("first")
     waiting = cli.add("second", "--depends-on", first)
     cli.json("task", "complete", first)
@@ -125,6 +126,7 @@ def test_the_built_ins_run_by_the_priorities_of_their_file(cli: Cli) -> None:
         {"name": "auto-create-review-task", "enabled": True, "priority": 10},
     ]
     cli.put("data/automation-hooks.json", json.dumps({"version": "1.0", "hooks": hooks}))
+    cli.json("trust", "--yes")
     cli.json("task", "complete", cli.add("work", "--label", "agent"))
     caused = [e["metadata"]["hook"] for e in cli.events() if "hook" in e["metadata"]]
     assert caused == [

@@ -26,33 +26,28 @@ values = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"
 
 
 class Piece(NamedTuple):
-    """Part of a word as it is written, and the texts and variables that it stands for."""
+    """Part of a word as it is written: what it stands for is its text, then a variable's value."""
 
     written: str
-    means: tuple[str, ...]
-
-
-def quoted(style: str, text: str, name: str) -> Piece:
-    reference = f"{{{{{name}}}}}"
-    if style == "double":
-        for sign in '\\$`"':
-            text = text.replace(sign, f"\\{sign}") if sign in text else text
-        return Piece(f'"{text}{reference}"', ())
-    return Piece(f"'{text}{reference}'", ())
+    text: str
+    name: str
 
 
 @st.composite
 def pieces(draw: st.DrawFn) -> Piece:
     style = draw(st.sampled_from(["bare", "double", "single"]))
     name = draw(st.sampled_from(NAMES))
+    reference = f"{{{{{name}}}}}"
     if style == "bare":
         text = draw(st.text("abcXYZ019_./,:%+-", max_size=5))
-        return Piece(f"{text}{{{{{name}}}}}", (text, name))
+        return Piece(f"{text}{reference}", text, name)
     text = draw(st.text(characters, max_size=8))
-    if style == "single":
-        # Without quotes that would end it, and a backslash would make the reference plain text.
-        text = text.replace("'", "").rstrip("\\")
-    return quoted(style, text, name)._replace(means=(text, name))
+    if style == "double":
+        escaped = "".join(f"\\{sign}" if sign in '\\$`"' else sign for sign in text)
+        return Piece(f'"{escaped}{reference}"', text, name)
+    # A quote would end it, and a backslash would make the reference plain text.
+    text = text.replace("'", "").rstrip("\\")
+    return Piece(f"'{text}{reference}'", text, name)
 
 
 words = st.lists(pieces(), min_size=1, max_size=3)
@@ -130,9 +125,7 @@ def test_the_words_that_arrive_are_those_that_were_written(
     line = "arguments " + " ".join("".join(piece.written for piece in word) for word in written)
     text, problems = compile_line(line, NAMES)
     assert problems == []
-    expected = [
-        "".join(piece.means[0] + carried[piece.means[1]] for piece in word) for word in written
-    ]
+    expected = ["".join(piece.text + carried[piece.name] for piece in word) for word in written]
     output = run(text, environment(carried, lambda *_: "unused"), folder)
     assert output == b"".join(each.encode() + b"\0" for each in expected)
 

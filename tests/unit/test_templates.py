@@ -350,6 +350,7 @@ def test_no_variable_may_stand_where_nothing_or_something_else_would_be_expanded
         ("| a", 0),
         ("a\0", 1),
         ("if a; the\\\nn b; fi", 6),
+        ("$(" * 10_000, 0),
     ],
 )
 def test_a_line_that_is_no_shell_is_refused_where_it_breaks(line: str, offset: int) -> None:

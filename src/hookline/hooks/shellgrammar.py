@@ -60,6 +60,8 @@ def read_script(line: str, marks: Mapping[int, int]) -> Script:
     reader = _ScriptReader(line, marks)
     try:
         reader.commands()
+    except RecursionError:
+        raise ShellError("the command is nested too deeply", 0) from None
     except ShellError:
         # Where shells differ, this reader may be the one that is wrong; without marks, let it run.
         if marks or not reader.doubt:

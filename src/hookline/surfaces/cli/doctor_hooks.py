@@ -118,19 +118,19 @@ def _executable(path: str, shown: str) -> str:
 
 
 def _script(hook: Hook, project: Project, environ: Mapping[str, str]) -> str:
-    path = _executable(os.path.join(project.root, hook.target), hook.target)
-    with open(path, "rb") as file:
+    path = os.path.join(project.root, hook.target)
+    shown = os.path.relpath(path, project.root) if hook.layer == "project" else path
+    with open(_executable(path, shown), "rb") as file:
         line = file.readline(256)
     if not line.startswith(b"#!"):
-        return f"runs {hook.target}"
+        return f"runs {shown}"
     words = os.fsdecode(line[2:]).split()
-    search = _search_path(hook, environ)
     if words and os.path.basename(words[0]) == "env":
         words = [each for each in words[1:] if not each.startswith("-")]
-    if not words or not (shutil.which(words[0], path=search)):
+    if not words or not shutil.which(words[0], path=_search_path(hook, environ)):
         named = words[0] if words else "nothing"
-        raise Missing(f"{hook.target} wants {named}, which is not there", "mend its first line")
-    return f"runs {hook.target} with {words[0]}"
+        raise Missing(f"{shown} wants {named}, which is not there", "mend its first line")
+    return f"runs {shown} with {words[0]}"
 
 
 def _python(hook: Hook, project: Project, environ: Mapping[str, str]) -> str:

@@ -20,7 +20,7 @@ from hookline.adapters.store.sqlite import View
 from hookline.domain.projection import LISTS, Fold
 from hookline.domain.tasks import task_id
 from hookline.errors import StoreCorrupt, StoreReadOnly
-from hookline.surfaces.cli.doctor_checks import failed, many, ok, skipped, warning
+from hookline.surfaces.cli.doctor_checks import OK, failed, guarded, many, ok, skipped, warning
 from hookline.surfaces.cli.hook import SLOW_EVENT_US, SLOW_HOOK_US, statistics
 from hookline.trust import owns_store
 
@@ -84,15 +84,19 @@ def _file_checks(connection: sqlite3.Connection, project: Project, home: str) ->
         message = "you did not make it: it is only read, commands that write are refused"
         yield warning("store owner", message, "look at it, then run: hookline trust")
     view = View(connection, str(row[0]))
-    yield from _log_checks(view)
-    yield from _call_checks(view, connection)
+    fold = Fold()
+    for each in guarded("log", lambda: _log_checks(view, fold)):
+        yield each
+        if each.status == OK:
+            yield from guarded("tables", lambda: _table_checks(view, fold))
+    yield from guarded("calls", lambda: _call_checks(view, connection))
 
 
 # The log and the tables
 
 
-def _log_checks(view: View) -> Iterator[Check]:
-    fold, expected, gap = Fold(), 0, 0
+def _log_checks(view: View, fold: Fold) -> Iterator[Check]:
+    expected = gap = 0
     for event in view.log.stream():
         expected += 1
         if event.seq != expected and not gap:
@@ -105,6 +109,9 @@ def _log_checks(view: View) -> Iterator[Check]:
         yield failed("log", message, "restore .hookline/ from a backup: somebody edited the log")
     else:
         yield ok("log", f"{many(expected, 'event')} without a gap")
+
+
+def _table_checks(view: View, fold: Fold) -> Iterator[Check]:
     found = list(islice(differences(fold, view), MOST_DIFFERENCES))
     if found:
         more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""

@@ -1,0 +1,192 @@
+"""Runs and their effects: what a journal holds, and the errors that a flow can meet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from hookline.errors import BadInput, HooklineError
+
+RUNNING = "running"
+PARKED = "parked"
+PAUSED = "paused"
+COMPLETED = "completed"
+FAILED = "failed"
+CANCELLED = "cancelled"
+TERMINAL = frozenset({COMPLETED, FAILED, CANCELLED})
+
+PENDING = "pending"
+OK = "ok"
+ERROR = "error"
+
+# Effects that the engine carries out itself, and those that only wait for something.
+EXECUTABLE = frozenset({"node", "call", "agent", "hook", "task", "update_task"})
+WAITING = frozenset({"breakpoint", "sleep", "signal"})
+# Values that are journaled the moment they are asked for.
+INSTANT = frozenset({"now", "uuid", "random", "log", "version", "noop"})
+
+
+class EffectFailed(Exception):
+    """An effect ended in an error; a flow may catch this and go on."""
+
+    def __init__(self, effect_id: str, error: str) -> None:
+        super().__init__(f"{effect_id}: {error}")
+        self.effect_id = effect_id
+        self.error = error
+
+
+class Divergence(HooklineError):
+    """The flow does not do what its journal says it did."""
+
+    code = "diverged"
+
+    def __init__(self, message: str, step: str) -> None:
+        super().__init__(
+            message,
+            help="the flow's code changed, or uses the clock or randomness directly: restore it,"
+            " guard the new part with `ctx.version(name)`, or cancel the run",
+        )
+        self.step = step
+
+
+class FlowMistake(HooklineError):
+    """The flow does something that cannot be journaled."""
+
+    code = "flow-mistake"
+
+
+class JournalDamaged(HooklineError):
+    """A record of the journal is damaged."""
+
+    code = "journal-damaged"
+    help = "`hookline flow journal RUN` shows what can be read; start the flow again"
+
+
+class UnknownFlow(HooklineError):
+    """There is no such flow."""
+
+    code = "unknown-flow"
+    help = "`hookline flow list` shows them all"
+
+
+class UnknownRun(HooklineError):
+    """There is no such run."""
+
+    code = "unknown-run"
+    help = "`hookline flow status` shows every run"
+
+
+class UnknownEffect(HooklineError):
+    """There is no such effect in this run."""
+
+    code = "unknown-effect"
+
+
+class EffectResolved(HooklineError):
+    """This effect has its result already."""
+
+    code = "effect-resolved"
+
+
+class Request(msgspec.Struct, frozen=True):
+    """An effect that a flow asks for. `policy` (timeout, retries) may change under a run."""
+
+    effect_id: str
+    step: str
+    kind: str
+    args: dict[str, Any]
+    metadata: dict[str, Any]
+    policy: dict[str, Any]
+    digest: str
+
+
+class Resolution(msgspec.Struct, frozen=True):
+    """How an effect ended."""
+
+    status: str
+    value: Any = None
+    error: str | None = None
+
+
+class JournalEffect(msgspec.Struct, frozen=True):
+    """An effect with everything that the engine needs to know about it."""
+
+    effect_id: str
+    step: str
+    kind: str
+    status: str
+    args: dict[str, Any]
+    digest: str
+    metadata: dict[str, Any]
+    policy: dict[str, Any]
+    requested_seq: int
+    requested_at: str
+    resolved_seq: int | None
+    resolved_at: str | None
+    value: Any
+    error: str | None
+    attempts: int
+    next_try: float | None
+    chosen: int
+    task: int | None
+    child: str | None
+    conversation: str | None
+
+
+class Run(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
+    """A run of a flow as every surface shows it."""
+
+    run_id: str
+    flow: str
+    status: str
+    input: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
+    chapter: int = 1
+    state: Any = None
+    iteration: int = 0
+    reason: str | None = None
+    value: Any = None
+    error: str | None = None
+    code_digest: str = ""
+    pins: dict[str, Any] = {}
+    wake_at: float | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
+
+
+def run_id(number: int) -> str:
+    """The number in the store, as people write it."""
+    return f"R-{number}"
+
+
+def run_number(text: str) -> int:
+    """`R-12`, `r-12` or `12` as the number in the store."""
+    digits = text[2:] if text[:2] in ("R-", "r-") else text
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 15):
+        raise UnknownRun(f"{text[:80]!r} is not a run id", help="run ids look like R-12")
+    return int(digits)
+
+
+def check_status(text: str) -> str:
+    """A resolution's status as people post it."""
+    if text not in (OK, ERROR):
+        raise BadInput(f"a status is ok or error, not {text[:40]!r}")
+    return text
+
+
+RUN_EVENTS = frozenset(
+    {
+        "run_started",
+        "effect_requested",
+        "effect_resolved",
+        "run_chapter",
+        "run_signalled",
+        "run_parked",
+        "run_paused",
+        "run_resumed",
+        "run_completed",
+        "run_failed",
+        "run_cancelled",
+    }
+)

@@ -1,0 +1,119 @@
+"""Writing the journal: each record is an event of the log, checksummed, large values aside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.digest import sha256
+from hookline.domain.runs import (
+    ERROR,
+    OK,
+    PENDING,
+    TERMINAL,
+    EffectResolved,
+    JournalDamaged,
+    Resolution,
+    run_id,
+)
+from hookline.errors import BadInput, IllegalTransition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from hookline.domain.events import Event
+    from hookline.domain.runs import Request, Run
+    from hookline.ports import Blobs, Transaction
+
+INLINE = 64 * 1024
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def start(
+    tx: Transaction,
+    flow: str,
+    given: dict[str, Any],
+    metadata: dict[str, Any],
+    *,
+    code_digest: str,
+) -> str:
+    """A new run, which waits for someone to advance it."""
+    identifier = run_id(tx.next_run())
+    data = {"flow": flow, "input": given, "metadata": metadata, "codeDigest": code_digest}
+    write(tx, "run_started", identifier, data)
+    return identifier
+
+
+def request(tx: Transaction, run: Run, asked: Sequence[Request]) -> None:
+    """Effects that the flow asks for."""
+    for each in asked:
+        data = {
+            "chapter": run.chapter,
+            "effectId": each.effect_id,
+            "step": each.step,
+            "kind": each.kind,
+            "args": each.args,
+            "digest": each.digest,
+            "metadata": each.metadata,
+            "policy": each.policy,
+        }
+        write(tx, "effect_requested", run.run_id, data)
+
+
+def resolve(
+    tx: Transaction, run: Run, effect_id: str, resolution: Resolution, blobs: Blobs
+) -> Event:
+    """An effect's result; the first one counts, a second is refused."""
+    effect = tx.runs.effect(run, effect_id)
+    if effect.status != PENDING:
+        raise EffectResolved(f"{run.run_id} has a result for '{effect_id}' already")
+    if run.status in TERMINAL:
+        raise IllegalTransition(f"{run.run_id} is {run.status}")
+    data: dict[str, Any] = {
+        "chapter": run.chapter,
+        "effectId": effect_id,
+        "status": resolution.status,
+    }
+    if resolution.status == OK:
+        data["value"] = _outside(resolution.value, blobs)
+    elif resolution.status == ERROR:
+        data["error"] = (resolution.error or "failed")[:INLINE]
+        if resolution.value is not None:
+            data["value"] = _outside(resolution.value, blobs)
+    else:
+        raise BadInput(f"a result is ok or error, not {resolution.status!r}")
+    return write(tx, "effect_resolved", run.run_id, data)
+
+
+def write(tx: Transaction, event_type: str, node: str, data: dict[str, Any]) -> Event:
+    """One record of the journal."""
+    return tx.append(event_type, node, {**data, "checksum": checksum(data)})
+
+
+def checksum(data: dict[str, Any]) -> str:
+    """What tells a damaged record from a whole one."""
+    return str(sha256(_encode(data)).hexdigest()[:16])
+
+
+def verify(events: Sequence[Event]) -> Iterator[Event]:
+    """The events again; JournalDamaged names the first whose checksum does not fit."""
+    for event in events:
+        data = {name: value for name, value in event.data.items() if name != "checksum"}
+        if event.data.get("checksum") != checksum(data):
+            raise JournalDamaged(f"event {event.seq} ({event.type} of {event.node_id}) is damaged")
+        yield event
+
+
+def inside(value: Any, blobs: Blobs) -> Any:
+    """A value as the flow sees it: what was put aside is fetched."""
+    if isinstance(value, dict) and value.keys() == {"$blob", "bytes"}:
+        return msgspec.json.decode(blobs.get(value["$blob"]))
+    return value
+
+
+def _outside(value: Any, blobs: Blobs) -> Any:
+    encoded = msgspec.json.encode(value)
+    if len(encoded) <= INLINE:
+        return value
+    return {"$blob": blobs.put(encoded), "bytes": len(encoded)}
