@@ -144,7 +144,8 @@ class Cli:
 
     def rows(self, sql: str, *values: Any) -> list[Any]:
         """Rows of the store, read past Hookline."""
-        with closing(sqlite3.connect(self.database, timeout=30)) as connection:
+        address = f"file:{self.database}?mode=rw"
+        with closing(sqlite3.connect(address, timeout=30, uri=True)) as connection:
             return connection.execute(sql, values).fetchall()
 
     def close(self) -> None:

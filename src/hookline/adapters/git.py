@@ -26,3 +26,13 @@ async def changed_files(processes: Processes, root: str, environ: Mapping[str, s
     if done.exit_code != 0:
         return []
     return sorted(entry[3:] for entry in done.stdout.split("\0") if len(entry) > 3)
+
+
+async def init(processes: Processes, root: str, environ: Mapping[str, str]) -> bool:
+    """Make a repository; False where there is no git."""
+    env = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
+    try:
+        done = await processes.run(("git", "init", "--quiet"), cwd=root, env=env, timeout=TIMEOUT)
+    except CannotStart:
+        return False
+    return done.exit_code == 0

@@ -21,7 +21,10 @@ _NEEDED = {
     "file_existence": ("files",),
     "custom": ("python",),
 }
-_ACTS = ("run", "parallel", "breakpoint", "sleep", "task")
+_ACTS = (
+    *("run", "parallel", "breakpoint", "sleep", "task"),
+    *("update_task", "agent", "hook", "noop"),
+)
 
 
 def _validation(rule: Validation, node: Mapping, report: Report) -> None:

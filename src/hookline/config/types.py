@@ -96,9 +96,7 @@ class Session(_Section):
         Annotated[int, Meta(ge=1, le=100_000, description="At most so many iterations.")] | None
     ) = None
     budget: Budget = msgspec.field(default_factory=Budget)
-    plan: Annotated[str, Meta(min_length=1, description="A file that holds the plan.")] | None = (
-        None
-    )
+    plan: Annotated[bool, Meta(description="Let the agent fill the task graph first.")] = False
 
 
 class Validation(_Section):
@@ -173,10 +171,32 @@ class StepTask(_Section):
     type: Text | None = None
 
 
-class Step(_Section):
-    """A step of a flow: one of run, parallel, breakpoint, sleep or task."""
+class StepUpdate(_Section):
+    """A verb that a flow carries out on a task."""
 
-    id: Annotated[str, Meta(min_length=1, description="The step's name; unique in its list.")]
+    id: Annotated[str, Meta(min_length=1, description="The task; may hold {{values}}.")]
+    action: Annotated[str, Meta(min_length=1, description="The verb, such as complete.")]
+    payload: Annotated[dict[str, Any], Meta(description="What the verb takes.")] = {}
+
+
+class StepAgent(_Section):
+    """A turn of an agent."""
+
+    prompt: Annotated[str, Meta(min_length=1, description="What the agent is told.")]
+    agent: Annotated[str, Meta(min_length=1, description="The profile.")] | None = None
+
+
+class StepHook(_Section):
+    """A hook point that a flow fires."""
+
+    point: Annotated[str, Meta(min_length=1, description="The hook point.")]
+    payload: Annotated[dict[str, Any], Meta(description="What its hooks receive.")] = {}
+
+
+class Step(_Section):
+    """A step of a flow: one act, and how it is done."""
+
+    id: Annotated[str, Meta(min_length=1, description="The step's name; unique in its flow.")]
     run: Annotated[str, Meta(min_length=1, description="A shell line.")] | None = None
     parallel: Annotated[list[Step], Meta(description="Steps that run together.")] | None = None
     breakpoint: Annotated[str, Meta(min_length=1, description="A question to a person.")] | None = (
@@ -184,7 +204,17 @@ class Step(_Section):
     )
     sleep: Duration | None = None
     task: StepTask | None = None
+    update_task: StepUpdate | None = None
+    agent: str | StepAgent | None = None
+    hook: str | StepHook | None = None
+    noop: bool | None = None
+    when: Annotated[str, Meta(min_length=1, description="Only if this is true.")] | None = None
     timeout: Duration | None = None
+    retries: (
+        Annotated[int, Meta(ge=0, le=100, description="Tries after a temporary error.")] | None
+    ) = None
+    max_age: Duration | None = None
+    check: Annotated[bool, Meta(description="A failing command fails the run.")] = True
     metadata: Annotated[dict[str, Any], Meta(description="Handed to hooks as it is.")] = {}
 
 

@@ -155,9 +155,7 @@ class Engine:
 class _Advance:
     """One stretch of one run, from taking its lease to letting it go."""
 
-    def __init__(
-        self, engine: Engine, run_id: str, token: int, max_iterations: int | None
-    ) -> None:
+    def __init__(self, engine: Engine, run_id: str, token: int, max_iterations: int | None) -> None:
         self.engine = engine
         self.run_id = run_id
         self.token = token
@@ -193,7 +191,10 @@ class _Advance:
             ended = self._settle()
             if ended is not None:
                 return ended
-            if self.max_iterations is not None and self.run.iteration - first >= self.max_iterations:
+            if (
+                self.max_iterations is not None
+                and self.run.iteration - first >= self.max_iterations
+            ):
                 return self._park("the iteration limit was reached", None)
             before = self._progress()
             wait_until, more = await self._tick()
@@ -491,4 +492,3 @@ def _told(error: BaseException) -> str:
     if isinstance(error, HooklineError | runs.EffectFailed):
         return str(error)
     return f"{type(error).__name__}: {error}"
-

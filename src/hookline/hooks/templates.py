@@ -17,6 +17,8 @@ from hookline.points import VARIABLES
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
+    from hookline.points import Variable
+
 UNKNOWN = "unknown-variable"
 UNSAFE = "unsafe-place"
 UNCLOSED = "unclosed-variable"
@@ -55,11 +57,14 @@ class _Reference(NamedTuple):
     end: int
     name: str
     escaped: bool
+    variable: Variable | None
 
 
-def compile_line(line: str, allowed: Collection[str]) -> tuple[str, list[TemplateProblem]]:
+def compile_line(
+    line: str, allowed: Collection[str], known: Mapping[str, Variable] = VARIABLES
+) -> tuple[str, list[TemplateProblem]]:
     """The line that the shell is given, and every problem; with problems it must not be run."""
-    references = list(_references(line))
+    references = list(_references(line, known))
     problems = list(_unclosed(line))
     try:
         script = read_script(line, {each.start: each.end for each in references})
@@ -112,9 +117,10 @@ def _cut(text: str) -> str:
     return data[:end].decode("utf-8", "surrogateescape")
 
 
-def _references(line: str) -> Iterator[_Reference]:
+def _references(line: str, known: Mapping[str, Variable]) -> Iterator[_Reference]:
     for match in _REFERENCE.finditer(line):
-        yield _Reference(match.start("escape"), match.end(), match["name"], bool(match["escape"]))
+        name, escaped = match["name"], bool(match["escape"])
+        yield _Reference(match.start("escape"), match.end(), name, escaped, known.get(name))
 
 
 def _unclosed(line: str) -> Iterator[TemplateProblem]:
@@ -136,8 +142,8 @@ def _expansion(line: str, reference: _Reference, quote: str) -> str:
     text = line[reference.start : reference.end]
     if quote == COMMENT:
         return text
-    if not reference.escaped:
-        return _EXPANSIONS[quote] % VARIABLES[reference.name].env
+    if not reference.escaped and reference.variable is not None:
+        return _EXPANSIONS[quote] % reference.variable.env
     # Bare, the shell itself takes the backslash away; after a '$' it keeps `${` from forming.
     keep = quote == BARE or line[: reference.start].endswith("$")
     return text if keep else text[1:]
@@ -152,22 +158,21 @@ def _problem(
 ) -> TemplateProblem | None:
     if reference.escaped or site.quote == COMMENT:
         return None
-    if reference.name not in allowed:
+    variable = reference.variable
+    if variable is None or reference.name not in allowed:
         return _unknown(reference, allowed)
-    variable = VARIABLES[reference.name]
     if site.fatal:
-        return _unsafe(reference, f"{{{{{variable.name}}}}} cannot stand in {site.reason}")
+        message = f"{{{{{variable.name}}}}} cannot stand in {site.reason}"
+        return _unsafe(reference, variable, message)
     if unfit and variable.free:
-        return _unsafe(
-            reference, f"{{{{{variable.name}}}}} is free text and cannot be part of {unfit}"
-        )
+        message = f"{{{{{variable.name}}}}} is free text and cannot be part of {unfit}"
+        return _unsafe(reference, variable, message)
     return None
 
 
-def _unsafe(reference: _Reference, message: str) -> TemplateProblem:
-    env = VARIABLES[reference.name].env
+def _unsafe(reference: _Reference, variable: Variable, message: str) -> TemplateProblem:
     remedy = (
-        f"call a script and read ${env} inside the script instead, "
+        f"call a script and read ${variable.env} inside the script instead, "
         f"or pass it as an argument of its own"
     )
     length = reference.end - reference.start
@@ -179,10 +184,9 @@ def _unknown(reference: _Reference, allowed: Collection[str]) -> TemplateProblem
     from difflib import get_close_matches
 
     near = get_close_matches(reference.name.lower(), sorted(allowed), n=1)
-    known = reference.name in VARIABLES
     message = (
         f"{{{{{reference.name}}}}} has no value at this point"
-        if known
+        if reference.variable is not None
         else f"there is no variable '{reference.name}'"
     )
     remedy = (

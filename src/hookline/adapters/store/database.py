@@ -8,6 +8,8 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from hookline.errors import (
     StoreBusy,
     StoreCorrupt,
@@ -140,6 +142,8 @@ class Database:
             yield
         except sqlite3.Error as problem:
             raise translate(problem, self.path) from problem
+        except msgspec.MsgspecError as problem:
+            raise StoreCorrupt(f"{self.path} holds a row that cannot be read: {problem}") from problem
 
 
 def schema_of(connection: sqlite3.Connection) -> set[tuple[str, str]]:

@@ -47,6 +47,8 @@ class Transaction(View):
         self._run = connection.execute
         self._store_id = store_id
         self._before: tuple[int, int, int] = self._run(SQL["counters"]).fetchone()
+        if self._before is None:
+            raise StoreCorrupt("the store has lost its counters")
         self._seq, self._task, self._token = self._before
 
     def append(
@@ -126,9 +128,8 @@ class SqliteStore:
         self.path = path
         self._database = Database(path, read_only=read_only)
         self._clock = clock
-        row = self._database.connection.execute(
-            "SELECT value FROM meta WHERE key = 'store_id'"
-        ).fetchone()
+        with self._database.snapshot() as connection:
+            row = connection.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()
         if row is None:
             raise StoreCorrupt(f"{path} has lost its identity")
         self.id = str(row[0])
@@ -166,10 +167,11 @@ class SqliteStore:
 
     def foreign_objects(self) -> list[str]:
         """What the file's schema has that ours has not, or the other way round."""
-        found = schema_of(self._database.connection) ^ expected_schema()
+        with self._database.snapshot() as connection:
+            found = schema_of(connection) ^ expected_schema()
         return sorted({name for name, _ in found})
 
     def integrity(self) -> str:
         """SQLite's own check of the file: "ok", or what is wrong."""
-        row = self._database.connection.execute("PRAGMA integrity_check(1)").fetchone()
-        return str(row[0])
+        with self._database.snapshot() as connection:
+            return str(connection.execute("PRAGMA integrity_check(1)").fetchone()[0])

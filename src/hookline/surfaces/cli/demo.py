@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 import hookline
+from hookline.adapters import git
 from hookline.adapters.identity import kill_group
 from hookline.adapters.process import LocalProcesses
 from hookline.adapters.store.database import Database
@@ -58,6 +59,10 @@ class Stage:
         self.shown: list[Shown] = []
         self._processes = LocalProcesses(os.path.join(folder, "blobs"))
         self._env = _environment(folder)
+
+    async def make_repository(self) -> None:
+        """A git repository, where there is git."""
+        await git.init(self._processes, self.root, self._env)
 
     async def play(self, step: Step) -> None:
         """Tell what comes, type its commands, show what they print."""
@@ -135,8 +140,7 @@ async def _perform(stage: Stage, webhook: Webhook) -> None:
     stage.tell("Hookline in one minute: tasks, events, and hooks that react to them.", "bold")
     stage.tell("Everything here is real and happens in a temporary repository.")
     stage.tell()
-    if shutil.which("git"):
-        await stage.run(["git", "init", "--quiet"])
+    await stage.make_repository()
     for step in SCRIPT:
         await stage.play(fill(step, webhook.received))
 
