@@ -192,7 +192,7 @@ def commands() -> str:
 def _command(name: str, command: Command, level: str) -> str:
     recorder = _Recorder()
     command.arguments(recorder)
-    rows = [(_code(_cell(_spelling(a))), _cell(_meaning(name, a))) for a in recorder.recorded]
+    rows = [(_code(_cell(_spelling(a))), _cell(_meaning(a))) for a in recorder.recorded]
     summary = command.summary[0].upper() + command.summary[1:]
     lines = [f"{level} hookline {name}", "", f"{summary}.", ""]
     return "\n".join([*lines, _table(("argument", "meaning"), rows), ""] if rows else lines)
@@ -206,9 +206,9 @@ def _spelling(action: argparse.Action) -> str:
     return longest if action.nargs == 0 else f"{longest} {value}"
 
 
-def _meaning(command: str, action: argparse.Action) -> str:
+def _meaning(action: argparse.Action) -> str:
     short = [each for each in action.option_strings if not each.startswith("--")]
-    words = [action.help or reference.UNSAID.get(f"{command} {_spelling(action)}", "")]
+    words = [action.help or ""]
     if short:
         words.append(f"short: {_code(short[0])}")
     if action.required and action.option_strings:

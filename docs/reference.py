@@ -12,20 +12,6 @@ from hookline.config import types
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-# Arguments whose name says it all have no help of their own.
-UNSAID = {
-    "task list --label L": "only tasks with this label",
-    "task list --type T": "only tasks of this type",
-    "task list --limit N": "at most so many",
-    "task graph --format terminal|mermaid|dot": "how it is drawn; `terminal` unless you say so",
-    "task release --reason R": "why",
-    "task block --required-knowledge K": "what is missing; repeatable",
-    "task update --goal TEXT": "the new goal",
-    "task update --priority N": "the new priority",
-    "task update --type T": "the new type",
-    "task cancel --reason R": "why",
-}
-
 _ORIGINAL = {
     "seq": 8,
     "id": "9f2c41aa-000000000008",

@@ -153,7 +153,8 @@ def test_a_kill_leaves_the_call_to_the_next_writing_command(cli: Cli) -> None:
 
 
 def test_the_old_group_is_killed_before_the_next_attempt_begins(cli: Cli) -> None:
-    line = "kill -0 $(cat pid 2>/dev/null) 2>/dev/null && echo alive > overlap; echo $$ > pid; "
+    # A process that is dead but not yet buried by its new parent does not count.
+    line = "grep -qs ^State:.[^ZX] /proc/$(cat pid)/status && touch overlap; echo $$ > pid; "
     cli.configure(hooks(f"{{name: slow, command: '{line} test -e go || exec sleep 300'}}"))
     cli.json("emit", "first")
     writer = cli.start("task", "add", "one")
@@ -292,3 +293,62 @@ def test_an_unknown_point_is_told_by_every_writing_command(cli: Cli) -> None:
     result = cli("task", "add", "one", "--json")
     assert result.code == 0
     assert "hookline check" in result.stderr
+
+
+# Answers that make no sense
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"actions": 5}',
+        '{"actions": [5]}',
+        '{"actions": [{"type": "no_such"}]}',
+        '{"actions": [{"type": "log", "payload": []}]}',
+    ],
+)
+def test_a_hook_whose_answer_cannot_be_read(cli: Cli, answer: str) -> None:
+    cli.put("answer.json", answer)
+    cli.configure("hooks:\n  task_created:\n    - {name: odd, command: 'cat answer.json'}\n")
+    assert cli("task", "add", "one").code == 0
+    assert cli.calls("odd") == ["failed"]
+    assert len(cli.events("hook_error")) == 1
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        {"type": "log", "payload": {"type": "task_completed", "nodeId": "T-1"}},
+        {"type": "log", "payload": {"type": "fine", "data": 5}},
+        {"type": "log", "payload": {}},
+        {"type": "create_task", "payload": {"goal": 5}},
+        {"type": "create_task", "payload": {"goal": "x", "labels": {"a": 1}}},
+        {"type": "create_task", "payload": {"goal": "x", "priority": "high"}},
+        {"type": "create_task", "payload": {"goal": "x", "dependsOn": ["T-99"]}},
+        {"type": "create_task", "payload": {"goal": "x", "dependsOn": [["T-1"]]}},
+        {"type": "update_task", "payload": {"taskId": 5, "action": "start"}},
+        {"type": "update_task", "payload": {"taskId": "T-1", "action": "explode"}},
+        {"type": "update_task", "payload": {"taskId": "T-1", "action": ["start"]}},
+        {"type": "update_task", "payload": {"taskId": "T-1", "action": "claim", "payload": {}}},
+        {
+            "type": "update_task",
+            "payload": {"taskId": "T-1", "action": "add_dependency", "payload": {"toId": 5}},
+        },
+        {
+            "type": "update_task",
+            "payload": {"taskId": "T-1", "action": "fail", "payload": {"error": {"a": [1]}}},
+        },
+        {
+            "type": "update_task",
+            "payload": {"taskId": "T-1", "action": "cancel", "payload": {"reason": 5}},
+        },
+    ],
+)
+def test_an_action_that_makes_no_sense(cli: Cli, action: dict[str, object]) -> None:
+    cli.put("answer.json", json.dumps({"actions": [action]}))
+    cli.configure("hooks:\n  task_created:\n    - {name: odd, command: 'cat answer.json'}\n")
+    assert cli("task", "add", "one").code == 0
+    assert len(cli.events("action_error")) == 1
+    assert cli.task("T-1")["state"] == "ready"
+    assert len(cli.json("task", "list")) == 1
+    assert cli.rows("SELECT * FROM dispatches") == []

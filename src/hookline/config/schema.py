@@ -14,6 +14,9 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _LIST = {"$ref": "#/$defs/HookList"}
 
 
+DURATIONS = frozenset({"timeout", "sleep", "max_age"})
+
+
 def json_schema() -> dict[str, Any]:
     """A schema (draft 2020-12) that editors complete and check hookline.yaml with."""
     schema = msgspec.json.schema(Document)
@@ -23,9 +26,18 @@ def json_schema() -> dict[str, Any]:
     definitions["Entry"]["properties"].update(
         {name: {"description": f"A built-in: {_stands(points)}."} for name, points in _named()}
     )
+    for definition in definitions.values():
+        _allow_units(definition.get("properties", {}))
     definitions["HookList"] = _hook_list()
     definitions["Hooks"] = _hooks()
     return {"$schema": _DIALECT, "title": "hookline.yaml", **schema}
+
+
+def _allow_units(properties: dict[str, Any]) -> None:
+    """A length of time may be written with its unit, which the type alone does not say."""
+    for name in DURATIONS & properties.keys():
+        kept = {k: properties[name][k] for k in ("description", "default") if k in properties[name]}
+        properties[name] = {**kept, "type": ["number", "string", "null"]}
 
 
 def _hooks() -> dict[str, Any]:

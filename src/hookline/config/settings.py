@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _Fields = dict[str, Any]
 _READINGS = 5
-_READINGS = 5
 
 
 class Tuning(msgspec.Struct, frozen=True):

@@ -52,7 +52,10 @@ def explain_hook(view: View, hook: Hook | None, name: str, switch: bool | None) 
     if calls:
         event = view.log.find(calls[0].event_seq)
         assert event is not None  # a call is written with its event
-        return explain_call(view, calls[0], event)
+        told = explain_call(view, calls[0], event)
+        if hook is None:
+            told.next = ""  # it was registered by a program, and only there can it run again
+        return told
     steps = _standing(hook, switch)
     points = ", ".join(hook.points) if hook else "its point"
     return Explanation(

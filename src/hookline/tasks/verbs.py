@@ -174,9 +174,9 @@ def block(
     return _record(tx, task, check_transition(task, "block"), data)
 
 
-def unblock(tx: Transaction, identifier: str) -> Task:
+def unblock(tx: Transaction, identifier: str, *, holder: Holder = ANYONE) -> Task:
     """Let a blocked task go on: ready, or waiting where a dependency is still unmet."""
-    task = tx.graph.task(identifier)
+    task = _held(tx, identifier, holder)
     event_type = check_transition(task, "unblock")
     return _record(tx, task, event_type, {"state": _resting_state(tx, task)})
 
@@ -189,15 +189,17 @@ def fail(
     return _record(tx, task, check_transition(task, "fail"), {"error": error})
 
 
-def cancel(tx: Transaction, identifier: str, *, reason: str | None = None) -> Task:
+def cancel(
+    tx: Transaction, identifier: str, *, reason: str | None = None, holder: Holder = ANYONE
+) -> Task:
     """Say that nobody wants a task any more; its dependents no longer wait for it."""
-    task = tx.graph.task(identifier)
+    task = _held(tx, identifier, holder)
     return _record(tx, task, check_transition(task, "cancel"), {"reason": reason})
 
 
-def delete(tx: Transaction, identifier: str) -> int:
+def delete(tx: Transaction, identifier: str, *, holder: Holder = ANYONE) -> int:
     """Remove a task and its edges; how many edges went with it."""
-    task = tx.graph.task(identifier)
+    task = _held(tx, identifier, holder)
     dependents = [e.from_id for e in tx.graph.edges_to(task.id, "depends_on")]
     edges = len(tx.graph.edges_from(task.id)) + len(tx.graph.edges_to(task.id))
     data: dict[str, Any] = {"edgesRemoved": edges}

@@ -143,7 +143,8 @@ class Database:
         except sqlite3.Error as problem:
             raise translate(problem, self.path) from problem
         except msgspec.MsgspecError as problem:
-            raise StoreCorrupt(f"{self.path} holds a row that cannot be read: {problem}") from problem
+            message = f"{self.path} holds a row that cannot be read: {problem}"
+            raise StoreCorrupt(message) from problem
 
 
 def schema_of(connection: sqlite3.Connection) -> set[tuple[str, str]]:

@@ -21,7 +21,7 @@ from hookline.domain.projection import LISTS, Fold
 from hookline.domain.tasks import task_id
 from hookline.errors import StoreCorrupt, StoreReadOnly
 from hookline.surfaces.cli.doctor_checks import OK, failed, guarded, many, ok, skipped, warning
-from hookline.surfaces.cli.hook import SLOW_EVENT_US, SLOW_HOOK_US, statistics
+from hookline.surfaces.cli.hook_record import SLOW_EVENT_US, SLOW_HOOK_US, statistics
 from hookline.trust import owns_store
 
 if TYPE_CHECKING:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,11 +12,11 @@ from hookline.errors import FAILED, BadInput, ConfigError, UnknownEvent, Untrust
 from hookline.hooks.frames import event_payload, rule_of
 from hookline.hooks.replay import Replayed, call_dry, replay
 from hookline.outside import caller
-from hookline.surfaces.cli.command import Command, no_arguments
+from hookline.surfaces.cli.command import Command
+from hookline.surfaces.cli.hook_record import RECORD_COMMANDS
 from hookline.surfaces.cli.opening import reading, writing
 from hookline.surfaces.cli.output import (
     next_step,
-    note,
     paint,
     printable,
     say,
@@ -35,9 +33,6 @@ if TYPE_CHECKING:
     from hookline.domain.events import Event
     from hookline.domain.records import Outcome
     from hookline.hooks.registry import Hook
-
-SLOW_HOOK_US = 10_000
-SLOW_EVENT_US = 50_000
 
 
 def describe(hook: Hook, switches: dict[str, bool]) -> dict[str, Any]:
@@ -110,7 +105,7 @@ def _show(args: Namespace) -> None:
         say_json(row)
         return
     for name, value in row.items():
-        if name != "calls" and value not in (None, "", False):
+        if name not in ("calls", "enabled", "onFailure") and value not in (None, "", False):
             shown = ", ".join(value) if isinstance(value, list) else str(value)
             say(f"{paint(f'{name:12}', 'dim')} {untrusted(shown)}")
     for call in calls:
@@ -159,7 +154,7 @@ def _test(args: Namespace) -> int:
         say_json(result)
     else:
         _print_result(hook.name, result)
-        say(paint("This was a test: nothing was recorded or carried out.", "dim"))
+        say(paint("This was a test: the hook ran, its answer was not recorded or used.", "dim"))
     return 0 if outcome.status in (OK, "skipped") else FAILED
 
 
@@ -170,10 +165,21 @@ def _subject(args: Namespace, view: View, hook: Hook) -> tuple[Event | None, dic
             raise BadInput("--payload must be a JSON object")
         return _event_in(payload, hook), payload
     seq = args.event if args.event is not None else _newest(view, hook)
+    event = _event(view, hook, seq)
+    return event, event_payload(event, view.calls.payload(seq) or _task_now(view, event))
+
+
+def _event(view: View, hook: Hook, seq: int) -> Event:
     event = view.log.find(seq)
     if event is None:
         raise UnknownEvent(f"there is no event {seq}; the log ends at {view.log.last()}")
-    return event, event_payload(event, view.calls.payload(seq) or _task_now(view, event))
+    if event.type not in hook.points:
+        raise BadInput(
+            f"event {seq} is {event.type}; {untrusted(hook.name)} is called at"
+            f" {', '.join(hook.points)}",
+            help=f"`hookline events --type {hook.points[0]}` shows such events",
+        )
+    return event
 
 
 def _newest(view: View, hook: Hook) -> int:
@@ -233,9 +239,7 @@ def _replay(args: Namespace) -> int:
     with reading() as app:
         hook = _runnable(app, args.name)
         with app.read() as view:
-            event = view.log.find(args.event)
-            if event is None:
-                raise UnknownEvent(f"there is no event {args.event}")
+            event = _event(view, hook, args.event)
             result = asyncio.run(replay(caller(app), view, hook, event))
     if args.json:
         say_json(result)
@@ -253,7 +257,7 @@ def _print_replay(result: Replayed) -> None:
     for name, value in (result.values or {}).items():
         say(f"  {untrusted(name)}: {untrusted(_json(value), 120)}")
     verdict = paint("same as recorded", "green") if result.same else paint("differs", "yellow")
-    say(f"  {verdict}; nothing was carried out")
+    say(f"  {verdict}; the hook ran, its answer was not used")
 
 
 def _runnable(app: App, name: str) -> Hook:
@@ -287,96 +291,6 @@ def _print_result(name: str, result: dict[str, Any]) -> None:
             say(f"  {paint('│', 'dim')} {printable(line, 160)}")
 
 
-# Statistics
-
-
-def _stats(args: Namespace) -> None:
-    with reading() as app, app.read() as view:
-        rows = statistics(view)
-        slow_events = view.calls.slow_events(SLOW_EVENT_US)
-    if args.json:
-        say_json({"hooks": rows, "slowEvents": slow_events})
-        return
-    width = max((len(untrusted(row["name"])) for row in rows), default=4)
-    say(paint(f"{'hook':{width}}  calls   ok  skip  fail     p50     p95", "dim"))
-    for row in rows:
-        slow = paint("  slow", "yellow") if row["slow"] else ""
-        say(
-            f"{untrusted(row['name']):{width}} {row['calls']:>6} {row['ok']:>4} {row['skipped']:>5}"
-            f" {row['failed']:>5} {row['p50Ms']:>7.1f} {row['p95Ms']:>7.1f}{slow}"
-        )
-    if not rows:
-        say("no hook was called yet")
-    if slow_events:
-        note(f"at {slow_events} events the hooks took more than {SLOW_EVENT_US // 1000} ms in all")
-
-
-def statistics(view: View) -> list[dict[str, Any]]:
-    """How often each hook ran, was skipped and failed, and how long it took."""
-    found: dict[str, dict[str, Any]] = {}
-    durations: dict[str, list[int]] = {}
-    for name, status, count, took in view.calls.statistics():
-        row = found.setdefault(
-            name, {"name": name, "calls": 0, "ok": 0, "skipped": 0, "failed": 0, "pending": 0}
-        )
-        row["calls"] += count
-        row[status if status in ("ok", "skipped", "pending") else "failed"] += count
-        if status != "skipped":
-            durations.setdefault(name, []).extend(took)
-    for name, row in found.items():
-        p50, p95 = _percentiles(durations.get(name, []))
-        row |= {"p50Ms": p50 / 1000, "p95Ms": p95 / 1000, "slow": p95 > SLOW_HOOK_US}
-    return [found[name] for name in sorted(found)]
-
-
-def _percentiles(values: list[int]) -> tuple[float, float]:
-    if len(values) < 2:
-        only = float(values[0]) if values else 0.0
-        return only, only
-    cuts = quantiles(values, n=20, method="inclusive")
-    return cuts[9], cuts[18]
-
-
-def _log_arguments(p: ArgumentParser) -> None:
-    p.add_argument("--follow", "-f", action="store_true", help="go on with new calls")
-
-
-def _log(args: Namespace) -> None:
-    with reading() as app:
-        path = app.project.hook_log
-    lines: list[str] = []
-    if os.path.exists(path):
-        with open(path, encoding="utf-8", errors="replace") as file:
-            lines = file.read().splitlines()[-50:]
-    if args.json:
-        say_json({"path": path, "lines": lines})
-        return
-    for line in lines:
-        say(untrusted(line))
-    if args.follow:
-        _follow(path)
-
-
-def _follow(path: str) -> None:
-    from hookline.adapters.bus import Waker
-
-    folder = os.path.dirname(path)
-    os.makedirs(folder, exist_ok=True)
-    position = os.path.getsize(path) if os.path.exists(path) else 0
-    with Waker(folder) as waker:
-        while True:
-            waker.wait(1.0)
-            if not os.path.exists(path):
-                continue
-            if os.path.getsize(path) < position:
-                position = 0
-            with open(path, encoding="utf-8", errors="replace") as file:
-                file.seek(position)
-                for line in file:
-                    print(untrusted(line), flush=True)
-                position = file.tell()
-
-
 def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode() if value is not None else "no answer"
 
@@ -388,6 +302,5 @@ HOOK_COMMANDS = {
     "disable": Command("switch a hook off", _name, _disable),
     "test": Command("run a hook dry, on an event or a payload", _test_arguments, _test),
     "replay": Command("run a hook again on a recorded event", _replay_arguments, _replay),
-    "stats": Command("how often hooks run, skip, fail, and how long", no_arguments, _stats),
-    "log": Command("the log of calls; --follow goes on", _log_arguments, _log),
+    **RECORD_COMMANDS,
 }

@@ -87,9 +87,9 @@ def _add_many(args: Namespace) -> None:
 def _list_arguments(p: ArgumentParser) -> None:
     p.add_argument("--state", action="append", choices=STATES, help="repeatable")
     p.add_argument("--all", action="store_true", help="finished tasks too")
-    p.add_argument("--label", metavar="L")
-    p.add_argument("--type", metavar="T")
-    p.add_argument("--limit", type=int, default=-1, metavar="N")
+    p.add_argument("--label", metavar="L", help="only tasks with this label")
+    p.add_argument("--type", metavar="T", help="only tasks of this type")
+    p.add_argument("--limit", type=int, default=-1, metavar="N", help="at most so many")
 
 
 def _list(args: Namespace) -> None:
@@ -146,7 +146,8 @@ def _next(args: Namespace) -> None:
 
 
 def _graph_arguments(p: ArgumentParser) -> None:
-    p.add_argument("--format", choices=("terminal", "mermaid", "dot"), default="terminal")
+    formats = ("terminal", "mermaid", "dot")
+    p.add_argument("--format", choices=formats, default="terminal", help="how it is drawn")
     p.add_argument("--open", action="store_true", help="leave finished tasks out")
 
 
@@ -203,9 +204,8 @@ def _answer_claim(args: Namespace, task: Task) -> None:
 
 
 def _release_arguments(p: ArgumentParser) -> None:
-    _one(p)
-    _token(p)
-    p.add_argument("--reason", metavar="R")
+    _held_one(p)
+    p.add_argument("--reason", metavar="R", help="why")
 
 
 def _release(args: Namespace) -> None:
@@ -222,8 +222,7 @@ def _release(args: Namespace) -> None:
 
 
 def _start_arguments(p: ArgumentParser) -> None:
-    _one(p)
-    _token(p)
+    _held_one(p)
     p.add_argument("--context", metavar="JSON", help="whatever should be known about the start")
     p.add_argument("--at", metavar="TIME", help="when it began, if not now")
 
@@ -239,8 +238,7 @@ def _start(args: Namespace) -> None:
 
 
 def _complete_arguments(p: ArgumentParser) -> None:
-    _one(p)
-    _token(p)
+    _held_one(p)
     p.add_argument("--result", metavar="TEXT", help="what came out of it")
     p.add_argument("--artifact", action="append", default=[], metavar="A", help="repeatable")
     p.add_argument("--at", metavar="TIME", help="when it was done, if not now")
@@ -261,10 +259,11 @@ def _complete(args: Namespace) -> None:
 
 
 def _block_arguments(p: ArgumentParser) -> None:
-    _one(p)
-    _token(p)
+    _held_one(p)
     p.add_argument("--reason", required=True, metavar="R", help="what stands in the way")
-    p.add_argument("--required-knowledge", action="append", default=[], metavar="K")
+    p.add_argument(
+        "--required-knowledge", action="append", default=[], metavar="K", help="what is missing"
+    )
 
 
 def _block(args: Namespace) -> None:
@@ -282,17 +281,17 @@ def _block(args: Namespace) -> None:
 
 def _unblock(args: Namespace) -> None:
     with writing() as app:
-        _answer(args, app.change(verbs.unblock, args.id), "unblocked")
+        task = app.change(verbs.unblock, args.id, holder=_holder(app, args))
+        _answer(args, task, "unblocked")
 
 
 def _update_arguments(p: ArgumentParser) -> None:
-    _one(p)
-    _token(p)
-    p.add_argument("--goal", metavar="TEXT")
+    _held_one(p)
+    p.add_argument("--goal", metavar="TEXT", help="the new goal")
     p.add_argument("--label", action="append", metavar="L", help="repeatable; replaces all labels")
     p.add_argument("--deliverable", action="append", metavar="D", help="repeatable; replaces all")
-    p.add_argument("--priority", type=int, metavar="N")
-    p.add_argument("--type", metavar="T")
+    p.add_argument("--priority", type=int, metavar="N", help="the new priority")
+    p.add_argument("--type", metavar="T", help="the new type")
     p.add_argument("--note", metavar="TEXT", help="add a note")
 
 
@@ -311,19 +310,20 @@ def _update(args: Namespace) -> None:
         _answer(args, task, "updated")
 
 
-def _reason_arguments(p: ArgumentParser) -> None:
-    _one(p)
-    p.add_argument("--reason", metavar="R")
+def _cancel_arguments(p: ArgumentParser) -> None:
+    _held_one(p)
+    p.add_argument("--reason", metavar="R", help="why")
 
 
 def _cancel(args: Namespace) -> None:
     with writing() as app:
-        _answer(args, app.change(verbs.cancel, args.id, reason=args.reason), "cancelled")
+        holder = _holder(app, args)
+        task = app.change(verbs.cancel, args.id, reason=args.reason, holder=holder)
+        _answer(args, task, "cancelled")
 
 
 def _fail_arguments(p: ArgumentParser) -> None:
-    _one(p)
-    _token(p)
+    _held_one(p)
     p.add_argument("--error", metavar="TEXT", help="what went wrong")
 
 
@@ -337,7 +337,7 @@ def _delete(args: Namespace) -> None:
     with writing() as app:
         with app.read() as view:
             identifier = view.graph.task(args.id).id
-        edges = app.change(verbs.delete, identifier)
+        edges = app.change(verbs.delete, identifier, holder=_holder(app, args))
         if args.json:
             say_json({"id": identifier, "edgesRemoved": edges})
         else:
@@ -345,6 +345,11 @@ def _delete(args: Namespace) -> None:
 
 
 # shared
+
+
+def _held_one(p: ArgumentParser) -> None:
+    _one(p)
+    _token(p)
 
 
 def _token(p: ArgumentParser) -> None:
@@ -391,10 +396,10 @@ TASK_COMMANDS = {
     "start": Command("begin to work on a task", _start_arguments, _start),
     "complete": Command("say that a task is done", _complete_arguments, _complete),
     "block": Command("say that a task cannot go on, and why", _block_arguments, _block),
-    "unblock": Command("let a blocked task go on", _one, _unblock),
+    "unblock": Command("let a blocked task go on", _held_one, _unblock),
     "update": Command("change a task's fields or add a note", _update_arguments, _update),
     "fail": Command("give a task up because of an error", _fail_arguments, _fail),
-    "cancel": Command("say that nobody wants a task any more", _reason_arguments, _cancel),
-    "delete": Command("remove a task and its edges", _one, _delete),
+    "cancel": Command("say that nobody wants a task any more", _cancel_arguments, _cancel),
+    "delete": Command("remove a task and its edges", _held_one, _delete),
     "graph": Command("draw the graph: terminal, mermaid or dot", _graph_arguments, _graph),
 }

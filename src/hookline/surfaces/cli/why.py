@@ -70,14 +70,14 @@ def print_explanation(found: Explanation, *, verbose: bool = False) -> None:
     """An explanation as aligned lines."""
     say(untrusted(found.verdict))
     where = max((len(untrusted(step.where)) for step in found.steps), default=0)
-    what = min(48, max((len(untrusted(step.what)) for step in found.steps), default=0))
+    what = min(60, max((len(untrusted(step.what)) for step in found.steps), default=0))
     for step in found.steps:
-        result = paint(f"{untrusted(step.result):11}", _STYLES.get(step.result, "bold"))
+        padded = f"{untrusted(step.result):11}" if step.detail else untrusted(step.result)
+        result = paint(padded, _STYLES.get(step.result, "bold"))
         detail = f"  {untrusted(step.detail, 160)}" if step.detail else ""
         text = untrusted(step.what) if not step.what.startswith("  ") else f"  {step.what.strip()}"
-        say(
-            f"  {paint(f'{untrusted(step.where):{where}}', 'dim')}  {text:{what}}  {result}{detail}"
-        )
+        place = paint(f"{untrusted(step.where):{where}}", "dim")
+        say(f"  {place}  {text:{what}}  {result}{detail}")
     _print_output(found.output, verbose)
     if found.hint:
         say(untrusted(found.hint))

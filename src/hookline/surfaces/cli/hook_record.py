@@ -1,0 +1,112 @@
+"""`hookline hook stats` and `hookline hook log`: what the record of calls says as a whole."""
+
+from __future__ import annotations
+
+import os
+from statistics import quantiles
+from typing import TYPE_CHECKING, Any
+
+from hookline.surfaces.cli.command import Command, no_arguments
+from hookline.surfaces.cli.opening import reading
+from hookline.surfaces.cli.output import note, paint, say, say_json, untrusted
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from hookline.adapters.store.sqlite import View
+
+SLOW_HOOK_US = 10_000
+SLOW_EVENT_US = 50_000
+
+
+def _stats(args: Namespace) -> None:
+    with reading() as app, app.read() as view:
+        rows = statistics(view)
+        slow_events = view.calls.slow_events(SLOW_EVENT_US)
+    if args.json:
+        say_json({"hooks": rows, "slowEvents": slow_events})
+        return
+    width = max((len(untrusted(row["name"])) for row in rows), default=4)
+    say(paint(f"{'hook':{width}}  calls   ok  skip  fail     p50     p95", "dim"))
+    for row in rows:
+        slow = paint("  slow", "yellow") if row["slow"] else ""
+        say(
+            f"{untrusted(row['name']):{width}} {row['calls']:>6} {row['ok']:>4} {row['skipped']:>5}"
+            f" {row['failed']:>5} {row['p50Ms']:>7.1f} {row['p95Ms']:>7.1f}{slow}"
+        )
+    if not rows:
+        say("no hook was called yet")
+    if slow_events:
+        note(f"at {slow_events} events the hooks took more than {SLOW_EVENT_US // 1000} ms in all")
+
+
+def statistics(view: View) -> list[dict[str, Any]]:
+    """How often each hook ran, was skipped and failed, and how long it took."""
+    found: dict[str, dict[str, Any]] = {}
+    durations: dict[str, list[int]] = {}
+    for name, status, count, took in view.calls.statistics():
+        row = found.setdefault(
+            name, {"name": name, "calls": 0, "ok": 0, "skipped": 0, "failed": 0, "pending": 0}
+        )
+        row["calls"] += count
+        row[status if status in ("ok", "skipped", "pending") else "failed"] += count
+        if status != "skipped":
+            durations.setdefault(name, []).extend(took)
+    for name, row in found.items():
+        p50, p95 = _percentiles(durations.get(name, []))
+        row |= {"p50Ms": p50 / 1000, "p95Ms": p95 / 1000, "slow": p95 > SLOW_HOOK_US}
+    return [found[name] for name in sorted(found)]
+
+
+def _percentiles(values: list[int]) -> tuple[float, float]:
+    if len(values) < 2:
+        only = float(values[0]) if values else 0.0
+        return only, only
+    cuts = quantiles(values, n=20, method="inclusive")
+    return cuts[9], cuts[18]
+
+
+def _log_arguments(p: ArgumentParser) -> None:
+    p.add_argument("--follow", "-f", action="store_true", help="go on with new calls")
+
+
+def _log(args: Namespace) -> None:
+    with reading() as app:
+        path = app.project.hook_log
+    lines: list[str] = []
+    if os.path.exists(path):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            lines = file.read().splitlines()[-50:]
+    if args.json:
+        say_json({"path": path, "lines": lines})
+        return
+    for line in lines:
+        say(untrusted(line))
+    if args.follow:
+        _follow(path)
+
+
+def _follow(path: str) -> None:
+    from hookline.adapters.bus import Waker
+
+    folder = os.path.dirname(path)
+    os.makedirs(folder, exist_ok=True)
+    position = os.path.getsize(path) if os.path.exists(path) else 0
+    with Waker(folder) as waker:
+        while True:
+            waker.wait(1.0)
+            if not os.path.exists(path):
+                continue
+            if os.path.getsize(path) < position:
+                position = 0
+            with open(path, encoding="utf-8", errors="replace") as file:
+                file.seek(position)
+                for line in file:
+                    print(untrusted(line), flush=True)
+                position = file.tell()
+
+
+RECORD_COMMANDS = {
+    "stats": Command("how often hooks run, skip, fail, and how long", no_arguments, _stats),
+    "log": Command("the log of calls; --follow goes on", _log_arguments, _log),
+}
