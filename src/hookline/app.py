@@ -199,14 +199,17 @@ def open_store(project: Project, home: str, *, read_only: bool = False) -> Sqlit
             return SqliteStore(":memory:")  # nothing was stored yet, so there is nothing to see
         prepare_folder(project.folder)
     store = SqliteStore(project.database, read_only=read_only)
-    if not exists:
-        adopt_store(home, project, store.id)
-    elif not read_only and not owns_store(home, project, store.id):
+    if read_only or (exists and owns_store(home, project, store.id)):
+        return store
+    # An empty store of the expected shape can do no harm, wherever it came from; one that was
+    # just made is empty, and so is one whose maker was killed before anything was stored.
+    if not store.is_empty():
         store.close()
         raise Untrusted(
             f"{project.folder} was not made by you: its store can be read, not written",
             help="look at it with `hookline doctor`, then run `hookline trust`",
         )
+    adopt_store(home, project, store.id)
     return store
 
 

@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -163,12 +164,32 @@ def cli(tmp_path: Path) -> Iterator[Cli]:
     runner.close()
 
 
-def eventually(condition: Callable[[], bool], what: str, seconds: float = 30) -> None:
+class Follower:
+    """Reads a process of `events --follow --json` and notes when each event came."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        self.seen: dict[int, float] = {}
+        self.events: list[dict[str, Any]] = []
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            moment = time.monotonic()
+            event = json.loads(line)
+            self.events.append(event)
+            self.seen[event["seq"]] = moment
+
+
+def eventually(
+    condition: Callable[[], bool], what: str, seconds: float = 30, pause: float = 0.01
+) -> None:
     """Wait until something has happened; the time is only how long to wait for a failure."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"{what} did not happen in {seconds:g} s"
-        time.sleep(0.01)
+        time.sleep(pause)
 
 
 def is_running(pid: int) -> bool:

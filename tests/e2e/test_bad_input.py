@@ -242,6 +242,8 @@ def test_a_disk_that_is_read_only(cli: Cli) -> None:
 
 
 def test_a_store_that_is_a_folder(cli: Cli) -> None:
+    cli.add("one")
+    cli.database.unlink()
     cli.database.mkdir()
     for words in (("task", "add", "two"), ("task", "list")):
         code, error = cli.refused(*words)
@@ -259,6 +261,7 @@ def test_a_project_folder_that_is_a_file(cli: Cli) -> None:
 
 def test_a_file_that_is_no_database(cli: Cli) -> None:
     content = b"not a database, only text " * 100
+    cli.add("one")
     cli.database.write_bytes(content)
     for words in (("task", "add", "one"), ("task", "list"), ("events",)):
         code, error = cli.refused(*words)
@@ -395,19 +398,3 @@ def test_a_hook_that_prints_bytes(cli: Cli) -> None:
     cli.add("one")
     assert cli.calls("raw") == ["ok"]
     assert cli("why", "1").code == 0
-
-
-def test_a_hook_that_forks_and_hangs(cli: Cli) -> None:
-    cli.configure(
-        "hooks:\n  task_created:\n"
-        "    - {name: forks, timeout: 1, command: 'for i in 1 2 3; do sleep 300 & done; wait'}\n"
-        "    - {name: leaves, command: 'sleep 300 & exit 0'}\n"
-        "    - {name: after, command: 'true'}\n"
-    )
-    assert cli("task", "add", "one").code == 0
-    assert [cli.calls(name) for name in ("forks", "leaves", "after")] == [
-        ["timeout"],
-        ["ok"],
-        ["ok"],
-    ]
-    assert orphans(cli.root) == []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hookline.domain.events import REPORTS, STATE_BEARING
+from tests.e2e.conftest import Follower, eventually
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
@@ -69,8 +70,8 @@ def test_lines_for_people(cli: Cli) -> None:
 def test_following_from_before_or_after_the_first_write(cli: Cli, written_before: bool) -> None:
     if written_before:
         cli.json("emit", "early")
-    follower = cli.start("events", "--follow", "--since", "0", "--type", "wanted", "--json")
+    words = ("events", "--follow", "--since", "0", "--type", "wanted", "--json")
+    follower = Follower(cli.start(*words))
     cli.json("emit", "unwanted")
     sent = cli.json("emit", "wanted")
-    assert follower.stdout is not None
-    assert json.loads(follower.stdout.readline()) == sent
+    eventually(lambda: follower.events == [sent], "news of the event")

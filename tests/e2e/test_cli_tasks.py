@@ -196,7 +196,7 @@ def test_lists_are_filtered(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "mark"), [("terminal", "T-2"), ("mermaid", "graph"), ("dot", "digraph")]
+    ("form", "mark"), [("terminal", "T-2"), ("mermaid", "flowchart"), ("dot", "digraph")]
 )
 def test_the_graph_is_drawn(cli: Cli, form: str, mark: str) -> None:
     first = cli.add("first")

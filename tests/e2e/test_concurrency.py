@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hookline.app import App
-from tests.e2e.conftest import eventually
+from tests.e2e.conftest import Follower, eventually
 
 if TYPE_CHECKING:
-    import subprocess
-
     from tests.e2e.conftest import Cli, Result
 
 ADDS = 200
@@ -114,24 +110,6 @@ def test_an_agent_cannot_write_to_the_task_of_another(cli: Cli) -> None:
 
 
 # News
-
-
-class Follower:
-    """Notes when each event comes out of `events --follow`."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
-        self.seen: dict[int, float] = {}
-        self.events: list[dict[str, Any]] = []
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            moment = time.monotonic()
-            event = json.loads(line)
-            self.events.append(event)
-            self.seen[event["seq"]] = moment
 
 
 def test_other_processes_see_an_event_within_50_ms(cli: Cli) -> None:

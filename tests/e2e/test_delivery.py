@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -130,6 +132,22 @@ def test_a_hook_without_an_end_is_killed_with_its_group(cli: Cli) -> None:
     assert not any(is_running(pid) for pid in pids(cli.root / "pids"))
 
 
+def test_a_hook_that_forks_and_hangs(cli: Cli) -> None:
+    cli.configure(
+        "hooks:\n  task_created:\n"
+        "    - {name: forks, timeout: 1, command: 'for i in 1 2 3; do sleep 300 & done; wait'}\n"
+        "    - {name: leaves, command: 'sleep 300 & exit 0'}\n"
+        "    - {name: after, command: 'true'}\n"
+    )
+    assert cli("task", "add", "one").code == 0
+    assert [cli.calls(name) for name in ("forks", "leaves", "after")] == [
+        ["timeout"],
+        ["ok"],
+        ["ok"],
+    ]
+    assert orphans(cli.root) == []
+
+
 def test_a_kill_leaves_the_call_to_the_next_writing_command(cli: Cli) -> None:
     line = "echo $$ >> pids; sleep 300 & echo $! >> pids; test -e go || wait"
     cli.configure(hooks(f"{{name: slow, command: '{line}'}}"))
@@ -150,6 +168,25 @@ def test_a_kill_leaves_the_call_to_the_next_writing_command(cli: Cli) -> None:
     assert not any(is_running(pid) for pid in first)
     assert orphans(cli.root) == []
     assert cli.rows("SELECT * FROM dispatches") == []
+
+
+def test_a_kill_before_the_process_was_recorded_leaves_nothing_behind(cli: Cli) -> None:
+    line = "echo $$ >> pids; sleep 300 & echo $! >> pids; test -e go || wait"
+    cli.configure(hooks(f"{{name: slow, command: '{line}'}}"))
+    cli.json("emit", "first")
+    writer = cli.start("task", "add", "one")
+    with closing(sqlite3.connect(cli.database, timeout=30, isolation_level=None)) as store:
+        # The attempt is stored, then the process is started, then the process is stored.
+        attempts = "SELECT sum(attempts) FROM deliveries WHERE hook = 'slow'"
+        eventually(lambda: store.execute(attempts).fetchone() == (1,), "the attempt", pause=0)
+        store.execute("BEGIN IMMEDIATE")
+        eventually(lambda: len(pids(cli.root / "pids")) == 2, "the start of the hook")
+        kill(writer)
+        store.execute("ROLLBACK")
+    (cli.root / "go").touch()
+    cli.json("emit", "anything")
+    assert cli.calls("slow") == ["ok"]
+    assert orphans(cli.root) == []
 
 
 def test_the_old_group_is_killed_before_the_next_attempt_begins(cli: Cli) -> None:

@@ -27,7 +27,7 @@ class Reply(msgspec.Struct, frozen=True):
     blob: str | None = None
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class Outcome(msgspec.Struct, frozen=True, gc=False):
     """One call of one hook: the answer its rule understood, or why there is none."""
 
     hook: str

@@ -47,6 +47,7 @@ class Caller:
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._around = surroundings
+        self._environ = _base_environment(surroundings.environ)
 
     async def call(
         self,
@@ -110,7 +111,7 @@ class Caller:
             root=around.root,
             processes=around.processes,
             http=around.http,
-            environ=_base_environment(around.environ),
+            environ=self._environ,
             on_start=on_start,
         )
         return await kind(hook, call, world)

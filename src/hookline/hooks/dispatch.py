@@ -7,10 +7,10 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain.records import FAILED, OK, TIMEOUT, Action, Outcome, Reply
-from hookline.errors import HookTimeout
 from hookline.hooks.rules import RULES
 
 if TYPE_CHECKING:
+    from asyncio import Task, TimerHandle
     from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 
     from hookline.domain.events import Event
@@ -33,74 +33,119 @@ async def dispatch(
     for hook in rule.arrange(hooks):
         outcome = await call(hook, payload)
         called.append((hook, outcome))
-        if stops(outcome):
+        if stops is not None and stops(outcome):
             break
-        payload = carry(payload, outcome)
+        if carry is not None:
+            payload = carry(payload, outcome)
     return rule.fold(called)
 
 
 async def dispatch_event(hooks: Sequence[Hook], event: Event, context: HookContext) -> list[Action]:
     """Run in-process hooks on an event and return their actions; failures are left out."""
-    rule = RULES["react"]
-
-    def call(hook: Hook, payload: Event) -> Awaitable[Outcome]:
-        # Built-ins are pure functions of the event and the graph; they get nothing else.
-        seen = context.graph if hook.kind == "built-in" else context
-        return call_in_process(hook, rule, payload, seen)
-
-    actions: list[Action] = await dispatch(rule, hooks, event, call)
+    rule, watch = RULES["react"], Watch()
+    call = _caller(rule, context, watch)
+    actions: list[Action] = await _watched(dispatch(rule, hooks, event, call), watch)
     return actions
 
 
-async def call_in_process(hook: Hook, rule: Rule, payload: Any, context: Any) -> Outcome:
+async def call_in_process(hook: Hook, rule: Rule, payload: Any, context: HookContext) -> Outcome:
     """Call a function registered in this process: isolated, timed, and recorded as an outcome.
 
-    A coroutine is stepped by hand and its timeout armed only once it really waits. A function
-    that blocks without awaiting cannot be interrupted; configured hooks run in a child instead.
+    A function that blocks without awaiting cannot be interrupted; configured hooks run in a
+    child instead.
     """
-    start = perf_counter_ns()
-    try:
-        result = hook.handler(payload, context)
-        if type(result) is _COROUTINE:
-            try:
-                waiting_for = result.send(None)
-            except StopIteration as done:
-                result = done.value
-            else:
-                result = await _within(result, waiting_for, hook.timeout or DEFAULT_TIMEOUT)
-        answer = rule.read(Reply(result), hook)
-    except HookTimeout as problem:
-        return _failed(hook, TIMEOUT, str(problem), start)
-    except (Exception, SystemExit) as problem:  # noqa: BLE001  # one hook never breaks another
-        return _failed(hook, FAILED, f"{type(problem).__name__}: {problem}", start)
-    return Outcome(hook.name, OK, answer, None, (perf_counter_ns() - start) // 1000)
+    watch = Watch()
+    outcome: Outcome = await _watched(_caller(rule, context, watch)(hook, payload), watch)
+    return outcome
 
 
-def _failed(hook: Hook, status: str, error: str, start: int) -> Outcome:
-    return Outcome(hook.name, status, None, error, (perf_counter_ns() - start) // 1000)
+def _caller(
+    rule: Rule, context: HookContext, watch: Watch
+) -> Callable[[Hook, Any], Coroutine[Any, Any, Outcome]]:
+    read, nothing = rule.read, rule.nothing
+
+    async def call(hook: Hook, payload: Any) -> Outcome:
+        start = perf_counter_ns()
+        watch.seconds = hook.timeout
+        try:
+            # Built-ins are pure functions of the event and the graph; they get nothing else.
+            seen = context.graph if hook.kind == "built-in" else context
+            result = hook.handler(payload, seen)
+            if type(result) is _COROUTINE:
+                result = await result
+            if watch.timer is not None:
+                watch.disarm()
+            answer = nothing if not result else None
+            if answer is None:
+                answer = read(Reply(result), hook)
+        except BaseException as problem:  # noqa: BLE001  # one hook never breaks another
+            return _failure(hook, problem, watch, (perf_counter_ns() - start) // 1000)
+        return Outcome(hook.name, OK, answer, None, (perf_counter_ns() - start) // 1000)
+
+    return call
 
 
-async def _within(coroutine: Coroutine[Any, Any, Any], waiting_for: Any, seconds: float) -> Any:
-    import asyncio  # most commands never get here, and it costs more than all of Hookline
+def _failure(hook: Hook, problem: BaseException, watch: Watch, took: int) -> Outcome:
+    if watch.timer is not None and watch.disarm():
+        return Outcome(hook.name, TIMEOUT, None, f"timed out after {watch.limit:g} s", took)
+    if not isinstance(problem, Exception | SystemExit):
+        raise problem
+    return Outcome(hook.name, FAILED, None, f"{type(problem).__name__}: {problem}", took)
 
-    try:
-        async with asyncio.timeout(seconds) as deadline:
-            return await _resume(coroutine, waiting_for)
-    except TimeoutError as problem:
-        if not deadline.expired():  # the hook's own
-            raise
-        raise HookTimeout(f"timed out after {seconds:g} s") from problem
+
+class Watch:
+    """The time that the hook which runs now has left; a timer is set only once it really waits."""
+
+    __slots__ = ("_expired", "_task", "seconds", "timer")
+
+    def __init__(self) -> None:
+        self.seconds: float | None = None
+        self.timer: TimerHandle | None = None
+        self._task: Task[Any] | None = None
+        self._expired = False
+
+    @property
+    def limit(self) -> float:
+        """How long the hook may take."""
+        return self.seconds or DEFAULT_TIMEOUT
+
+    def arm(self) -> None:
+        """The hook waits: cancel it when its time is over."""
+        if self.timer is None:
+            import asyncio  # most commands never get here, and it costs more than all of Hookline
+
+            self._task = asyncio.current_task()
+            self._expired = False
+            self.timer = asyncio.get_running_loop().call_later(self.limit, self._expire)
+
+    def disarm(self) -> bool:
+        """The hook is over; whether its time was, and nobody else wants to cancel the task."""
+        assert self.timer is not None  # armed before
+        self.timer.cancel()
+        self.timer = None
+        return self._expired and self._task is not None and self._task.uncancel() == 0
+
+    def _expire(self) -> None:
+        self._expired = True
+        if self._task is not None:
+            self._task.cancel()
 
 
 @types.coroutine
-def _resume(coroutine: Coroutine[Any, Any, Any], waiting_for: Any) -> Generator[Any, Any, Any]:
-    while True:
-        try:
+def _watched(inner: Coroutine[Any, Any, Any], watch: Watch) -> Generator[Any, Any, Any]:
+    """Await a coroutine, with the watch armed whenever something in it waits.
+
+    Stepping each hook by hand would cost more than most hooks take, so all are stepped at once.
+    """
+    try:
+        waiting_for = inner.send(None)
+        while True:
+            watch.arm()
             try:
                 sent = yield waiting_for
             except BaseException as thrown:  # noqa: BLE001  # passed on to the coroutine
-                waiting_for = coroutine.throw(thrown)
+                waiting_for = inner.throw(thrown)
             else:
-                waiting_for = coroutine.send(sent)
-        except StopIteration as done:
-            return done.value
+                waiting_for = inner.send(sent)
+    except StopIteration as done:
+        return done.value

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LAYERS = ("project", "user", "plugin", "built-in")
 KINDS = ("python", "command", "script", "http", "agent", "built-in")
+ON_FAILURE = ("open", "closed", "ask")
 DEFAULT_PRIORITY = 100
 
 
@@ -105,21 +106,22 @@ class HookRegistry:
     def __init__(self, hooks: Iterable[Hook] = ()) -> None:
         self._hooks: dict[str, Hook] = {}
         self._ordered: dict[str, list[Hook]] = {}
+        self._registered = 0
         for each in hooks:
             self.register(each)
 
     def register(self, new: Hook) -> Hook:
         """Add a hook, or refuse it with a message that names the offender."""
         check_hook(new)
-        if new.name in self._hooks:
-            old = self._hooks[new.name]
+        old = self._hooks.get(new.name)
+        if old is not None:
+            places = f" by {old.origin or 'code'}, and again by {new.origin or 'code'}"
             raise BadHook(
-                f"hook '{new.name}' is registered already"
-                + (f" (by {old.origin})" if old.origin else ""),
-                help="give one of them another name",
+                f"hook '{new.name}' is registered{places}", help="give one of them another name"
             )
+        self._registered += 1
         if not new.position:
-            new.position = len(self._hooks)
+            new.position = self._registered
         self._hooks[new.name] = new
         self._ordered.clear()
         return new
@@ -179,6 +181,11 @@ def check_hook(new: Hook) -> None:
         )
     if new.layer not in LAYERS or new.kind not in KINDS:
         raise BadHook(f"hook '{new.name}' has an unknown kind or layer: {new.kind}, {new.layer}")
+    if new.on_failure not in ON_FAILURE:
+        raise BadHook(
+            f"hook '{new.name}' has on_failure '{new.on_failure}'",
+            help=f"it can be {', '.join(ON_FAILURE)}",
+        )
     if new.kind in ("python", "built-in") and not new.target:
         _check_handler(new)
 

@@ -59,6 +59,8 @@ def _action(item: Any, reply: Reply) -> Action:
 
 def read_feed(reply: Reply, hook: Hook) -> FeedAnswer:
     """Text: what a function returned, `text` of an object, or what a program printed."""
+    if isinstance(reply.answer, FeedAnswer):
+        return reply.answer
     if isinstance(reply.answer, str):
         return FeedAnswer(text=reply.answer)
     if reply.exit_code is None and reply.answer is None:

@@ -28,31 +28,24 @@ Called = tuple["Hook", Outcome]
 
 
 class Rule(NamedTuple):
-    """One way to make one answer of many."""
+    """One way to make one answer of many.
+
+    Without `stops` every hook is asked, without `carry` all see the same payload. `nothing` is
+    the answer of a function that returns nothing, where that is one.
+    """
 
     name: str
     read: Callable[[Reply, Hook], Any]
-    stops: Callable[[Outcome], bool]
     fold: Callable[[Sequence[Called]], Any]
-    arrange: Callable[[Sequence[Hook]], Sequence[Hook]]
-    carry: Callable[[Any, Outcome], Any]
+    stops: Callable[[Outcome], bool] | None = None
+    carry: Callable[[Any, Outcome], Any] | None = None
+    arrange: Callable[[Sequence[Hook]], Sequence[Hook]] = lambda hooks: hooks
+    nothing: Any = None
 
 
 def failed(outcome: Outcome) -> bool:
     """Whether the hook gave no answer although it was asked."""
     return outcome.status in (FAILED, TIMEOUT)
-
-
-def _never(outcome: Outcome) -> bool:
-    return False
-
-
-def _as_given(hooks: Sequence[Hook]) -> Sequence[Hook]:
-    return hooks
-
-
-def _same(payload: Any, outcome: Outcome) -> Any:
-    return payload
 
 
 # react: all run; a failure is isolated; their actions in order.
@@ -229,11 +222,11 @@ def _verdict(hook: Hook, outcome: Outcome) -> GuardAnswer:
 RULES: dict[str, Rule] = {
     rule.name: rule
     for rule in (
-        Rule("react", read_react, _never, _fold_react, _as_given, _same),
-        Rule("feed", read_feed, _never, _fold_feed, _as_given, _same),
-        Rule("gate", read_gate, _stops_gate, _fold_gate, _as_given, _carry_gate),
-        Rule("decide", read_decide, _stops_decide, _fold_decide, _as_given, _same),
-        Rule("steer", read_steer, _stops_steer, _fold_steer, _as_given, _carry_steer),
-        Rule("guard", read_guard, _never, _fold_guard, _rewrites_first, _carry_guard),
+        Rule("react", read_react, _fold_react, nothing=()),
+        Rule("feed", read_feed, _fold_feed),
+        Rule("gate", read_gate, _fold_gate, _stops_gate, _carry_gate),
+        Rule("decide", read_decide, _fold_decide, _stops_decide),
+        Rule("steer", read_steer, _fold_steer, _stops_steer, _carry_steer),
+        Rule("guard", read_guard, _fold_guard, None, _carry_guard, _rewrites_first),
     )
 }

@@ -25,12 +25,12 @@ SELECT to_task FROM edges WHERE from_task = ? AND type = 'depends_on' ORDER BY t
 
 -- name: ready
 -- The best tasks that anyone may take.
-SELECT * FROM tasks WHERE state = 'ready' AND claim_agent IS NULL
+SELECT * FROM tasks INDEXED BY tasks_ready WHERE state = 'ready' AND claim_agent IS NULL
 ORDER BY priority, number LIMIT ?
 
 -- name: expired
 -- Tasks whose holder let the lease run out.
-SELECT * FROM tasks WHERE claim_agent IS NOT NULL AND lease_until < ?
+SELECT * FROM tasks INDEXED BY tasks_leased WHERE claim_agent IS NOT NULL AND lease_until < ?
 AND state IN ('ready', 'active') ORDER BY lease_until LIMIT ?
 
 -- name: set_lease

@@ -167,9 +167,13 @@ class SqliteStore:
 
     def foreign_objects(self) -> list[str]:
         """What the file's schema has that ours has not, or the other way round."""
-        with self._database.snapshot() as connection:
-            found = schema_of(connection) ^ expected_schema()
+        found = schema_of(self._database.connection) ^ expected_schema()
         return sorted({name for name, _ in found})
+
+    def is_empty(self) -> bool:
+        """Whether nothing was ever stored here, by us or by anyone else."""
+        with self.read() as view:
+            return view.log.last() == 0 and not self.foreign_objects()
 
     def integrity(self) -> str:
         """SQLite's own check of the file: "ok", or what is wrong."""

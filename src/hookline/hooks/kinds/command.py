@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from hookline.errors import HookFailure
@@ -15,12 +16,13 @@ if TYPE_CHECKING:
     from hookline.hooks.registry import Hook
 
 SHELL = "/bin/sh"
+_compiled = lru_cache(maxsize=256)(compile_line)
 
 
 async def run(hook: Hook, call: Call, world: World) -> Reply:
     """Run the line in a shell and return what it printed."""
     point = POINTS.get(call.point)
-    line, problems = compile_line(hook.target, point.variables if point else EVENT)
+    line, problems = _compiled(hook.target, point.variables if point else EVENT)
     if problems:
         raise HookFailure("; ".join(f"{each.message}: {each.help}" for each in problems))
     return reply_of(await run_program((SHELL, "-c", line), hook, call, world))
