@@ -329,7 +329,9 @@ def orphans(root: Path) -> list[str]:
         if folder.name.isdigit():
             try:
                 environment = (folder / "environ").read_bytes().split(b"\0")
-                words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                words = (
+                    (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                )
             except OSError:
                 continue
             if wanted in environment:

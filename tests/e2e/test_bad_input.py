@@ -269,11 +269,19 @@ def test_a_file_that_is_no_database(cli: Cli) -> None:
     assert cli.database.read_bytes() == content
 
 
-def test_a_store_of_somebody_else_is_not_written_to(cli: Cli) -> None:
+def test_an_empty_file_becomes_a_store(cli: Cli) -> None:
     cli.database.write_bytes(b"")
-    code, error = cli.refused("task", "add", "one")
-    assert (code, error["code"]) == (2, "untrusted")
-    assert cli.database.read_bytes() == b""
+    assert cli.add("one") == "T-1"
+
+
+def test_a_store_of_somebody_else_is_not_written_to(cli: Cli) -> None:
+    cli.add("one")
+    with closing(sqlite3.connect(cli.database)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+    content = cli.database.read_bytes()
+    cli.env["HOOKLINE_HOME"] = str(cli.home.parent / "home of another")
+    assert refusal(cli, "task", "add", "two") == (2, "untrusted")
+    assert cli.database.read_bytes() == content
 
 
 def test_a_damaged_database(cli: Cli) -> None:
@@ -316,9 +324,6 @@ def test_a_store_without_a_schema_is_brought_up_to_date(cli: Cli) -> None:
         path.unlink()
     with closing(sqlite3.connect(cli.database)) as connection:
         connection.execute("VACUUM")
-    code, error = cli.refused("task", "add", "two")
-    assert (code, error["code"]) == (2, "untrusted")
-    cli.json("trust", "--yes")
     cli.add("two")
     assert cli.rows("SELECT value FROM meta WHERE key = 'store_id'")[0][0] != identity
     assert cli.rows("PRAGMA user_version") == [(1,)]

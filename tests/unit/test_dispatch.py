@@ -208,6 +208,23 @@ def test_a_hook_that_handles_its_own_deadline_is_fine() -> None:
     assert called(handler).answer == FeedAnswer(text="went on without")
 
 
+def test_time_runs_out_as_well_where_work_is_being_wound_up_after_a_cancellation() -> None:
+    async def wound_up() -> Outcome:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return await call_in_process(make(_hang, timeout=0.02), RULES["feed"], EVENT, CONTEXT)
+        raise AssertionError("nobody cancelled")
+
+    async def scene() -> Outcome:
+        task = asyncio.create_task(wound_up())
+        await asyncio.sleep(0)
+        task.cancel()
+        return await task
+
+    assert asyncio.run(scene()).status == TIMEOUT
+
+
 # Isolation.
 
 
@@ -239,6 +256,12 @@ def test_an_answer_that_cannot_be_read_is_a_failure() -> None:
     outcome = called(lambda e, c: {"status": "perhaps"}, rule="gate")
     assert outcome.status == FAILED
     assert "cannot be read" in str(outcome.error)
+
+
+@pytest.mark.parametrize("value", [False, 0, "", {}, []])
+@pytest.mark.parametrize("rule", ["gate", "decide", "guard"])
+def test_a_careless_answer_is_never_a_pass(rule: str, value: Any) -> None:
+    assert called(lambda e, c: value, rule=rule).status == FAILED
 
 
 @pytest.mark.parametrize("problem", [KeyboardInterrupt, GeneratorExit])

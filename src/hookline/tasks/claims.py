@@ -15,7 +15,7 @@ from hookline.domain.tasks import (
     check_transition,
 )
 from hookline.errors import BadInput, ClaimRefused, IllegalTransition, NothingReady
-from hookline.tasks.verbs import ANYONE, Holder, check_holder, check_text
+from hookline.tasks.verbs import ANYONE, Holder, check_holder, check_text, optional_text
 
 if TYPE_CHECKING:
     from hookline.ports import Transaction
@@ -74,7 +74,7 @@ def release(
     check_holder(task, holder, tx.now)
     if task.claim is None and task.state != ACTIVE:
         raise IllegalTransition(f"cannot release {task.id}: nobody holds it")
-    return _release(tx, task, reason)
+    return _release(tx, task, optional_text("reason", reason))
 
 
 def _expire(tx: Transaction, task: Task) -> Task:

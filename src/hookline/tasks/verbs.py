@@ -137,7 +137,7 @@ def complete(
     """Say that a task is done."""
     task = _held(tx, identifier, holder)
     data = {
-        "result": None if result is None else check_text("result", result, empty=True),
+        "result": optional_text("result", result),
         "artifacts": check_texts("artifacts", artifacts),
     }
     return _record(tx, task, check_transition(task, "complete"), _dated(data, "completedAt", at))
@@ -148,13 +148,17 @@ def submit(
 ) -> Task:
     """Hand a task's work to its gates."""
     task = _held(tx, identifier, holder)
-    return _record(tx, task, check_transition(task, "submit"), {"result": result})
+    return _record(
+        tx, task, check_transition(task, "submit"), {"result": optional_text("result", result)}
+    )
 
 
 def send_back(tx: Transaction, identifier: str, *, reason: str) -> Task:
     """Return submitted work to whoever goes on with it."""
     task = tx.graph.task(identifier)
-    return _record(tx, task, check_transition(task, "continue"), {"reason": reason})
+    return _record(
+        tx, task, check_transition(task, "continue"), {"reason": optional_text("reason", reason)}
+    )
 
 
 def block(
@@ -186,7 +190,9 @@ def fail(
 ) -> Task:
     """Give a task up because of an error."""
     task = _held(tx, identifier, holder)
-    return _record(tx, task, check_transition(task, "fail"), {"error": error})
+    return _record(
+        tx, task, check_transition(task, "fail"), {"error": optional_text("error", error)}
+    )
 
 
 def cancel(
@@ -194,7 +200,9 @@ def cancel(
 ) -> Task:
     """Say that nobody wants a task any more; its dependents no longer wait for it."""
     task = _held(tx, identifier, holder)
-    return _record(tx, task, check_transition(task, "cancel"), {"reason": reason})
+    return _record(
+        tx, task, check_transition(task, "cancel"), {"reason": optional_text("reason", reason)}
+    )
 
 
 def delete(tx: Transaction, identifier: str, *, holder: Holder = ANYONE) -> int:
@@ -242,6 +250,11 @@ def check_text(name: str, value: Any, *, empty: bool = False) -> str:
             help="write large content to a file and name the file",
         )
     return value
+
+
+def optional_text(name: str, value: Any) -> str | None:
+    """A text that may be missing or empty."""
+    return None if value is None else check_text(name, value, empty=True)
 
 
 def check_texts(name: str, values: Any) -> list[str]:

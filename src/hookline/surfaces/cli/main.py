@@ -67,6 +67,7 @@ def main() -> NoReturn:
     Everything that must be closed is closed by now. Taking the interpreter apart piece by piece
     would cost a tenth of a command and gain nothing.
     """
+    _replace_closed_streams()
     code = run(sys.argv[1:])
     try:
         sys.stdout.flush()
@@ -74,6 +75,13 @@ def main() -> NoReturn:
     except (OSError, ValueError):  # nobody is left to tell
         code = code or 1
     os._exit(code)
+
+
+def _replace_closed_streams() -> None:
+    """Whoever closed stdout or stderr wants to hear nothing, and that is no error."""
+    sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115  # kept for the whole process
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
 
 
 def run(argv: Sequence[str]) -> int:

@@ -24,7 +24,7 @@ def parse_json(text: str, name: str) -> Any:
     """JSON that a person typed."""
     try:
         return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError) as problem:
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as problem:
         raise BadInput(f"{name} is not valid JSON: {problem}") from problem
 
 
