@@ -12,17 +12,21 @@ if TYPE_CHECKING:
     from hookline.domain.events import Event
     from hookline.domain.payloads import payload_of
     from hookline.domain.records import Action
+    from hookline.flows.context import Context
+    from hookline.flows.definitions import flow
     from hookline.hooks.registry import Hook, HookContext, HookRegistry, hook
 
 __version__ = "0.1.0"
 __all__ = [
     "Action",
     "App",
+    "Context",
     "Event",
     "Hook",
     "HookContext",
     "HookRegistry",
     "__version__",
+    "flow",
     "hook",
     "payload_of",
 ]
@@ -30,10 +34,12 @@ __all__ = [
 _HOMES = {
     "Action": "hookline.domain.records",
     "App": "hookline.app",
+    "Context": "hookline.flows.context",
     "Event": "hookline.domain.events",
     "Hook": "hookline.hooks.registry",
     "HookContext": "hookline.hooks.registry",
     "HookRegistry": "hookline.hooks.registry",
+    "flow": "hookline.flows.definitions",
     "hook": "hookline.hooks.registry",
     "payload_of": "hookline.domain.payloads",
 }

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeV
 from hookline.adapters.identity import owner_name, this_process
 from hookline.adapters.store.sqlite import SqliteStore
 from hookline.domain.events import SYSTEM_NODE, check_type
-from hookline.errors import BadInput, StoreError, StoreReadOnly, Untrusted
-from hookline.hooks.builtin.lifecycle import lifecycle_hooks
+from hookline.errors import BadInput, StoreError, StoreOlder, StoreReadOnly, Untrusted
+from hookline.hooks.builtin.lifecycle import lifecycle_hooks, native_hooks
 from hookline.hooks.registry import Hook, HookContext, HookRegistry
 from hookline.hooks.settle import Settling, settle
 from hookline.project import CONFIG_NAME, Project, find_project, user_folder
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
-    from hookline.adapters.store.sqlite import View
+    from hookline.adapters.store.sqlite import Identity, View
     from hookline.config import Settings
     from hookline.domain.events import Event
     from hookline.domain.records import Delivery, Outcome
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 R = TypeVar("R")
 
+TASK_ENDS = frozenset({"task_completed", "task_failed", "task_cancelled", "task_deleted"})
 UNTRUSTED = "this repository's hooks are not trusted: run `hookline trust`"
 BROKEN = "the configuration has errors: run `hookline check`"
 _IGNORED = "*\n!.gitignore\n!hooks/\n!hooks/**\n!flows/\n!flows/**\n"
@@ -62,7 +63,7 @@ class App:
         self.settings = settings
         self.trust = trust
         self.environ = os.environ if environ is None else environ
-        self.registry = HookRegistry(lifecycle_hooks())
+        self.registry = HookRegistry([*lifecycle_hooks(), *native_hooks()])
         self.suspended: dict[str, str] = {}
         self.owner = owner_name(this_process())
         if settings is not None:
@@ -165,7 +166,18 @@ class App:
     @property
     def settling(self) -> Settling:
         """What is done about the hooks of an event inside its transaction."""
-        return Settling(self.registry, self.suspended, self.owner)
+        return Settling(
+            self.registry,
+            self.suspended,
+            self.owner,
+            start_flow=self._start_flow,
+            watch=_wake_runs,
+        )
+
+    def _start_flow(self, tx: Transaction, name: str, context: dict[str, Any]) -> None:
+        from hookline.outside import start_flow  # few hooks start flows
+
+        start_flow(self, tx, name, context)
 
     def _tune(self, settings: Settings) -> None:
         for name, tuning in settings.tuning.items():
@@ -189,27 +201,44 @@ class App:
                 self.suspended[hook.name] = UNTRUSTED
 
 
+def _wake_runs(tx: Transaction, event: Event) -> None:
+    """A task is over: a run that waits for it goes on, in the same transaction."""
+    if event.type in TASK_ENDS and tx.waits_for_task(event.node_id):
+        from hookline.flows.tasks import resolve_task  # few tasks belong to runs
+
+        resolve_task(tx, event)
+
+
 def open_store(project: Project, home: str, *, read_only: bool = False) -> SqliteStore:
     """The project's store; a new one is made for writing, a foreign one is only read."""
-    from hookline.trust.stores import adopt_store, owns_store
-
-    exists = os.path.exists(project.database)
-    if not exists:
+    if not os.path.exists(project.database):
         if read_only:
             return SqliteStore(":memory:")  # nothing was stored yet, so there is nothing to see
         prepare_folder(project.folder)
-    store = SqliteStore(project.database, read_only=read_only)
-    if read_only or (exists and owns_store(home, project, store.id)):
-        return store
-    # An empty store of the expected shape can do no harm, wherever it came from; one that was
-    # just made is empty, and so is one whose maker was killed before anything was stored.
-    if not store.is_empty():
-        store.close()
-        raise Untrusted(
-            f"{project.folder} was not made by you: its store can be read, not written",
-            help="look at it with `hookline doctor`, then run `hookline trust`",
-        )
-    adopt_store(home, project, store.id)
+    if read_only:
+        try:
+            return SqliteStore(project.database, read_only=True)
+        except StoreOlder:
+            open_store(project, home).close()
+            return SqliteStore(project.database, read_only=True)
+    return _open_own(project, home)
+
+
+def _open_own(project: Project, home: str) -> SqliteStore:
+    from hookline.trust.stores import adopt_store, owns_store
+
+    def admit(found: Identity) -> None:
+        # An empty store of the expected shape can do no harm, wherever it came from; one whose
+        # maker was killed before anything was stored is such a one.
+        if not found.is_empty and not owns_store(home, project, found.store_id):
+            raise Untrusted(
+                f"{project.folder} was not made by you: its store can be read, not written",
+                help="look at it with `hookline doctor`, then run `hookline trust`",
+            )
+
+    store = SqliteStore(project.database, admit=admit)
+    if not owns_store(home, project, store.id):
+        adopt_store(home, project, store.id)
     return store
 
 

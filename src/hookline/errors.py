@@ -221,6 +221,13 @@ class StoreReadOnly(StoreError):
     code = "read-only"
 
 
+class StoreOlder(StoreReadOnly):
+    """The store was written by an older Hookline and is not upgraded while it is only read."""
+
+    code = "older-store"
+    help = "run a command that writes, such as `hookline task add`, and it is upgraded"
+
+
 class StoreNewer(StoreError):
     """The store was written by a newer Hookline."""
 

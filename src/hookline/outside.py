@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from hookline.adapters import git
+from hookline.adapters.agents.drivers import LocalAgents
+from hookline.adapters.blobs import FileBlobs
 from hookline.adapters.http import HttpClient
 from hookline.adapters.identity import kill_group, owner_is_gone
 from hookline.adapters.process import LocalProcesses
 from hookline.adapters.store.sqlite import SqliteStore
-from hookline.errors import UnknownWorkflow
-from hookline.hooks.call import Caller, Surroundings
+from hookline.adapters.wakeup import AsyncWaker
+from hookline.errors import ConfigError, UnknownWorkflow, Untrusted
+from hookline.flows import journal
+from hookline.flows.definitions import FlowFinder
+from hookline.flows.effects import Executor, Limits
+from hookline.flows.effects import Surroundings as EffectSurroundings
+from hookline.flows.engine import Engine
+from hookline.flows.steering import Steering
+from hookline.hooks.call import Caller, Surroundings, base_environment
 from hookline.hooks.delivery import Deliverer, Owner
 from hookline.hooks.redact import redactor
 from hookline.hooks.registry import HookContext
@@ -27,6 +37,7 @@ if TYPE_CHECKING:
     from hookline.app import App
     from hookline.domain.records import Delivery, Outcome
     from hookline.hooks.registry import Hook
+    from hookline.ports import Transaction
 
 MAX_LOG_BYTES = 8 * 1024 * 1024
 
@@ -43,7 +54,7 @@ def deliverer(app: App, observe: Callable[[Delivery, Outcome], None]) -> Deliver
         app.store,
         app.settling,
         caller(app),
-        Owner(app.owner, lambda owner, until: _is_free(app, owner, until), _end_child),
+        owner_of(app),
         metadata=app.metadata(),
         record=record,
     )
@@ -69,6 +80,120 @@ def caller(app: App) -> Caller:
             context=app.context,
         )
     )
+
+
+def engine(
+    app: App, observe: Callable[[str, dict[str, Any]], None] = lambda what, details: None
+) -> Engine:
+    """The local engine, with everything that effects and steering need."""
+    processes = LocalProcesses(app.project.blobs)
+    blobs = FileBlobs(app.project.blobs)
+    calls = caller(app)
+    change = app.change
+    around = EffectSurroundings(
+        root=app.project.root,
+        folder=app.project.folder,
+        store=app.store,
+        store_id=app.store.id,
+        blobs=blobs,
+        environ=base_environment(app.environ),
+        processes=processes,
+        caller=calls,
+        registry=app.registry,
+        agents=_agents(app, processes),
+        change=change,
+        suspended=app.suspended.get,
+    )
+    return Engine(
+        app.store,
+        blobs,
+        owner_of(app),
+        find_flow=flow_finder(app).find,
+        executor=Executor(around, _limits(app)),
+        steering=Steering(
+            app.store,
+            app.registry,
+            calls,
+            change=change,
+            suspended=app.suspended.get,
+            debug=_debugger(app),
+        ),
+        wakeup=AsyncWaker(app.project.folder),
+        change=change,
+        observe=observe,
+    )
+
+
+def flow_finder(app: App) -> FlowFinder:
+    """Where the flows of a project are found."""
+    configured = app.settings.flows if app.settings is not None else {}
+    return FlowFinder(
+        app.project.root,
+        app.project.folder,
+        configured,
+        allowed=lambda: _allowed(app),
+        plugins=_plugins,
+    )
+
+
+def start_flow(app: App, tx: Transaction, name: str, context: dict[str, Any]) -> str:
+    """A new run inside a transaction; whoever serves flows will advance it."""
+    finder = flow_finder(app)
+    digest = finder.known_digest(name)
+    if digest is None:
+        raise UnknownWorkflow(
+            f"there is no workflow '{name}'", help="`hookline flow list` shows them all"
+        )
+    return journal.start(tx, name, context, {}, code_digest=digest)
+
+
+def _allowed(app: App) -> None:
+    if app.settings is not None and app.settings.has_errors:
+        raise ConfigError
+    if app.trust is not None and not app.trust.verdict.trusted:
+        raise Untrusted
+
+
+def _plugins() -> dict[str, Any]:
+    from importlib.metadata import entry_points  # slow, and only asked for unknown names
+
+    return {point.name: point for point in entry_points(group="hookline.flows")}
+
+
+def _agents(app: App, processes: LocalProcesses) -> LocalAgents:
+    profiles = app.settings.agents if app.settings is not None else {}
+    default = app.settings.agent if app.settings is not None else None
+    return LocalAgents(profiles, default, app.project.root, processes)
+
+
+def _limits(app: App) -> Limits:
+    if app.settings is None:
+        return Limits({}, {})
+    limits = app.settings.sections.limits
+    return Limits(limits.concurrency, limits.per_minute)
+
+
+def _debugger(app: App) -> Callable[[str, dict[str, Any], Outcome], None]:
+    if not app.environ.get("HOOKLINE_DEBUG"):
+        return lambda hook, payload, outcome: None
+
+    def show(hook: str, payload: dict[str, Any], outcome: Outcome) -> None:
+        told = {
+            "hook": hook,
+            "input": payload,
+            "status": outcome.status,
+            "output": outcome.answer,
+            "error": outcome.error,
+            "stderr": outcome.stderr,
+        }
+        print(f"[hookline] {msgspec.json.encode(told).decode()}", file=sys.stderr, flush=True)
+
+    return show
+
+
+def owner_of(app: App) -> Owner:
+    """This process as a holder of leases."""
+    return Owner(app.owner, lambda owner, until: _is_free(app, owner, until), _end_child)
 
 
 def live_context(app: App) -> HookContext:

@@ -296,12 +296,12 @@ def after_merge(payload: p.GateContext) -> None:
 # Steering a run: which effects run now, and is there more to do?
 
 
-@_point(STEER, (*RUN, "iteration"), name="on-iteration-start", timeout=60)
+@_point(STEER, (*RUN, "iteration"), name="on-iteration-start", timeout=60, fires=True)
 def on_iteration_start(payload: p.IterationStart) -> None:
     """A tick of a run begins: decide which pending effects run now, or wait."""
 
 
-@_point(STEER, (*RUN, "iteration"), name="on-iteration-end", timeout=60)
+@_point(STEER, (*RUN, "iteration"), name="on-iteration-end", timeout=60, fires=True)
 def on_iteration_end(payload: p.IterationEnd) -> None:
     """A tick of a run ends: say whether another one is needed."""
 
@@ -309,32 +309,32 @@ def on_iteration_end(payload: p.IterationEnd) -> None:
 # A run and its effects, for observers.
 
 
-@_point(REACT, RUN, name="on-run-start")
+@_point(REACT, RUN, name="on-run-start", fires=True)
 def on_run_start(payload: p.RunNotice) -> None:
     """A run of a flow began."""
 
 
-@_point(REACT, RUN, name="on-run-complete")
+@_point(REACT, RUN, name="on-run-complete", fires=True)
 def on_run_complete(payload: p.RunNotice) -> None:
     """A run of a flow reached its end."""
 
 
-@_point(REACT, (*RUN, "error"), name="on-run-fail")
+@_point(REACT, (*RUN, "error"), name="on-run-fail", fires=True)
 def on_run_fail(payload: p.RunNotice) -> None:
     """A run of a flow failed."""
 
 
-@_point(REACT, EFFECT, name="on-effect-start")
+@_point(REACT, EFFECT, name="on-effect-start", fires=True)
 def on_effect_start(payload: p.EffectNotice) -> None:
     """An effect of a run begins."""
 
 
-@_point(REACT, EFFECT, name="on-effect-complete")
+@_point(REACT, EFFECT, name="on-effect-complete", fires=True)
 def on_effect_complete(payload: p.EffectNotice) -> None:
     """An effect of a run has its result."""
 
 
-@_point(REACT, (*EFFECT, "question"), name="on-breakpoint")
+@_point(REACT, (*EFFECT, "question"), name="on-breakpoint", fires=True)
 def on_breakpoint(payload: p.EffectNotice) -> None:
     """A run waits for a person's answer."""
 

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
     from hookline.domain.events import Event
     from hookline.domain.records import Action, Delivery, Outcome, StoredAction
+    from hookline.domain.runs import JournalEffect, Run
     from hookline.domain.tasks import Edge, Task
+    from hookline.domain.turns import AgentTurn
 
 
 class ProcessGroup(msgspec.Struct, frozen=True):
@@ -237,6 +239,143 @@ class Calls(Protocol):
         ...
 
 
+class Runs(Protocol):
+    """Runs of flows and their effects."""
+
+    def find(self, identifier: str) -> Run:
+        """The run, or UnknownRun."""
+        ...
+
+    def runs(self, *, status: str | None = None, limit: int = 100) -> list[Run]:
+        """Runs, newest first."""
+        ...
+
+    def effects(self, run: Run) -> list[JournalEffect]:
+        """Every effect of the current chapter, in the order in which they were asked for."""
+        ...
+
+    def pending(self, run: Run) -> list[JournalEffect]:
+        """The effects that have no result yet."""
+        ...
+
+    def effect(self, run: Run, effect_id: str) -> JournalEffect:
+        """One effect of the current chapter, or UnknownEffect."""
+        ...
+
+    def resolved_since(self, run: Run, seq: int) -> list[tuple[str, str, Any, str | None, int]]:
+        """(effect, status, value, error, place in the log) of results after a place, in order."""
+        ...
+
+    def signals(self, run: Run) -> list[tuple[int, str, Any]]:
+        """(place in the log, name, value) of signals that nothing has taken yet."""
+        ...
+
+    def waiting_for_task(self, task: int) -> list[tuple[str, int, str]]:
+        """(run, chapter, effect) of effects that wait for a task."""
+        ...
+
+    def due(self, now: float, is_free: Callable[[str, float], bool]) -> list[str]:
+        """Runs that have something to do and that nobody alive works on."""
+        ...
+
+    def next_wake(self, now: float) -> float | None:
+        """When the next parked run has something to do."""
+        ...
+
+    def holder(self, identifier: str) -> tuple[str | None, int, float]:
+        """(owner, token, lease) of a run."""
+        ...
+
+    def take(self, identifier: str, owner: str, token: int, until: float) -> None:
+        """Lease a run."""
+        ...
+
+    def renew(self, owner: str, until: float) -> None:
+        """Hold all runs of a process for longer."""
+        ...
+
+    def let_go(self, identifier: str, token: int, wake_at: float | None) -> None:
+        """End a lease; the run wakes at a moment, or when something happens to it."""
+        ...
+
+    def count_iteration(self, identifier: str) -> int:
+        """Count a tick."""
+        ...
+
+    def begin_attempt(self, run: Run, effect_id: str) -> None:
+        """An attempt at an effect begins."""
+        ...
+
+    def set_child(self, run: Run, effect_id: str, child: str | None) -> None:
+        """The process group that works on an effect."""
+        ...
+
+    def set_conversation(self, run: Run, effect_id: str, conversation: str) -> None:
+        """The agent's conversation, known before the turn ends."""
+        ...
+
+    def postpone(self, run: Run, effect_id: str, until: float) -> None:
+        """Try an effect again later."""
+        ...
+
+    def choose(self, run: Run, effect_id: str) -> bool:
+        """Ask whoever advances the run to carry an effect out; False if it has its result."""
+        ...
+
+    def bind_task(self, run: Run, effect_id: str, task: int) -> None:
+        """The task that an effect waits for."""
+        ...
+
+    def consume_signal(self, seq: int) -> None:
+        """A signal was taken."""
+        ...
+
+    def value(self, identifier: str, name: str) -> Any:
+        """What hooks of a run remember under a name; None if nothing."""
+        ...
+
+    def set_value(self, identifier: str, name: str, value: Any) -> None:
+        """What hooks of a run remember under a name."""
+        ...
+
+
+class Blobs(Protocol):
+    """Large values, named by their content."""
+
+    def put(self, data: bytes) -> str:
+        """Keep bytes; the name they can be fetched by."""
+        ...
+
+    def get(self, name: str) -> bytes:
+        """The bytes of that name."""
+        ...
+
+
+class Agents(Protocol):
+    """The agents that the configuration names."""
+
+    async def turn(
+        self,
+        name: str | None,
+        prompt: str,
+        *,
+        env: Mapping[str, str],
+        timeout: float,
+        on_start: Callable[[ProcessGroup], None],
+        on_conversation: Callable[[str], None],
+    ) -> AgentTurn:
+        """One turn of an agent; what goes wrong with it is part of the turn."""
+        ...
+
+
+class Wakeup(Protocol):
+    """Learning that something may have been stored."""
+
+    async def wait(self, timeout: float) -> bool:
+        """Return when something may have been stored, or the time is over."""
+        ...
+
+
 class View(Protocol):
     """The store at one moment."""
 
@@ -253,6 +392,11 @@ class View(Protocol):
     @property
     def calls(self) -> Calls:
         """The record of hook calls."""
+        ...
+
+    @property
+    def runs(self) -> Runs:
+        """Runs of flows and their effects."""
         ...
 
 
@@ -274,12 +418,20 @@ class Transaction(View, Protocol):
         """Write an event to the end of the log and bring the tables up to date with it."""
         ...
 
+    def waits_for_task(self, identifier: str) -> bool:
+        """Whether a run waits for a task."""
+        ...
+
     def nested(self) -> AbstractContextManager[None]:
         """A part that can fail alone: its events and rows vanish, the rest stays."""
         ...
 
     def next_task_id(self) -> str:
         """A task id that was never used."""
+        ...
+
+    def next_run(self) -> int:
+        """A run number that was never used."""
         ...
 
     def next_token(self) -> int:

@@ -1,4 +1,4 @@
-"""The program that a configured python hook runs in: `python -m hookline.pyhook event|payload T`.
+"""The program that python functions run in: `python -m hookline.pyhook event|payload|call T`.
 
 Reads the payload from stdin and writes `{"answer": ...}` or `{"error": ...}` to stdout. What the
 function itself prints goes to stderr, so that it cannot be taken for the answer.
@@ -34,7 +34,11 @@ def main(argv: list[str]) -> int:
     # bytecode that we leave there would look like a change; so it is kept in the user's folder.
     sys.pycache_prefix = os.path.join(user_folder(os.environ), "cache", "bytecode")
     try:
-        message = {"answer": _call(target, _argument(first, sys.stdin.buffer.read()))}
+        given = sys.stdin.buffer.read()
+        answer = (
+            _apply(target, given) if first == "call" else _call(target, _argument(first, given))
+        )
+        message = {"answer": answer}
         line = _encode(message, target)
     except BadHook as error:
         return _fail(answers, str(error))
@@ -78,6 +82,13 @@ def _call(target: str, argument: Any) -> Any:
     return _run(answer) if hasattr(answer, "__await__") else answer
 
 
+def _apply(target: str, text: bytes) -> Any:
+    """Call a function of a flow with the arguments that the flow gave."""
+    given = msgspec.json.decode(text)
+    answer = _find(target)(*given["args"], **given["kwargs"])
+    return _run(answer) if hasattr(answer, "__await__") else answer
+
+
 def _run(waiting: Awaitable[Any]) -> Any:
     import asyncio  # a sync function does not pay for the event loop
 
@@ -88,9 +99,9 @@ def _run(waiting: Awaitable[Any]) -> Any:
 
 
 def _find(target: str) -> Any:
-    module_name, _, path = target.partition(":")
+    module_name, _, path = target.rpartition(":")
     try:
-        found: Any = import_module(module_name)
+        found: Any = _module(module_name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
             raise  # the module is there; something that it imports is not
@@ -103,6 +114,15 @@ def _find(target: str) -> Any:
     if not callable(found):
         raise BadHook(f"{target} is not a function: it is a {type(found).__name__}")
     return found
+
+
+def _module(name: str) -> Any:
+    if not name.endswith(".py"):
+        return import_module(name)
+    import runpy  # functions of a flow's file are named by its path
+    from types import SimpleNamespace
+
+    return SimpleNamespace(**runpy.run_path(name, run_name="hookline_flow"))
 
 
 def _encode(message: dict[str, Any], target: str) -> bytes:

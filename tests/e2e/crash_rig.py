@@ -322,20 +322,26 @@ def folded(columns: dict[str, Any]) -> dict[str, Any]:
 
 
 def orphans(root: Path) -> list[str]:
-    """Processes that a hook of this project left behind."""
+    """Processes that a hook of this project left behind; one just killed has a moment to die."""
+    deadline = time.monotonic() + 5
+    while (found := processes_of(root)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return found
+
+
+def processes_of(root: Path) -> list[str]:
+    """Processes that run under a hook of this project now."""
     wanted = f"HOOKLINE_DIR={root / '.hookline'}".encode()
     found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
                 environment = (folder / "environ").read_bytes().split(b"\0")
-                words = (
-                    (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                )
+                words = (folder / "cmdline").read_bytes().replace(b"\0", b" ")
             except OSError:
                 continue
             if wanted in environment:
-                found.append(f"{folder.name}: {words}")
+                found.append(f"{folder.name}: {words.decode(errors='replace')}")
     return found
 
 

@@ -122,9 +122,8 @@ def test_arguments_that_are_no_text(cli: Cli) -> None:
     assert refusal(cli, "task", "block", "T-1", "--reason", b"\xff") == (2, "bad-input")
     for words in (("task", "release", "T-1"), ("task", "cancel", "T-1")):
         assert cli(*words, "--reason", b"\xff", "--json").code in (1, 2)
-    assert cli("task", "fail", "T-1", "--error", b"\xff", "--json").code == 2
-    assert cli(b"\xff").code == 2
-    assert cli("task", b"\xff").code == 2
+    for odd in (("task", "fail", "T-1", "--error", b"\xff"), (b"\xff",), ("task", b"\xff")):
+        assert cli(*odd, "--json").code == 2
     assert cli.events() == before
 
 
@@ -180,11 +179,8 @@ def test_a_file_that_cannot_grow(cli: Cli) -> None:
         # Writing past the limit fails as it does on a disk without room.
         preexec_fn=lambda: limit_files(room),
     )
-    assert done.returncode == 1
-    assert done.stdout == b""
-    assert b"Traceback" not in done.stderr
-    error = json.loads(done.stderr)["error"]
-    assert error["code"] in ("disk-full", "store")
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert json.loads(done.stderr)["error"]["code"] in ("disk-full", "store")
     assert cli.events() == before
     cli.add("two")
     assert len(cli.json("task", "list")) == 2
@@ -255,8 +251,7 @@ def test_a_project_folder_that_is_a_file(cli: Cli) -> None:
     (cli.root / ".hookline").rmdir()
     cli.put("hookline.yaml", "version: 1\n")
     cli.put(".hookline", "a file")
-    code, _ = cli.refused("task", "add", "one")
-    assert code == 1
+    assert refusal(cli, "task", "add", "one")[0] == 1
 
 
 def test_a_file_that_is_no_database(cli: Cli) -> None:
@@ -303,12 +298,13 @@ def test_a_damaged_database(cli: Cli) -> None:
 
 def test_a_store_of_a_newer_version(cli: Cli) -> None:
     cli.add("one")
+    ((current,),) = cli.rows("PRAGMA user_version")
     set_version(cli, 99)
     for words in (("task", "add", "two"), ("task", "list"), ("events",)):
         code, error = cli.refused(*words)
         assert (code, error["code"]) == (1, "newer-store")
         assert "upgrade" in error["help"]
-    set_version(cli, 1)
+    set_version(cli, current)
     assert [task["goal"] for task in cli.json("task", "list")] == ["one"]
 
 
@@ -318,15 +314,11 @@ def set_version(cli: Cli, version: int) -> None:
 
 
 def test_a_store_without_a_schema_is_brought_up_to_date(cli: Cli) -> None:
-    cli.add("one")
-    identity = cli.rows("SELECT value FROM meta WHERE key = 'store_id'")[0][0]
-    for path in (cli.root / ".hookline").glob("hookline.db*"):
-        path.unlink()
     with closing(sqlite3.connect(cli.database)) as connection:
         connection.execute("VACUUM")
-    cli.add("two")
-    assert cli.rows("SELECT value FROM meta WHERE key = 'store_id'")[0][0] != identity
-    assert cli.rows("PRAGMA user_version") == [(1,)]
+    cli.add("one")
+    assert cli.rows("PRAGMA user_version") != [(0,)]
+    assert len(cli.events()) == 2
 
 
 # Signals and pipes

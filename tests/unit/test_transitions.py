@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 ALLOWED = {
     "ready": "created",
     "start": "ready needs_continuation",
-    "release": "ready active needs_continuation",
+    "release": "created ready active needs_continuation",
     "block": "created ready active needs_continuation submitted",
     "unblock": "blocked",
     "submit": "ready active needs_continuation",
@@ -114,6 +114,14 @@ def test_the_table_is_whole() -> None:
         assert event_type in STATE_BEARING
 
 
+def claimed_and_waiting(tx: Transaction) -> str:
+    """A task that was claimed, and then found to depend on another."""
+    other, task = verbs.add(tx, "other").id, verbs.add(tx, "task").id
+    claims.claim(tx, task, "me")
+    dependencies.link(tx, task, other)
+    return task
+
+
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("verb", USE)
 def test_the_verbs_do_what_the_table_says(store: SqliteStore, verb: str, state: str) -> None:
@@ -121,6 +129,8 @@ def test_the_verbs_do_what_the_table_says(store: SqliteStore, verb: str, state: 
         task = in_state(tx, state)
         if verb == "release" and state in ("ready", "needs_continuation"):
             claims.claim(tx, task, "me")
+        if verb == "release" and state == "created":
+            task = claimed_and_waiting(tx)
         if verb == "ready" and state == "created":
             dependencies.unlink(tx, task, tx.graph.task(task).depends_on[0])
         before = len(tx.events)

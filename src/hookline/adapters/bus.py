@@ -44,6 +44,10 @@ class Waker:
         if self._handle is not None:
             os.close(self._handle)
 
+    def fileno(self) -> int | None:
+        """What an event loop can watch; None where the files must be looked at."""
+        return self._handle
+
     def wait(self, timeout: float | None = None) -> bool:
         """Return when the store's files change, or False when the time is over.
 

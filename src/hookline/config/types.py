@@ -224,6 +224,17 @@ class Flow(_Section):
     steps: Annotated[list[Step], Meta(min_length=1, description="The steps in order.")]
 
 
+class EngineLimits(_Section):
+    """How much the engine does at once, by kind of effect: node, call, agent, hook."""
+
+    concurrency: Annotated[
+        dict[str, Annotated[int, Meta(ge=1)]], Meta(description="So many at once.")
+    ] = {}
+    per_minute: Annotated[
+        dict[str, Annotated[float, Meta(gt=0)]], Meta(description="So many begin in a minute.")
+    ] = {}
+
+
 class Sections(_Section):
     """The settings besides hooks."""
 
@@ -233,6 +244,7 @@ class Sections(_Section):
     agents: Annotated[dict[str, Agent], Meta(description="Agent profiles by name.")] = {}
     agent: Annotated[str, Meta(min_length=1, description="The profile to use.")] | None = None
     flows: Annotated[dict[str, Flow], Meta(description="Flows by name.")] = {}
+    limits: EngineLimits = msgspec.field(default_factory=EngineLimits)
 
 
 class Document(Sections):

@@ -33,8 +33,25 @@ STATE_BEARING = frozenset(
     }
 )
 
+# The journal of flows: written by the engine alone.
+RUN_EVENTS = frozenset(
+    {
+        "run_started",
+        "effect_requested",
+        "effect_resolved",
+        "run_chapter",
+        "run_signalled",
+        "run_parked",
+        "run_paused",
+        "run_resumed",
+        "run_completed",
+        "run_failed",
+        "run_cancelled",
+    }
+)
+
 # Written by Hookline as a report of its own work; a forged one would mislead `why` and `attention`.
-REPORTS = frozenset({"hook_error", "action_error", "cascade_limit"})
+REPORTS = frozenset({"hook_error", "action_error", "cascade_limit", "run_iteration", "run_log"})
 
 SYSTEM_NODE = "system"
 MAX_EVENT_BYTES = 1 << 20
@@ -64,7 +81,7 @@ def check_type(name: str) -> str:
             f"{name[:120]!r} is not an event type",
             help="use letters, digits, '_', '-' and '.', beginning with a letter",
         )
-    if name in STATE_BEARING or name in REPORTS:
+    if name in STATE_BEARING or name in RUN_EVENTS or name in REPORTS:
         raise ReservedEvent(
             f"{name} events are written by Hookline alone",
             help="use the task's own command, or choose another name",

@@ -173,20 +173,3 @@ def check_status(text: str) -> str:
     if text not in (OK, ERROR):
         raise BadInput(f"a status is ok or error, not {text[:40]!r}")
     return text
-
-
-RUN_EVENTS = frozenset(
-    {
-        "run_started",
-        "effect_requested",
-        "effect_resolved",
-        "run_chapter",
-        "run_signalled",
-        "run_parked",
-        "run_paused",
-        "run_resumed",
-        "run_completed",
-        "run_failed",
-        "run_cancelled",
-    }
-)

@@ -48,7 +48,7 @@ WORKABLE = frozenset({READY, ACTIVE, NEEDS_CONTINUATION})
 TRANSITIONS: Mapping[str, tuple[frozenset[str], tuple[str, ...], str]] = {
     "ready": (frozenset({CREATED}), (READY,), "task_ready"),
     "start": (frozenset({READY, NEEDS_CONTINUATION}), (ACTIVE,), "task_started"),
-    "release": (WORKABLE, (READY, CREATED, NEEDS_CONTINUATION), "task_released"),
+    "release": (WORKABLE | {CREATED}, (READY, CREATED, NEEDS_CONTINUATION), "task_released"),
     "block": (WORKABLE | {CREATED, SUBMITTED}, (BLOCKED,), "task_blocked"),
     "unblock": (frozenset({BLOCKED}), (READY, CREATED), "task_unblocked"),
     "submit": (WORKABLE, (SUBMITTED,), "task_submitted"),

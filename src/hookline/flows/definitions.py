@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import os
@@ -84,6 +85,17 @@ class FlowFinder:
             return _from_function(name, plugin.load(), plugin.value)
         raise UnknownFlow(f"there is no flow '{name}'")
 
+    def known_digest(self, name: str) -> str | None:
+        """The digest of a flow's code without running any of it; None if there is none."""
+        if name in self._configured:
+            return _from_steps(name, self._configured[name]).digest
+        if ":" in name:
+            return ""
+        for path in self._files():
+            if name in _names_in(path):
+                return _digest_of_file(path)
+        return "" if name in self._plugins() else None
+
     def all(self) -> list[Flow]:
         """Every flow that has a name."""
         self._allowed()
@@ -148,6 +160,28 @@ def _digest_of_file(path: str) -> str:
             return str(sha256(file.read()).hexdigest()[:16])
     except OSError:
         return ""
+
+
+def _names_in(path: str) -> set[str]:
+    """The flows that a file defines, by looking at it only."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            tree = ast.parse(file.read())
+    except (OSError, SyntaxError, ValueError):
+        return set()
+    found = set()
+    for node in tree.body:
+        if isinstance(node, ast.AsyncFunctionDef):
+            for mark in node.decorator_list:
+                call = mark.func if isinstance(mark, ast.Call) else mark
+                if getattr(call, "id", getattr(call, "attr", "")) == "flow":
+                    given = [
+                        k.value.value
+                        for k in getattr(mark, "keywords", [])
+                        if k.arg == "name" and isinstance(k.value, ast.Constant)
+                    ]
+                    found.add(str(given[0]) if given else node.name)
+    return found
 
 
 def _load_file(path: str) -> ModuleType:

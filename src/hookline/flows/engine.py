@@ -197,8 +197,10 @@ class _Advance:
             ):
                 return self._park("the iteration limit was reached", None)
             before = self._progress()
-            wait_until, more = await self._tick()
+            iteration, wait_until = await self._begin_tick()
             ended = self._settle()
+            status = ended.status if isinstance(ended, Done) else "waiting"
+            more = await self._while_running(self.engine.steering.end(self.run, iteration, status))
             if ended is not None:
                 return ended
             moved = self._progress() != before or bool(self.running)
@@ -302,8 +304,8 @@ class _Advance:
 
     # Ticking
 
-    async def _tick(self) -> tuple[float | None, bool]:
-        """One iteration: hooks choose, the engine carries out, hooks say whether to go on."""
+    async def _begin_tick(self) -> tuple[int, float | None]:
+        """The first half of an iteration: hooks choose, the engine carries out."""
         engine = self.engine
 
         def count(tx: Transaction) -> int:
@@ -320,9 +322,7 @@ class _Advance:
             self._execute(effect)
         if self.running:
             await self._wait_for_change(decision.wait_until)
-        status = "waiting" if self._pending() or self.running else "completed"
-        more = await self._while_running(engine.steering.end(self.run, iteration, status))
-        return decision.wait_until, more
+        return iteration, decision.wait_until
 
     async def _while_running(self, hooks: Any) -> Any:
         """Await hooks; effects that they ask for meanwhile run here, outside of their timeout."""
@@ -425,7 +425,8 @@ class _Advance:
         assert self.driver.root is not None
         error, value = self.driver.root.error, self.driver.root.result
         if isinstance(error, Next):
-            return self._next_chapter(error.state)
+            self._next_chapter(error.state)
+            return None
         if error is None:
             return self._end("run_completed", {"value": value}, runs.COMPLETED)
         return self._end("run_failed", {"error": _told(error)}, runs.FAILED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain.events import SYSTEM_NODE, check_type
@@ -10,15 +11,24 @@ from hookline.errors import BadInput, UnknownWorkflow
 from hookline.tasks import claims, dependencies, verbs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from hookline.domain.records import Action
     from hookline.ports import Transaction
 
 
-def perform(tx: Transaction, action: Action) -> None:
+StartFlow = Callable[["Transaction", str, dict[str, Any]], None]
+
+
+def unknown_flow(tx: Transaction, name: str, context: dict[str, Any]) -> None:
+    """Where no flows are known, none can be started."""
+    raise UnknownWorkflow(f"there is no workflow '{name}'")
+
+
+def perform(tx: Transaction, action: Action, start_flow: StartFlow = unknown_flow) -> None:
     """Do what an action says; HooklineError if it cannot be done."""
-    _PERFORMERS[action.type](tx, action.payload)
+    if action.type == "execute_workflow":
+        _execute_workflow(tx, action.payload, start_flow)
+    else:
+        _PERFORMERS[action.type](tx, action.payload)
 
 
 def _create_task(tx: Transaction, payload: dict[str, Any]) -> None:
@@ -98,16 +108,17 @@ def _log(tx: Transaction, payload: dict[str, Any]) -> None:
     tx.append(check_type(str(options.get("type", ""))), node, data)
 
 
-def _execute_workflow(tx: Transaction, payload: dict[str, Any]) -> None:
+def _execute_workflow(tx: Transaction, payload: dict[str, Any], start_flow: StartFlow) -> None:
     options = _only(payload, "execute_workflow", "workflowId context")
-    name = verbs.check_text("workflowId", options.get("workflowId"))
-    raise UnknownWorkflow(f"there is no workflow '{name}'")
+    context = options.get("context") or {}
+    if not isinstance(context, dict):
+        raise BadInput("the context of execute_workflow must be an object")
+    start_flow(tx, verbs.check_text("workflowId", options.get("workflowId")), context)
 
 
 _PERFORMERS: dict[str, Callable[[Transaction, dict[str, Any]], None]] = {
     "create_task": _create_task,
     "update_task": _update_task,
-    "execute_workflow": _execute_workflow,
     "log": _log,
 }
 

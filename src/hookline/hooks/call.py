@@ -47,7 +47,7 @@ class Caller:
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._around = surroundings
-        self._environ = _base_environment(surroundings.environ)
+        self._environ = base_environment(surroundings.environ)
 
     async def call(
         self,
@@ -66,7 +66,11 @@ class Caller:
                     return _over(hook, SKIPPED, start, values=values)
             if hook.handler is not None and hook.kind == "python":
                 first = frame.event if frame.event is not None else frame.payload
-                return await call_in_process(hook, frame.rule, first, self._around.context())
+                limit = timeout_of(hook, frame.point)
+                context = self._around.context()
+                outcome = await call_in_process(hook, frame.rule, first, context, limit)
+                error = outcome.error and self._around.redact(outcome.error)
+                return msgspec.structs.replace(outcome, error=error, values=values)
             self._around.verify(hook)
             reply = await self._run(hook, frame, on_start)
             answer = frame.rule.read(reply, hook)
@@ -176,7 +180,8 @@ def _elapsed(start: int) -> int:
     return (perf_counter_ns() - start) // 1000
 
 
-def _base_environment(environ: Mapping[str, str]) -> dict[str, str]:
+def base_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """What programs inherit: everything but the variables of a hook that we run under."""
     return {
         name: value
         for name, value in environ.items()

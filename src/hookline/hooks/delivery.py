@@ -158,7 +158,8 @@ class Deliverer:
             metadata = caused_by(self._metadata, event, stored.hook)
             with self._store.write(metadata) as tx:
                 self._check(tx, event.seq, token)
-                carry_out(tx, event, stored.hook, stored.position, stored.action)
+                start_flow = self._settling.start_flow
+                carry_out(tx, event, stored.hook, stored.position, stored.action, start_flow)
                 settle(tx, self._settling)
 
     def _check(self, tx: Transaction, seq: int, token: int) -> None:

@@ -48,13 +48,15 @@ async def dispatch_event(hooks: Sequence[Hook], event: Event, context: HookConte
     return actions
 
 
-async def call_in_process(hook: Hook, rule: Rule, payload: Any, context: HookContext) -> Outcome:
+async def call_in_process(
+    hook: Hook, rule: Rule, payload: Any, context: HookContext, limit: float | None = None
+) -> Outcome:
     """Call a function registered in this process: isolated, timed, and recorded as an outcome.
 
     A function that blocks without awaiting cannot be interrupted; configured hooks run in a
     child instead.
     """
-    watch = Watch()
+    watch = Watch(limit or DEFAULT_TIMEOUT)
     outcome: Outcome = await _watched(_caller(rule, context, watch)(hook, payload), watch)
     return outcome
 
@@ -96,18 +98,20 @@ def _failure(hook: Hook, problem: BaseException, watch: Watch, took: int) -> Out
 class Watch:
     """The time that the hook which runs now has left; a timer is set only once it really waits."""
 
-    __slots__ = ("_expired", "_task", "seconds", "timer")
+    __slots__ = ("_cancelling", "_default", "_expired", "_task", "seconds", "timer")
 
-    def __init__(self) -> None:
+    def __init__(self, default: float = DEFAULT_TIMEOUT) -> None:
         self.seconds: float | None = None
+        self._default = default
         self.timer: TimerHandle | None = None
         self._task: Task[Any] | None = None
         self._expired = False
+        self._cancelling = 0
 
     @property
     def limit(self) -> float:
         """How long the hook may take."""
-        return self.seconds or DEFAULT_TIMEOUT
+        return self.seconds or self._default
 
     def arm(self) -> None:
         """The hook waits: cancel it when its time is over."""
@@ -115,6 +119,7 @@ class Watch:
             import asyncio  # most commands never get here, and it costs more than all of Hookline
 
             self._task = asyncio.current_task()
+            self._cancelling = self._task.cancelling() if self._task else 0
             self._expired = False
             self.timer = asyncio.get_running_loop().call_later(self.limit, self._expire)
 
@@ -123,7 +128,9 @@ class Watch:
         assert self.timer is not None  # armed before
         self.timer.cancel()
         self.timer = None
-        return self._expired and self._task is not None and self._task.uncancel() == 0
+        return (
+            self._expired and self._task is not None and self._task.uncancel() <= self._cancelling
+        )
 
     def _expire(self) -> None:
         self._expired = True

@@ -163,7 +163,7 @@ def _stops_steer(outcome: Outcome) -> bool:
 
 def _is_answer(answer: dict[str, Any]) -> bool:
     if "action" in answer:
-        return answer["action"] not in ("none", "pass")
+        return answer["action"] not in ("none", "pass", None)
     return "needsMoreIterations" in answer
 
 

@@ -9,10 +9,10 @@ import msgspec
 
 from hookline.domain.records import FAILED, OK, PENDING, SKIPPED, Action, Delivery
 from hookline.errors import HooklineError
-from hookline.hooks.actions import perform
+from hookline.hooks.actions import StartFlow, perform, unknown_flow
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from hookline.domain.events import Event
     from hookline.domain.tasks import Task
@@ -23,17 +23,24 @@ DEPTH_LIMIT = 8
 CASCADE_LIMIT = "cascade_limit"
 
 
+def _nobody(tx: Transaction, event: Event) -> None:
+    """Nobody else wants to see events inside their transaction."""
+
+
 class Settling(NamedTuple):
     """What settling needs to know.
 
     `suspended` names hooks that may not run now, each with the reason that is recorded.
     `owner` is this process as a holder of leases: only it can call functions registered in it.
+    `start_flow` starts a run for a hook, `watch` sees each event inside its transaction.
     """
 
     registry: HookRegistry
     suspended: Mapping[str, str]
     owner: str
     depth_limit: int = DEPTH_LIMIT
+    start_flow: StartFlow = unknown_flow
+    watch: Callable[[Transaction, Event], None] = _nobody
 
 
 def settle(tx: Transaction, how: Settling) -> None:
@@ -43,6 +50,7 @@ def settle(tx: Transaction, how: Settling) -> None:
     while position < len(tx.events):
         event = tx.events[position]
         position += 1
+        how.watch(tx, event)
         hooks = [h for h in how.registry.subscribers(event.type) if switches.get(h.name, h.enabled)]
         if not hooks:
             continue
@@ -70,7 +78,7 @@ def _settle_event(tx: Transaction, event: Event, hooks: list[Hook], how: Settlin
         local = any(hook.handler is not None for hook in waiting)
         tx.calls.open_dispatch(event.seq, event.node_id, how.owner if local else None)
     for hook, index, action in wanted:
-        carry_out(tx, event, hook.name, index, action)
+        carry_out(tx, event, hook.name, index, action, how.start_flow)
 
 
 def _run_builtin(tx: Transaction, event: Event, hook: Hook, position: int) -> list[Action]:
@@ -119,14 +127,21 @@ def _row(event: Event, hook: Hook, position: int, reason: str | None) -> Deliver
     )
 
 
-def carry_out(tx: Transaction, event: Event, hook: str, index: int, action: Action) -> None:
+def carry_out(
+    tx: Transaction,
+    event: Event,
+    hook: str,
+    index: int,
+    action: Action,
+    start_flow: StartFlow = unknown_flow,
+) -> None:
     """Carry out one action and mark it as done, or as failed with an `action_error` event."""
     base = tx.metadata
     tx.metadata = caused_by(base, event, hook)
     try:
         try:
             with tx.nested():
-                perform(tx, action)
+                perform(tx, action, start_flow)
         except HooklineError as problem:
             tx.calls.finish_action(event.seq, hook, index, error=problem.message)
             data = {

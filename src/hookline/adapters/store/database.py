@@ -16,6 +16,7 @@ from hookline.errors import (
     StoreError,
     StoreFull,
     StoreNewer,
+    StoreOlder,
     StoreReadOnly,
 )
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 PATIENCE = 60.0
 _MIGRATIONS = os.path.join(os.path.dirname(__file__), "migrations")
 
@@ -43,12 +44,24 @@ _TRANSLATIONS: dict[int, type[StoreError]] = {
 class Database:
     """A connection to the store's file, with the schema this version knows."""
 
-    def __init__(self, path: str, *, read_only: bool = False) -> None:
+    def __init__(
+        self,
+        path: str,
+        *,
+        read_only: bool = False,
+        admit: Callable[[sqlite3.Connection], None] | None = None,
+    ) -> None:
         self.path = path
         self.read_only = read_only
         with self._translated():
             self.connection = self._connect()
-            self._check_version()
+            try:
+                if admit is not None and self._version() > 0:
+                    admit(self.connection)
+                self._check_version()
+            except BaseException:
+                self.connection.close()
+                raise
 
     def close(self) -> None:
         """Let go of the file."""
@@ -86,7 +99,6 @@ class Database:
             return self._connect_read_only()
         connection = sqlite3.connect(self.path, timeout=0.02, isolation_level=None)
         connection.execute("PRAGMA trusted_schema = OFF")
-        _patiently(lambda: _use_wal(connection))
         # A change that was acknowledged must survive a power cut as well as a kill.
         connection.execute("PRAGMA synchronous = FULL")
         return connection
@@ -114,9 +126,11 @@ class Database:
             raise StoreNewer(
                 f"the store has schema {version}, this Hookline knows {SCHEMA_VERSION}"
             )
+        if version < SCHEMA_VERSION and self.read_only:
+            raise StoreOlder
+        if not self.read_only:
+            _patiently(lambda: _use_wal(self.connection))
         if version < SCHEMA_VERSION:
-            if self.read_only:
-                raise StoreReadOnly("the store has an older schema and cannot be upgraded")
             self._migrate()
 
     def _version(self) -> int:
@@ -153,11 +167,11 @@ def schema_of(connection: sqlite3.Connection) -> set[tuple[str, str]]:
     return {(name, " ".join(sql.split())) for name, sql in rows}
 
 
-def expected_schema() -> set[tuple[str, str]]:
-    """The schema that this version's migrations make."""
+def expected_schema(version: int = SCHEMA_VERSION) -> set[tuple[str, str]]:
+    """The schema that the migrations up to a version make."""
     memory = sqlite3.connect(":memory:", isolation_level=None)
     try:
-        for number in range(1, SCHEMA_VERSION + 1):
+        for number in range(1, version + 1):
             memory.executescript(migration(number))
         return schema_of(memory)
     finally:

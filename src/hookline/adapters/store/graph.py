@@ -91,6 +91,8 @@ class GraphTables:
     def unmet(self, identifier: str) -> int:
         """How many dependencies still hold a task back."""
         row = self._run(SQL["unmet_of"], (task_number(identifier),)).fetchone()
+        if row is None:
+            raise UnknownTask(f"there is no task {identifier}")
         return int(row[0])
 
     def edges_from(self, identifier: str, edge_type: str | None = None) -> list[Edge]:

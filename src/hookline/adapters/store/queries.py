@@ -1,19 +1,20 @@
-"""The named blocks of queries.sql, read once."""
+"""The named blocks of .sql files, read once."""
 
 from __future__ import annotations
 
 import os
 
 
-def _load() -> dict[str, str]:
-    path = os.path.join(os.path.dirname(__file__), "queries.sql")
+def load(name: str) -> dict[str, str]:
+    """The blocks of a file of this folder, by name."""
+    path = os.path.join(os.path.dirname(__file__), name)
     with open(path, encoding="utf-8") as file:
         blocks = file.read().split("-- name: ")[1:]
     found = {}
     for block in blocks:
-        name, _, rest = block.partition("\n")
-        found[name] = "\n".join(line for line in rest.splitlines() if not line.startswith("--"))
+        title, _, rest = block.partition("\n")
+        found[title] = "\n".join(line for line in rest.splitlines() if not line.startswith("--"))
     return found
 
 
-SQL = _load()
+SQL = load("queries.sql")

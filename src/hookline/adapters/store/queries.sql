@@ -1,10 +1,10 @@
 -- name: counters
 -- Where the log and the task numbers stand.
-SELECT seq, task, token FROM counters
+SELECT seq, task, token, run FROM counters
 
 -- name: set_counters
 -- Advance the log and the task numbers, once per transaction.
-UPDATE counters SET seq = ?, task = ?, token = ?
+UPDATE counters SET seq = ?, task = ?, token = ?, run = ?
 
 -- name: append_event
 -- One event at the end of the log.
@@ -30,8 +30,8 @@ ORDER BY priority, number LIMIT ?
 
 -- name: expired
 -- Tasks whose holder let the lease run out.
-SELECT * FROM tasks INDEXED BY tasks_leased WHERE claim_agent IS NOT NULL AND lease_until < ?
-AND state IN ('ready', 'active') ORDER BY lease_until LIMIT ?
+SELECT * FROM tasks INDEXED BY tasks_leased WHERE claim_agent IS NOT NULL AND lease_until <= ?
+AND state IN ('ready', 'active') AND unmet = 0 ORDER BY priority, number LIMIT ?
 
 -- name: set_lease
 -- The perishable part of a claim.
@@ -182,3 +182,7 @@ SELECT hook, enabled FROM switches
 -- Switch a hook on or off by hand.
 INSERT INTO switches (hook, enabled) VALUES (?1, ?2)
 ON CONFLICT (hook) DO UPDATE SET enabled = ?2
+
+-- name: waits_for_task
+-- Whether an effect of a run waits for a task.
+SELECT 1 FROM effects WHERE task = ? AND status = 'pending' AND task IS NOT NULL LIMIT 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -13,14 +14,16 @@ from hookline.adapters.store.database import Database, expected_schema, schema_o
 from hookline.adapters.store.graph import GraphTables
 from hookline.adapters.store.log import LogTable
 from hookline.adapters.store.queries import SQL
-from hookline.domain.events import MAX_EVENT_BYTES, STATE_BEARING, Event, event_id
+from hookline.domain.events import MAX_EVENT_BYTES, RUN_EVENTS, STATE_BEARING, Event, event_id
 from hookline.domain.moments import iso
-from hookline.domain.tasks import task_id
+from hookline.domain.tasks import task_id, task_number
 from hookline.errors import BadInput, StoreCorrupt
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterator
+
+    from hookline.adapters.store.runs import RunTables
 
 _encode = msgspec.json.encode
 
@@ -32,6 +35,15 @@ class View:
         self.graph = GraphTables(connection)
         self.log = LogTable(connection, store_id)
         self.calls = CallTables(connection)
+        self._connection = connection
+
+    @cached_property
+    def runs(self) -> RunTables:
+        """Runs of flows and their effects."""
+        # Most commands have nothing to do with runs.
+        from hookline.adapters.store.runs import RunTables
+
+        return RunTables(self._connection)
 
 
 class Transaction(View):
@@ -46,10 +58,10 @@ class Transaction(View):
         self.events: list[Event] = []
         self._run = connection.execute
         self._store_id = store_id
-        self._before: tuple[int, int, int] = self._run(SQL["counters"]).fetchone()
+        self._before: tuple[int, int, int, int] = self._run(SQL["counters"]).fetchone()
         if self._before is None:
             raise StoreCorrupt("the store has lost its counters")
-        self._seq, self._task, self._token = self._before
+        self._seq, self._task, self._token, self._run_number = self._before
 
     def append(
         self,
@@ -60,7 +72,6 @@ class Transaction(View):
         metadata: dict[str, Any] | None = None,
     ) -> Event:
         """Write an event to the end of the log and bring the tables up to date with it."""
-        self._seq += 1
         details = {**self.metadata, **metadata} if metadata else self.metadata
         encoded = _encode(data)
         if len(encoded) > MAX_EVENT_BYTES:
@@ -69,6 +80,7 @@ class Transaction(View):
                 f" at most {MAX_EVENT_BYTES:,} fit",
                 help="write large content to a file and name the file",
             )
+        self._seq += 1
         event = Event(
             self._seq,
             event_id(self._store_id, self._seq),
@@ -84,28 +96,40 @@ class Transaction(View):
         )
         if event_type in STATE_BEARING:
             self.graph.apply(event_type, node_id, data, self.now)
+        elif event_type in RUN_EVENTS:
+            self.runs.apply(event_type, node_id, data, self.now, self._seq)
         self.events.append(event)
         return event
 
     @contextmanager
     def nested(self) -> Iterator[None]:
         """A part that can fail alone: its events and rows vanish, the rest stays."""
-        before = (self._seq, self._task, self._token, len(self.events))
+        before = (self._seq, self._task, self._token, self._run_number, len(self.events))
         self._run("SAVEPOINT part")
         try:
             yield
         except BaseException:
             self._run("ROLLBACK TO part")
-            self._seq, self._task, self._token, count = before
+            self._seq, self._task, self._token, self._run_number, count = before
             del self.events[count:]
             raise
         finally:
             self._run("RELEASE part")
 
+    def waits_for_task(self, identifier: str) -> bool:
+        """Whether a run waits for a task."""
+        number = (task_number(identifier),)
+        return self._run(SQL["waits_for_task"], number).fetchone() is not None
+
     def next_task_id(self) -> str:
         """A task id that was never used."""
         self._task += 1
         return task_id(self._task)
+
+    def next_run(self) -> int:
+        """A run number that was never used."""
+        self._run_number += 1
+        return int(self._run_number)
 
     def next_token(self) -> int:
         """A token greater than every one before it."""
@@ -114,19 +138,43 @@ class Transaction(View):
 
     def finish(self) -> None:
         """Store the counters; the last statement of the transaction."""
-        now = (self._seq, self._task, self._token)
+        now = (self._seq, self._task, self._token, self._run_number)
         if now != self._before:
             self._run(SQL["set_counters"], now)
+
+
+class Identity(NamedTuple):
+    """What a store is: its id, and whether it is one of ours that nothing was ever stored in."""
+
+    store_id: str
+    is_empty: bool
+
+
+def identify(connection: sqlite3.Connection) -> Identity:
+    """Look at a store without changing it."""
+    row = connection.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()
+    counted = connection.execute("SELECT seq FROM counters").fetchone()
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    empty = counted is not None and counted[0] == 0
+    ours = empty and schema_of(connection) == expected_schema(version)
+    return Identity(str(row[0]) if row else "", ours)
 
 
 class SqliteStore:
     """The embedded store of one project."""
 
     def __init__(
-        self, path: str, *, read_only: bool = False, clock: Callable[[], float] = time.time
+        self,
+        path: str,
+        *,
+        read_only: bool = False,
+        clock: Callable[[], float] = time.time,
+        admit: Callable[[Identity], None] | None = None,
     ) -> None:
+        """Open a store; `admit` sees what it is before anything is written to it."""
         self.path = path
-        self._database = Database(path, read_only=read_only)
+        check = None if admit is None else lambda connection: admit(identify(connection))
+        self._database = Database(path, read_only=read_only, admit=check)
         self._clock = clock
         with self._database.snapshot() as connection:
             row = connection.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()
@@ -169,11 +217,6 @@ class SqliteStore:
         """What the file's schema has that ours has not, or the other way round."""
         found = schema_of(self._database.connection) ^ expected_schema()
         return sorted({name for name, _ in found})
-
-    def is_empty(self) -> bool:
-        """Whether nothing was ever stored here, by us or by anyone else."""
-        with self.read() as view:
-            return view.log.last() == 0 and not self.foreign_objects()
 
     def integrity(self) -> str:
         """SQLite's own check of the file: "ok", or what is wrong."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hookline.domain.moments import seconds
 from hookline.domain.records import Action
 from hookline.domain.tasks import CREATED, DEPENDS_ON
-from hookline.hooks.builtin import REACT_BUILTINS
+from hookline.hooks.builtin import NAMED_BUILTINS, REACT_BUILTINS
 from hookline.hooks.registry import Hook
 
 if TYPE_CHECKING:
@@ -79,6 +79,27 @@ def track_agent_task_lifecycle(event: Event, graph: GraphView) -> list[Action]:
         "deliverables": list(task.desired_deliverables),
     }
     return [Action("log", {"type": "agent_metrics", "nodeId": task.id, "data": metrics})]
+
+
+def native_hooks() -> list[Hook]:
+    """The hooks that steer a run unless something else does; the engine knows what they do."""
+    described = {
+        "native-orchestrator": "Carry out everything that can run now.",
+        "native-finalization": "Go on until the run is over.",
+    }
+    return [
+        Hook(
+            name=name,
+            points=NAMED_BUILTINS[name],
+            kind="built-in",
+            target=name,
+            layer="built-in",
+            position=position,
+            origin="built-in",
+            description=description,
+        )
+        for position, (name, description) in enumerate(described.items(), start=1)
+    ]
 
 
 def lifecycle_hooks() -> list[Hook]:

@@ -30,6 +30,7 @@ COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "dep": ("dep", "DEP_COMMANDS", "dependencies between tasks"),
     "events": ("events", "COMMANDS", "read and follow the event log"),
     "emit": ("events", "COMMANDS", "send an event of your own"),
+    "flow": ("flow", "FLOW_COMMANDS", "start, watch and steer runs of flows"),
     "hook": ("hook", "HOOK_COMMANDS", "list, test, replay and switch hooks"),
     "why": ("why", "COMMANDS", "explain an event, a hook or a task"),
     "points": ("config", "COMMANDS", "every hook point, its payload and variables"),
@@ -39,7 +40,7 @@ COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "trust": ("trust", "COMMANDS", "let this repository's hooks run"),
     "doctor": ("doctor", "COMMANDS", "check agents, hooks, store and log"),
 }
-GROUPS = frozenset({"task", "dep", "hook", "config"})
+GROUPS = frozenset({"task", "dep", "flow", "hook", "config"})
 
 
 class Formatter(argparse.HelpFormatter):

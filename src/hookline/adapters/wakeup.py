@@ -1,0 +1,51 @@
+"""Being woken by the store's files inside an event loop; many may wait at once."""
+
+from __future__ import annotations
+
+import asyncio
+
+from hookline.adapters.bus import Waker
+
+# The kernel tells of a write before its commit can be seen, so everyone is woken again.
+_ECHOES = (0.003, 0.02, 0.1)
+_POLL = 0.05
+
+
+class AsyncWaker:
+    """Wakes every waiter when something may have been stored."""
+
+    def __init__(self, folder: str) -> None:
+        self._waker = Waker(folder)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._waiting: set[asyncio.Future[None]] = set()
+
+    async def wait(self, timeout: float) -> bool:
+        """Return when something may have been stored, or the time is over."""
+        loop = asyncio.get_running_loop()
+        handle = self._waker.fileno()
+        if handle is not None and self._loop is not loop:
+            self._loop = loop
+            loop.add_reader(handle, self._written)
+        future: asyncio.Future[None] = loop.create_future()
+        self._waiting.add(future)
+        try:
+            done, _ = await asyncio.wait({future}, timeout=min(timeout, self._patience(timeout)))
+            return bool(done)
+        finally:
+            self._waiting.discard(future)
+            future.cancel()
+
+    def _patience(self, timeout: float) -> float:
+        return timeout if self._waker.fileno() is not None else _POLL
+
+    def _written(self) -> None:
+        self._waker.wait(0)
+        self._wake()
+        assert self._loop is not None  # the reader was added with it
+        for delay in _ECHOES:
+            self._loop.call_later(delay, self._wake)
+
+    def _wake(self) -> None:
+        for future in self._waiting:
+            if not future.done():
+                future.set_result(None)

@@ -1,0 +1,294 @@
+"""Carrying out effects: each kind's way, with limits, timeouts and retries."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from hookline.domain.records import Action, Outcome
+from hookline.domain.runs import ERROR, OK, Resolution, run_number
+from hookline.domain.tasks import task_number
+from hookline.errors import HooklineError
+from hookline.flows import journal
+from hookline.hooks.actions import perform
+from hookline.hooks.dispatch import dispatch
+from hookline.hooks.frames import Frame, rule_of
+from hookline.hooks.rules import RULES
+from hookline.ports import CannotStart
+from hookline.tasks import verbs
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from hookline.domain.runs import JournalEffect, Run
+    from hookline.hooks.call import Caller
+    from hookline.hooks.registry import Hook, HookRegistry
+    from hookline.ports import Agents, Blobs, Finished, Processes, ProcessGroup, Store, Transaction
+
+DEFAULT_TIMEOUT = 3600.0
+DEFAULT_RETRIES = 2
+FIRST_BACKOFF = 1.0
+LONGEST_BACKOFF = 300.0
+TEMPORARY_EXIT = 75
+
+
+class Temporary(Exception):
+    """It may work if it is tried again."""
+
+
+class Limits(NamedTuple):
+    """How many effects of a kind run at once, and how many may begin in a minute."""
+
+    concurrency: Mapping[str, int]
+    per_minute: Mapping[str, float]
+
+
+class Surroundings(NamedTuple):
+    """What effects need around them."""
+
+    root: str
+    folder: str
+    store: Store
+    store_id: str
+    blobs: Blobs
+    environ: Mapping[str, str]
+    processes: Processes
+    caller: Caller
+    registry: HookRegistry
+    agents: Agents
+    change: Callable[..., Any]
+    suspended: Callable[[str], str | None]
+
+
+class Executor:
+    """Carries out effects of all kinds for one process."""
+
+    def __init__(self, around: Surroundings, limits: Limits) -> None:
+        self._around = around
+        self._limits = limits
+        self._slots = {kind: asyncio.Semaphore(n) for kind, n in limits.concurrency.items()}
+        self._next_start: dict[str, float] = {}
+        self._kinds: dict[str, Callable[[Run, JournalEffect, Any], Awaitable[Any]]] = {
+            "node": self._node,
+            "call": self._call,
+            "agent": self._agent,
+            "hook": self._hook,
+            "task": self._task,
+            "update_task": self._update_task,
+        }
+
+    async def execute(
+        self, run: Run, effect: JournalEffect, guard: Callable[[Transaction], None]
+    ) -> Resolution | None:
+        """Carry an effect out; None when it waits for something, or will be tried again."""
+        async with self._slot(effect.kind):
+            await self._wait_for_rate(effect.kind)
+
+            def begin(tx: Transaction) -> None:
+                guard(tx)
+                tx.runs.begin_attempt(run, effect.effect_id)
+
+            self._around.change(begin)
+            try:
+                value = await self._kinds[effect.kind](run, effect, guard)
+            except Temporary as problem:
+                return self._again(run, effect, str(problem))
+            except HooklineError as problem:
+                return Resolution(ERROR, error=problem.message)
+        return None if value is _WAITS else value
+
+    def _slot(self, kind: str) -> Any:
+        return self._slots.get(kind) or _Free()
+
+    async def _wait_for_rate(self, kind: str) -> None:
+        rate = self._limits.per_minute.get(kind)
+        if not rate:
+            return
+        now = time.monotonic()
+        begin = max(now, self._next_start.get(kind, 0.0))
+        self._next_start[kind] = begin + 60.0 / rate
+        await asyncio.sleep(begin - now)
+
+    def _again(self, run: Run, effect: JournalEffect, error: str) -> Resolution | None:
+        retries = effect.policy.get("retries", DEFAULT_RETRIES)
+        if effect.attempts >= retries:
+            return Resolution(ERROR, error=f"{error} (after {effect.attempts + 1} attempts)")
+        pause = min(FIRST_BACKOFF * 2**effect.attempts, LONGEST_BACKOFF)
+
+        def postpone(tx: Transaction) -> None:
+            tx.runs.postpone(run, effect.effect_id, time.time() + pause)
+
+        self._around.change(postpone)
+        return None
+
+    # The kinds
+
+    async def _node(self, run: Run, effect: JournalEffect, guard: Any) -> Resolution:
+        args = effect.args
+        done = await self._start(
+            ("/bin/sh", "-c", args["command"]), run, effect, guard, env=args.get("env", {})
+        )
+        value = _output(done)
+        if done.exit_code == TEMPORARY_EXIT:
+            raise Temporary(f"`{args['command']}` exited {TEMPORARY_EXIT}: try again")
+        if done.exit_code and args.get("check", True):
+            error = f"`{args['command']}` exited {done.exit_code}{_last_line(done)}"
+            return Resolution(ERROR, value, error)
+        return Resolution(OK, value)
+
+    async def _call(self, run: Run, effect: JournalEffect, guard: Any) -> Resolution:
+        argv = (sys.executable, "-P", "-m", "hookline.pyhook", "call", effect.args["function"])
+        given = {"args": effect.args["args"], "kwargs": effect.args["kwargs"]}
+        done = await self._start(argv, run, effect, guard, stdin=msgspec.json.encode(given))
+        try:
+            message = msgspec.json.decode(done.stdout)
+        except msgspec.DecodeError:
+            return Resolution(ERROR, error=f"it ended with exit code {done.exit_code}, no result")
+        if "error" in message:
+            return Resolution(ERROR, error=message["error"])
+        return Resolution(OK, message["answer"])
+
+    async def _agent(self, run: Run, effect: JournalEffect, guard: Any) -> Resolution:
+        def began(conversation: str) -> None:
+            self._around.change(
+                lambda tx: tx.runs.set_conversation(run, effect.effect_id, conversation)
+            )
+
+        turn = await self._around.agents.turn(
+            effect.args.get("agent"),
+            effect.args["prompt"],
+            env=self._environment(run, effect),
+            timeout=float(effect.policy.get("timeout", DEFAULT_TIMEOUT)),
+            on_start=self._born(run, effect, guard),
+            on_conversation=began,
+        )
+        if turn.error is not None:
+            return Resolution(ERROR, msgspec.to_builtins(turn), turn.error)
+        return Resolution(OK, msgspec.to_builtins(turn))
+
+    async def _hook(self, run: Run, effect: JournalEffect, guard: Any) -> Resolution:
+        around = self._around
+        point, payload = effect.args["point"], effect.args["payload"]
+        rule = RULES[rule_of(point)]
+        with around.store.read() as view:
+            switches = view.calls.switches()
+        hooks = [h for h in around.registry.subscribers(point) if switches.get(h.name, h.enabled)]
+
+        async def call(hook: Hook, given: Any) -> Outcome:
+            reason = around.suspended(hook.name)
+            if reason is not None:
+                return Outcome(hook.name, "skipped", None, reason)
+            frame = Frame(point, rule, given, f"{self._key(run, effect)}:{hook.name}")
+            return await around.caller.call(hook, frame, self._born(run, effect, guard))
+
+        answer = await dispatch(rule, hooks, payload, call)
+        return Resolution(OK, msgspec.to_builtins(answer))
+
+    async def _task(self, run: Run, effect: JournalEffect, guard: Any) -> object:
+        given = {k: v for k, v in effect.args.items() if v is not None and k != "goal"}
+        given["task_type"] = given.pop("type", None)
+
+        def add(tx: Transaction) -> None:
+            guard(tx)
+            if tx.runs.effect(run, effect.effect_id).task is None:
+                task = verbs.add(tx, effect.args["goal"], **given)
+                tx.runs.bind_task(run, effect.effect_id, task_number(task.id))
+
+        self._around.change(add)
+        return _WAITS
+
+    async def _update_task(self, run: Run, effect: JournalEffect, guard: Any) -> object:
+        def update(tx: Transaction) -> None:
+            guard(tx)
+            with tx.nested():
+                perform(tx, Action("update_task", effect.args))
+            done = Resolution(OK, {"taskId": effect.args["taskId"]})
+            journal.resolve(tx, run, effect.effect_id, done, self._around.blobs)
+
+        self._around.change(update)
+        return _WAITS
+
+    # What they share
+
+    async def _start(
+        self,
+        argv: tuple[str, ...],
+        run: Run,
+        effect: JournalEffect,
+        guard: Any,
+        *,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+    ) -> Finished:
+        timeout = float(effect.policy.get("timeout", DEFAULT_TIMEOUT))
+        try:
+            done = await self._around.processes.run(
+                argv,
+                cwd=self._around.root,
+                env={**(env or {}), **self._environment(run, effect)},
+                timeout=timeout,
+                stdin=stdin,
+                on_start=self._born(run, effect, guard),
+            )
+        except CannotStart as problem:
+            raise HooklineError(str(problem)) from problem
+        if done.timed_out:
+            raise Temporary(f"no end after {timeout:g} s; it was killed")
+        return done
+
+    def _born(self, run: Run, effect: JournalEffect, guard: Any) -> Callable[[ProcessGroup], None]:
+        def note(group: ProcessGroup) -> None:
+            def store(tx: Transaction) -> None:
+                guard(tx)
+                tx.runs.set_child(run, effect.effect_id, msgspec.json.encode(group).decode())
+
+            self._around.change(store)
+
+        return note
+
+    def _key(self, run: Run, effect: JournalEffect) -> str:
+        number = run_number(run.run_id)
+        return f"{self._around.store_id}-R{number}-{run.chapter}-{effect.effect_id}"
+
+    def _environment(self, run: Run, effect: JournalEffect) -> dict[str, str]:
+        return {
+            **self._around.environ,
+            "HOOKLINE_DIR": self._around.folder,
+            "HOOKLINE_PROJECT": self._around.root,
+            "HOOKLINE_RUN_ID": run.run_id,
+            "HOOKLINE_EFFECT_ID": effect.effect_id,
+            "HOOKLINE_IDEMPOTENCY_KEY": self._key(run, effect),
+        }
+
+
+_WAITS = object()
+
+
+class _Free:
+    """No limit."""
+
+    async def __aenter__(self) -> None:
+        return None
+
+    async def __aexit__(self, *details: object) -> None:
+        return None
+
+
+def _output(done: Finished) -> dict[str, Any]:
+    value: dict[str, Any] = {
+        "exitCode": done.exit_code,
+        "stdout": done.stdout,
+        "stderr": done.stderr,
+    }
+    if done.blob:
+        value["blob"] = done.blob
+    return value
+
+
+def _last_line(done: Finished) -> str:
+    said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+    return f": {said[-1][:300]}" if said else ""
