@@ -13,7 +13,7 @@ from hookline.adapters import git
 from hookline.adapters.agents.drivers import LocalAgents
 from hookline.adapters.blobs import FileBlobs
 from hookline.adapters.http import HttpClient
-from hookline.adapters.identity import kill_group, owner_is_gone
+from hookline.adapters.identity import kill_group, kill_marked, owner_is_gone
 from hookline.adapters.process import LocalProcesses
 from hookline.adapters.store.sqlite import SqliteStore
 from hookline.adapters.wakeup import AsyncWaker
@@ -193,7 +193,9 @@ def _debugger(app: App) -> Callable[[str, dict[str, Any], Outcome], None]:
 
 def owner_of(app: App) -> Owner:
     """This process as a holder of leases."""
-    return Owner(app.owner, lambda owner, until: _is_free(app, owner, until), _end_child)
+    return Owner(
+        app.owner, lambda owner, until: _is_free(app, owner, until), _end_child, _end_strays
+    )
 
 
 def live_context(app: App) -> HookContext:
@@ -248,6 +250,10 @@ def _verifier(app: App) -> Callable[[Hook], None]:
 
 def _is_free(app: App, owner: str, until: float) -> bool:
     return owner == app.owner or until < time.time() or owner_is_gone(owner)
+
+
+def _end_strays(key: str) -> None:
+    kill_marked(f"HOOKLINE_IDEMPOTENCY_KEY={key}".encode())
 
 
 def _end_child(child: str) -> None:

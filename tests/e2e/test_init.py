@@ -145,7 +145,9 @@ def test_hooks_that_came_with_the_repository_are_not_trusted_along(place: Place)
 
 
 def test_a_store_that_came_with_the_repository_is_only_read(place: Place) -> None:
-    place.ok("init", env={"HOOKLINE_HOME": str(place.base / "another")})
+    another = {"HOOKLINE_HOME": str(place.base / "another")}
+    place.ok("init", env=another)
+    place.ok("task", "add", "theirs", env=another)
     (place.root / "hookline.yaml").unlink()
     report = place.json("init")
     assert report["kept"] == ["store"]

@@ -74,6 +74,22 @@ def kill_group(group: ProcessGroup) -> bool:
     return leader.start_time == group.start_time and signal_group(group.pgid)
 
 
+def kill_marked(setting: bytes) -> None:
+    """Kill every process of this user whose environment has this very `NAME=value` in it.
+
+    For children that were started but not yet recorded when their parent died.
+    """
+    for name in os.listdir("/proc") if _has_proc() else ():
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/environ", "rb") as file:
+                    marked = setting in file.read().split(b"\0")
+                if marked:
+                    os.kill(int(name), SIGKILL)
+            except OSError:  # gone, or another user's
+                continue
+
+
 def signal_group(pgid: int) -> bool:
     """Send SIGKILL to a group; False when there is none that we may kill."""
     try:

@@ -36,7 +36,7 @@ def json_schema() -> dict[str, Any]:
 def _allow_units(properties: dict[str, Any]) -> None:
     """A length of time may be written with its unit, which the type alone does not say."""
     for name in DURATIONS & properties.keys():
-        kept = {k: properties[name][k] for k in ("description", "default") if k in properties[name]}
+        kept = {"description": "Seconds, or with a unit: 30s, 2m, 1h."}
         properties[name] = {**kept, "type": ["number", "string", "null"]}
 
 

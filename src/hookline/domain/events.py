@@ -51,7 +51,9 @@ RUN_EVENTS = frozenset(
 )
 
 # Written by Hookline as a report of its own work; a forged one would mislead `why` and `attention`.
-REPORTS = frozenset({"hook_error", "action_error", "cascade_limit", "run_iteration", "run_log"})
+REPORTS = frozenset({"hook_error", "action_error", "cascade_limit"})
+# What the engine notes beside the journal.
+RUN_NOTES = frozenset({"run_iteration", "run_log", "effect_started"})
 
 SYSTEM_NODE = "system"
 MAX_EVENT_BYTES = 1 << 20
@@ -81,7 +83,7 @@ def check_type(name: str) -> str:
             f"{name[:120]!r} is not an event type",
             help="use letters, digits, '_', '-' and '.', beginning with a letter",
         )
-    if name in STATE_BEARING or name in RUN_EVENTS or name in REPORTS:
+    if name in STATE_BEARING | RUN_EVENTS | RUN_NOTES | REPORTS:
         raise ReservedEvent(
             f"{name} events are written by Hookline alone",
             help="use the task's own command, or choose another name",

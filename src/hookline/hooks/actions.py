@@ -52,7 +52,7 @@ def _create_task(tx: Transaction, payload: dict[str, Any]) -> None:
 
 def _update_task(tx: Transaction, payload: dict[str, Any]) -> None:
     options = _only(payload, "update_task", "taskId action payload")
-    verb = _TASK_VERBS.get(options.get("action", ""))
+    verb = _TASK_VERBS.get(verbs.check_text("action", options.get("action")))
     if verb is None:
         raise BadInput(
             f"unknown task action {options.get('action')!r}",
@@ -81,6 +81,10 @@ def _claim(tx: Transaction, task: str, p: dict[str, Any]) -> None:
     claims.claim(tx, task, p.get("agent", ""))
 
 
+def _target(payload: dict[str, Any]) -> str:
+    return verbs.check_text("toId", payload.get("toId"))
+
+
 _TASK_VERBS: dict[str, Callable[[Transaction, str, dict[str, Any]], Any]] = {
     "transition_to_ready": lambda tx, task, p: verbs.make_ready(tx, task),
     "claim": _claim,
@@ -94,8 +98,8 @@ _TASK_VERBS: dict[str, Callable[[Transaction, str, dict[str, Any]], Any]] = {
     "fail": lambda tx, task, p: verbs.fail(tx, task, error=p.get("error")),
     "cancel": lambda tx, task, p: verbs.cancel(tx, task, reason=p.get("reason")),
     "delete": lambda tx, task, p: verbs.delete(tx, task),
-    "add_dependency": lambda tx, task, p: dependencies.link(tx, task, p.get("toId", "")),
-    "remove_dependency": lambda tx, task, p: dependencies.unlink(tx, task, p.get("toId", "")),
+    "add_dependency": lambda tx, task, p: dependencies.link(tx, task, _target(p)),
+    "remove_dependency": lambda tx, task, p: dependencies.unlink(tx, task, _target(p)),
 }
 
 

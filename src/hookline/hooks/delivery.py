@@ -39,6 +39,7 @@ class Owner(NamedTuple):
     name: str
     is_free: Callable[[str, float], bool]
     end_child: Callable[[str], None]
+    end_strays: Callable[[str], None]
 
 
 class Deliverer:
@@ -115,6 +116,8 @@ class Deliverer:
             return stored_outcome(row, hook)
         if row.child:
             self._owner.end_child(row.child)
+        elif row.attempts:  # its process was started, and perhaps not yet recorded
+            self._owner.end_strays(_key(row, event))
         if row.attempts >= MAX_ATTEMPTS:
             error = f"given up after {row.attempts} attempts that never ended"
             return self._finish(row, event, Outcome(hook.name, DEAD, None, error), token)
@@ -129,7 +132,7 @@ class Deliverer:
             event.type,
             RULES[rule_of(event.type)],
             payload,
-            f"{event.id}:{row.id}",
+            _key(row, event),
             event,
             event.metadata.get("depth", 0) + 1,
         )
@@ -165,6 +168,10 @@ class Deliverer:
     def _check(self, tx: Transaction, seq: int, token: int) -> None:
         if not tx.calls.holds(seq, token):
             raise Fenced
+
+
+def _key(row: Delivery, event: Event) -> str:
+    return f"{event.id}:{row.id}"
 
 
 def stored_outcome(row: Delivery, hook: Hook) -> Outcome:

@@ -56,6 +56,8 @@ def settle(tx: Transaction, how: Settling) -> None:
             continue
         if event.metadata.get("depth", 0) > how.depth_limit and event.type != CASCADE_LIMIT:
             _cut(tx, event, hooks, how.depth_limit)
+            hooks = [hook for hook in hooks if hook.kind == "built-in"]
+            _settle_event(tx, event, hooks, how)
         elif event.metadata.get("depth", 0) <= how.depth_limit + 1:
             _settle_event(tx, event, hooks, how)
 
@@ -173,14 +175,11 @@ def caused_by(base: dict[str, Any], event: Event, hook: str) -> dict[str, Any]:
 
 def _cut(tx: Transaction, event: Event, hooks: list[Hook], limit: int) -> None:
     depth = event.metadata["depth"]
-    if depth > limit + 1:
+    # Built-ins are pure and come to an end by themselves, so they are never cut.
+    names = [hook.name for hook in hooks if hook.kind != "built-in"]
+    if depth > limit + 1 or not names:
         return  # what a hook on cascade_limit itself causes is not reported again
-    data = {
-        "depth": depth,
-        "limit": limit,
-        "eventSeq": event.seq,
-        "hooks": [hook.name for hook in hooks],
-    }
+    data = {"depth": depth, "limit": limit, "eventSeq": event.seq, "hooks": names}
     tx.append(CASCADE_LIMIT, event.node_id, data, metadata={"cause": event.seq, "depth": depth})
 
 

@@ -259,7 +259,7 @@ def optional_text(name: str, value: Any) -> str | None:
 
 def check_texts(name: str, values: Any) -> list[str]:
     """A list of texts without repetitions, or an error that names the field."""
-    if isinstance(values, str) or not hasattr(values, "__iter__"):
+    if not isinstance(values, list | tuple):
         raise BadInput(f"{name} must be a list of texts")
     found = list(dict.fromkeys(check_text(name, value) for value in values))
     if len(found) > MAX_ITEMS:

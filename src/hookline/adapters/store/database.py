@@ -54,14 +54,8 @@ class Database:
         self.path = path
         self.read_only = read_only
         with self._translated():
-            self.connection = self._connect()
-            try:
-                if admit is not None and self._version() > 0:
-                    admit(self.connection)
-                self._check_version()
-            except BaseException:
-                self.connection.close()
-                raise
+            # While another process makes the store, even a look at it finds it locked.
+            _patiently(lambda: self._open(admit))
 
     def close(self) -> None:
         """Let go of the file."""
@@ -93,6 +87,16 @@ class Database:
             finally:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
+
+    def _open(self, admit: Callable[[sqlite3.Connection], None] | None) -> None:
+        self.connection = self._connect()
+        try:
+            if admit is not None and self._version() > 0:
+                admit(self.connection)
+            self._check_version()
+        except BaseException:
+            self.connection.close()
+            raise
 
     def _connect(self) -> sqlite3.Connection:
         if self.read_only:

@@ -21,8 +21,13 @@ if TYPE_CHECKING:
 
 def error_json(problem: HooklineError) -> str:
     """An error as `{"error": {"code", "message", "help"}}`."""
-    error = {"code": problem.code, "message": problem.message, "help": problem.help}
+    error = {"code": problem.code, "message": _text(problem.message), "help": problem.help}
     return msgspec.json.encode({"error": error}).decode()
+
+
+def _text(message: str) -> str:
+    """The message as JSON can hold it: bytes that were no text are shown as such."""
+    return message.encode("utf-8", "backslashreplace").decode()
 
 
 def report_bug(problem: BaseException, argv: Sequence[str]) -> int:

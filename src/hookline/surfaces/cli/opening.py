@@ -6,7 +6,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from hookline.app import App
+from hookline.app import BROKEN, App
 from hookline.domain.records import DEAD, FAILED, TIMEOUT
 from hookline.surfaces.cli.output import note, paint
 
@@ -49,6 +49,9 @@ def deliver(app: App) -> None:
 
 def warn(app: App) -> None:
     """Say once that hooks are held back, and the one command to type."""
+    broken = app.settings is not None and app.settings.has_errors
+    if broken and not app.suspended:
+        note(f"{paint('warning', 'yellow', sys.stderr)}: {BROKEN}")
     for reason in sorted(set(app.suspended.values())):
         count = sum(why == reason for why in app.suspended.values())
         hooks = "1 hook is" if count == 1 else f"{count} hooks are"
