@@ -10,6 +10,7 @@ import pytest
 
 from hookline.domain.answers import GateAnswer
 from hookline.hooks import rules, shellwords, templates
+from hookline.hooks.kinds import command
 from hookline.surfaces.cli import doctor_controls
 from hookline.trust import TrustBook, Verdict
 from tests.e2e.first_run import Place
@@ -289,6 +290,7 @@ def _believe_everything(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _paste_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "_compiled", templates.compile_line)  # nothing from before
     monkeypatch.setitem(templates._EXPANSIONS, shellwords.BARE, 'eval "${%s}"')
     monkeypatch.setitem(templates._EXPANSIONS, shellwords.DOUBLE, '"; eval "${%s}"; "')
 
