@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+from pathlib import Path
+
 import pytest
 
-from hookline.hooks.redact import redactor
+from hookline.hooks.redact import redact_file, redactor
 
 
 @pytest.mark.parametrize(
@@ -59,3 +62,25 @@ def test_one_value_under_two_names_has_the_first() -> None:
 def test_a_key_of_several_lines_is_found_line_by_line() -> None:
     redact = redactor({"DEPLOY_PRIVATE_KEY": "-----BEGIN-----\nMIIEvQ==abc\n"})
     assert redact('"MIIEvQ==abc\\n"') == '"[redacted DEPLOY_PRIVATE_KEY]\\n"'
+
+
+def test_a_kept_output_loses_its_secrets(tmp_path: Path) -> None:
+    folder = tmp_path / "blobs" / "ab"
+    folder.mkdir(parents=True)
+    kept = folder / "abcdef"
+    kept.write_bytes(b"x" * 40_000 + b" hunter2-hunter2 " + b"\xff" * 10)
+    redact = redactor({"API_TOKEN": "hunter2-hunter2"})
+    cleaned = redact_file(str(kept), redact)
+    assert cleaned is not None
+    content = Path(cleaned).read_bytes()
+    assert content == b"x" * 40_000 + b" [redacted API_TOKEN] " + b"\xff" * 10
+    assert not kept.exists()
+    assert hashlib.sha256(content).hexdigest() == Path(cleaned).name
+
+
+def test_a_kept_output_without_secrets_stays_where_it_is(tmp_path: Path) -> None:
+    kept = tmp_path / "plain"
+    kept.write_text("nothing to hide")
+    assert redact_file(str(kept), redactor({"API_TOKEN": "hunter2-hunter2"})) == str(kept)
+    assert redact_file(str(kept), redactor({})) == str(kept)
+    assert redact_file(None, redactor({})) is None

@@ -14,6 +14,7 @@ from hookline.hooks import conditions
 from hookline.hooks.dispatch import call_in_process
 from hookline.hooks.frames import timeout_of, variables
 from hookline.hooks.kinds import KINDS, Call, World
+from hookline.hooks.redact import redact_file
 from hookline.hooks.templates import environment
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ class Caller:
             reply.exit_code,
             self._around.redact(reply.text),
             self._around.redact(reply.stderr),
-            reply.blob,
+            redact_file(reply.blob, self._around.redact),
             values,
         )
 
@@ -160,7 +161,7 @@ class Caller:
             problem.program_exit,
             self._around.redact(problem.stdout),
             self._around.redact(problem.stderr),
-            problem.blob,
+            redact_file(problem.blob, self._around.redact),
             values,
         )
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
+
+from hookline.digest import sha256
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -29,6 +32,29 @@ def redactor(environ: Mapping[str, str]) -> Callable[[str], str]:
     longest_first = sorted(names, key=len, reverse=True)
     pattern = re.compile("|".join(map(re.escape, longest_first)))
     return lambda text: pattern.sub(lambda found: f"[redacted {names[found[0]]}]", text)
+
+
+def redact_file(path: str | None, redact: Callable[[str], str]) -> str | None:
+    """A file of recorded output without secrets: the same one, or a new one in its place."""
+    if path is None or redact is _unchanged:
+        return path
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            text = file.read()
+        clean = redact(text)
+        if clean == text:
+            return path
+        data = clean.encode("utf-8", "surrogateescape")
+        name = str(sha256(data).hexdigest())
+        home = os.path.join(os.path.dirname(os.path.dirname(path)), name[:2])
+        os.makedirs(home, exist_ok=True)
+        with open(path, "wb") as whole:
+            whole.write(data)
+        os.replace(path, os.path.join(home, name))
+        return os.path.join(home, name)
+    except OSError:  # better no output than one with secrets in it
+        os.unlink(path)
+        return None
 
 
 def _secrets(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
