@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint unit torture bench docs lock clean
+.PHONY: demo test lint unit torture bench bench-peers docs lock clean
 
 demo: $(VENV)/ready
 	@$(BIN)/hookline demo
@@ -26,6 +26,9 @@ torture: $(VENV)/ready
 
 bench: $(VENV)/ready
 	$(BIN)/python -m benchmarks
+
+bench-peers: $(VENV)/ready
+	$(BIN)/python -m benchmarks peers
 
 docs: $(VENV)/ready
 	$(BIN)/python -m docs.generate

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from benchmarks import changes, commands, dispatching, graphs, programs, reading, wakeups
+from benchmarks import (
+    changes,
+    commands,
+    dispatching,
+    flows,
+    graphs,
+    peers,
+    programs,
+    reading,
+    wakeups,
+)
 from benchmarks.measure import Plan, Result
 
 if TYPE_CHECKING:
@@ -23,7 +33,10 @@ GROUPS: dict[str, Callable[[Plan], Iterator[Result]]] = {
     "graphs": graphs.measure,
     "reading": reading.measure,
     "wakeups": wakeups.measure,
+    "flows": flows.measure,
 }
+# Other programs, measured only where they are installed and only when they are named.
+PEERS: dict[str, Callable[[Plan], Iterator[Result]]] = {"peers": peers.measure}
 _LINE = "{:48} {:>10} {:>10} {:>8} {:>9}  {}"
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
 
@@ -32,14 +45,15 @@ def main(argv: Sequence[str]) -> int:
     """Measure the groups that were named, or all of them."""
     parser = _parser()
     args = parser.parse_args(argv)
-    if unknown := sorted(set(args.name) - set(GROUPS)):
+    groups = {**GROUPS, **PEERS}
+    if unknown := sorted(set(args.name) - set(groups)):
         parser.error(f"no benchmark is called {', '.join(unknown)}")
     found: list[Result] = []
     if not args.json:
         print(_LINE.format("name", "ours", "floor", "ratio", "aim", "floor is"), flush=True)
     for name in args.name or GROUPS:
         with tempfile.TemporaryDirectory(prefix="hookline-bench-") as folder:
-            for result in GROUPS[name](Plan(args.quick, folder)):
+            for result in groups[name](Plan(args.quick, folder)):
                 found.append(result)
                 if not args.json:
                     print(line(result), flush=True)
@@ -84,7 +98,9 @@ def _aim(result: Result) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("name", nargs="*", metavar="NAME", help=f"any of: {', '.join(GROUPS)}")
+    parser.add_argument(
+        "name", nargs="*", metavar="NAME", help=f"any of: {', '.join((*GROUPS, *PEERS))}"
+    )
     parser.add_argument("--quick", action="store_true", help="smaller counts, under 30 s")
     parser.add_argument("--json", action="store_true", help="one JSON array on stdout")
     return parser

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from hookline.domain.events import Event
     from hookline.domain.payloads import payload_of
     from hookline.domain.records import Action
+    from hookline.domain.runs import EffectFailed
     from hookline.flows.context import Context
     from hookline.flows.definitions import flow
     from hookline.hooks.registry import Hook, HookContext, HookRegistry, hook
@@ -21,6 +22,7 @@ __all__ = [
     "Action",
     "App",
     "Context",
+    "EffectFailed",
     "Event",
     "Hook",
     "HookContext",
@@ -35,6 +37,7 @@ _HOMES = {
     "Action": "hookline.domain.records",
     "App": "hookline.app",
     "Context": "hookline.flows.context",
+    "EffectFailed": "hookline.domain.runs",
     "Event": "hookline.domain.events",
     "Hook": "hookline.hooks.registry",
     "HookContext": "hookline.hooks.registry",

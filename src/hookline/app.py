@@ -83,8 +83,7 @@ class App:
         home = user_folder(env)
         store = open_store(project, home, read_only=read_only)
         settings = load_configuration(project, home)
-        brings = settings is not None and (settings.hooks or settings.tuning)
-        trust = judge(project, home, settings, env) if settings and brings else None
+        trust = judge(project, home, settings, env) if settings is not None else None
         return cls(project, store, settings=settings, trust=trust, environ=env)
 
     def close(self) -> None:
@@ -274,6 +273,7 @@ def load_configuration(project: Project, home: str) -> Settings | None:
     places = (
         project.config,
         os.path.join(project.folder, "hooks"),
+        os.path.join(project.folder, "flows"),
         os.path.join(home, "hookline.yaml"),
         os.path.join(home, "hooks"),
         os.path.join(project.root, "data", "automation-hooks.json"),

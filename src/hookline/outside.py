@@ -20,7 +20,7 @@ from hookline.adapters.wakeup import AsyncWaker
 from hookline.errors import ConfigError, UnknownWorkflow, Untrusted
 from hookline.flows import journal
 from hookline.flows.definitions import FlowFinder
-from hookline.flows.effects import Executor, Limits
+from hookline.flows.effects import Executor, Gated, Limits
 from hookline.flows.effects import Surroundings as EffectSurroundings
 from hookline.flows.engine import Engine
 from hookline.flows.steering import Steering
@@ -117,6 +117,8 @@ def engine(
             change=change,
             suspended=app.suspended.get,
             debug=_debugger(app),
+            runs_folder=os.path.join(app.project.folder, "runs"),
+            owner=owner_of(app),
         ),
         wakeup=AsyncWaker(app.project.folder),
         change=change,
@@ -139,12 +141,12 @@ def flow_finder(app: App) -> FlowFinder:
 def start_flow(app: App, tx: Transaction, name: str, context: dict[str, Any]) -> str:
     """A new run inside a transaction; whoever serves flows will advance it."""
     finder = flow_finder(app)
-    digest = finder.known_digest(name)
-    if digest is None:
+    known = finder.known(name)
+    if known is None:
         raise UnknownWorkflow(
             f"there is no workflow '{name}'", help="`hookline flow list` shows them all"
         )
-    return journal.start(tx, name, context, {}, code_digest=digest)
+    return journal.start(tx, name, context, {}, code_digest=known.digest, pins=known.pins)
 
 
 def _allowed(app: App) -> None:
@@ -163,7 +165,7 @@ def _plugins() -> dict[str, Any]:
 def _agents(app: App, processes: LocalProcesses) -> LocalAgents:
     profiles = app.settings.agents if app.settings is not None else {}
     default = app.settings.agent if app.settings is not None else None
-    return LocalAgents(profiles, default, app.project.root, processes)
+    return LocalAgents(profiles, default, app.project.root, Gated(processes))
 
 
 def _limits(app: App) -> Limits:

@@ -68,6 +68,7 @@ VARIABLES: dict[str, Variable] = {
         Variable("worktree", True, "the folder of the task's worktree"),
         Variable("commits_count", False, "how many commits the branch adds"),
         Variable("run_id", False, "the run's id"),
+        Variable("run_dir", True, "the run's own folder, where its hooks may keep what they like"),
         Variable("flow", True, "the flow's name"),
         Variable("status", False, "the run's or effect's status"),
         Variable("effect_id", True, "the effect's id"),
@@ -84,6 +85,7 @@ EVENT = (*COMMON, "event_type", "event_seq", "event_data", "triggered_by")
 TASK = (*EVENT, "task_id", "task_content", "task_title", "task_type", "task_labels")
 LOOP = (*COMMON, "iteration", "agent")
 RUN = (*COMMON, "run_id", "flow", "status")
+STEERING = (*RUN, "iteration", "run_dir")
 EFFECT = (*RUN, "effect_id", "effect_kind")
 WORK = (
     *COMMON,
@@ -296,12 +298,12 @@ def after_merge(payload: p.GateContext) -> None:
 # Steering a run: which effects run now, and is there more to do?
 
 
-@_point(STEER, (*RUN, "iteration"), name="on-iteration-start", timeout=60, fires=True)
+@_point(STEER, STEERING, name="on-iteration-start", timeout=60, fires=True)
 def on_iteration_start(payload: p.IterationStart) -> None:
     """A tick of a run begins: decide which pending effects run now, or wait."""
 
 
-@_point(STEER, (*RUN, "iteration"), name="on-iteration-end", timeout=60, fires=True)
+@_point(STEER, STEERING, name="on-iteration-end", timeout=60, fires=True)
 def on_iteration_end(payload: p.IterationEnd) -> None:
     """A tick of a run ends: say whether another one is needed."""
 
@@ -329,7 +331,7 @@ def on_effect_start(payload: p.EffectNotice) -> None:
     """An effect of a run begins."""
 
 
-@_point(REACT, EFFECT, name="on-effect-complete", fires=True)
+@_point(REACT, (*EFFECT, "error"), name="on-effect-complete", fires=True)
 def on_effect_complete(payload: p.EffectNotice) -> None:
     """An effect of a run has its result."""
 

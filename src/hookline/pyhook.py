@@ -119,10 +119,14 @@ def _find(target: str) -> Any:
 def _module(name: str) -> Any:
     if not name.endswith(".py"):
         return import_module(name)
-    import runpy  # functions of a flow's file are named by its path
-    from types import SimpleNamespace
+    # Only functions of a flow's own file are named by a path.
+    from hookline.domain.runs import FlowMistake
+    from hookline.flows.files import load_file
 
-    return SimpleNamespace(**runpy.run_path(name, run_name="hookline_flow"))
+    try:
+        return load_file(name, name)
+    except FlowMistake as problem:
+        raise BadHook(problem.message) from problem
 
 
 def _encode(message: dict[str, Any], target: str) -> bytes:

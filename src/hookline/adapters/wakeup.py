@@ -18,6 +18,7 @@ class AsyncWaker:
         self._waker = Waker(folder)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiting: set[asyncio.Future[None]] = set()
+        self._echoes: list[asyncio.TimerHandle] = []
 
     async def wait(self, timeout: float) -> bool:
         """Return when something may have been stored, or the time is over."""
@@ -42,8 +43,9 @@ class AsyncWaker:
         self._waker.wait(0)
         self._wake()
         assert self._loop is not None  # the reader was added with it
-        for delay in _ECHOES:
-            self._loop.call_later(delay, self._wake)
+        for echo in self._echoes:
+            echo.cancel()
+        self._echoes = [self._loop.call_later(delay, self._wake) for delay in _ECHOES]
 
     def _wake(self) -> None:
         for future in self._waiting:

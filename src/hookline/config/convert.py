@@ -117,11 +117,13 @@ class Converter:
         return [value for value in read if value is not INVALID]
 
     def _union(self, node: Node, kind: inspect.UnionType, path: str) -> Any:
-        """Our unions are `X | None`: null is None, anything else must be X."""
+        """Our unions are `X | None` or `text | mapping | None`: null is None."""
         if is_null(node):
             return None
-        chosen = next(each for each in kind.types if not isinstance(each, inspect.NoneType))
-        return self._value(node, chosen, path)
+        types = [each for each in kind.types if not isinstance(each, inspect.NoneType)]
+        if isinstance(node, Mapping):
+            types.sort(key=lambda each: not isinstance(each, inspect.StructType))
+        return self._value(node, types[0], path)
 
     def _text(self, node: Node, kind: inspect.StrType, path: str) -> Any:
         if not isinstance(node, Scalar) or is_null(node):

@@ -12,7 +12,7 @@ from hookline.config.nodes import Mapping, Pair, Scalar, Sequence, is_null
 from hookline.config.problems import did_you_mean
 from hookline.config.settings import Tuning
 from hookline.config.types import Entry
-from hookline.hooks.builtin import NAMED_BUILTINS, REACT_BUILTINS
+from hookline.hooks.builtin import NAMED_BUILTINS, REACT_BUILTINS, STEER_BUILTINS
 from hookline.hooks.registry import DEFAULT_PRIORITY, Hook
 from hookline.points import FEED, GUARD
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hookline.points import Point
 
 _KEYS = Entry.__struct_fields__
+_TUNED = {**REACT_BUILTINS, **STEER_BUILTINS}
 _TUNING_KEYS = ("name", "enabled", "priority", "description")
 # What has a meaning under one rule only.
 _RULE_OF_KEY = {"pipe_output": FEED, "deliver": FEED, "on_failure": GUARD, "rewrites": GUARD}
@@ -181,7 +182,7 @@ class EntryReader:
         self._report.warning("no-effect", key.mark, f"'{key.text}' has no effect {where}")
 
     def _built_in(self, name: Scalar, node: Node, place: Place, entry: Entry) -> Hook | None:
-        if name.text in REACT_BUILTINS:
+        if name.text in _TUNED:
             self._tune(name, node, place, entry)
             return None
         act = self._acts.built_in(name.text, None, place, name)
@@ -189,7 +190,7 @@ class EntryReader:
         return self._hook(node, place, nameless, act) if act else None
 
     def _tune(self, name: Scalar, node: Node, place: Place, entry: Entry) -> None:
-        self._acts.check_standing(name, REACT_BUILTINS[name.text], place)
+        self._acts.check_standing(name, _TUNED[name.text], place)
         pairs = node.pairs if isinstance(node, Mapping) else {}
         for key in pairs:
             if key in _KEYS and key not in _TUNING_KEYS:

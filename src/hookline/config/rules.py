@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from hookline.config.nodes import Mapping, Scalar, Sequence
+from hookline.config.steps import check_steps
 from hookline.config.types import Agent, Flow, Step, Validation
 
 if TYPE_CHECKING:
@@ -62,11 +63,10 @@ def _step(step: Step, node: Mapping, report: Report) -> None:
             f"step '{step.id}' must have exactly one of {', '.join(_ACTS)}"
             + (f", not {' and '.join(acts)}" if acts else ""),
         )
-    unique(node.get("parallel"), "id", report)
 
 
 def _flow(flow: Flow, node: Mapping, report: Report) -> None:
-    unique(node.get("steps"), "id", report)
+    check_steps(node.get("steps"), report)
 
 
 def unique(items: Node | None, key: str, report: Report) -> None:

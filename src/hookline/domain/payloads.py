@@ -285,9 +285,13 @@ class EffectNotice(Payload):
     """An effect of a run and how it stands."""
 
     run_id: str
+    flow: str
     effect_id: str
+    step: str
     kind: str
     status: str
+    metadata: dict[str, Any] = {}
+    error: str | None = None
     question: str | None = None
 
 

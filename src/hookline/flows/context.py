@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from inspect import iscoroutine, iscoroutinefunction
+import math
+from inspect import iscoroutine
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from hookline.domain.moments import parse as parse_moment
 from hookline.domain.runs import FlowMistake
-from hookline.flows.replay import Asked, Next, effect, fork
+from hookline.flows.replay import Asked, Next, effect, fork, refuse, version
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -39,6 +40,7 @@ class Context:
         metadata: dict[str, Any] | None = None,
     ) -> Any:
         """Run a shell line; its exit code and output. With `check`, a failure is an error."""
+        await self._need_text("a command", command, *(env or {}).values())
         args = {"command": command, "check": check, "env": env or {}}
         return await self._ask("node", args, id or "run", metadata, timeout, retries)
 
@@ -54,8 +56,13 @@ class Context:
     ) -> Any:
         """Call a Python function in a child process; arguments and result are JSON."""
         target = function if isinstance(function, str) else _target(function)
+        if target is None:
+            await self._refuse(
+                f"{function!r} cannot be called in a child process",
+                "use a function that stands at the top of a module or of the flow's file",
+            )
         given = {"function": target, "args": list(args), "kwargs": kwargs}
-        step = id or target.rpartition(":")[2]
+        step = id or str(target).rpartition(":")[2]
         return await self._ask("call", given, step, metadata, timeout, retries)
 
     async def task(
@@ -79,10 +86,18 @@ class Context:
         }
         return await self._ask("task", args, id or "task", metadata)
 
-    async def update_task(self, task_id: str, action: str, payload: Any = None) -> Any:
+    async def update_task(
+        self,
+        task_id: str,
+        action: str,
+        payload: Any = None,
+        *,
+        id: str = "",
+        metadata: dict[str, Any] | None = None,
+    ) -> Any:
         """Carry out a verb on a task, such as `complete`."""
         args = {"taskId": task_id, "action": action, "payload": payload or {}}
-        return await self._ask("update_task", args, "update_task", None)
+        return await self._ask("update_task", args, id or "update_task", metadata)
 
     async def agent(
         self,
@@ -94,12 +109,21 @@ class Context:
         metadata: dict[str, Any] | None = None,
     ) -> Any:
         """One turn of an agent; its text and how it ended."""
+        await self._need_text("a prompt", prompt)
         args = {"prompt": prompt, "agent": agent}
         return await self._ask("agent", args, id or "agent", metadata, timeout)
 
-    async def hook(self, point: str, payload: dict[str, Any], *, id: str = "") -> Any:
+    async def hook(
+        self,
+        point: str,
+        payload: dict[str, Any],
+        *,
+        id: str = "",
+        metadata: dict[str, Any] | None = None,
+    ) -> Any:
         """Fire a hook point; the one answer of its hooks."""
-        return await self._ask("hook", {"point": point, "payload": payload}, id or point, None)
+        args = {"point": point, "payload": payload}
+        return await self._ask("hook", args, id or point, metadata)
 
     async def breakpoint(
         self,
@@ -110,12 +134,16 @@ class Context:
         metadata: dict[str, Any] | None = None,
     ) -> Any:
         """Wait for a person's answer: `{"answer": bool, "note": text}`."""
+        await self._need_number("max_age", max_age)
         args = {"question": question, "maxAge": max_age}
         return await self._ask("breakpoint", args, id or "breakpoint", metadata)
 
-    async def sleep(self, seconds: float, *, id: str = "") -> None:
+    async def sleep(
+        self, seconds: float, *, id: str = "", metadata: dict[str, Any] | None = None
+    ) -> None:
         """Wait so many seconds; a parked run costs nothing meanwhile."""
-        await self._ask("sleep", {"seconds": seconds}, id or "sleep", None)
+        await self._need_number("seconds", seconds)
+        await self._ask("sleep", {"seconds": seconds}, id or "sleep", metadata)
 
     async def sleep_until(self, moment: str, *, id: str = "") -> None:
         """Wait until a moment."""
@@ -128,8 +156,20 @@ class Context:
     async def parallel(
         self, *branches: Awaitable[Any] | Callable[[], Awaitable[Any]], id: str = ""
     ) -> list[Any]:
-        """Run branches side by side and wait for all of them; their results in order."""
-        coroutines = [_coroutine(branch) for branch in branches]
+        """Run branches side by side and wait for all of them; their results in order.
+
+        If some fail, the others still come to their end; then the first error is raised.
+        """
+        made = [branch() if callable(branch) else branch for branch in branches]
+        coroutines = [branch for branch in made if iscoroutine(branch)]
+        if len(coroutines) != len(made):
+            wrong = next(branch for branch in made if not iscoroutine(branch))
+            for each in coroutines:
+                each.close()
+            await self._refuse(
+                f"parallel takes coroutines, not {type(wrong).__name__}",
+                "give it calls such as ctx.run(...), or async functions without arguments",
+            )
         names = [str(number) for number in range(len(coroutines))]
         return await fork(self._driver, id or "parallel", coroutines, names)
 
@@ -143,9 +183,9 @@ class Context:
         """Write a line to the log, once."""
         await self._ask("log", {"message": message, "data": data}, "log", None)
 
-    async def noop(self, *, id: str = "") -> None:
+    async def noop(self, *, id: str = "", metadata: dict[str, Any] | None = None) -> None:
         """Do nothing, as a step that can be seen."""
-        await self._ask("noop", {}, id or "noop", None)
+        await self._ask("noop", {}, id or "noop", metadata)
 
     async def now(self) -> str:
         """The time, the same at every replay."""
@@ -161,12 +201,7 @@ class Context:
 
     async def version(self, name: str) -> bool:
         """True in runs that came here with this version of the code; False in older ones."""
-        known = self._driver.knows_version(name)
-        if known is None:
-            await self._ask("version", {"name": name}, name, None)
-            self._driver.remember_version(name)
-            return True
-        return known
+        return await version(self._driver, name)
 
     def next(self, state: Any) -> NoReturn:
         """End this chapter: the flow begins again with `ctx.state` as given and a new journal."""
@@ -181,26 +216,30 @@ class Context:
         timeout: float | None = None,
         retries: int | None = None,
     ) -> Any:
-        if "/" in step or "#" in step or not step.isprintable():
-            raise FlowMistake(f"a step cannot be called {step!r}: '/' and '#' are taken")
+        await self._need_number("timeout", timeout)
+        await self._need_number("retries", retries)
         given = {"timeout": timeout, "retries": retries}
         policy = {name: value for name, value in given.items() if value is not None}
         return await effect(self._driver, Asked(kind, args, step, metadata or {}, policy))
 
+    async def _need_number(self, name: str, value: Any) -> None:
+        sound = isinstance(value, int | float) and math.isfinite(value) and value >= 0
+        if value is not None and not sound:
+            await self._refuse(f"{name} cannot be {value!r}", "give it as a number")
 
-def _target(function: Callable[..., Any]) -> str:
+    async def _need_text(self, name: str, *values: Any) -> None:
+        for value in values:
+            if not isinstance(value, str):
+                await self._refuse(f"{name} is text, not {type(value).__name__}")
+
+    async def _refuse(self, message: str, help: str = "") -> None:
+        await refuse(self._driver, FlowMistake(message, help=help or None))
+
+
+def _target(function: Callable[..., Any]) -> str | None:
+    """How a child process finds a function: by its module, or by the flow's own file."""
     name = getattr(function, "__qualname__", "")
     if not name or "<" in name:
-        raise FlowMistake(
-            f"{function!r} cannot be called in a child process",
-            help="use a function that stands at the top of a module",
-        )
-    path = getattr(function, "__hookline_file__", None)
+        return None
+    path = getattr(function, "__globals__", {}).get("__hookline_path__")
     return f"{path or function.__module__}:{name}"
-
-
-def _coroutine(branch: Any) -> Coroutine[Any, Any, Any]:
-    made = branch() if iscoroutinefunction(branch) or not iscoroutine(branch) else branch
-    if not iscoroutine(made):
-        raise FlowMistake(f"parallel takes coroutines, not {type(made).__name__}")
-    return made

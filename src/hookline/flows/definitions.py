@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
-import importlib.util
+import inspect
 import os
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
@@ -13,7 +12,10 @@ import msgspec
 
 from hookline.digest import sha256
 from hookline.domain.runs import FlowMistake, UnknownFlow
+from hookline.errors import BadInput
+from hookline.flows.files import digest_of_file, load_file, names_in
 from hookline.flows.steps import run_steps
+from hookline.project import user_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
@@ -24,10 +26,14 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound="Callable[..., Any]")
 MARK = "__hookline_flow__"
+STEPS = "steps"
 
 
 class Flow(NamedTuple):
-    """A flow that can be begun, and the digest of its code."""
+    """A flow that can be begun, and the digest of its code.
+
+    `pins` is what a chapter keeps of the definition it began with.
+    """
 
     name: str
     origin: str
@@ -35,6 +41,19 @@ class Flow(NamedTuple):
     begin: Callable[[Context, Run], Coroutine[Any, Any, Any]]
     doc: str = ""
     steps: tuple[dict[str, Any], ...] = ()
+    check_input: Callable[[Mapping[str, Any]], None] = lambda given: None
+
+    @property
+    def pins(self) -> dict[str, Any]:
+        """What a run of this flow keeps until its next chapter."""
+        return {STEPS: list(self.steps)} if self.steps else {}
+
+
+class Known(NamedTuple):
+    """What can be told about a flow without running any of its code."""
+
+    digest: str
+    pins: dict[str, Any]
 
 
 @overload
@@ -52,7 +71,7 @@ def flow(function: Any = None, /, *, name: str = "") -> Any:
 
 
 class FlowFinder:
-    """Finds flows by name, in the order: configuration, the project's folder, a module."""
+    """Finds flows by name, in the order: configuration, the project's folder, plugins."""
 
     def __init__(
         self,
@@ -76,38 +95,48 @@ class FlowFinder:
             return _from_steps(name, self._configured[name])
         if ":" in name:
             return self._from_module(name)
+        unreadable = []
         for path in self._files():
-            found = _functions(_load_file(path)).get(name)
-            if found is not None:
-                return _from_function(name, found, path)
+            names = names_in(path)
+            if names is None:
+                unreadable.append(self._shown(path))
+            elif name in names:
+                return self._from_file(name, path)
         plugin = self._plugins().get(name)
         if plugin is not None:
-            return _from_function(name, plugin.load(), plugin.value)
-        raise UnknownFlow(f"there is no flow '{name}'")
+            return _from_plugin(name, plugin)
+        also = f"; {' and '.join(unreadable)} cannot be read as Python" if unreadable else ""
+        raise UnknownFlow(f"there is no flow '{name}'{also}")
+
+    def known(self, name: str) -> Known | None:
+        """What a new run of a flow needs to know, without running code; None: no such flow."""
+        if name in self._configured:
+            found = _from_steps(name, self._configured[name])
+            return Known(found.digest, found.pins)
+        if ":" in name:
+            return Known("", {})
+        for path in self._files():
+            if name in (names_in(path) or ()):
+                return Known(digest_of_file(path), {})
+        return Known("", {}) if name in self._plugins() else None
 
     def known_digest(self, name: str) -> str | None:
         """The digest of a flow's code without running any of it; None if there is none."""
-        if name in self._configured:
-            return _from_steps(name, self._configured[name]).digest
-        if ":" in name:
-            return ""
-        for path in self._files():
-            if name in _names_in(path):
-                return _digest_of_file(path)
-        return "" if name in self._plugins() else None
+        found = self.known(name)
+        return None if found is None else found.digest
 
     def all(self) -> list[Flow]:
-        """Every flow that has a name."""
+        """Every flow that has a name; one that cannot be loaded says so and hides no other."""
         self._allowed()
         found = [_from_steps(name, each) for name, each in self._configured.items()]
         for path in self._files():
-            functions = _functions(_load_file(path))
-            found += [_from_function(name, f, path) for name, f in functions.items()]
-        found += [
-            _from_function(name, plugin.load(), plugin.value)
+            stem = os.path.splitext(os.path.basename(path))[0]
+            names = sorted(names_in(path) or {stem})
+            found += [_or_broken(name, path, self._from_file, path) for name in names]
+        return found + [
+            _or_broken(name, plugin.value, _from_plugin, plugin)
             for name, plugin in self._plugins().items()
         ]
-        return found
 
     def _files(self) -> list[str]:
         if not os.path.isdir(self._folder):
@@ -115,18 +144,38 @@ class FlowFinder:
         names = sorted(n for n in os.listdir(self._folder) if n.endswith(".py"))
         return [os.path.join(self._folder, name) for name in names]
 
-    def _from_module(self, target: str) -> Flow:
-        module_name, _, attribute = target.partition(":")
+    def _shown(self, path: str) -> str:
+        """A file's name that stays the same where the project is moved or cloned."""
+        return os.path.relpath(path, self._root)
+
+    def _from_file(self, name: str, path: str) -> Flow:
+        self._open_project()
+        functions = _functions(load_file(path, self._shown(path)))
+        if name not in functions:
+            raise UnknownFlow(f"{self._shown(path)} defines no flow '{name}'")
+        return _from_function(name, functions[name], path)
+
+    def _open_project(self) -> None:
+        """Let flows import the project's modules."""
         if self._root not in sys.path:
             sys.path.insert(0, self._root)
+        # As for python hooks: no bytecode is taken from the repository, and none is left there.
+        sys.pycache_prefix = sys.pycache_prefix or os.path.join(
+            user_folder(os.environ), "cache", "bytecode"
+        )
+
+    def _from_module(self, target: str) -> Flow:
+        module_name, _, attribute = target.partition(":")
+        self._open_project()
         try:
             found: Any = importlib.import_module(module_name)
             for part in attribute.split("."):
                 found = getattr(found, part)
         except (ImportError, AttributeError) as problem:
             raise UnknownFlow(f"there is no flow '{target}': {problem}") from problem
-        path = getattr(sys.modules[module_name], "__file__", "") or module_name
-        return _from_function(target, found, path)
+        except (Exception, SystemExit) as problem:  # the user's code may raise anything
+            raise _cannot_load(module_name, problem) from problem
+        return _from_function(target, found, _file_of(found) or module_name)
 
 
 def _from_steps(name: str, definition: Any) -> Flow:
@@ -134,7 +183,7 @@ def _from_steps(name: str, definition: Any) -> Flow:
     digest = sha256(msgspec.json.encode(steps)).hexdigest()[:16]
 
     def begin(context: Context, run: Run) -> Coroutine[Any, Any, Any]:
-        return run_steps(context, steps)
+        return run_steps(context, run.pins.get(STEPS, steps))
 
     return Flow(name, "hookline.yaml", digest, begin, steps=steps)
 
@@ -143,63 +192,51 @@ def _from_function(name: str, function: Any, path: str) -> Flow:
     if not callable(function):
         raise FlowMistake(f"flow '{name}' is no function")
 
-    def begin(context: Context, run: Run) -> Coroutine[Any, Any, Any]:
+    def check_input(given: Mapping[str, Any]) -> None:
+        try:
+            inspect.signature(function).bind(None, **given)
+        except TypeError as problem:
+            raise BadInput(f"flow '{name}' cannot take this input: {problem}") from problem
+
+    async def begin(context: Context, run: Run) -> Any:
+        check_input(run.input)
         made = function(context, **run.input)
-        if not hasattr(made, "send"):
+        if not hasattr(made, "__await__"):
             raise FlowMistake(f"flow '{name}' must be an `async def` that takes the context first")
-        coroutine: Coroutine[Any, Any, Any] = made
-        return coroutine
+        return await made
 
-    doc = (function.__doc__ or "").strip()
-    return Flow(name, path, _digest_of_file(path), begin, doc)
+    doc = inspect.cleandoc(function.__doc__ or "")
+    return Flow(name, path, digest_of_file(path), begin, doc, check_input=check_input)
 
 
-def _digest_of_file(path: str) -> str:
+def _from_plugin(name: str, plugin: Any) -> Flow:
     try:
-        with open(path, "rb") as file:
-            return str(sha256(file.read()).hexdigest()[:16])
-    except OSError:
-        return ""
+        function = plugin.load()
+    except (Exception, SystemExit) as problem:  # a plugin's code may raise anything
+        raise _cannot_load(plugin.value, problem) from problem
+    return _from_function(name, function, _file_of(function) or plugin.value)
 
 
-def _names_in(path: str) -> set[str]:
-    """The flows that a file defines, by looking at it only."""
+def _or_broken(name: str, origin: str, load: Callable[[str, Any], Flow], source: Any) -> Flow:
+    """The flow, or one whose description says why it cannot be begun."""
     try:
-        with open(path, encoding="utf-8") as file:
-            tree = ast.parse(file.read())
-    except (OSError, SyntaxError, ValueError):
-        return set()
-    found = set()
-    for node in tree.body:
-        if isinstance(node, ast.AsyncFunctionDef):
-            for mark in node.decorator_list:
-                call = mark.func if isinstance(mark, ast.Call) else mark
-                if getattr(call, "id", getattr(call, "attr", "")) == "flow":
-                    given = [
-                        k.value.value
-                        for k in getattr(mark, "keywords", [])
-                        if k.arg == "name" and isinstance(k.value, ast.Constant)
-                    ]
-                    found.add(str(given[0]) if given else node.name)
-    return found
+        return load(name, source)
+    except (FlowMistake, UnknownFlow) as problem:
+        wrong = problem
+
+    async def begin(context: Context, run: Run) -> Any:
+        raise wrong
+
+    return Flow(name, origin, "", begin, f"broken: {wrong.message}")
 
 
-def _load_file(path: str) -> ModuleType:
-    name = f"hookline_flows.{os.path.splitext(os.path.basename(path))[0]}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise FlowMistake(f"{path} cannot be loaded")
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as problem:  # the user's code may raise anything
-        raise FlowMistake(
-            f"{os.path.basename(path)} cannot be loaded: {type(problem).__name__}: {problem}"
-        ) from problem
-    for value in vars(module).values():
-        if callable(value) and getattr(value, "__module__", "") == name:
-            value.__hookline_file__ = path
-    return module
+def _cannot_load(what: str, problem: BaseException) -> FlowMistake:
+    return FlowMistake(f"{what} cannot be loaded: {type(problem).__name__}: {problem}")
+
+
+def _file_of(function: Any) -> str:
+    module = sys.modules.get(getattr(function, "__module__", "") or "")
+    return getattr(module, "__file__", None) or ""
 
 
 def _functions(module: ModuleType) -> dict[str, Any]:

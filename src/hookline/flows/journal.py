@@ -20,11 +20,11 @@ from hookline.domain.runs import (
 from hookline.errors import BadInput, IllegalTransition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from hookline.domain.events import Event
-    from hookline.domain.runs import Request, Run
-    from hookline.ports import Blobs, Transaction
+    from hookline.domain.runs import JournalEffect, Request, Run
+    from hookline.ports import Blobs, EventLog, Transaction
 
 INLINE = 64 * 1024
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -37,10 +37,13 @@ def start(
     metadata: dict[str, Any],
     *,
     code_digest: str,
+    pins: dict[str, Any] | None = None,
 ) -> str:
-    """A new run, which waits for someone to advance it."""
+    """A new run, which waits for someone to advance it; `pins` holds until its next chapter."""
     identifier = run_id(tx.next_run())
     data = {"flow": flow, "input": given, "metadata": metadata, "codeDigest": code_digest}
+    if pins:
+        data["pins"] = pins
     write(tx, "run_started", identifier, data)
     return identifier
 
@@ -62,7 +65,7 @@ def request(tx: Transaction, run: Run, asked: Sequence[Request]) -> None:
 
 
 def resolve(
-    tx: Transaction, run: Run, effect_id: str, resolution: Resolution, blobs: Blobs
+    tx: Transaction, run: Run, effect_id: str, resolution: Resolution, blobs: Blobs | None
 ) -> Event:
     """An effect's result; the first one counts, a second is refused."""
     effect = tx.runs.effect(run, effect_id)
@@ -96,13 +99,62 @@ def checksum(data: dict[str, Any]) -> str:
     return str(sha256(_encode(data)).hexdigest()[:16])
 
 
-def verify(events: Sequence[Event]) -> Iterator[Event]:
+def verify(events: Iterable[Event]) -> Iterator[Event]:
     """The events again; JournalDamaged names the first whose checksum does not fit."""
     for event in events:
-        data = {name: value for name, value in event.data.items() if name != "checksum"}
-        if event.data.get("checksum") != checksum(data):
-            raise JournalDamaged(f"event {event.seq} ({event.type} of {event.node_id}) is damaged")
+        verify_one(event)
         yield event
+
+
+def verify_one(event: Event) -> None:
+    """JournalDamaged if the record's checksum does not fit."""
+    data = {name: value for name, value in event.data.items() if name != "checksum"}
+    if event.data.get("checksum") != checksum(data):
+        raise JournalDamaged(f"event {event.seq} ({event.type} of {event.node_id}) is damaged")
+
+
+def prove(log: EventLog, run: Run, effects: Sequence[JournalEffect]) -> None:
+    """Hold the rows of a chapter against its records; JournalDamaged names what differs."""
+    begun = int(run.pins.get("seq", 0))
+    types = ("run_started", "run_chapter", "effect_requested", "effect_resolved")
+    try:
+        events = log.events(node_id=run.run_id, after=begun - 1, types=types)
+    except msgspec.MsgspecError as problem:
+        raise _unreadable(log, run, effects) from problem
+    asked: dict[str, dict[str, Any]] = {}
+    answers: dict[str, dict[str, Any]] = {}
+    for event in verify(events):
+        if event.type == "run_chapter" and event.data["state"] != run.state:
+            raise JournalDamaged(f"the state of {run.run_id} is not that of event {event.seq}")
+        if event.type.startswith("effect_"):
+            found = asked if event.type == "effect_requested" else answers
+            found[event.data["effectId"]] = event.data
+    for effect in effects:
+        _compare(run, effect, asked.pop(effect.effect_id, {}), answers.pop(effect.effect_id, {}))
+    for effect_id in (*asked, *answers):
+        raise JournalDamaged(f"{run.run_id} has lost the row of '{effect_id}'")
+
+
+def _compare(
+    run: Run, effect: JournalEffect, asked: dict[str, Any], answer: dict[str, Any]
+) -> None:
+    said = (asked.get("kind"), asked.get("args"), asked.get("digest"))
+    result = (answer.get("status", PENDING), answer.get("value"), answer.get("error"))
+    rows = (effect.kind, effect.args, effect.digest), (effect.status, effect.value, effect.error)
+    if rows != (said, result):
+        raise JournalDamaged(f"the row of '{effect.effect_id}' of {run.run_id} is damaged")
+
+
+def _unreadable(log: EventLog, run: Run, effects: Sequence[JournalEffect]) -> JournalDamaged:
+    """Which record it is that cannot be read."""
+    places = [e.requested_seq for e in effects]
+    places += [e.resolved_seq for e in effects if e.resolved_seq is not None]
+    for seq in sorted({int(run.pins.get("seq", 1)), *places}):
+        try:
+            log.find(seq)
+        except msgspec.MsgspecError:
+            return JournalDamaged(f"event {seq} of {run.run_id} is damaged: it cannot be read")
+    return JournalDamaged(f"a record of {run.run_id} cannot be read")
 
 
 def inside(value: Any, blobs: Blobs) -> Any:
@@ -112,7 +164,9 @@ def inside(value: Any, blobs: Blobs) -> Any:
     return value
 
 
-def _outside(value: Any, blobs: Blobs) -> Any:
+def _outside(value: Any, blobs: Blobs | None) -> Any:
+    if blobs is None:
+        return value
     encoded = msgspec.json.encode(value)
     if len(encoded) <= INLINE:
         return value

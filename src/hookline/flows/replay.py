@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import types
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from hookline.domain.runs import JournalEffect
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
+_VERSION = "version"
 
 
 class Next(BaseException):
@@ -42,11 +44,20 @@ class Asked(NamedTuple):
 
 
 class Wait:
-    """What a branch hands to its driver: the effect, or the branches, that it waits for."""
+    """What a branch hands to its driver: an effect or branches to wait for, or a problem.
 
-    def __init__(self, effect_id: str = "", branches: Sequence[Branch] = ()) -> None:
+    A problem is handed over rather than raised, so that no `except` of the flow can swallow it.
+    """
+
+    def __init__(
+        self,
+        effect_id: str = "",
+        branches: Sequence[Branch] = (),
+        problem: Divergence | FlowMistake | None = None,
+    ) -> None:
         self.effect_id = effect_id
         self.branches = branches
+        self.problem = problem
 
 
 class Branch:
@@ -70,8 +81,10 @@ class Driver:
         self._unseen = dict.fromkeys(self._recorded)
         self._ordinals: dict[str, int] = {}
         self._waiting: dict[str, Branch] = {}
-        self._versions: dict[str, bool] = {}
+        self._versions: dict[tuple[str, str], bool] = {}
+        self._open: dict[Branch, None] = {}
         self._current: Branch | None = None
+        self._closing = False
         self.requests: list[Request] = []
         self.root: Branch | None = None
 
@@ -83,6 +96,8 @@ class Driver:
         self._step(self.root)
         resolved = [e for e in self._recorded.values() if e.resolved_seq is not None]
         for effect in sorted(resolved, key=lambda each: each.resolved_seq or 0):
+            if effect.kind == _VERSION and effect.effect_id not in self._waiting:
+                continue  # the question was taken out of the code, as it may be
             self.resolve(effect.effect_id, Resolution(effect.status, effect.value, effect.error))
         self._complain_about_leftovers()
 
@@ -90,10 +105,7 @@ class Driver:
         """Hand a result to the branch that waits for it."""
         branch = self._waiting.pop(effect_id, None)
         if branch is None:
-            raise Divergence(
-                f"the journal has a result for '{effect_id}', but the flow does not ask for it",
-                effect_id,
-            )
+            raise self._gone(effect_id)
         if resolution.status == "ok":
             self._step(branch, value=resolution.value)
         else:
@@ -105,30 +117,27 @@ class Driver:
         return self.root is not None and self.root.done
 
     def close(self) -> None:
-        """Let go of every branch without running its code any further."""
-        for branch in [*self._waiting.values(), *([self.root] if self.root else [])]:
-            branch.coroutine.close()
+        """Let go of every branch; what its `finally` still asks for is not done."""
+        self._closing = True
+        while self._open:
+            branch, _ = self._open.popitem()
+            # A flow that ends badly while it is dropped has nobody left to tell.
+            with suppress(Exception):
+                branch.coroutine.close()
 
     # What the context does
 
     def effect(self, asked: Asked) -> Generator[Wait, Any, Any]:
         """Ask for an effect from the branch that runs now, and wait for it."""
-        kind, args, step = asked.kind, asked.args, asked.step
-        effect_id = f"version:{step}" if kind == "version" else self._name(step)
-        request = Request(
-            effect_id, step, kind, args, asked.metadata, asked.policy, digest(kind, args)
-        )
-        known = self._recorded.get(effect_id)
-        if known is None:
+        if self._closing:
+            raise GeneratorExit
+        request = self._request(asked)
+        if isinstance(request, FlowMistake | Divergence):
+            return (yield Wait(problem=request))
+        if request.effect_id not in self._recorded:
             self.requests.append(request)
-        elif known.digest != request.digest:
-            raise Divergence(
-                f"step '{effect_id}' differs: the journal has {known.kind} {_shown(known.args)},"
-                f" the flow now asks for {kind} {_shown(args)}",
-                effect_id,
-            )
-        self._unseen.pop(effect_id, None)
-        return (yield Wait(effect_id))
+        self._unseen.pop(request.effect_id, None)
+        return (yield Wait(request.effect_id))
 
     def fork(
         self, step: str, coroutines: Sequence[Coroutine[Any, Any, Any]], names: Sequence[str]
@@ -140,31 +149,74 @@ class Driver:
             Branch(f"{path}/{name}" if name else path, coroutine, here)
             for name, coroutine in zip(names, coroutines, strict=True)
         ]
-        yield Wait(branches=branches)
+        self._open.update(dict.fromkeys(branches))
+        if self._closing:
+            raise GeneratorExit
+        if mistake := _bad_name(step):
+            yield Wait(problem=mistake)
+        if branches:
+            yield Wait(branches=branches)
         for branch in branches:
             if branch.error is not None:
                 raise branch.error
         return [branch.result for branch in branches]
 
-    def knows_version(self, name: str) -> bool | None:
-        """Whether this run has a version of the code; None: that must be recorded now.
+    def version(self, name: str) -> Generator[Wait, Any, bool]:
+        """Whether this run came here with that version of the code.
 
-        A run that has steps ahead of it in the journal passed here with older code.
+        A branch that has steps ahead of it in the journal passed here with older code. Each
+        branch is asked once, and its own branches go by its answer.
         """
-        if name not in self._versions and f"version:{name}" not in self._recorded:
-            branch = self._current.path if self._current else ""
-            if any(_branch_of(effect_id) == branch for effect_id in self._unseen):
-                self._versions[name] = False
-        return self._versions.get(name)
+        path = self._current.path if self._current else ""
+        known = self._known_version(path, name)
+        if known is None:
+            step = f"{_VERSION}:{name}"
+            ahead = (each for each in self._unseen if not path or each.startswith(f"{path}/"))
+            known = (f"{path}/{step}" if path else step) in self._recorded or not any(ahead)
+            if known:
+                yield from self.effect(Asked(_VERSION, {"name": name}, step, {}, {}))
+            self._versions[path, name] = known
+        return known
 
-    def remember_version(self, name: str) -> None:
-        """From now on this run has that version of the code."""
-        self._versions[name] = True
+    def refuse(self, mistake: FlowMistake) -> Generator[Wait, Any, Any]:
+        """Stop the flow at something that cannot be journaled."""
+        return (yield Wait(problem=mistake))
 
     # How it works
 
+    def _request(self, asked: Asked) -> Request | FlowMistake | Divergence:
+        if mistake := _bad_name(asked.step):
+            return mistake
+        effect_id = self._name(asked.step)
+        try:
+            # A copy: what the flow does to its own lists afterwards is not in the journal.
+            args, metadata = plain(asked.args), plain(asked.metadata)
+        except (TypeError, ValueError, RecursionError) as problem:
+            return FlowMistake(
+                f"step '{effect_id}' is given what JSON cannot carry: {problem}",
+                help="give effects text, numbers, lists and dictionaries",
+            )
+        given = digest(asked.kind, args)
+        known = self._recorded.get(effect_id)
+        if known is not None and known.digest != given:
+            return Divergence(
+                f"step '{effect_id}' differs: the journal has {known.kind} {_shown(known.args)},"
+                f" the flow now asks for {asked.kind} {_shown(args)}",
+                effect_id,
+            )
+        return Request(effect_id, asked.step, asked.kind, args, metadata, asked.policy, given)
+
+    def _known_version(self, path: str, name: str) -> bool | None:
+        while True:
+            if (path, name) in self._versions:
+                return self._versions[path, name]
+            if not path:
+                return None
+            path = path.rpartition("/")[0]
+
     def _step(self, branch: Branch, value: Any = None, error: BaseException | None = None) -> None:
         ready: deque[tuple[Branch, Any, BaseException | None]] = deque([(branch, value, error)])
+        self._open[branch] = None
         while ready:
             branch, value, error = ready.popleft()
             before, self._current = self._current, branch
@@ -172,33 +224,48 @@ class Driver:
                 wait = branch.coroutine.throw(error) if error else branch.coroutine.send(value)
             except StopIteration as done:
                 branch.result = done.value
-            except (Divergence, FlowMistake):
-                raise
-            except (Exception, Next) as problem:  # noqa: BLE001  # the flow's own failure
+            except (Exception, SystemExit, Next) as problem:  # noqa: BLE001  # the flow's own
                 branch.error = problem
             else:
                 ready.extend((new, None, None) for new in self._suspend(branch, wait))
                 continue
             finally:
                 self._current = before
-            branch.done = True
-            parent = branch.parent
-            if parent is not None:
-                parent.missing -= 1
-                if parent.missing == 0:
-                    ready.append((parent, None, None))
+            if self._end(branch) and branch.parent is not None:
+                ready.append((branch.parent, None, None))
 
     def _suspend(self, branch: Branch, wait: object) -> Sequence[Branch]:
         if not isinstance(wait, Wait):
             raise FlowMistake(
-                f"the flow waits for {type(wait).__name__}, which is no effect",
-                help="await only what the context offers: ctx.sleep instead of asyncio.sleep",
+                f"the flow waits for {_what(wait)}, which is no effect",
+                help="await only what the context offers: ctx.sleep instead of asyncio.sleep,"
+                " ctx.parallel instead of asyncio.gather, ctx.call for work of your own",
             )
+        if wait.problem is not None:
+            raise wait.problem
         if wait.effect_id:
             self._waiting[wait.effect_id] = branch
             return ()
         branch.missing = len(wait.branches)
         return wait.branches
+
+    def _end(self, branch: Branch) -> bool:
+        """Note that a branch is over; whether its parent can go on."""
+        branch.done = True
+        self._open.pop(branch, None)
+        if branch.parent is not None:
+            branch.parent.missing -= 1
+            return branch.parent.missing == 0
+        try:
+            if isinstance(branch.error, Next):
+                branch.error.state = plain(branch.error.state)
+            branch.result = plain(branch.result)
+        except (TypeError, ValueError, RecursionError) as problem:
+            raise FlowMistake(
+                f"the flow ends with what JSON cannot carry: {problem}",
+                help="return text, numbers, lists and dictionaries",
+            ) from problem
+        return False
 
     def _name(self, step: str) -> str:
         path = self._current.path if self._current else ""
@@ -207,11 +274,17 @@ class Driver:
         return base if count == 1 else f"{base}#{count}"
 
     def _complain_about_leftovers(self) -> None:
-        left = [e for e in self._unseen if not e.startswith("version:")]
-        if left:
-            raise Divergence(
-                f"the journal has step '{left[0]}', which the flow no longer asks for", left[0]
-            )
+        for effect_id in self._unseen:
+            if self._recorded[effect_id].kind != _VERSION:
+                raise self._gone(effect_id)
+
+    def _gone(self, effect_id: str) -> Divergence:
+        now = next((request.effect_id for request in self.requests), None)
+        instead = f"; it asks for '{now}' instead" if now else ""
+        return Divergence(
+            f"the journal has step '{effect_id}', which the flow no longer asks for{instead}",
+            effect_id,
+        )
 
 
 @types.coroutine
@@ -231,13 +304,38 @@ def fork(
     return (yield from driver.fork(step, coroutines, names))
 
 
+@types.coroutine
+def version(driver: Driver, name: str) -> Generator[Wait, Any, bool]:
+    """A question for the version of the code as something that a flow can await."""
+    return (yield from driver.version(name))
+
+
+@types.coroutine
+def refuse(driver: Driver, mistake: FlowMistake) -> Generator[Wait, Any, Any]:
+    """A mistake that stops the flow where it stands."""
+    return (yield from driver.refuse(mistake))
+
+
+def plain(value: Any) -> Any:
+    """A value as the journal keeps it; TypeError or ValueError if it cannot."""
+    return msgspec.json.decode(_encode(value))
+
+
 def digest(kind: str, args: dict[str, Any]) -> str:
     """What an effect asks for, as a short name that changes when it does."""
     return str(sha256(_encode((kind, args))).hexdigest()[:16])
 
 
-def _branch_of(effect_id: str) -> str:
-    return effect_id.rpartition("/")[0]
+def _bad_name(step: str) -> FlowMistake | None:
+    if step and step.isprintable() and not {"/", "#"} & set(step):
+        return None
+    return FlowMistake(
+        f"a step cannot be called {step[:80]!r}", help="'/' and '#' are taken in step names"
+    )
+
+
+def _what(wait: object) -> str:
+    return "nothing" if wait is None else f"an asyncio {type(wait).__name__}"
 
 
 def _shown(args: dict[str, Any]) -> str:

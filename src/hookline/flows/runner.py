@@ -5,19 +5,34 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Protocol
 
+from hookline.errors import StoreError
 from hookline.flows.engine import LEASE, Done, Parked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from hookline.flows.engine import Engine
-    from hookline.ports import Store
+    from hookline.ports import Transaction
 
 BEAT = LEASE / 4
 IDLE = 2.0
 AT_ONCE = 32
+
+
+class OpenStore(Protocol):
+    """A store that the heartbeat opened and closes."""
+
+    def write(self, metadata: dict[str, Any]) -> AbstractContextManager[Transaction]:
+        """A change that is stored whole or not at all."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it."""
+        ...
 
 
 class Heartbeat:
@@ -26,7 +41,7 @@ class Heartbeat:
     A long commit or a busy event loop must not cost a run its lease.
     """
 
-    def __init__(self, open_store: Callable[[], Store], owner: str) -> None:
+    def __init__(self, open_store: Callable[[], OpenStore], owner: str) -> None:
         self._open_store = open_store
         self._owner = owner
         self._stop = threading.Event()
@@ -42,9 +57,14 @@ class Heartbeat:
 
     def _beat(self) -> None:
         store = self._open_store()
-        while not self._stop.wait(BEAT):
-            with store.write({}) as tx:
-                tx.runs.renew(self._owner, time.time() + LEASE)
+        try:
+            while not self._stop.wait(BEAT):
+                # A store that is busy or full now may not be at the next beat; if the lease is
+                # lost meanwhile, the fence says so.
+                with suppress(StoreError), store.write({}) as tx:
+                    tx.runs.renew(self._owner, time.time() + LEASE)
+        finally:
+            store.close()
 
 
 class Runner:
@@ -58,11 +78,18 @@ class Runner:
         self, run_id: str, *, max_iterations: int | None = None, wait: bool = True
     ) -> Done | Parked:
         """Advance one run until it is over, or waits for something that no clock brings."""
+        first = self._iteration(run_id)
         while True:
-            result = await self._engine.advance(run_id, max_iterations=max_iterations)
+            done = self._iteration(run_id) - first
+            left = None if max_iterations is None else max(0, max_iterations - done)
+            result = await self._engine.advance(run_id, max_iterations=left)
             if isinstance(result, Done) or not wait or result.until is None:
                 return result
-            await self._pause(result.until, run_id)
+            await self._pause(result, run_id)
+
+    def _iteration(self, run_id: str) -> int:
+        with self._engine.store.read() as view:
+            return view.runs.find(run_id).iteration
 
     async def serve(self, *, once: bool = False) -> int:
         """Advance whatever is due, for ever, or until nothing is due any more."""
@@ -75,9 +102,15 @@ class Runner:
                     return served
                 await self._wait()
         finally:
-            for task in self._busy.values():
-                task.cancel()
-            await asyncio.gather(*self._busy.values(), return_exceptions=True)
+            await self._let_go()
+
+    async def _let_go(self) -> None:
+        for task in self._busy.values():
+            task.cancel()
+        await asyncio.gather(*self._busy.values(), return_exceptions=True)
+        for run_id in self._busy:
+            self._engine.release(run_id)
+        self._busy.clear()
 
     def _begin_due(self) -> int:
         with self._engine.store.read() as view:
@@ -103,11 +136,13 @@ class Runner:
         await asyncio.wait({woken, *self._busy.values()}, return_when=asyncio.FIRST_COMPLETED)
         woken.cancel()
 
-    async def _pause(self, until: float, run_id: str) -> None:
+    async def _pause(self, parked: Parked, run_id: str) -> None:
         """Wait for a moment, or for something to happen to the run."""
-        while time.time() < until:
-            await self._engine.wakeup.wait(min(1.0, max(0.0, until - time.time())))
+        assert parked.until is not None
+        while (left := parked.until - time.time()) > 0:
+            await self._engine.wakeup.wait(min(1.0, left))
             with self._engine.store.read() as view:
                 wake = view.runs.find(run_id).wake_at
-            if wake is not None and wake <= time.time():
+            # A run that someone else advances is always awake.
+            if not parked.held and wake is not None and wake <= time.time():
                 return

@@ -2,76 +2,101 @@
 
 from __future__ import annotations
 
+import math
+import os
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hookline.domain.moments import seconds
-from hookline.domain.records import OK, PENDING, Delivery, Outcome
-from hookline.domain.runs import WAITING
+import msgspec
+
+from hookline.domain.moments import parse, seconds
+from hookline.domain.records import FAILED, OK, PENDING, SKIPPED, Delivery, Outcome
+from hookline.errors import BadInput
+from hookline.flows.native import NATIVE, Tick
+from hookline.flows.outcomes import Fenced
 from hookline.hooks.dispatch import dispatch
 from hookline.hooks.frames import Frame
-from hookline.hooks.rules import RULES, failed
-from hookline.hooks.settle import report_hook_error
+from hookline.hooks.rules import RULES, Rule, failed
+from hookline.hooks.settle import STEERED, report_hook_error
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable, Sequence
 
     from hookline.domain.events import Event
     from hookline.domain.runs import JournalEffect, Run
     from hookline.hooks.call import Caller
+    from hookline.hooks.delivery import Owner
     from hookline.hooks.registry import Hook, HookRegistry
-    from hookline.ports import Store, Transaction
+    from hookline.hooks.rules import Called
+    from hookline.ports import ProcessGroup, Store, Transaction
 
 START, END = "on-iteration-start", "on-iteration-end"
+# What steering itself remembers of a run: a hook under way, and effects put off to a moment.
+UNDER_WAY, SCHEDULE = "hookline.hook", "hookline.schedule.{}"
 
 
 class Decision(NamedTuple):
-    """What is done in this tick: effects to carry out, and how long to wait at the most."""
+    """What is done in this tick: effects to carry out, whether to wait, and how long at most."""
 
     tasks: tuple[str, ...] = ()
     wait_until: float | None = None
+    waits: bool = False
 
 
-class Tick(NamedTuple):
-    """What the native hooks look at."""
-
-    pending: list[JournalEffect]
-    running: frozenset[str]
-    status: str
+# What an answer must look like; one that does not is a failure of its hook.
 
 
-def native_orchestrator(payload: dict[str, Any], tick: Tick) -> dict[str, Any]:
-    """Carry out everything that can run now."""
-    now = time.time()
-    able = [
-        effect.effect_id
-        for effect in tick.pending
-        if effect.kind not in WAITING
-        and not effect.task
-        and effect.effect_id not in tick.running
-        and (effect.next_try or 0) <= now
-    ]
-    if able:
-        return {"action": "executed-tasks", "count": len(able), "tasks": able}
-    if tick.pending:
-        kinds = ", ".join(sorted({effect.kind for effect in tick.pending}))
-        return {"action": "waiting", "reason": kinds}
-    return {"action": "none", "reason": "nothing is pending"}
+def check_answer(point: str, answer: dict[str, Any]) -> None:
+    """Refuse an answer that cannot be acted on, naming the field."""
+    if point == END:
+        if not isinstance(answer.get("needsMoreIterations", True), bool):
+            raise BadInput("`needsMoreIterations` must be true or false")
+        return
+    if not isinstance(answer.get("action"), str):
+        raise BadInput("the answer has no `action`")
+    _named(answer)
+    if answer["action"] == "waiting":
+        _wait(answer)
+    elif answer["action"] == "schedule":
+        _moment(answer)
 
 
-def native_finalization(payload: dict[str, Any], tick: Tick) -> dict[str, Any]:
-    """Go on until the run is over."""
-    return {
-        "iteration": payload["iteration"],
-        "finalStatus": tick.status,
-        "pendingEffects": len(tick.pending),
-        "needsMoreIterations": tick.status == "waiting",
-    }
+def _named(answer: dict[str, Any]) -> tuple[str, ...]:
+    tasks = answer.get("tasks")
+    if tasks is None:
+        tasks = []
+    if not isinstance(tasks, list) or not all(isinstance(task, str) for task in tasks):
+        raise BadInput("`tasks` must be a list of effect ids")
+    return tuple(dict.fromkeys(tasks))
 
 
-NATIVE: dict[str, Callable[[dict[str, Any], Tick], dict[str, Any]]] = {
-    "native-orchestrator": native_orchestrator,
-    "native-finalization": native_finalization,
+def _wait(answer: dict[str, Any]) -> float | None:
+    wait = answer.get("waitSeconds")
+    if wait is None:
+        return None
+    if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait < math.inf:
+        raise BadInput("`waitSeconds` must be a number of seconds")
+    return time.time() + wait
+
+
+def _moment(answer: dict[str, Any]) -> float:
+    moment = answer.get("executeAt")
+    if not isinstance(moment, str):
+        raise BadInput("`schedule` needs `executeAt`, a time such as 2026-01-17T10:00:00Z")
+    return seconds(parse(moment))
+
+
+def _says_more(outcome: Outcome) -> bool:
+    return outcome.status == OK and "needsMoreIterations" in outcome.answer
+
+
+def _fold_end(called: Sequence[Called]) -> dict[str, Any]:
+    return dict(called[-1][1].answer) if called and _says_more(called[-1][1]) else {}
+
+
+STEER_RULES: dict[str, Rule] = {
+    START: RULES["steer"],
+    END: RULES["steer"]._replace(stops=_says_more, fold=_fold_end),
 }
 
 
@@ -87,13 +112,17 @@ class Steering:
         change: Callable[..., Any],
         suspended: Callable[[str], str | None],
         debug: Callable[[str, dict[str, Any], Outcome], None],
+        runs_folder: str | None = None,
+        owner: Owner | None = None,
     ) -> None:
-        self._store = store
-        self._registry = registry
-        self._caller = caller
+        self.store = store
+        self.registry = registry
+        self.caller = caller
         self._change = change
-        self._suspended = suspended
-        self._debug = debug
+        self.suspended = suspended
+        self.debug = debug
+        self.runs_folder = runs_folder
+        self._owner = owner
 
     async def begin(
         self,
@@ -103,108 +132,218 @@ class Steering:
         running: frozenset[str],
     ) -> Decision:
         """Which effects run now."""
-        payload = {"runId": run.run_id, "iteration": iteration, "timestamp": self._store.now()}
-        tick = Tick(pending, running, "waiting")
-        answer = await self._ask(START, run, payload, tick)
-        return self._decide(run, answer)
+        orphan, schedule = self._remembered(run)
+        if orphan:
+            self._end_orphan(run, orphan)
+        payload = {"runId": run.run_id, "iteration": iteration, "timestamp": self.store.now()}
+        asking = _Asking(self, START, run, Tick(pending, running, "waiting"))
+        answer = await asking.ask(payload)
+        # What was put off to a moment that has come runs now, whatever the hooks choose.
+        waiting = {effect.effect_id for effect in pending}
+        due = [t for t, moment in schedule.items() if moment <= time.time() and t in waiting]
+        decision = self._decide(run, answer, due)
+        asking.report_unknown(_named(answer))
+        return decision._replace(tasks=(*due, *decision.tasks)) if due else decision
 
     async def end(self, run: Run, iteration: int, status: str) -> bool:
         """Whether another tick is needed."""
+        known = status if status in ("waiting", "completed") else "failed"
         payload = {
             "runId": run.run_id,
             "iteration": iteration,
-            "status": status,
-            "timestamp": self._store.now(),
+            "status": known,
+            "timestamp": self.store.now(),
         }
-        with self._store.read() as view:
+        with self.store.read() as view:
             pending = view.runs.pending(run)
-        answer = await self._ask(END, run, payload, Tick(pending, frozenset(), status))
-        return bool(answer.get("needsMoreIterations", status == "waiting"))
+        asking = _Asking(self, END, run, Tick(pending, frozenset(), known))
+        answer = await asking.ask(payload)
+        return bool(answer.get("needsMoreIterations", known == "waiting"))
 
-    def _decide(self, run: Run, answer: dict[str, Any]) -> Decision:
-        tasks = tuple(str(task) for task in answer.get("tasks") or ())
-        if answer["action"] == "waiting":
-            wait = answer.get("waitSeconds")
-            return Decision((), time.time() + float(wait) if wait is not None else None)
-        if answer["action"] == "schedule":
-            moment = seconds(str(answer["executeAt"]))
+    def write(self, run: Run, change: Callable[[Transaction], Any]) -> Any:
+        """Change something about a run, unless another process has taken it over."""
 
-            def schedule(tx: Transaction) -> None:
-                for task in tasks:
-                    if tx.runs.choose(run, task):
-                        tx.runs.postpone(run, task, moment)
+        def guarded(tx: Transaction) -> Any:
+            holder = tx.runs.holder(run.run_id)[0]
+            if self._owner is not None and holder not in (None, self._owner.name):
+                raise Fenced
+            return change(tx)
 
-            self._change(schedule)
-            return Decision((), moment)
-        return Decision(tasks)
+        return self._change(guarded)
 
-    async def _ask(
-        self, point: str, run: Run, payload: dict[str, Any], tick: Tick
-    ) -> dict[str, Any]:
-        with self._store.read() as view:
+    def run_folder(self, run: Run) -> dict[str, str]:
+        """The variable that names a run's own folder, which is there from now on."""
+        if self.runs_folder is None:
+            return {}
+        folder = os.path.join(self.runs_folder, run.run_id)
+        os.makedirs(folder, exist_ok=True)
+        return {"run_dir": folder}
+
+    def _remembered(self, run: Run) -> tuple[dict[str, Any] | None, dict[str, float]]:
+        with self.store.read() as view:
+            orphan = view.runs.value(run.run_id, UNDER_WAY)
+            return orphan, view.runs.value(run.run_id, SCHEDULE.format(run.chapter)) or {}
+
+    def _decide(self, run: Run, answer: dict[str, Any], due: list[str]) -> Decision:
+        action = answer["action"]
+        if action == "waiting":
+            return Decision((), _wait(answer), waits=True)
+        if action == "none":
+            return Decision()
+        tasks = _named(answer)
+        moment = _moment(answer) if action == "schedule" else 0.0
+        if moment <= time.time():
+            return Decision(tasks)
+        put_off = [task for task in tasks if task not in due]
+
+        def schedule(tx: Transaction) -> None:
+            name = SCHEDULE.format(run.chapter)
+            kept = tx.runs.value(run.run_id, name) or {}
+            for task in put_off:
+                tx.runs.postpone(run, task, moment)
+            tx.runs.set_value(run.run_id, name, {**kept, **dict.fromkeys(put_off, moment)})
+
+        self.write(run, schedule)
+        return Decision((), moment, waits=True)
+
+    def _end_orphan(self, run: Run, orphan: dict[str, Any]) -> None:
+        """A hook that a process left behind when it died must not go on beside its successor."""
+        with self.store.read() as view:
+            rows = view.calls.deliveries(orphan["event"])
+        row = next(each for each in rows if each.hook == orphan["hook"])
+        if self._owner is not None and row.child:
+            self._owner.end_child(row.child)
+        elif self._owner is not None:  # its process was started, and perhaps not yet recorded
+            self._owner.end_strays(orphan["key"])
+        died = Outcome(row.hook, FAILED, None, "the process that called it died")
+
+        def close(tx: Transaction) -> None:
+            tx.runs.set_value(run.run_id, UNDER_WAY, None)
+            tx.calls.finish(row, died)
+
+        self.write(run, close)
+
+
+class _Asking:
+    """One firing of one of the two points for one run: its hooks, and the record of each."""
+
+    def __init__(self, steering: Steering, point: str, run: Run, tick: Tick) -> None:
+        self._steering = steering
+        self._point = point
+        self._run = run
+        self._tick = tick
+        self._event: Event | None = None
+        self._values: dict[str, str] = {}
+        self._decided_by = ""
+
+    async def ask(self, payload: dict[str, Any]) -> dict[str, Any]:
+        """The one answer of the hooks at this point."""
+        steering = self._steering
+        with steering.store.read() as view:
             switches = view.calls.switches()
         hooks = [
             hook
-            for hook in self._registry.subscribers(point)
+            for hook in steering.registry.subscribers(self._point)
             if switches.get(hook.name, hook.enabled)
         ]
-        call = self._caller_for(point, run, payload, hooks, tick)
-        answer: dict[str, Any] = await dispatch(RULES["steer"], hooks, payload, call)
+        if any(hook.kind != "built-in" for hook in hooks):
+            self._event = self._change(lambda tx: self._open(tx, payload))
+            self._values = steering.run_folder(self._run)
+        rule = STEER_RULES[self._point]
+        answer: dict[str, Any] = await dispatch(rule, hooks, payload, self._call)
+        decided = Outcome(self._decided_by, OK, answer)
+        steering.debug(f"{self._point}: decision", payload, decided)
         return answer
 
-    def _caller_for(
-        self, point: str, run: Run, payload: dict[str, Any], hooks: list[Hook], tick: Tick
-    ) -> Callable[[Hook, dict[str, Any]], Awaitable[Outcome]]:
-        recorded: dict[str, Delivery] = {}
-        event: Event | None = None
-        if any(hook.kind != "built-in" for hook in hooks):
-            event, recorded = self._open(point, run, payload, hooks)
+    def report_unknown(self, tasks: tuple[str, ...]) -> None:
+        """Say which hook named effects that the run does not have; the others are carried out."""
+        pending = {effect.effect_id for effect in self._tick.pending}
+        unsure = [task for task in tasks if task not in pending]
+        if not unsure or self._event is None:
+            return
+        event = self._event
+        with self._steering.store.read() as view:
+            known = {effect.effect_id for effect in view.runs.effects(self._run)}
+        unknown = [task for task in unsure if task not in known]
+        if unknown:
+            shown = ", ".join(f"'{task[:80]}'" for task in unknown[:5])
+            error = f"it named {shown}, which {self._run.run_id} does not have"
+            self._change(lambda tx: report_hook_error(tx, event, self._decided_by, error))
 
-        async def call(hook: Hook, given: dict[str, Any]) -> Outcome:
-            native = NATIVE.get(hook.target) if hook.kind == "built-in" else None
-            if native is not None:
-                outcome = Outcome(hook.name, OK, native(given, tick))
-            else:
-                outcome = await self._call(hook, point, given, event, recorded[hook.name])
-            if event is not None:
-                self._finish(event, recorded[hook.name], outcome)
-            self._debug(hook.name, given, outcome)
-            return outcome
+    async def _call(self, hook: Hook, payload: dict[str, Any]) -> Outcome:
+        row = self._change(lambda tx: self._begin(tx, hook)) if self._event else None
+        outcome = self._checked(await self._outcome(hook, payload, row))
+        if row is not None:
+            self._change(lambda tx: self._finish(tx, row, outcome))
+        self._steering.debug(hook.name, payload, outcome)
+        if outcome.status == OK:
+            self._decided_by = hook.name
+        return outcome
 
-        return call
-
-    async def _call(
-        self, hook: Hook, point: str, payload: dict[str, Any], event: Event | None, row: Delivery
-    ) -> Outcome:
-        reason = self._suspended(hook.name)
+    async def _outcome(self, hook: Hook, payload: dict[str, Any], row: Delivery | None) -> Outcome:
+        native = NATIVE.get(hook.target) if hook.kind == "built-in" else None
+        if native is not None:
+            return Outcome(hook.name, OK, native(payload, self._tick))
+        reason = self._steering.suspended(hook.name)
         if reason is not None:
-            return Outcome(hook.name, "skipped", None, reason)
-        frame = Frame(point, RULES["steer"], payload, f"{event.id if event else ''}:{row.id}")
-        return await self._caller.call(hook, frame)
+            return Outcome(hook.name, SKIPPED, None, reason)
+        assert row is not None  # only natives are called without a record
+        assert self._event is not None
+        depth = self._event.metadata.get("depth", 0) + 1
+        rule = STEER_RULES[self._point]
+        values = {**self._values, "flow": self._run.flow}
+        frame = Frame(self._point, rule, payload, self._key(row), None, depth, values)
+        return await self._steering.caller.call(hook, frame, lambda child: self._born(row, child))
 
-    def _open(
-        self, point: str, run: Run, payload: dict[str, Any], hooks: list[Hook]
-    ) -> tuple[Event, dict[str, Delivery]]:
-        def open_rows(tx: Transaction) -> tuple[Event, dict[str, Delivery]]:
-            event = tx.append("run_iteration", run.run_id, {"point": point, **payload})
-            tx.calls.freeze(event.seq, payload)
-            for position, hook in enumerate(hooks):
-                row = Delivery(
-                    *(0, event.seq, hook.name, point, hook.kind, hook.origin, PENDING, position),
-                    attempts=1,
-                    started_at=tx.now,
-                    condition=hook.when,
-                )
-                tx.calls.add(row)
-            return event, {row.hook: row for row in tx.calls.deliveries(event.seq)}
+    def _checked(self, outcome: Outcome) -> Outcome:
+        if outcome.status != OK:
+            return outcome
+        try:
+            check_answer(self._point, outcome.answer)
+        except BadInput as problem:
+            error = f"its answer cannot be read: {problem.message}"
+            return msgspec.structs.replace(outcome, status=FAILED, error=error)
+        return outcome
 
-        found: tuple[Event, dict[str, Delivery]] = self._change(open_rows)
-        return found
+    # The record
 
-    def _finish(self, event: Event, row: Delivery, outcome: Outcome) -> None:
-        def finish(tx: Transaction) -> None:
-            tx.calls.finish(row, outcome)
-            if failed(outcome):
-                report_hook_error(tx, event, row.hook, outcome.error or "failed")
+    def _change(self, write: Callable[[Transaction], Any]) -> Any:
+        return self._steering.write(self._run, write)
 
-        self._change(finish)
+    def _open(self, tx: Transaction, payload: dict[str, Any]) -> Event:
+        event = tx.append(STEERED, self._run.run_id, {"point": self._point, **payload})
+        tx.calls.freeze(event.seq, payload)
+        return event
+
+    def _begin(self, tx: Transaction, hook: Hook) -> Delivery:
+        assert self._event is not None
+        seq = self._event.seq
+        position = len(tx.calls.deliveries(seq))
+        row = Delivery(
+            *(0, seq, hook.name, self._point, hook.kind, hook.origin, PENDING, position),
+            attempts=1,
+            started_at=tx.now,
+            condition=hook.when,
+        )
+        tx.calls.add(row)
+        row = tx.calls.deliveries(seq)[-1]
+        if hook.kind != "built-in":
+            under_way = {"event": seq, "hook": hook.name, "key": self._key(row)}
+            tx.runs.set_value(self._run.run_id, UNDER_WAY, under_way)
+        return row
+
+    def _key(self, row: Delivery) -> str:
+        assert self._event is not None
+        return f"{self._event.id}:{row.id}"
+
+    def _born(self, row: Delivery, group: ProcessGroup) -> None:
+        child = msgspec.json.encode(group).decode()
+        self._change(lambda tx: tx.calls.set_child(row.id, child))
+
+    def _finish(self, tx: Transaction, row: Delivery, outcome: Outcome) -> None:
+        assert self._event is not None
+        tx.calls.finish(row, outcome)
+        if row.kind != "built-in":
+            tx.runs.set_value(self._run.run_id, UNDER_WAY, None)
+        if failed(outcome):
+            report_hook_error(tx, self._event, row.hook, outcome.error or "failed")

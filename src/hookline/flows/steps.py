@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from hookline.domain.runs import FlowMistake
 from hookline.hooks import conditions
-from hookline.hooks.templates import compile_line
-from hookline.points import Variable
+from hookline.hooks.references import compile_step_line, fill_text, problem_of, references
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from hookline.flows.context import Context
-
-_REFERENCE = re.compile(r"\{\{\s*((?:input|steps)(?:\.[A-Za-z0-9_-]+)+)\s*\}\}")
 
 Step = dict[str, Any]
 
@@ -64,7 +60,7 @@ async def _parallel(ctx: Context, step: Step, scope: dict[str, Any]) -> Any:
 
 async def _breakpoint(ctx: Context, step: Step, scope: dict[str, Any]) -> Any:
     return await ctx.breakpoint(
-        str(fill(step["breakpoint"], scope)),
+        _text(fill(step["breakpoint"], scope)),
         id=step["id"],
         max_age=step.get("max_age"),
         metadata=step.get("metadata"),
@@ -72,24 +68,31 @@ async def _breakpoint(ctx: Context, step: Step, scope: dict[str, Any]) -> Any:
 
 
 async def _sleep(ctx: Context, step: Step, scope: dict[str, Any]) -> Any:
-    await ctx.sleep(float(step["sleep"]), id=step["id"])
+    await ctx.sleep(float(step["sleep"]), id=step["id"], metadata=step.get("metadata"))
 
 
 async def _task(ctx: Context, step: Step, scope: dict[str, Any]) -> Any:
     given = fill({k: v for k, v in step["task"].items() if v is not None}, scope)
+    given["goal"] = _text(given["goal"])
     return await ctx.task(**given, id=step["id"], metadata=step.get("metadata"))
 
 
 async def _update_task(ctx: Context, step: Step, scope: dict[str, Any]) -> Any:
     given = fill(step["update_task"], scope)
-    return await ctx.update_task(given["id"], given["action"], given.get("payload"))
+    return await ctx.update_task(
+        given["id"],
+        given["action"],
+        given.get("payload"),
+        id=step["id"],
+        metadata=step.get("metadata"),
+    )
 
 
 async def _agent(ctx: Context, step: Step, scope: dict[str, Any]) -> Any:
     given = step["agent"]
     given = {"prompt": given} if isinstance(given, str) else given
     return await ctx.agent(
-        str(fill(given["prompt"], scope)),
+        _text(fill(given["prompt"], scope)),
         agent=given.get("agent"),
         id=step["id"],
         timeout=step.get("timeout"),
@@ -100,11 +103,12 @@ async def _agent(ctx: Context, step: Step, scope: dict[str, Any]) -> Any:
 async def _hook(ctx: Context, step: Step, scope: dict[str, Any]) -> Any:
     given = step["hook"]
     given = {"point": given} if isinstance(given, str) else given
-    return await ctx.hook(given["point"], fill(given.get("payload", {}), scope), id=step["id"])
+    payload = fill(given.get("payload", {}), scope)
+    return await ctx.hook(given["point"], payload, id=step["id"], metadata=step.get("metadata"))
 
 
 async def _noop(ctx: Context, step: Step, scope: dict[str, Any]) -> Any:
-    await ctx.noop(id=step["id"])
+    await ctx.noop(id=step["id"], metadata=step.get("metadata"))
 
 
 _ACTS: dict[str, Callable[[Context, Step, dict[str, Any]], Awaitable[Any]]] = {
@@ -122,20 +126,12 @@ _ACTS: dict[str, Callable[[Context, Step, dict[str, Any]], Awaitable[Any]]] = {
 
 def shell_line(line: str, scope: dict[str, Any]) -> tuple[str, dict[str, str]]:
     """A shell line whose values travel in the environment, and that environment."""
-    known: dict[str, Variable] = {}
-    values: dict[str, str] = {}
-
-    def name(match: re.Match[str]) -> str:
-        variable = Variable(f"value_{len(known) + 1}", True, match[1])
-        known[variable.name] = variable
-        values[variable.env] = _text(_look_up(match[1], scope))
-        return f"{{{{{variable.name}}}}}"
-
-    named = _REFERENCE.sub(name, line)
-    compiled, problems = compile_line(named, known, known)
-    if problems:
-        raise FlowMistake(f"`{line}`: {problems[0].message}", help=problems[0].help)
-    return compiled, values
+    compiled = compile_step_line(line)
+    for problem in compiled.problems:
+        raise FlowMistake(f"`{line}`: {problem.message}", help=problem.help)
+    values = {env: _text(look_up(path, scope)) for env, path in compiled.values.items()}
+    # A NUL ends every variable and argument of a process.
+    return compiled.line, {env: text.replace("\0", "\ufffd") for env, text in values.items()}
 
 
 def fill(value: Any, scope: dict[str, Any]) -> Any:
@@ -146,13 +142,14 @@ def fill(value: Any, scope: dict[str, Any]) -> Any:
         return [fill(each, scope) for each in value]
     if not isinstance(value, str):
         return value
-    whole = _REFERENCE.fullmatch(value.strip())
-    if whole:
-        return _look_up(whole[1], scope)
-    return _REFERENCE.sub(lambda match: _text(_look_up(match[1], scope)), value)
+    for each in references(value):
+        if problem := problem_of(each):
+            raise FlowMistake(problem.message, help=problem.help)
+    return fill_text(value, lambda path: look_up(path, scope), _text)
 
 
-def _look_up(path: str, scope: dict[str, Any]) -> Any:
+def look_up(path: str, scope: dict[str, Any]) -> Any:
+    """The value at a path such as `steps.lint.stdout`, or FlowMistake."""
     found: Any = scope
     for part in path.split("."):
         if isinstance(found, list) and part.isdigit() and int(part) < len(found):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from hookline.domain.runs import ERROR, OK, TERMINAL, Resolution
 from hookline.domain.tasks import task_number
@@ -13,14 +15,7 @@ if TYPE_CHECKING:
     from hookline.ports import Transaction
 
 
-class _NoBlobs:
-    """A task's result always fits into the log."""
-
-    def put(self, data: bytes) -> str:
-        raise AssertionError("a task's result is never this large")
-
-    def get(self, name: str) -> bytes:
-        raise AssertionError(name)
+LONGEST = 256 * 1024
 
 
 def resolve_task(tx: Transaction, event: Event) -> None:
@@ -29,13 +24,16 @@ def resolve_task(tx: Transaction, event: Event) -> None:
         run = tx.runs.find(run_id)
         if run.status in TERMINAL or run.chapter != chapter:
             continue
-        journal.resolve(tx, run, effect_id, _resolution(event), _NoBlobs())
+        journal.resolve(tx, run, effect_id, _resolution(event), None)
 
 
 def _resolution(event: Event) -> Resolution:
     if event.type == "task_completed":
-        value = {"taskId": event.node_id, "result": event.data.get("result")}
-        return Resolution(OK, {**value, "artifacts": event.data.get("artifacts", [])})
+        result, artifacts = event.data.get("result"), event.data.get("artifacts", [])
+        value: dict[str, Any] = {"taskId": event.node_id, "result": result, "artifacts": artifacts}
+        if len(msgspec.json.encode(value)) > LONGEST:  # the task itself keeps the whole
+            value |= {"result": (result or "")[: LONGEST // 8], "artifacts": [], "truncated": True}
+        return Resolution(OK, value)
     how = event.type.removeprefix("task_")
     why = event.data.get("error") or event.data.get("reason")
     return Resolution(ERROR, error=f"{event.node_id} was {how}" + (f": {why}" if why else ""))

@@ -11,7 +11,7 @@ from hookline.domain.runs import ERROR, OK, Resolution
 from hookline.flows import journal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from hookline.domain.runs import JournalEffect, Request, Run
     from hookline.ports import Blobs, Transaction
@@ -31,31 +31,38 @@ def instant_value(tx: Transaction, run_id: str, request: Request) -> Any:
     return request.kind == "version" or None
 
 
+def is_over(effect: JournalEffect, now: float, signals: Collection[str]) -> bool:
+    """Whether a waiting effect has waited long enough, or its signal has come."""
+    if effect.kind == "signal":
+        return effect.args["name"] in signals
+    due = moment_of(effect)
+    return due is not None and due <= now
+
+
 def settle_waits(tx: Transaction, run: Run, blobs: Blobs, now: float) -> None:
     """Resolve what has waited long enough, or for a signal that has come."""
     signals = tx.runs.signals(run)
     for effect in tx.runs.pending(run):
+        if not is_over(effect, now, [name for _, name, _ in signals]):
+            continue
+        result = Resolution(OK)
         if effect.kind == "signal":
-            found = next((s for s in signals if s[1] == effect.args["name"]), None)
-            if found is not None:
-                signals.remove(found)
-                tx.runs.consume_signal(found[0])
-                journal.resolve(tx, run, effect.effect_id, Resolution(OK, found[2]), blobs)
-            continue
-        due = moment_of(effect)
-        if due is None or due > now:
-            continue
-        if effect.kind == "sleep":
-            journal.resolve(tx, run, effect.effect_id, Resolution(OK), blobs)
+            found = next(each for each in signals if each[1] == effect.args["name"])
+            signals.remove(found)
+            tx.runs.consume_signal(found[0])
+            result = Resolution(OK, found[2])
         elif effect.kind == "breakpoint":
-            late = Resolution(ERROR, error="nobody answered in time")
-            journal.resolve(tx, run, effect.effect_id, late, blobs)
+            result = Resolution(ERROR, error="nobody answered in time")
+        journal.resolve(tx, run, effect.effect_id, result, blobs)
 
 
-def next_moment(pending: Iterable[JournalEffect], wait_until: float | None) -> float | None:
+def next_moment(
+    pending: Iterable[JournalEffect], wait_until: float | None, now: float
+) -> float | None:
     """When the first of these has something to do by itself."""
     moments = [moment_of(effect) for effect in pending]
-    moments += [effect.next_try for effect in pending]
+    # A try that is due, but that no hook chooses, is nothing to wake up for.
+    moments += [e.next_try for e in pending if e.next_try is not None and e.next_try > now]
     known = [moment for moment in (*moments, wait_until) if moment is not None]
     return min(known, default=None)
 

@@ -127,10 +127,10 @@ class Deliverer:
         with self._store.write(self._metadata) as tx:
             self._check(tx, event.seq, token)
             tx.calls.start(row.id, tx.now)
-            tx.calls.extend(event.seq, time.time() + timeout_of(hook, event.type) + LEASE_MARGIN)
+            tx.calls.extend(event.seq, time.time() + timeout_of(hook, row.point) + LEASE_MARGIN)
         frame = Frame(
-            event.type,
-            RULES[rule_of(event.type)],
+            row.point,
+            RULES[rule_of(row.point)],
             payload,
             _key(row, event),
             event,

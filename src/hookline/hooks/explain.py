@@ -70,7 +70,7 @@ def explain_hook(view: View, hook: Hook | None, name: str, switch: bool | None) 
 def explain_call(view: View, call: Delivery, event: Event) -> Explanation:
     """Why one call of a hook went as it did."""
     where = f"event {event.seq} ({event.type}, {event.node_id})"
-    steps = [Step(call.origin, event.type, "matched")]
+    steps = [Step(call.origin, call.point, "matched")]
     if call.condition:
         steps.append(_condition_step(call))
     if call.status not in (SKIPPED, PENDING):

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.errors import HookFailure
-from hookline.points import POINTS, REACT, VARIABLES
+from hookline.hooks.settle import RUN_POINTS, STEERED
+from hookline.points import POINTS, REACT, STEER, VARIABLES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from hookline.domain.events import Event
     from hookline.hooks.registry import Hook
     from hookline.hooks.rules import Rule
@@ -19,7 +22,10 @@ _ID_MARKS = str.maketrans("", "", "_-.:/")
 
 
 class Frame(NamedTuple):
-    """One firing of a point. `key` names the call for ever: the same for every attempt."""
+    """One firing of a point. `key` names the call for ever: the same for every attempt.
+
+    `values` are variables that the payload does not hold.
+    """
 
     point: str
     rule: Rule
@@ -27,6 +33,15 @@ class Frame(NamedTuple):
     key: str
     event: Event | None = None
     depth: int = 0
+    values: Mapping[str, str] = {}
+
+
+def event_types(points: tuple[str, ...]) -> tuple[str, ...]:
+    """The types of the events at which hooks of these points are called."""
+    found = [kind for kind, point in RUN_POINTS.items() if point in points]
+    if any(rule_of(point) == STEER for point in points):
+        found.append(STEERED)
+    return (*points, *found)
 
 
 def rule_of(point: str) -> str:
@@ -44,7 +59,12 @@ def timeout_of(hook: Hook, point: str) -> float:
 
 
 def event_payload(event: Event, frozen: dict[str, Any] | None) -> dict[str, Any]:
-    """What a react hook receives: the event, and its task as it was then."""
+    """What a react hook receives: the event, and its task as it was then.
+
+    A steering hook receives what was frozen and nothing else.
+    """
+    if event.type == STEERED:
+        return frozen or {}
     return {"event": msgspec.to_builtins(event), "task": None, **(frozen or {})}
 
 
@@ -58,6 +78,7 @@ def variables(frame: Frame, hook: Hook, root: str) -> dict[str, str]:
         **_from_event(frame.event),
         **_from_task(frame.payload.get("task")),
         **_from_fields(frame.payload),
+        **frame.values,
     }
     values = {name: text for name, text in found.items() if text is not None}
     for name, text in values.items():

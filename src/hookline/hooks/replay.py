@@ -12,6 +12,7 @@ from hookline.domain.tasks import Edge, Task
 from hookline.errors import HooklineError
 from hookline.hooks.frames import Frame, event_payload, rule_of
 from hookline.hooks.rules import RULES
+from hookline.hooks.settle import STEERED, point_of
 
 if TYPE_CHECKING:
     from hookline.domain.events import Event
@@ -70,8 +71,9 @@ async def call_dry(
     """Call a hook without recording anything or carrying anything out."""
     if hook.kind == "built-in" and event is not None:
         return _call_builtin(hook, event, graph, payload.get("task"))
-    point = event.type if event else hook.points[0]
-    frame = Frame(point, RULES[rule_of(point)], payload, "dry-run", event)
+    point = point_of(hook, event) if event else hook.points[0]
+    seen = event if event is None or event.type != STEERED else None
+    frame = Frame(point, RULES[rule_of(point)], payload, "dry-run", seen)
     return await caller.call(hook, frame)
 
 

@@ -8,19 +8,31 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.domain.records import FAILED, OK, PENDING, SKIPPED, Action, Delivery
+from hookline.domain.runs import INSTANT
 from hookline.errors import HooklineError
 from hookline.hooks.actions import StartFlow, perform, unknown_flow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from hookline.domain.events import Event
+    from hookline.domain.runs import JournalEffect, Run
     from hookline.domain.tasks import Task
     from hookline.hooks.registry import Hook, HookRegistry
     from hookline.ports import Transaction
 
 DEPTH_LIMIT = 8
 CASCADE_LIMIT = "cascade_limit"
+STEERED = "run_iteration"
+# Points that events of a run's journal fire besides their own type.
+RUN_POINTS = {
+    "run_started": "on-run-start",
+    "run_completed": "on-run-complete",
+    "run_failed": "on-run-fail",
+    "effect_started": "on-effect-start",
+    "effect_resolved": "on-effect-complete",
+    "effect_requested": "on-breakpoint",
+}
 
 
 def _nobody(tx: Transaction, event: Event) -> None:
@@ -51,7 +63,8 @@ def settle(tx: Transaction, how: Settling) -> None:
         event = tx.events[position]
         position += 1
         how.watch(tx, event)
-        hooks = [h for h in how.registry.subscribers(event.type) if switches.get(h.name, h.enabled)]
+        found = _subscribers(tx, how.registry, event)
+        hooks = [hook for hook in found if switches.get(hook.name, hook.enabled)]
         if not hooks:
             continue
         if event.metadata.get("depth", 0) > how.depth_limit and event.type != CASCADE_LIMIT:
@@ -62,9 +75,82 @@ def settle(tx: Transaction, how: Settling) -> None:
             _settle_event(tx, event, hooks, how)
 
 
-def _settle_event(tx: Transaction, event: Event, hooks: list[Hook], how: Settling) -> None:
+def point_of(hook: Hook, event: Event) -> str:
+    """The point at which an event calls a hook: its own type, or one that it fires besides."""
+    if event.type in hook.points:
+        return event.type
+    if event.type == STEERED:
+        return str(event.data.get("point", STEERED))
+    return RUN_POINTS.get(event.type, event.type)
+
+
+def _subscribers(tx: Transaction, registry: HookRegistry, event: Event) -> Sequence[Hook]:
+    """The hooks of an event's type and of the run point that it fires besides, in order."""
+    own = registry.subscribers(event.type)
+    more = registry.subscribers(RUN_POINTS[event.type]) if _is_of_run(event) else ()
+    if not more or not _fires(tx, event):
+        return own
+    return sorted({h.name: h for h in (*own, *more)}.values(), key=lambda each: each.order)
+
+
+def _is_of_run(event: Event) -> bool:
+    return event.type in RUN_POINTS and event.node_id.startswith("R-")
+
+
+def _fires(tx: Transaction, event: Event) -> bool:
+    if event.type == "effect_requested":
+        return bool(event.data["kind"] == "breakpoint")
+    if event.type == "effect_resolved":
+        _, effect = _effect_of(tx, event)
+        return effect.kind not in INSTANT
+    return True
+
+
+def note_start(tx: Transaction, registry: HookRegistry, run: Run, effect: JournalEffect) -> None:
+    """Write that an attempt at an effect begins, if some hook wants to know."""
+    if registry.subscribers(RUN_POINTS["effect_started"]):
+        details = {"chapter": run.chapter, "effectId": effect.effect_id}
+        tx.append("effect_started", run.run_id, {**details, "attempt": effect.attempts + 1})
+
+
+def _frozen(tx: Transaction, event: Event) -> dict[str, Any]:
+    """What the hooks of an event see besides it, as it is now."""
     task = _task(tx, event.node_id)
-    tx.calls.freeze(event.seq, {"task": msgspec.to_builtins(task) if task else None})
+    seen: dict[str, Any] = {"task": msgspec.to_builtins(task) if task else None}
+    if not _is_of_run(event):
+        return seen
+    if event.type.startswith("run_"):
+        run = tx.runs.find(event.node_id)
+        about = {"runId": run.run_id, "flow": run.flow, "status": run.status, "error": run.error}
+    else:
+        about = _effect_notice(tx, event)
+    return {**seen, **about}
+
+
+def _effect_notice(tx: Transaction, event: Event) -> dict[str, Any]:
+    run, effect = _effect_of(tx, event)
+    started = event.type == "effect_started"
+    return {
+        "runId": run.run_id,
+        "flow": run.flow,
+        "effectId": effect.effect_id,
+        "step": effect.step,
+        "kind": effect.kind,
+        "status": "running" if started else event.data.get("status", effect.status),
+        "metadata": effect.metadata,
+        "error": event.data.get("error"),
+        "question": effect.args.get("question"),
+    }
+
+
+def _effect_of(tx: Transaction, event: Event) -> tuple[Run, JournalEffect]:
+    run = tx.runs.find(event.node_id)
+    then = msgspec.structs.replace(run, chapter=event.data["chapter"])
+    return run, tx.runs.effect(then, event.data["effectId"])
+
+
+def _settle_event(tx: Transaction, event: Event, hooks: list[Hook], how: Settling) -> None:
+    tx.calls.freeze(event.seq, _frozen(tx, event))
     wanted: list[tuple[Hook, int, Action]] = []
     waiting: list[Hook] = []
     for position, hook in enumerate(hooks):
@@ -119,7 +205,7 @@ def _row(event: Event, hook: Hook, position: int, reason: str | None) -> Deliver
         0,
         event.seq,
         hook.name,
-        event.type,
+        point_of(hook, event),
         hook.kind,
         hook.origin,
         PENDING if reason is None else SKIPPED,

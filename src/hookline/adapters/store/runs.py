@@ -24,7 +24,7 @@ from hookline.domain.runs import (
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 SQL = load("runs.sql")
 _decode = msgspec.json.decode
@@ -58,12 +58,12 @@ class RunTables:
 
     def effects(self, run: Run) -> list[JournalEffect]:
         """Every effect of the current chapter, in the order in which they were asked for."""
-        rows = self._run(SQL["effects_of"], (run_number(run.run_id), run.chapter))
+        rows = self._run(SQL["effects_of"], _chapter(run))
         return [_build_effect(row) for row in rows]
 
     def pending(self, run: Run) -> list[JournalEffect]:
         """The effects that have no result yet."""
-        return [_build_effect(row) for row in self._run(SQL["pending_of"], (_number(run),))]
+        return [_build_effect(row) for row in self._run(SQL["pending_of"], _chapter(run))]
 
     def effect(self, run: Run, effect_id: str) -> JournalEffect:
         """One effect of the current chapter, or UnknownEffect."""
@@ -96,6 +96,16 @@ class RunTables:
         rows = self._run(SQL["waiting_for_task"], (task,))
         return [(run_id(number), chapter, effect) for number, chapter, effect in rows]
 
+    def rows(self, table: str) -> Iterator[dict[str, Any]]:
+        """Every row of `runs`, `effects` or `run_signals`, JSON decoded, to be checked."""
+        cursor = self._run(SQL[f"all_{table}"])
+        names = [column[0] for column in cursor.description]
+        for row in cursor:
+            yield {
+                name: _optional(value) if name in _JSON else value
+                for name, value in zip(names, row, strict=True)
+            }
+
     # Leases
 
     def due(self, now: float, is_free: Callable[[str, float], bool]) -> list[str]:
@@ -116,8 +126,9 @@ class RunTables:
         return row[0], int(row[1]), float(row[2])
 
     def take(self, identifier: str, owner: str, token: int, until: float) -> None:
-        """Lease a run."""
+        """Lease a run; attempts that its last holder did not see end do not count."""
         self._run(SQL["take_run"], (owner, token, until, run_number(identifier)))
+        self._run(SQL["forget_attempts"], (run_number(identifier),))
 
     def renew(self, owner: str, until: float) -> None:
         """Hold all runs of a process for longer."""
@@ -153,6 +164,8 @@ class RunTables:
     def choose(self, run: Run, effect_id: str) -> bool:
         """Ask whoever advances the run to carry an effect out; False if it has its result."""
         cursor = self._run(SQL["choose"], (_number(run), run.chapter, effect_id))
+        if cursor.rowcount:
+            self._run(SQL["stir"], (_number(run),))
         return cursor.rowcount == 1
 
     def bind_task(self, run: Run, effect_id: str, task: int) -> None:
@@ -173,13 +186,14 @@ class RunTables:
         """Bring the tables up to date with an event of the journal."""
         number = run_number(node_id)
         if kind == "run_started":
-            self._start(number, data, at)
+            self._start(number, data, at, seq)
         elif kind == "effect_requested":
             self._request(number, data, at, seq)
         elif kind == "effect_resolved":
             self._resolve(number, data, at, seq)
         elif kind == "run_chapter":
-            chapter = (data["chapter"], _text(data["state"]), data["codeDigest"], "{}", at, number)
+            pins = _text({**data.get("pins", {}), "seq": seq})
+            chapter = (data["chapter"], _text(data["state"]), data["codeDigest"], pins, at, number)
             self._run(SQL["next_chapter"], chapter)
         elif kind == "run_signalled":
             self._run(SQL["add_signal"], (seq, number, data["name"], _text(data.get("value"))))
@@ -198,7 +212,7 @@ class RunTables:
             if status == RUNNING:
                 self._run(SQL["wake"], (at, number))
 
-    def _start(self, number: int, data: dict[str, Any], at: str) -> None:
+    def _start(self, number: int, data: dict[str, Any], at: str, seq: int) -> None:
         self._run(
             SQL["insert_run"],
             (
@@ -207,7 +221,7 @@ class RunTables:
                 _text(data["input"]),
                 _text(data["metadata"]),
                 data.get("codeDigest", ""),
-                _text(data.get("pins", {})),
+                _text({**data.get("pins", {}), "seq": seq}),
                 at,
                 at,
             ),
@@ -230,12 +244,17 @@ class RunTables:
         self._run(SQL["wake"], (at, number))
 
 
+_JSON = frozenset({"input", "metadata", "state", "value", "pins", "args", "policy"})
 _ENDS = {"run_completed": COMPLETED, "run_failed": FAILED, "run_cancelled": CANCELLED}
 _STANDINGS = {"run_parked": PARKED, "run_paused": PAUSED, "run_resumed": RUNNING}
 
 
 def _number(run: Run) -> int:
     return run_number(run.run_id)
+
+
+def _chapter(run: Run) -> tuple[int, int]:
+    return _number(run), run.chapter
 
 
 def _text(value: Any) -> str:

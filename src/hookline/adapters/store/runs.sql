@@ -10,18 +10,28 @@ SELECT number, flow, status, input, metadata, chapter, state, reason, value, err
 
 -- name: due
 -- Runs that have something to do now, the longest waiting first.
-SELECT number, owner, lease_until FROM runs
+SELECT number, owner, lease_until FROM runs INDEXED BY runs_due
 WHERE status IN ('running', 'parked') AND wake_at IS NOT NULL AND wake_at <= ?
 ORDER BY wake_at LIMIT 200
 
 -- name: next_wake
 -- When the next parked run has something to do.
-SELECT min(wake_at) FROM runs
+SELECT min(wake_at) FROM runs INDEXED BY runs_due
 WHERE status IN ('running', 'parked') AND wake_at IS NOT NULL AND wake_at > ?
 
 -- name: take_run
 -- A lease on a run.
 UPDATE runs SET owner = ?, token = ?, lease_until = ? WHERE number = ?
+
+-- name: forget_attempts
+-- An attempt at an effect that was cut short is no failure of the effect; a begun turn of an agent
+-- has to be known as such.
+UPDATE effects INDEXED BY effects_pending SET attempts = attempts - 1
+WHERE run = ? AND status = 'pending' AND attempts > 0 AND next_try IS NULL AND kind <> 'agent'
+
+-- name: stir
+-- Whoever advances a run should look at it.
+UPDATE runs SET wake_at = 0 WHERE number = ? AND status IN ('running', 'parked')
 
 -- name: holder
 -- Who advances a run.
@@ -64,11 +74,12 @@ FROM effects WHERE run = ? AND chapter = ? ORDER BY requested_seq
 -- The effects of a run that have no result yet.
 SELECT effect_id, step, kind, status, args, digest, metadata, policy, requested_seq, requested_at,
     resolved_seq, resolved_at, value, error, attempts, next_try, chosen, task, child, conversation
-FROM effects WHERE run = ? AND status = 'pending' ORDER BY requested_seq
+FROM effects INDEXED BY effects_pending
+WHERE run = ? AND chapter = ? AND status = 'pending' ORDER BY requested_seq
 
 -- name: resolved_since
 -- Results that came in after a place in the log, in order.
-SELECT effect_id, status, value, error, resolved_seq FROM effects
+SELECT effect_id, status, value, error, resolved_seq FROM effects INDEXED BY effects_resolved
 WHERE run = ? AND chapter = ? AND resolved_seq > ? ORDER BY resolved_seq
 
 -- name: effect
@@ -142,3 +153,15 @@ SELECT value FROM run_values WHERE run = ? AND name = ?
 -- What hooks of a run remember.
 INSERT INTO run_values (run, name, value) VALUES (?1, ?2, ?3)
 ON CONFLICT (run, name) DO UPDATE SET value = ?3
+
+-- name: all_runs
+-- Every run, to be held against the log.
+SELECT * FROM runs
+
+-- name: all_effects
+-- Every effect, to be held against the log.
+SELECT * FROM effects
+
+-- name: all_run_signals
+-- Every signal, to be held against the log.
+SELECT * FROM run_signals

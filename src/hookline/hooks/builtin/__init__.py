@@ -19,6 +19,12 @@ REACT_BUILTINS: dict[str, tuple[str, ...]] = {
     "track-agent-task-lifecycle": ("task_created", "task_started", "task_completed"),
 }
 
+# So are these, which steer runs.
+STEER_BUILTINS: dict[str, tuple[str, ...]] = {
+    "native-orchestrator": ("on-iteration-start",),
+    "native-finalization": ("on-iteration-end",),
+}
+
 # These stand in a list at their point: alone as a word, or as a key with their arguments.
 NAMED_BUILTINS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("default", "validation", "promise", "evidence"), ("stop",)),
@@ -29,8 +35,7 @@ NAMED_BUILTINS: dict[str, tuple[str, ...]] = {
         ),
         GATES,
     ),
-    "native-orchestrator": ("on-iteration-start",),
-    "native-finalization": ("on-iteration-end",),
+    **STEER_BUILTINS,
 }
 
 # What stands at a point that the configuration does not mention.

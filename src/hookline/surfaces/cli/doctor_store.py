@@ -21,6 +21,8 @@ from hookline.domain.projection import LISTS, Fold
 from hookline.domain.tasks import task_id
 from hookline.errors import StoreCorrupt, StoreReadOnly
 from hookline.surfaces.cli.doctor_checks import OK, failed, guarded, many, ok, skipped, warning
+from hookline.surfaces.cli.doctor_flows import flow_checks
+from hookline.surfaces.cli.doctor_runs import run_checks
 from hookline.surfaces.cli.hook_record import SLOW_EVENT_US, SLOW_HOOK_US, statistics
 from hookline.trust import owns_store
 
@@ -90,6 +92,8 @@ def _file_checks(connection: sqlite3.Connection, project: Project, home: str) ->
         if each.status == OK:
             yield from guarded("tables", lambda: _table_checks(view, fold))
     yield from guarded("calls", lambda: _call_checks(view, connection))
+    yield from guarded("runs", lambda: run_checks(view))
+    yield from guarded("flows", lambda: flow_checks(view))
 
 
 # The log and the tables

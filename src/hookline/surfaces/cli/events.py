@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -65,8 +66,11 @@ def _follow(args: Namespace, app: App, node: str | None, last: int) -> None:
     from hookline.adapters.bus import Waker  # watches the file system; only following needs it
 
     with Waker(app.project.folder) as waker:
+        while not os.path.exists(app.project.database):  # nothing was ever written
+            waker.wait()
+    with reading() as opened, Waker(app.project.folder) as waker:
         while True:
-            with app.read() as view:
+            with opened.read() as view:
                 events = view.log.events(after=last, types=args.type, node_id=node)
                 last = view.log.last()
             _print(args, events)

@@ -9,10 +9,12 @@ import msgspec
 
 from hookline.domain.records import OK
 from hookline.errors import FAILED, BadInput, ConfigError, UnknownEvent, Untrusted
-from hookline.hooks.frames import event_payload, rule_of
+from hookline.hooks.frames import event_payload, event_types, rule_of
 from hookline.hooks.replay import Replayed, call_dry, replay
+from hookline.hooks.settle import point_of
 from hookline.outside import caller
 from hookline.surfaces.cli.command import Command
+from hookline.surfaces.cli.hook_dispatch import DISPATCH_COMMANDS
 from hookline.surfaces.cli.hook_record import RECORD_COMMANDS
 from hookline.surfaces.cli.opening import reading, writing
 from hookline.surfaces.cli.output import (
@@ -173,17 +175,17 @@ def _event(view: View, hook: Hook, seq: int) -> Event:
     event = view.log.find(seq)
     if event is None:
         raise UnknownEvent(f"there is no event {seq}; the log ends at {view.log.last()}")
-    if event.type not in hook.points:
+    if point_of(hook, event) not in hook.points:
         raise BadInput(
             f"event {seq} is {event.type}; {untrusted(hook.name)} is called at"
             f" {', '.join(hook.points)}",
-            help=f"`hookline events --type {hook.points[0]}` shows such events",
+            help=f"`hookline events --type {event_types(hook.points)[-1]}` shows such events",
         )
     return event
 
 
 def _newest(view: View, hook: Hook) -> int:
-    for event in reversed(view.log.events(types=hook.points)):
+    for event in reversed(view.log.events(types=event_types(hook.points))):
         return event.seq
     raise BadInput(
         f"no event of {', '.join(hook.points)} happened yet",
@@ -302,5 +304,6 @@ HOOK_COMMANDS = {
     "disable": Command("switch a hook off", _name, _disable),
     "test": Command("run a hook dry, on an event or a payload", _test_arguments, _test),
     "replay": Command("run a hook again on a recorded event", _replay_arguments, _replay),
+    **DISPATCH_COMMANDS,
     **RECORD_COMMANDS,
 }

@@ -31,6 +31,11 @@ COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "events": ("events", "COMMANDS", "read and follow the event log"),
     "emit": ("events", "COMMANDS", "send an event of your own"),
     "flow": ("flow", "FLOW_COMMANDS", "start, watch and steer runs of flows"),
+    "effect": ("effect", "EFFECT_COMMANDS", "the effects of a run: list, run, post"),
+    "orchestrate": ("orchestrate", "COMMANDS", "advance a run, steered by its hooks"),
+    "work": ("orchestrate", "COMMANDS", "serve every run that is due"),
+    "answer": ("orchestrate", "COMMANDS", "answer a breakpoint"),
+    "attention": ("attention", "COMMANDS", "what waits for a person"),
     "hook": ("hook", "HOOK_COMMANDS", "list, test, replay and switch hooks"),
     "why": ("why", "COMMANDS", "explain an event, a hook or a task"),
     "points": ("config", "COMMANDS", "every hook point, its payload and variables"),
@@ -40,7 +45,7 @@ COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "trust": ("trust", "COMMANDS", "let this repository's hooks run"),
     "doctor": ("doctor", "COMMANDS", "check agents, hooks, store and log"),
 }
-GROUPS = frozenset({"task", "dep", "flow", "hook", "config"})
+GROUPS = frozenset({"task", "dep", "flow", "effect", "hook", "config"})
 
 
 class Formatter(argparse.HelpFormatter):
@@ -156,7 +161,7 @@ def _help() -> int:
     say("usage: hookline COMMAND [arguments] [--json]")
     say()
     for name, (_, _, summary) in COMMANDS.items():
-        say(f"  {paint(f'{name:8}', 'bold')}  {summary}")
+        say(f"  {paint(f'{name:11}', 'bold')}  {summary}")
     say()
     say("`hookline COMMAND --help` explains each. First time here? Try `hookline demo`.")
     return 0

@@ -25,8 +25,9 @@ CREATE TABLE runs (
 CREATE INDEX runs_due ON runs (wake_at)
     WHERE status IN ('running', 'parked') AND wake_at IS NOT NULL;
 CREATE INDEX runs_by_status ON runs (status, number);
+CREATE INDEX runs_by_owner ON runs (owner) WHERE owner IS NOT NULL;
 
--- attempts, next_try, chosen, task and child are perishable.
+-- attempts, next_try, chosen, task, child and conversation are perishable.
 CREATE TABLE effects (
     run INTEGER NOT NULL,
     chapter INTEGER NOT NULL,
@@ -52,7 +53,9 @@ CREATE TABLE effects (
     conversation TEXT,
     PRIMARY KEY (run, chapter, effect_id)
 ) WITHOUT ROWID;
-CREATE INDEX effects_pending ON effects (run) WHERE status = 'pending';
+CREATE INDEX effects_pending ON effects (run, chapter) WHERE status = 'pending';
+CREATE INDEX effects_resolved ON effects (run, chapter, resolved_seq)
+    WHERE resolved_seq IS NOT NULL;
 CREATE INDEX effects_by_task ON effects (task) WHERE status = 'pending' AND task IS NOT NULL;
 
 -- Signals in the order in which they came; consumed ones carry the effect that took them.

@@ -1,0 +1,67 @@
+"""The driver `command`: any program that takes a prompt and prints its answer."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tempfile
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from hookline.domain.turns import AgentTurn
+from hookline.ports import CannotStart
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hookline.adapters.agents.drivers import Talk
+
+PROMPT, PROMPT_FILE = "HOOKLINE_PROMPT", "HOOKLINE_PROMPT_FILE"
+
+
+async def turn(profile: Any, talk: Talk) -> AgentTurn:
+    """Start the program with the prompt; what it prints is the agent's text."""
+    line = " ".join((profile.command, *map(shlex.quote, profile.args)))
+    talk.on_conversation(talk.env.get("HOOKLINE_IDEMPOTENCY_KEY", ""))
+    if profile.input == "stdin":
+        return await _run(line, talk, {}, talk.prompt.encode("utf-8", "replace"))
+    if profile.input == "argument":
+        return await _run(_with(line, PROMPT), talk, {PROMPT: talk.prompt})
+    with _prompt_file(talk.prompt) as path:
+        return await _run(_with(line, PROMPT_FILE), talk, {PROMPT_FILE: path})
+
+
+def _with(line: str, variable: str) -> str:
+    """The line with the prompt as its last word, unless it says itself where the prompt goes."""
+    return line if variable in line else f'{line} "${variable}"'
+
+
+async def _run(line: str, talk: Talk, more: dict[str, str], stdin: bytes = b"") -> AgentTurn:
+    try:
+        done = await talk.processes.run(
+            ("/bin/sh", "-c", line),
+            cwd=talk.root,
+            env={**talk.env, **more},
+            timeout=talk.timeout,
+            stdin=stdin,
+            on_start=talk.on_start,
+        )
+    except CannotStart as problem:
+        return AgentTurn(error=f"{problem}; a long prompt needs `input: stdin` or `input: file`")
+    error = None
+    if done.timed_out:
+        error = f"the agent did not end within {talk.timeout:g} s; it was killed"
+    elif done.exit_code:
+        error = f"the agent exited {done.exit_code}: {done.stderr.strip()[-300:]}".rstrip(": ")
+    return AgentTurn(text=done.stdout, error=error)
+
+
+@contextmanager
+def _prompt_file(prompt: str) -> Iterator[str]:
+    handle, path = tempfile.mkstemp(prefix="hookline-prompt-", suffix=".md")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
+            file.write(prompt)
+        yield path
+    finally:
+        os.unlink(path)

@@ -1,0 +1,83 @@
+"""The driver `scripted`: an agent whose turns stand in a JSON file, for demos and tests."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.domain.turns import AgentTurn, ScriptedTurn
+from hookline.errors import BadInput
+from hookline.ports import CannotStart
+
+if TYPE_CHECKING:
+    from hookline.adapters.agents.drivers import Talk
+
+
+async def turn(profile: Any, talk: Talk) -> AgentTurn:
+    """The next turn of the script in this run; the same one again for the same effect."""
+    turns = _read(os.path.join(talk.root, profile.script), profile.script)
+    talk.on_conversation(f"{talk.name}-{talk.env.get('HOOKLINE_RUN_ID', '')}")
+    number = _number(talk)
+    chosen = turns[min(number, len(turns) - 1)]
+    if number >= len(turns) and not chosen.repeat:
+        return AgentTurn(error=f"{profile.script} has {len(turns)} turns, and this is one more")
+    if chosen.expect is not None and chosen.expect not in talk.prompt:
+        wanted = f"turn {number + 1} of {profile.script} expects {chosen.expect!r} in its prompt"
+        return AgentTurn(error=f"{wanted}, not {talk.prompt[:200]!r}")
+    error = await _do(chosen.run, talk) if chosen.run is not None else None
+    return AgentTurn(
+        text=chosen.text,
+        error=chosen.error or error,
+        stop_reason=chosen.stop_reason,
+        conversation=f"{talk.name}-{talk.env.get('HOOKLINE_RUN_ID', '')}",
+        usage=chosen.usage,
+    )
+
+
+def _read(path: str, shown: str) -> list[ScriptedTurn]:
+    try:
+        with open(path, "rb") as file:
+            turns = msgspec.json.decode(file.read(), type=list[ScriptedTurn])
+    except (OSError, msgspec.MsgspecError) as problem:
+        raise BadInput(f"{shown} is no script of turns: {problem}") from problem
+    if not turns:
+        raise BadInput(f"{shown} has no turns")
+    return turns
+
+
+def _number(talk: Talk) -> int:
+    """Which turn this is, by a file of the keys that were asked for: it outlives every process."""
+    key = talk.env.get("HOOKLINE_IDEMPOTENCY_KEY", "")
+    folder = talk.env.get("HOOKLINE_DIR") or os.path.join(talk.root, ".hookline")
+    path = os.path.join(folder, "agents", f"{talk.env.get('HOOKLINE_RUN_ID', '')}-{talk.name}")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "a+", encoding="utf-8") as file:
+        file.seek(0)
+        if f"{key}\n" not in file.readlines():
+            file.write(f"{key}\n")
+            file.flush()
+        file.seek(0)
+        # Two that ask at once may both write; whoever stands there first has the lower number.
+        return file.readlines().index(f"{key}\n")
+
+
+async def _do(line: str, talk: Talk) -> str | None:
+    """Carry out what the agent does in this turn; what went wrong, if anything did."""
+    try:
+        done = await talk.processes.run(
+            ("/bin/sh", "-c", line),
+            cwd=talk.root,
+            env=talk.env,
+            timeout=talk.timeout,
+            stdin=talk.prompt.encode("utf-8", "replace"),
+            on_start=talk.on_start,
+        )
+    except CannotStart as problem:
+        return str(problem)
+    if done.timed_out:
+        return f"the agent did not end within {talk.timeout:g} s; it was killed"
+    if done.exit_code:
+        return f"`{line}` exited {done.exit_code}: {done.stderr.strip()[-300:]}".rstrip(": ")
+    return None

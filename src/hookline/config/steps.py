@@ -1,0 +1,154 @@
+"""Checks of a flow's steps: names, values from other steps, shell lines and conditions."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from hookline.config.nodes import Mapping, Scalar, Sequence, mark_within
+from hookline.config.problems import did_you_mean
+from hookline.hooks.conditions import check
+from hookline.hooks.grammar import parse
+from hookline.hooks.references import ROOTS, compile_step_line, problem_of, references
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hookline.config.nodes import Node
+    from hookline.config.problems import Mark, Report
+
+# Where values may stand; a shell line has rules of its own.
+_FILLED = ("breakpoint", "task", "update_task", "agent", "hook")
+_TAKEN = frozenset("/#")
+
+
+def check_steps(steps: Node | None, report: Report) -> None:
+    """Report what is wrong with the steps of one flow, taken together."""
+    names: dict[str, Scalar] = {}
+    for name in _names(steps):
+        _check_name(name, names, report)
+        names.setdefault(name.text, name)
+    _Order(names, report).walk(steps, frozenset())
+
+
+def _names(steps: Node | None) -> Iterator[Scalar]:
+    for step in steps.items if isinstance(steps, Sequence) else ():
+        if isinstance(step, Mapping):
+            name = step.get("id")
+            if isinstance(name, Scalar):
+                yield name
+            yield from _names(step.get("parallel"))
+
+
+def _check_name(name: Scalar, seen: dict[str, Scalar], report: Report) -> None:
+    if name.text in seen:
+        report.error(
+            "duplicate-name",
+            name.mark,
+            f"'{name.text}' is used twice, first at {seen[name.text].mark}",
+            help="give one of them another name",
+        )
+    elif _TAKEN & set(name.text) or not name.text.isprintable():
+        report.error(
+            "bad-name",
+            name.mark,
+            f"a step cannot be called '{name.text}'",
+            help="'/' and '#' are taken: they stand in the names of effects",
+        )
+
+
+class _Order:
+    """Follows the steps as they run, and knows which results are there at each of them."""
+
+    def __init__(self, names: dict[str, Scalar], report: Report) -> None:
+        self._names = names
+        self._report = report
+
+    def walk(self, steps: Node | None, done: frozenset[str], *, together: bool = False) -> set[str]:
+        """Check steps; the names of those that are over afterwards."""
+        over = set(done)
+        for step in steps.items if isinstance(steps, Sequence) else ():
+            if isinstance(step, Mapping):
+                before = done if together else frozenset(over)
+                self._check(step, before)
+                over |= self.walk(step.get("parallel"), before, together=True)
+                name = step.get("id")
+                over |= {name.text} if isinstance(name, Scalar) else set()
+        return over
+
+    def _check(self, step: Mapping, done: frozenset[str]) -> None:
+        line = step.get("run")
+        if isinstance(line, Scalar):
+            for each in compile_step_line(line.text).problems:
+                mark = mark_within(line, each.offset, each.length)
+                self._report.error(each.code, mark, each.message, help=each.help)
+            self._check_references(line, done)
+        for key in _FILLED:
+            for text in _scalars(step.get(key)):
+                self._check_values(text, done)
+        when = step.get("when")
+        if isinstance(when, Scalar):
+            self._check_condition(when, done)
+
+    def _check_values(self, text: Scalar, done: frozenset[str]) -> None:
+        for each in references(text.text):
+            if problem := problem_of(each):
+                mark = mark_within(text, problem.offset, problem.length)
+                self._report.error(problem.code, mark, problem.message, help=problem.help)
+        self._check_references(text, done)
+
+    def _check_references(self, text: Scalar, done: frozenset[str]) -> None:
+        for each in references(text.text):
+            if each.step and not each.escaped:
+                mark = mark_within(text, each.start, each.end - each.start)
+                self._check_known(each.step, mark, done)
+
+    def _check_condition(self, when: Scalar, done: frozenset[str]) -> None:
+        wrong = check(when.text, ROOTS)
+        if wrong:
+            self._report.error(
+                "bad-condition",
+                when.mark,
+                f"the condition cannot be used: {wrong}",
+                help="a condition looks at `input` and at `steps`, such as steps.lint.exitCode",
+                consequence="the run would fail here",
+            )
+            return
+        for name in _steps_in(parse(when.text)):
+            self._check_known(name, when.mark, done)
+
+    def _check_known(self, name: str, mark: Mark, done: frozenset[str]) -> None:
+        if name in done:
+            return
+        if name in self._names:
+            message = f"step '{name}' is not over when this one begins"
+            help = "use the result of a step that stands before this one, outside of its parallel"
+        else:
+            message = f"there is no step '{name}' in this flow"
+            help = did_you_mean(name, sorted(done), "a step must come before its result is used")
+        self._report.error(
+            "unknown-step", mark, message, help=help, consequence="the run would fail here"
+        )
+
+
+def _scalars(node: Node | None) -> Iterator[Scalar]:
+    if isinstance(node, Scalar):
+        yield node
+    elif isinstance(node, Sequence):
+        for item in node.items:
+            yield from _scalars(item)
+    elif isinstance(node, Mapping):
+        for pair in node.pairs.values():
+            yield from _scalars(pair.value)
+
+
+def _steps_in(tree: ast.AST) -> Iterator[str]:
+    """The steps whose results a condition looks at by name."""
+    for node in ast.walk(tree):
+        base = node.value if isinstance(node, ast.Attribute | ast.Subscript) else None
+        if not isinstance(base, ast.Name) or base.id != "steps":
+            continue
+        if isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            yield str(node.slice.value)

@@ -1,0 +1,71 @@
+"""How a stretch of a run ends, and what the engine sees of a run at one moment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hookline.domain import runs
+from hookline.errors import HooklineError
+
+if TYPE_CHECKING:
+    from hookline.domain.runs import JournalEffect
+
+# Signals to the engine, and the event that each becomes.
+CONTROLS = {"cancel": "run_cancelled", "pause": "run_paused", "stop": "run_parked"}
+
+
+class Done(NamedTuple):
+    """The run has ended."""
+
+    status: str
+
+
+class Parked(NamedTuple):
+    """The run waits: until a moment, for something to happen, and why."""
+
+    until: float | None
+    reason: str
+    needs_person: bool = False
+    held: bool = False
+
+
+class Fenced(Exception):
+    """Another process advances this run now; what we still know about it no longer counts."""
+
+
+class Signalled(Exception):
+    """Somebody wants the run to be stopped, paused or cancelled."""
+
+
+class Glance(NamedTuple):
+    """What stands in the store about a run, read at one moment."""
+
+    pending: list[JournalEffect]
+    signals: frozenset[str]
+    results: list[tuple[str, str, Any, str | None, int]]
+
+    @property
+    def controls(self) -> bool:
+        """Whether somebody wants the run to be stopped, paused or cancelled."""
+        return not self.signals.isdisjoint(CONTROLS)
+
+
+def what_waits(pending: list[JournalEffect], idle: int) -> str:
+    """Why a run that goes no further is parked."""
+    waits = [e for e in pending if e.kind in runs.WAITING or e.task]
+    if not waits:
+        return f"no progress in {idle} iterations" if pending else "nothing is pending"
+    named = ", ".join(f"{e.kind} '{e.effect_id}'" for e in waits[:3])
+    return f"waits for {named}" + (f" and {len(waits) - 3} more" if len(waits) > 3 else "")
+
+
+def for_person(pending: list[JournalEffect]) -> bool:
+    """Whether a person has to act."""
+    return any(e.kind == "breakpoint" for e in pending)
+
+
+def told(error: BaseException) -> str:
+    """An error of the flow, in words."""
+    if isinstance(error, HooklineError | runs.EffectFailed):
+        return str(error)
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,150 @@
+"""Carrying out one effect of a run because someone asks for it: `hookline effect run`.
+
+Whoever advances the run carries it out; where nobody does, this process does, under the lease.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+from hookline.domain import runs
+from hookline.domain.runs import PENDING, TERMINAL, WAITING, EffectResolved, Resolution
+from hookline.errors import BadInput, IllegalTransition
+from hookline.flows import journal
+from hookline.flows.engine import Done, Parked
+from hookline.flows.steering import Decision, Steering
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hookline.domain.runs import JournalEffect, Run
+    from hookline.flows.engine import Engine
+    from hookline.ports import Transaction
+
+LOOK_AGAIN = 1.0
+
+
+class OneEffect(Steering):
+    """Steering that chooses one effect and nothing else, then leaves the run to others."""
+
+    def __init__(self, effect_id: str) -> None:
+        self._effect_id = effect_id
+
+    async def begin(
+        self,
+        run: Run,
+        iteration: int,
+        pending: list[JournalEffect],
+        running: frozenset[str],
+        guard: Callable[[Transaction], None] | None = None,
+    ) -> Decision:
+        """The effect that was asked for."""
+        return Decision((self._effect_id,))
+
+    async def end(
+        self,
+        run: Run,
+        iteration: int,
+        status: str,
+        guard: Callable[[Transaction], None] | None = None,
+    ) -> bool:
+        """No further tick: what the flow asks for next is not ours to choose."""
+        return False
+
+
+async def run_effect(engine: Engine, run_id: str, effect_id: str) -> Resolution | None:
+    """Carry out one effect and wait for its result; None when it waits for something itself."""
+    check(engine, run_id, effect_id)
+    asked = False
+    while True:
+        run, effect = _look(engine, run_id, effect_id)
+        if effect.status != PENDING:
+            return Resolution(
+                effect.status, journal.inside(effect.value, engine.blobs), effect.error
+            )
+        if effect.task is not None:
+            return None
+        if run.status in TERMINAL:
+            raise IllegalTransition(f"{run.run_id} is {run.status}")
+        if _is_held(engine, run_id):
+            asked = asked or _ask_holder(engine, run, effect_id)
+            await engine.wakeup.wait(LOOK_AGAIN)
+        elif (effect.next_try or 0) > time.time():
+            await asyncio.sleep(min(LOOK_AGAIN, (effect.next_try or 0) - time.time()))
+        else:
+            parked = await _carry_out(engine, run, effect_id)
+            if parked is not None and parked.needs_person:
+                raise IllegalTransition(f"{run.run_id} is parked: {parked.reason}")
+
+
+def check(engine: Engine, run_id: str, effect_id: str) -> None:
+    """Refuse what cannot be carried out."""
+    run, effect = _look(engine, run_id, effect_id)
+    if effect.status != PENDING:
+        raise EffectResolved(f"{run.run_id} has a result for '{effect_id}' already")
+    if effect.kind in WAITING:
+        raise BadInput(
+            f"'{effect_id}' is a {effect.kind}: it only waits, nothing can be run",
+            help=_remedy(run, effect),
+        )
+    if run.status == runs.PAUSED:
+        raise IllegalTransition(
+            f"{run.run_id} is paused", help=f"`hookline flow resume {run.run_id}` goes on with it"
+        )
+
+
+def _remedy(run: Run, effect: JournalEffect) -> str:
+    if effect.kind == "breakpoint":
+        return f"a person answers it: `hookline answer {run.run_id} {effect.effect_id} yes|no`"
+    if effect.kind == "signal":
+        return f"send it: `hookline flow signal {run.run_id} {effect.args['name']}`"
+    return f"end it now: `hookline effect post {run.run_id} {effect.effect_id} --status ok`"
+
+
+def _look(engine: Engine, run_id: str, effect_id: str) -> tuple[Run, JournalEffect]:
+    with engine.store.read() as view:
+        run = view.runs.find(run_id)
+        return run, view.runs.effect(run, effect_id)
+
+
+def _is_held(engine: Engine, run_id: str) -> bool:
+    with engine.store.read() as view:
+        holder, _, until = view.runs.holder(run_id)
+    return holder is not None and not engine.owner.is_free(holder, until)
+
+
+def _ask_holder(engine: Engine, run: Run, effect_id: str) -> bool:
+    """The changed row wakes whoever advances the run."""
+    engine.change(lambda tx: tx.runs.choose(run, effect_id))
+    return True
+
+
+async def _carry_out(engine: Engine, run: Run, effect_id: str) -> Parked | None:
+    """Advance the run by this one effect, and leave it for others to go on with."""
+    steering, engine.steering = engine.steering, OneEffect(effect_id)
+    try:
+        result = await engine.advance(run.run_id)
+    finally:
+        engine.steering = steering
+    return _leave(engine, run.run_id, result)
+
+
+async def ask_for_effects(engine: Engine, run_id: str) -> None:
+    """Bring a new run to its first effects, and carry out none of them."""
+    _leave(engine, run_id, await engine.advance(run_id, max_iterations=0))
+
+
+def _leave(engine: Engine, run_id: str, result: Done | Parked) -> Parked | None:
+    """The run stays as due as it was: our stretch of it has ended, the run itself has not."""
+    if isinstance(result, Done) or result.needs_person:
+        return None if isinstance(result, Done) else result
+
+    def leave(tx: Transaction) -> None:
+        found = tx.runs.find(run_id)
+        if found.status == runs.PARKED and tx.runs.holder(run_id)[0] is None:
+            journal.write(tx, "run_resumed", found.run_id, {})
+
+    engine.change(leave)
+    return result

@@ -1,0 +1,129 @@
+"""`hookline attention`: what waits for a person, since when, and the command to type."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from hookline.app import BROKEN
+from hookline.domain import runs
+from hookline.domain.runs import WAITING
+from hookline.domain.tasks import BLOCKED, NEEDS_CONTINUATION
+from hookline.errors import NEEDS_PERSON
+from hookline.surfaces.cli.command import Command, no_arguments
+from hookline.surfaces.cli.opening import reading
+from hookline.surfaces.cli.output import paint, say, say_json, untrusted
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator
+
+    from hookline.adapters.store.sqlite import View
+    from hookline.app import App
+    from hookline.domain.runs import JournalEffect, Run
+    from hookline.domain.tasks import Task
+
+EVERY = 1_000_000
+
+
+class Item(msgspec.Struct, frozen=True):
+    """One thing that waits for a person."""
+
+    kind: str
+    id: str
+    since: str | None
+    message: str
+    command: str
+
+
+def _attention(args: Namespace) -> int:
+    with reading() as app, app.read() as view:
+        found = [*_held_back(app), *_runs(view), *_tasks(view), *_dead(view)]
+    if args.json:
+        say_json(found)
+    else:
+        for item in found:
+            _show(item)
+        if not found:
+            say("nothing waits for you")
+    return NEEDS_PERSON if found else 0
+
+
+def _show(item: Item) -> None:
+    since = paint(f"  since {item.since}", "dim") if item.since else ""
+    say(f"{paint(f'{item.kind:10}', 'yellow')} {paint(untrusted(item.id), 'bold')}{since}")
+    say(f"  {untrusted(item.message, 300)}")
+    say(f"  {paint('type:', 'dim')} {untrusted(item.command)}")
+
+
+def _held_back(app: App) -> Iterator[Item]:
+    for reason in sorted(set(app.suspended.values())):
+        names = sorted(name for name, why in app.suspended.items() if why == reason)
+        command = "hookline check" if reason == BROKEN else "hookline trust"
+        yield Item("hooks", ", ".join(names), None, reason, command)
+
+
+# Runs
+
+
+def _runs(view: View) -> Iterator[Item]:
+    for status in (runs.PARKED, runs.RUNNING):
+        for run in reversed(view.runs.runs(status=status, limit=EVERY)):
+            pending = view.runs.pending(run)
+            if status == runs.PARKED and _is_stuck(run, pending):
+                yield _stuck(view, run)
+            else:
+                yield from (_question(run, e) for e in pending if e.kind == "breakpoint")
+
+
+def _is_stuck(run: Run, pending: list[JournalEffect]) -> bool:
+    """Whether the run was parked for a problem, not to wait for what is pending."""
+    waits = any(effect.kind in WAITING or effect.task or effect.next_try for effect in pending)
+    return run.wake_at is None and not (waits and (run.reason or "").startswith("waits for"))
+
+
+def _stuck(view: View, run: Run) -> Item:
+    event = view.log.events(node_id=run.run_id, types=("run_parked",))[-1]
+    remedy = f"; {event.data['help']}" if event.data.get("help") else ""
+    message = f"{run.flow}: {run.reason or 'parked'}{remedy}"
+    return Item("run", run.run_id, event.timestamp, message, f"hookline flow resume {run.run_id}")
+
+
+def _question(run: Run, effect: JournalEffect) -> Item:
+    name = shlex.quote(effect.effect_id)
+    return Item(
+        "breakpoint",
+        f"{run.run_id} {effect.effect_id}",
+        effect.requested_at,
+        f"{run.flow} asks: {effect.args['question']}",
+        f"hookline answer {run.run_id} {name} yes|no",
+    )
+
+
+# Tasks and calls
+
+
+def _tasks(view: View) -> Iterator[Item]:
+    for task in view.graph.tasks(states=(BLOCKED, NEEDS_CONTINUATION)):
+        command = "unblock" if task.state == BLOCKED else "start"
+        why = f": {task.block_reason}" if task.block_reason else ""
+        message = f"{task.goal} ({task.state}{why})"
+        since = _since(view, task)
+        yield Item("task", task.id, since, message, f"hookline task {command} {task.id}")
+
+
+def _since(view: View, task: Task) -> str | None:
+    events = view.log.events(node_id=task.id, types=(f"task_{task.state}",))
+    return events[-1].timestamp if events else None
+
+
+def _dead(view: View) -> Iterator[Item]:
+    for row in view.calls.dead():
+        message = f"at event {row.event_seq} ({row.point}): {row.error or 'given up'}"
+        command = f"hookline why {row.event_seq}"
+        yield Item("dead call", row.hook, row.started_at, message, command)
+
+
+COMMANDS = {"attention": Command("what waits for a person", no_arguments, _attention)}

@@ -1,0 +1,59 @@
+"""`hookline effect run`: one effect is carried out, by whoever advances the run or else here."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from hookline.domain.runs import ERROR
+from hookline.errors import FAILED, INTERRUPTED
+from hookline.flows import control
+from hookline.flows.single import check, run_effect
+from hookline.outside import engine, owner_of
+from hookline.surfaces.cli.flow_show import effect_json, effect_line
+from hookline.surfaces.cli.flow_watch import at_work
+from hookline.surfaces.cli.opening import writing
+from hookline.surfaces.cli.output import note, say, say_json
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from hookline.app import App
+    from hookline.domain.runs import JournalEffect, Resolution
+
+
+def carry_out(args: Namespace) -> int:
+    """Have an effect carried out, and print it with its result."""
+    with writing() as app:
+        with app.read() as view:
+            run = view.runs.find(args.run)
+        try:
+            done = asyncio.run(_carry_out(app, run.run_id, args.effect))
+        except KeyboardInterrupt:
+            app.change(control.park, owner_of(app), run.run_id, "interrupted")
+            note(f"{args.effect} has no result; {run.run_id} is parked")
+            return INTERRUPTED
+        with app.read() as view:
+            effect = view.runs.effect(run, args.effect)
+        _tell(args, effect, done)
+    return FAILED if done is not None and done.status == ERROR else 0
+
+
+async def _carry_out(app: App, run_id: str, effect_id: str) -> Resolution | None:
+    made = engine(app)
+    check(made, run_id, effect_id)
+    async with at_work(app):
+        return await run_effect(made, run_id, effect_id)
+
+
+def _tell(args: Namespace, effect: JournalEffect, done: Resolution | None) -> None:
+    if args.json:
+        shown = effect_json(effect)
+        say_json(shown if done is None else {**shown, "value": done.value})
+        return
+    say(effect_line(effect))
+    value = done.value if done is not None else None
+    if isinstance(value, dict):
+        for stream in ("stdout", "stderr"):
+            if text := str(value.get(stream) or "").rstrip("\n"):
+                (say if stream == "stdout" else note)(text)

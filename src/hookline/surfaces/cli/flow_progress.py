@@ -1,0 +1,122 @@
+"""Live progress of a run on stderr: finished effects stay, on a terminal open ones are redrawn."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from hookline.domain.moments import seconds
+from hookline.domain.records import DEAD, FAILED, TIMEOUT
+from hookline.domain.runs import INSTANT
+from hookline.surfaces.cli.output import is_terminal, note, paint, untrusted
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from hookline.app import App
+    from hookline.domain.records import Delivery, Outcome
+    from hookline.domain.runs import JournalEffect
+
+REDRAW = 0.1
+# For terminals that do not know their size.
+LINES, COLUMNS = 24, 80
+MARKS = {"ok": ("✓", "green"), "error": ("✗", "red"), "pending": ("●", "yellow")}
+
+
+class Progress:
+    """What is shown of one run while it is advanced."""
+
+    def __init__(self, app: App, run_id: str, *, quiet: bool) -> None:
+        self._app = app
+        self._run_id = run_id
+        self._quiet = quiet
+        self._live = not quiet and is_terminal(sys.stderr)
+        self._drawn = 0
+        with app.read() as view:
+            self._seen = view.log.last()
+
+    def observe(self, what: str, details: dict[str, Any]) -> None:
+        """The engine tells that something happened."""
+        if self._quiet:
+            return
+        if what == "code-changed":
+            self._clear()
+            note(f"{self._run_id}: the flow's code changed since this chapter began")
+        else:
+            self._show_finished()
+
+    def call_failed(self, row: Delivery, outcome: Outcome) -> None:
+        """A hook of an event was called; a failure is told."""
+        if not self._quiet and outcome.status in (FAILED, TIMEOUT, DEAD):
+            self._clear()
+            error = untrusted((outcome.error or "").partition("\n")[0], 200)
+            note(f"{paint('✗', 'red', sys.stderr)} hook {untrusted(row.hook)}: {error}")
+            note(f"  = help: `hookline why {row.event_seq}` explains it")
+
+    @asynccontextmanager
+    async def shown(self) -> AsyncIterator[None]:
+        """Keep the open effects on the screen meanwhile."""
+        redrawing = asyncio.ensure_future(self._redraw()) if self._live else None
+        try:
+            yield
+        finally:
+            if redrawing is not None:
+                redrawing.cancel()
+            self._show_finished()
+            self._clear()
+
+    def _show_finished(self) -> None:
+        if self._quiet:
+            return
+        with self._app.read() as view:
+            run = view.runs.find(self._run_id)
+            found = view.runs.resolved_since(run, self._seen)
+            finished = [view.runs.effect(run, each[0]) for each in found]
+        if found:
+            self._clear()
+            self._seen = found[-1][4]
+        for effect in finished:
+            if effect.kind not in INSTANT:
+                note(_line(effect, seconds(effect.resolved_at or effect.requested_at)))
+
+    async def _redraw(self) -> None:
+        while True:
+            self._show_finished()
+            with self._app.read() as view:
+                pending = view.runs.pending(view.runs.find(self._run_id))
+            self._clear()
+            self._draw([_line(effect, time.time()) for effect in pending])
+            await asyncio.sleep(REDRAW)
+
+    def _draw(self, lines: list[str]) -> None:
+        size = os.get_terminal_size(sys.stderr.fileno())
+        room = max((size.lines or LINES) - 2, 1)
+        if len(lines) > room:
+            lines = [*lines[: room - 1], f"  … and {len(lines) - room + 1} more"]
+        for line in lines:
+            sys.stderr.write(f"{_cut(line, size.columns or COLUMNS)}\n")
+        sys.stderr.flush()
+        self._drawn = len(lines)
+
+    def _clear(self) -> None:
+        if self._drawn:
+            sys.stderr.write(f"\x1b[{self._drawn}F\x1b[J")
+            self._drawn = 0
+
+
+def _line(effect: JournalEffect, until: float) -> str:
+    mark, style = MARKS[effect.status]
+    took = f"{max(until - seconds(effect.requested_at), 0):.1f}s"
+    error = f"  {untrusted(effect.error, 100)}" if effect.error else ""
+    name = untrusted(effect.effect_id)
+    return f"  {paint(mark, style, sys.stderr)} {effect.kind:10} {name}  {took}{error}"
+
+
+def _cut(line: str, columns: int) -> str:
+    # The colour of the mark takes no column; nothing else in the line is coloured.
+    hidden = 9 if "\x1b" in line else 0
+    return line if len(line) - hidden <= columns else line[: columns + hidden - 1] + "…"

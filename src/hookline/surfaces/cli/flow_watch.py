@@ -1,0 +1,117 @@
+"""Advancing runs while someone watches: a heartbeat, hooks called meanwhile, ^C parks."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from hookline.adapters.store.sqlite import SqliteStore
+from hookline.adapters.wakeup import AsyncWaker
+from hookline.domain import runs
+from hookline.errors import FAILED, INTERRUPTED, LIMIT, NEEDS_PERSON, IllegalTransition
+from hookline.flows import control
+from hookline.flows.engine import Done, Parked
+from hookline.flows.runner import Heartbeat, Runner
+from hookline.outside import engine, owner_of
+from hookline.surfaces.cli.flow_progress import Progress
+from hookline.surfaces.cli.flow_show import tell
+from hookline.surfaces.cli.opening import deliver
+from hookline.surfaces.cli.output import note
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import AsyncIterator, Callable
+
+    from hookline.app import App
+    from hookline.domain.records import Delivery, Outcome
+
+
+def foreground(args: Namespace, app: App, run_id: str, max_iterations: int | None = None) -> int:
+    """Advance a run while someone watches; ^C parks it."""
+    refuse_inside(app, run_id)
+    try:
+        result = asyncio.run(_watched(app, run_id, max_iterations, quiet=args.json))
+    except KeyboardInterrupt:
+        app.change(control.park, owner_of(app), run_id, "interrupted")
+        note(f"{run_id} is parked; go on with `hookline orchestrate {run_id}`")
+        return INTERRUPTED
+    deliver(app)
+    tell(args, app, run_id)
+    return exit_code(result)
+
+
+def refuse_inside(app: App, run_id: str) -> None:
+    """A process that a run waits for cannot wait for the run."""
+    if app.environ.get("HOOKLINE_RUN_ID") == run_id:
+        raise IllegalTransition(
+            f"this process runs inside {run_id}, which cannot advance until it ends",
+            help=f"`hookline effect run {run_id} EFFECT` has one effect carried out",
+        )
+
+
+async def _watched(
+    app: App, run_id: str, max_iterations: int | None, *, quiet: bool
+) -> Done | Parked:
+    progress = Progress(app, run_id, quiet=quiet)
+    runner = Runner(engine(app, progress.observe))
+    async with at_work(app, progress.call_failed), progress.shown():
+        return await runner.run_one(run_id, max_iterations=max_iterations)
+
+
+def _ignore(row: Delivery, outcome: Outcome) -> None:
+    """Nobody watches."""
+
+
+@asynccontextmanager
+async def at_work(
+    app: App, observe: Callable[[Delivery, Outcome], None] = _ignore
+) -> AsyncIterator[None]:
+    """What a process needs that advances runs: a heartbeat, hooks called, SIGTERM as ^C."""
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, os.kill, os.getpid(), signal.SIGINT)
+    calls = _HookCalls(app, observe)
+    with Heartbeat(lambda: SqliteStore(app.project.database), app.owner):
+        task = asyncio.ensure_future(calls.go_on())
+        try:
+            yield
+            if calls.busy:
+                calls.stopping = True
+                await task
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+class _HookCalls:
+    """Calls the hooks of events as they happen, not only when the run is over.
+
+    A call that is under way at the end is waited for: cut short, it would be made again.
+    """
+
+    def __init__(self, app: App, observe: Callable[[Delivery, Outcome], None]) -> None:
+        self._app = app
+        self._observe = observe
+        self.busy = False
+        self.stopping = False
+
+    async def go_on(self) -> None:
+        waker = AsyncWaker(self._app.project.folder)
+        while not self.stopping:
+            if self._app.work_waits():
+                self.busy = True
+                await self._app.deliver(self._observe)
+                self.busy = False
+            else:
+                await waker.wait(1.0)
+
+
+def exit_code(result: Done | Parked) -> int:
+    """How a command ends that advanced a run."""
+    if isinstance(result, Done):
+        return 0 if result.status == runs.COMPLETED else FAILED
+    if "iteration limit" in result.reason:
+        return LIMIT
+    return NEEDS_PERSON if result.needs_person else 0
