@@ -86,6 +86,12 @@ class App:
         trust = judge(project, home, settings, env) if settings is not None else None
         return cls(project, store, settings=settings, trust=trust, environ=env)
 
+    def writable(self) -> App:
+        """This project open for writing: itself, or opened anew."""
+        if not self.store.read_only:
+            return self
+        return App.open(self.project.root, environ=self.environ)
+
     def close(self) -> None:
         """Let go of the store."""
         self.store.close()

@@ -204,11 +204,11 @@ def live_context(app: App) -> HookContext:
     """A context over a connection of its own: what a hook reads is what is stored now."""
     store = SqliteStore(app.store.path, read_only=True)
 
-    def start_flow(workflow: str, context: dict[str, Any]) -> None:
-        raise UnknownWorkflow(f"there is no workflow '{workflow}'")
+    def start(workflow: str, context: dict[str, Any]) -> str:
+        return app.writable().change(lambda tx: start_flow(app, tx, workflow, context))
 
     view = store.live()
-    return HookContext(view.graph, view.log, start_flow)
+    return HookContext(view.graph, view.log, start)
 
 
 def call_log(path: str) -> Callable[[Delivery, Outcome], None]:

@@ -120,8 +120,10 @@ class FakeFlows:
     def __init__(self) -> None:
         self.started: list[tuple[str, dict[str, Any]]] = []
 
-    def __call__(self, workflow: str, context: dict[str, Any]) -> None:
+    def __call__(self, workflow: str, context: dict[str, Any]) -> str:
+        """Remember a flow; the id that its run would have."""
         self.started.append((workflow, context))
+        return f"R-{len(self.started)}"
 
 
 def event(

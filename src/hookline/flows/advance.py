@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from hookline.domain.runs import JournalEffect, Run
     from hookline.flows.definitions import Flow
     from hookline.flows.engine import Engine
+    from hookline.flows.steering import Decision
     from hookline.ports import Transaction, View
 
 IDLE_TICKS = 3
@@ -99,28 +100,33 @@ class Advance:
         while True:
             ended = self._settle()
             if ended is not None:
+                # The last result came in between two ticks; their hooks hear of the end as well.
+                if self.run.iteration:
+                    await self.engine.steering.end(self.run, self.run.iteration, ended.status)
                 return ended
             if self._end_waits():
                 continue
             if not self._may_tick():
                 return self._give_up("the iteration limit was reached", needs_person=False)
             before = self.moves
-            ended, wait_until, more = await self._tick()
+            ended, decision, more = await self._tick()
             if ended is not None:
                 return ended
             idle = 0 if self.moves != before or self.hands.running else idle + 1
-            parked = self._should_park(idle, wait_until, more)
+            parked = self._should_park(idle, decision, more)
             if parked is not None:
                 return parked
 
-    def _should_park(self, idle: int, wait_until: float | None, more: bool) -> Parked | None:
+    def _should_park(self, idle: int, decision: Decision, more: bool) -> Parked | None:
         if self.hands.running:
             return None
         if not more:
             return self._park("on-iteration-end says that no more iterations are needed", None)
         pending = self.pending
-        until = next_moment(pending, wait_until, time.time())
-        only_waits = all(e.kind in runs.WAITING or e.task or e.next_try for e in pending)
+        until = next_moment(pending, decision.wait_until, time.time())
+        only_waits = decision.waits or all(
+            e.kind in runs.WAITING or e.task or e.next_try for e in pending
+        )
         if (only_waits and idle) or idle >= IDLE_TICKS:
             return self._park(what_waits(pending, idle), until, for_person(pending))
         return None
@@ -238,7 +244,7 @@ class Advance:
 
     # Ticking
 
-    async def _tick(self) -> tuple[Done | None, float | None, bool]:
+    async def _tick(self) -> tuple[Done | None, Decision, bool]:
         """One iteration: hooks choose, the engine carries out, hooks say whether to go on."""
         steering = self.engine.steering
         iteration = self._count()
@@ -251,9 +257,9 @@ class Advance:
         ended = self._settle()
         if ended is not None:
             await steering.end(self.run, iteration, ended.status)
-            return ended, None, False
+            return ended, decision, False
         more = await self._while_running(steering.end(self.run, iteration, "waiting"))
-        return None, decision.wait_until, more
+        return None, decision, more
 
     def _count(self) -> int:
         def count(tx: Transaction) -> int:
@@ -320,8 +326,9 @@ class Advance:
             engine.resolve(self.run_id, self.token, effect.effect_id, resolution)
         engine.observe("effect", {"runId": self.run_id, "effectId": effect.effect_id})
 
-    def _check(self, view: View) -> None:
-        self.engine.check(view, self.run_id, self.token)
+    def _check(self, tx: Transaction) -> None:
+        self.engine.check(tx, self.run_id, self.token)
+        tx.metadata = journal.origin(tx.metadata, self.run)
 
     # Signals and ends
 

@@ -138,7 +138,9 @@ class Engine:
 
         def record(tx: Transaction) -> None:
             self.check(tx, run_id, token)
-            journal.resolve(tx, tx.runs.find(run_id), effect_id, resolution, self.blobs)
+            run = tx.runs.find(run_id)
+            tx.metadata = journal.origin(tx.metadata, run)
+            journal.resolve(tx, run, effect_id, resolution, self.blobs)
 
         try:
             self.change(record)

@@ -31,9 +31,10 @@ class Hands:
         )
 
     def begin(self, pending: list[JournalEffect], tasks: tuple[str, ...] = ()) -> None:
-        """Begin what was chosen, by name or in the store."""
-        for effect in pending:
-            if (effect.chosen or effect.effect_id in tasks) and self.is_able(effect):
+        """Begin what was chosen, by name and in the order of the names, or in the store."""
+        places = {effect_id: place for place, effect_id in enumerate(tasks)}
+        for effect in sorted(pending, key=lambda each: places.get(each.effect_id, len(places))):
+            if (effect.chosen or effect.effect_id in places) and self.is_able(effect):
                 self.running[effect.effect_id] = asyncio.ensure_future(self._carry_out(effect))
 
     def reap(self) -> bool:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hookline.ports import Blobs, EventLog, Transaction
 
 INLINE = 64 * 1024
+STARTED_BY = "startedBy"
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
@@ -41,11 +42,25 @@ def start(
 ) -> str:
     """A new run, which waits for someone to advance it; `pins` holds until its next chapter."""
     identifier = run_id(tx.next_run())
+    if depth := tx.metadata.get("depth", 0):
+        cause, hook = tx.metadata.get("cause"), tx.metadata.get("hook")
+        metadata = {**metadata, STARTED_BY: {"event": cause, "hook": hook, "depth": depth}}
     data = {"flow": flow, "input": given, "metadata": metadata, "codeDigest": code_digest}
     if pins:
         data["pins"] = pins
     write(tx, "run_started", identifier, data)
     return identifier
+
+
+def origin(base: dict[str, Any], run: Run) -> dict[str, Any]:
+    """The metadata of what happens in a run; one that a hook started is as deep as that hook.
+
+    So a hook on the end of a run that starts the next one comes to its limit, too.
+    """
+    started_by = run.metadata.get(STARTED_BY)
+    depth = started_by.get("depth") if isinstance(started_by, dict) else None
+    details = {**base, "run": run.run_id, "iteration": run.iteration}
+    return {**details, "depth": depth} if isinstance(depth, int) else details
 
 
 def request(tx: Transaction, run: Run, asked: Sequence[Request]) -> None:
@@ -159,15 +174,20 @@ def _unreadable(log: EventLog, run: Run, effects: Sequence[JournalEffect]) -> Jo
 
 def inside(value: Any, blobs: Blobs) -> Any:
     """A value as the flow sees it: what was put aside is fetched."""
-    if isinstance(value, dict) and value.keys() == {"$blob", "bytes"}:
+    if _is_reference(value):
         return msgspec.json.decode(blobs.get(value["$blob"]))
     return value
+
+
+def _is_reference(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() == {"$blob", "bytes"}
 
 
 def _outside(value: Any, blobs: Blobs | None) -> Any:
     if blobs is None:
         return value
     encoded = msgspec.json.encode(value)
-    if len(encoded) <= INLINE:
+    # A value that looks like a reference of ours must not be taken for one.
+    if len(encoded) <= INLINE and not _is_reference(value):
         return value
     return {"$blob": blobs.put(encoded), "bytes": len(encoded)}

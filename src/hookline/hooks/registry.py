@@ -26,7 +26,7 @@ class HookContext(NamedTuple):
 
     graph: GraphView
     event_log: EventLog
-    flows: Callable[[str, dict[str, Any]], None]
+    flows: Callable[[str, dict[str, Any]], str]
 
 
 class Hook(msgspec.Struct, kw_only=True, omit_defaults=True):
