@@ -249,8 +249,11 @@ class FlowRig:
         ended = {key for word, key, _ in lines if word == "end"}
         assert not [line for line in lines if line[0] == "overlap"]
         keys = {effect.effect_id: f"-R{number}-1-{effect.effect_id}" for effect in effects}
+        of_hooks = {k for k in begun if not k.endswith(tuple(keys.values()))}
         for effect in effects:
-            mine = {k for k in begun if k.removesuffix(":look").endswith(keys[effect.effect_id])}
+            mine = {k for k in begun if k.endswith(keys[effect.effect_id])}
+            if effect.kind == "hook":  # there is one such effect, and its key is a digest
+                mine = of_hooks
             if effect.kind in ("node", "call", "hook"):
                 assert len(mine) == 1, (effect.effect_id, mine)
             if effect.kind == "node":

@@ -136,11 +136,10 @@ class Executor:
 
     def keys(self, run: Run, effect: JournalEffect) -> list[str]:
         """The idempotency keys of processes that may work on an effect without being recorded."""
-        key = self._key(run, effect)
         if effect.kind == "hook":
             hooks = self._around.registry.subscribers(effect.args["point"])
-            return [f"{key}:{hook.name}" for hook in hooks]
-        return [key] if effect.kind == "agent" else []
+            return [self._hook_key(run, effect, hook) for hook in hooks]
+        return [self._key(run, effect)] if effect.kind == "agent" else []
 
     def _slot(self, kind: str) -> Any:
         return self._slots.get(kind) or _Free()
@@ -233,10 +232,7 @@ class Executor:
             reason = around.suspended(hook.name)
             if reason is not None:
                 return Outcome(hook.name, "skipped", None, reason)
-            # Names may hold marks that no id may; the key must be safe in every shell line.
-            part = sha256(f"{effect.effect_id}:{hook.name}".encode()).hexdigest()[:16]
-            key = f"{around.store_id}-{run.run_id}-{run.chapter}-{part}"
-            frame = Frame(point, rule, given, key)
+            frame = Frame(point, rule, given, self._hook_key(run, effect, hook))
             return await around.caller.call(hook, frame, self._born(run, effect, guard))
 
         answer = await dispatch(rule, hooks, payload, call)
@@ -324,6 +320,12 @@ class Executor:
     def _key(self, run: Run, effect: JournalEffect) -> str:
         number = run_number(run.run_id)
         return f"{self._around.store_id}-R{number}-{run.chapter}-{effect.effect_id}"
+
+    def _hook_key(self, run: Run, effect: JournalEffect, hook: Hook) -> str:
+        """Names may hold marks that no id may; this key is safe in every shell line."""
+        part = sha256(f"{effect.effect_id}:{hook.name}".encode()).hexdigest()[:16]
+        number = run_number(run.run_id)
+        return f"{self._around.store_id}-R{number}-{run.chapter}-{part}"
 
     def _environment(self, run: Run, effect: JournalEffect) -> dict[str, str]:
         return {
