@@ -146,19 +146,25 @@ class App:
         found: dict[str, Any] = {
             "triggeredBy": env.get("HOOKLINE_AGENT") or env.get("USER") or "unknown"
         }
-        for name in ("session", "run"):
-            if value := env.get(f"HOOKLINE_{name.upper()}"):
+        for name, variable in (("session", "HOOKLINE_SESSION"), ("run", "HOOKLINE_RUN_ID")):
+            if value := env.get(variable):
                 found[name] = value
         if self.under_hook:
             found |= {"cause": _number(env, "CAUSE"), "depth": _number(env, "DEPTH")}
             if hook := env.get("HOOKLINE_HOOK"):
                 found["hook"] = hook
+        elif self._is_within("HOOKLINE_RUN_ID") and (depth := _number(env, "DEPTH")):
+            found["depth"] = depth
         return found
 
     @property
     def under_hook(self) -> bool:
         """Whether this process runs under a hook of this very project."""
-        return "HOOKLINE_HOOK" in self.environ and os.path.abspath(
+        return self._is_within("HOOKLINE_HOOK")
+
+    def _is_within(self, variable: str) -> bool:
+        """Whether this process was started by what sets the variable, for this very project."""
+        return variable in self.environ and os.path.abspath(
             self.environ.get("HOOKLINE_DIR", "")
         ) == os.path.abspath(self.project.folder)
 
@@ -224,7 +230,7 @@ def open_store(project: Project, home: str, *, read_only: bool = False) -> Sqlit
         try:
             return SqliteStore(project.database, read_only=True)
         except StoreOlder:
-            open_store(project, home).close()
+            _open_own(project, home).close()
             return SqliteStore(project.database, read_only=True)
     return _open_own(project, home)
 
@@ -263,7 +269,7 @@ def store_identity(project: Project) -> str | None:
     """The id of the project's store, read without changing it; None where there is none."""
     if not os.path.exists(project.database):
         return None
-    store = SqliteStore(project.database, read_only=True)
+    store = SqliteStore(project.database, read_only=True, any_age=True)
     foreign = store.foreign_objects()
     store.close()
     if foreign:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,7 +18,7 @@ from hookline.adapters.identity import kill_group, kill_marked, owner_is_gone
 from hookline.adapters.process import LocalProcesses
 from hookline.adapters.store.sqlite import SqliteStore
 from hookline.adapters.wakeup import AsyncWaker
-from hookline.errors import ConfigError, UnknownWorkflow, Untrusted
+from hookline.errors import ConfigError, HooklineError, UnknownWorkflow, Untrusted
 from hookline.flows import journal
 from hookline.flows.definitions import FlowFinder
 from hookline.flows.effects import Executor, Gated, Limits
@@ -26,6 +27,7 @@ from hookline.flows.engine import Engine
 from hookline.flows.steering import Steering
 from hookline.hooks.call import Caller, Surroundings, base_environment
 from hookline.hooks.delivery import Deliverer, Owner
+from hookline.hooks.frames import DRY_RUN
 from hookline.hooks.redact import redactor
 from hookline.hooks.registry import HookContext
 from hookline.ports import ProcessGroup
@@ -103,6 +105,7 @@ def engine(
         agents=_agents(app, processes),
         change=change,
         suspended=app.suspended.get,
+        verify=_watcher(app),
     )
     return Engine(
         app.store,
@@ -129,11 +132,12 @@ def engine(
 def flow_finder(app: App) -> FlowFinder:
     """Where the flows of a project are found."""
     configured = app.settings.flows if app.settings is not None else {}
+    verify = _watcher(app)
     return FlowFinder(
         app.project.root,
         app.project.folder,
         configured,
-        allowed=lambda: _allowed(app),
+        allowed=lambda: _allowed(app, verify),
         plugins=_plugins,
     )
 
@@ -149,11 +153,12 @@ def start_flow(app: App, tx: Transaction, name: str, context: dict[str, Any]) ->
     return journal.start(tx, name, context, {}, code_digest=known.digest, pins=known.pins)
 
 
-def _allowed(app: App) -> None:
+def _allowed(app: App, verify: Callable[[], None]) -> None:
     if app.settings is not None and app.settings.has_errors:
         raise ConfigError
     if app.trust is not None and not app.trust.verdict.trusted:
         raise Untrusted
+    verify()
 
 
 def _plugins() -> dict[str, Any]:
@@ -205,6 +210,8 @@ def live_context(app: App) -> HookContext:
     store = SqliteStore(app.store.path, read_only=True)
 
     def start(workflow: str, context: dict[str, Any]) -> str:
+        if app.environ.get("HOOKLINE_IDEMPOTENCY_KEY") == DRY_RUN:
+            raise HooklineError(f"a dry run does not start '{workflow}'")
         return app.writable().change(lambda tx: start_flow(app, tx, workflow, context))
 
     view = store.live()
@@ -228,26 +235,32 @@ def call_log(path: str) -> Callable[[Delivery, Outcome], None]:
             parts.append(f"exit={outcome.exit_code}")
         if outcome.error:
             parts.append(f"error={outcome.error.splitlines()[0][:300]!r}")
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        if os.path.exists(path) and os.path.getsize(path) > MAX_LOG_BYTES:
-            os.replace(path, f"{path}.1")
-        with open(path, "a", encoding="utf-8", errors="replace") as file:
-            file.write(" ".join(parts) + "\n")
+        with suppress(OSError):  # the record is in the store; no hook fails for want of a log
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            if os.path.exists(path) and os.path.getsize(path) > MAX_LOG_BYTES:
+                os.replace(path, f"{path}.1")
+            with open(path, "a", encoding="utf-8", errors="replace") as file:
+                file.write(" ".join(parts) + "\n")
 
     return write
 
 
 def _verifier(app: App) -> Callable[[Hook], None]:
-    # Who trusts a folder for ever wants to edit its hooks while they are in use.
-    if app.trust is None or app.settings is None or app.trust.verdict.always:
-        return lambda hook: None
-    watch = Watch(app.project, app.trust.manifest, app.settings.hooks)
+    verify_all = _watcher(app)
 
     def verify(hook: Hook) -> None:
         if hook.layer == "project":
-            watch.verify()
+            verify_all()
 
     return verify
+
+
+def _watcher(app: App) -> Callable[[], None]:
+    """Raises Untrusted once something that the repository brings is not what was trusted."""
+    # Who trusts a folder for ever wants to edit its hooks while they are in use.
+    if app.trust is None or app.settings is None or app.trust.verdict.always:
+        return lambda: None
+    return Watch(app.project, app.trust.manifest, app.settings.hooks).verify
 
 
 def _is_free(app: App, owner: str, until: float) -> bool:

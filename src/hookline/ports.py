@@ -210,6 +210,10 @@ class Calls(Protocol):
         """Mark an action as carried out, or as failed; False if it was no longer open."""
         ...
 
+    def abandon(self, reason: str) -> int:
+        """Make no call and carry out no action that still waits; how many calls those were."""
+        ...
+
     def payload(self, event_seq: int) -> dict[str, Any] | None:
         """What the hooks of an event saw."""
         ...

@@ -75,3 +75,23 @@ def test_a_value_that_looks_like_one_of_ours_stays_a_value(cli: Cli) -> None:
     run = cli.json("flow", "status", "R-1")
     assert run["status"] == "completed"
     assert run["value"] == {"who": {"$blob": "../../etc/passwd", "bytes": 1}}
+
+
+def test_a_replay_starts_no_flow(cli: Cli) -> None:
+    cli.put(
+        "myhooks.py",
+        "def begin(event, context):\n"
+        "    try:\n"
+        "        said = context.flows('greet', {})\n"
+        "    except Exception as problem:\n"
+        "        said = str(problem)\n"
+        "    return [{'type': 'log', 'payload': {'type': 'said', 'data': {'said': said}}}]\n",
+    )
+    cli.configure(FLOW + "hooks: {task_completed: [{name: b, python: 'myhooks:begin'}]}\n")
+    cli.add("one")
+    cli.json("task", "complete", "T-1")
+    assert cli.events("said")[0]["data"] == {"said": "R-1"}
+    (completed,) = cli.events("task_completed")
+    replayed = cli("hook", "replay", "b", "--event", str(completed["seq"]), "--json").json
+    assert replayed["answer"][0]["payload"]["data"] == {"said": "a dry run does not start 'greet'"}
+    assert len(cli.json("flow", "status")) == 1

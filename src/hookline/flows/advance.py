@@ -335,9 +335,10 @@ class Advance:
     def _take_signal(self) -> Done | Parked:
         def take(tx: Transaction) -> tuple[str, str]:
             self._check(tx)
-            waiting = tx.runs.signals(self.run)
-            seq, name, value = next(s for s in waiting if s[1] in CONTROLS)
-            tx.runs.consume_signal(seq)
+            wanted = [each for each in tx.runs.signals(self.run) if each[1] in CONTROLS]
+            for seq, _, _ in wanted:  # one left over would stop the run again once it is resumed
+                tx.runs.consume_signal(seq)
+            _, name, value = next((s for s in wanted if s[1] == "cancel"), wanted[-1])
             reason = str((value or {}).get("reason") or name)
             journal.write(tx, CONTROLS[name], self.run_id, {"reason": reason})
             tx.runs.let_go(self.run_id, self.token, None)
@@ -371,11 +372,20 @@ class Advance:
 
     def _give_up(
         self, reason: str, help: str | None = None, *, needs_person: bool = True
-    ) -> Parked:
+    ) -> Done | Parked:
         """Park the run whatever has come in: only a person, or something new, gets it going."""
         details = {"reason": reason, **({"help": help} if help else {})}
-        self._write("run_parked", details, lambda tx: tx.runs.let_go(self.run_id, self.token, None))
-        return Parked(None, reason, needs_person)
+
+        def park(tx: Transaction) -> str:
+            self._check(tx)
+            status = tx.runs.find(self.run_id).status
+            if status not in TERMINAL:  # a hook at the end of a run cannot undo the end
+                journal.write(tx, "run_parked", self.run_id, details)
+                tx.runs.let_go(self.run_id, self.token, None)
+            return status
+
+        status: str = self.engine.change(park)
+        return Done(status) if status in TERMINAL else Parked(None, reason, needs_person)
 
     def _park(self, reason: str, until: float | None, needs_person: bool = False) -> Parked | None:
         """Park the run, unless something came in at the last moment."""

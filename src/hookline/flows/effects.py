@@ -67,6 +67,7 @@ class Surroundings(NamedTuple):
     agents: Agents
     change: Callable[..., Any]
     suspended: Callable[[str], str | None]
+    verify: Callable[[], None] = lambda: None
 
 
 class Gated:
@@ -124,6 +125,8 @@ class Executor:
         """Carry an effect out; None when it waits for something, or will be tried again."""
         async with self._slot(effect.kind):
             await self._wait_for_rate(effect.kind)
+            # Outside of what is a failure of the effect: a run whose files changed is parked.
+            self._around.verify()
             try:
                 value = await self._kinds[effect.kind](run, effect, guard)
             except Temporary as problem:
@@ -333,6 +336,7 @@ class Executor:
             "HOOKLINE_DIR": self._around.folder,
             "HOOKLINE_PROJECT": self._around.root,
             "HOOKLINE_RUN_ID": run.run_id,
+            "HOOKLINE_DEPTH": str(journal.depth_of(run)),
             "HOOKLINE_EFFECT_ID": effect.effect_id,
             "HOOKLINE_IDEMPOTENCY_KEY": self._key(run, effect),
         }

@@ -18,6 +18,7 @@ from hookline.domain.runs import (
     run_id,
 )
 from hookline.errors import BadInput, IllegalTransition
+from hookline.hooks.settle import DEPTH_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -41,8 +42,12 @@ def start(
     pins: dict[str, Any] | None = None,
 ) -> str:
     """A new run, which waits for someone to advance it; `pins` holds until its next chapter."""
+    depth = tx.metadata.get("depth", 0)
+    # Hooks that steer runs are not cut, so a run that they start must be.
+    if depth > DEPTH_LIMIT + 1:
+        raise IllegalTransition(f"hooks started runs {depth} deep, the limit is {DEPTH_LIMIT}")
     identifier = run_id(tx.next_run())
-    if depth := tx.metadata.get("depth", 0):
+    if depth:
         cause, hook = tx.metadata.get("cause"), tx.metadata.get("hook")
         metadata = {**metadata, STARTED_BY: {"event": cause, "hook": hook, "depth": depth}}
     data = {"flow": flow, "input": given, "metadata": metadata, "codeDigest": code_digest}
@@ -57,10 +62,15 @@ def origin(base: dict[str, Any], run: Run) -> dict[str, Any]:
 
     So a hook on the end of a run that starts the next one comes to its limit, too.
     """
+    details = {**base, "run": run.run_id, "iteration": run.iteration}
+    return {**details, "depth": depth} if (depth := depth_of(run)) else details
+
+
+def depth_of(run: Run) -> int:
+    """How many hooks, one through the other, led to a run."""
     started_by = run.metadata.get(STARTED_BY)
     depth = started_by.get("depth") if isinstance(started_by, dict) else None
-    details = {**base, "run": run.run_id, "iteration": run.iteration}
-    return {**details, "depth": depth} if isinstance(depth, int) else details
+    return depth if isinstance(depth, int) and depth > 0 else 0
 
 
 def request(tx: Transaction, run: Run, asked: Sequence[Request]) -> None:

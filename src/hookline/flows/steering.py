@@ -12,6 +12,7 @@ import msgspec
 from hookline.domain.moments import parse, seconds
 from hookline.domain.records import FAILED, OK, PENDING, SKIPPED, Delivery, Outcome
 from hookline.errors import BadInput
+from hookline.flows import journal
 from hookline.flows.native import NATIVE, Tick
 from hookline.flows.outcomes import Fenced
 from hookline.hooks.dispatch import dispatch
@@ -167,6 +168,7 @@ class Steering:
             holder = tx.runs.holder(run.run_id)[0]
             if self._owner is not None and holder not in (None, self._owner.name):
                 raise Fenced
+            tx.metadata = journal.origin(tx.metadata, run)
             return change(tx)
 
         return self._change(guarded)

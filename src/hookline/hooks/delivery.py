@@ -33,6 +33,10 @@ class Fenced(Exception):
     """Another process took this dispatch over; what we still know about it no longer counts."""
 
 
+class _NothingFree(Exception):
+    """Nothing waits, or others work on it: nothing is stored, so nobody is woken by the look."""
+
+
 class Owner(NamedTuple):
     """This process as a holder of leases, and how it judges other holders."""
 
@@ -66,17 +70,27 @@ class Deliverer:
         """Deliver until nothing is left that this process may take; how many events it saw to."""
         count = 0
         while True:
+            claimed = self._claim()
+            if claimed is None:
+                return count
+            try:
+                await self._deliver(*claimed)
+            except Fenced:
+                continue
+            count += 1
+
+    def _claim(self) -> tuple[int, int] | None:
+        """(event, token) of a dispatch that is ours now."""
+        try:
             with self._store.write(self._metadata) as tx:
                 token = tx.next_token()
                 lease = time.time() + LEASE_MARGIN
                 seq = tx.calls.claim_next(self._owner.name, token, lease, self._owner.is_free)
-            if seq is None:
-                return count
-            try:
-                await self._deliver(seq, token)
-            except Fenced:
-                continue
-            count += 1
+                if seq is None:
+                    raise _NothingFree
+        except _NothingFree:
+            return None
+        return seq, token
 
     async def _deliver(self, seq: int, token: int) -> None:
         with self._store.read() as view:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from hookline.hooks.rules import Rule
 
 DEFAULT_TIMEOUT = 30.0
+# The key of a call that is only looked at: what it asks for is not done.
+DRY_RUN = "dry-run"
 _ID_MARKS = str.maketrans("", "", "_-.:/")
 
 

@@ -10,7 +10,7 @@ import msgspec
 from hookline.domain.records import FAILED, OK, Outcome
 from hookline.domain.tasks import Edge, Task
 from hookline.errors import HooklineError
-from hookline.hooks.frames import Frame, event_payload, rule_of
+from hookline.hooks.frames import DRY_RUN, Frame, event_payload, rule_of
 from hookline.hooks.rules import RULES
 from hookline.hooks.settle import STEERED, point_of
 
@@ -73,7 +73,7 @@ async def call_dry(
         return _call_builtin(hook, event, graph, payload.get("task"))
     point = point_of(hook, event) if event else hook.points[0]
     seen = event if event is None or event.type != STEERED else None
-    frame = Frame(point, RULES[rule_of(point)], payload, "dry-run", seen)
+    frame = Frame(point, RULES[rule_of(point)], payload, DRY_RUN, seen)
     return await caller.call(hook, frame)
 
 

@@ -63,7 +63,7 @@ class LocalAgents:
             name=name,
             prompt=prompt,
             root=self._root,
-            env={**env, **profile.env},
+            env={**env, **profile.env, "HOOKLINE_AGENT": name},
             timeout=timeout,
             processes=self._processes,
             on_start=on_start,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.adapters.store.queries import SQL
-from hookline.domain.records import DEAD, PENDING, Action, Delivery, Outcome, StoredAction
+from hookline.domain.records import DEAD, PENDING, SKIPPED, Action, Delivery, Outcome, StoredAction
 
 if TYPE_CHECKING:
     import sqlite3
@@ -137,6 +137,13 @@ class CallTables:
         status = "done" if error is None else "failed"
         cursor = self._run(SQL["finish_action"], (status, error, event_seq, hook, position))
         return cursor.rowcount == 1
+
+    def abandon(self, reason: str) -> int:
+        """Make no call and carry out no action that still waits; how many calls those were."""
+        cursor = self._run(SQL["abandon_deliveries"], (SKIPPED, reason, PENDING))
+        self._run(SQL["abandon_actions"], (reason,))
+        self._run(SQL["abandon_dispatches"])
+        return int(cursor.rowcount)
 
     # Reading the record
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.errors import (
+    BadInput,
     StoreBusy,
     StoreCorrupt,
     StoreError,
@@ -49,10 +50,12 @@ class Database:
         path: str,
         *,
         read_only: bool = False,
+        any_age: bool = False,
         admit: Callable[[sqlite3.Connection], None] | None = None,
     ) -> None:
         self.path = path
         self.read_only = read_only
+        self._any_age = any_age
         with self._translated():
             # While another process makes the store, even a look at it finds it locked.
             _patiently(lambda: self._open(admit))
@@ -91,6 +94,7 @@ class Database:
     def _open(self, admit: Callable[[sqlite3.Connection], None] | None) -> None:
         self.connection = self._connect()
         try:
+            self._refuse_unknown()
             if admit is not None and self._version() > 0:
                 admit(self.connection)
             self._check_version()
@@ -124,13 +128,20 @@ class Database:
             return connection
         raise AssertionError("unreachable")
 
-    def _check_version(self) -> None:
+    def _refuse_unknown(self) -> None:
         version = self._version()
         if version > SCHEMA_VERSION:
             raise StoreNewer(
                 f"the store has schema {version}, this Hookline knows {SCHEMA_VERSION}"
             )
+        if version < 0:
+            raise StoreCorrupt(f"{self.path} has schema {version}, which never was one")
+
+    def _check_version(self) -> None:
+        version = self._version()
         if version < SCHEMA_VERSION and self.read_only:
+            if self._any_age:
+                return
             raise StoreOlder
         if not self.read_only:
             _patiently(lambda: _use_wal(self.connection))
@@ -160,6 +171,8 @@ class Database:
             yield
         except sqlite3.Error as problem:
             raise translate(problem, self.path) from problem
+        except UnicodeEncodeError as problem:
+            raise BadInput(f"{problem.object[:80]!r} is no text") from problem
         except msgspec.MsgspecError as problem:
             message = f"{self.path} holds a row that cannot be read: {problem}"
             raise StoreCorrupt(message) from problem

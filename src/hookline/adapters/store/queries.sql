@@ -174,6 +174,18 @@ ORDER BY position
 UPDATE actions SET status = ?, error = ?
 WHERE event_seq = ? AND hook = ? AND position = ? AND status = 'pending'
 
+-- name: abandon_deliveries
+-- Calls that nobody will make.
+UPDATE deliveries SET status = ?, error = ?, child = NULL WHERE status = ?
+
+-- name: abandon_actions
+-- Actions that nobody will carry out.
+UPDATE actions SET status = 'failed', error = ? WHERE status = 'pending'
+
+-- name: abandon_dispatches
+-- Events whose hooks nobody will call any more.
+DELETE FROM dispatches
+
 -- name: switches
 -- Hooks switched on or off by hand.
 SELECT hook, enabled FROM switches

@@ -168,13 +168,17 @@ class SqliteStore:
         path: str,
         *,
         read_only: bool = False,
+        any_age: bool = False,
         clock: Callable[[], float] = time.time,
         admit: Callable[[Identity], None] | None = None,
     ) -> None:
-        """Open a store; `admit` sees what it is before anything is written to it."""
+        """Open a store; `admit` sees what it is before anything is written to it.
+
+        With `any_age` one of an older version opens as well, to be identified and not more.
+        """
         self.path = path
         check = None if admit is None else lambda connection: admit(identify(connection))
-        self._database = Database(path, read_only=read_only, admit=check)
+        self._database = Database(path, read_only=read_only, any_age=any_age, admit=check)
         self._clock = clock
         with self._database.snapshot() as connection:
             row = connection.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()
@@ -215,7 +219,9 @@ class SqliteStore:
 
     def foreign_objects(self) -> list[str]:
         """What the file's schema has that ours has not, or the other way round."""
-        found = schema_of(self._database.connection) ^ expected_schema()
+        connection = self._database.connection
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        found = schema_of(connection) ^ expected_schema(version)
         return sorted({name for name, _ in found})
 
     def integrity(self) -> str:

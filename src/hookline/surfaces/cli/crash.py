@@ -38,7 +38,7 @@ def report_bug(problem: BaseException, argv: Sequence[str]) -> int:
         f"command: {' '.join(argv[:2])}\n\n{details}"
     )
     handle, path = tempfile.mkstemp(prefix="hookline-", suffix=".log")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
+    with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
         file.write(text)
     message = f"this is a bug in Hookline: {type(problem).__name__}: {problem}"
     bug = HooklineError(message, help=f"please report it with {path}")

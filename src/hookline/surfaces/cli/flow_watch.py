@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 from hookline.adapters.store.sqlite import SqliteStore
 from hookline.adapters.wakeup import AsyncWaker
 from hookline.domain import runs
-from hookline.errors import FAILED, INTERRUPTED, LIMIT, NEEDS_PERSON, IllegalTransition
+from hookline.errors import (
+    FAILED,
+    INTERRUPTED,
+    LIMIT,
+    NEEDS_PERSON,
+    IllegalTransition,
+    StoreError,
+)
 from hookline.flows import control
 from hookline.flows.engine import Done, Parked
 from hookline.flows.runner import Heartbeat, Runner
@@ -71,7 +78,7 @@ async def at_work(
 ) -> AsyncIterator[None]:
     """What a process needs that advances runs: a heartbeat, hooks called, SIGTERM as ^C."""
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTERM, os.kill, os.getpid(), signal.SIGINT)
+    loop.add_signal_handler(signal.SIGTERM, _end)
     calls = _HookCalls(app, observe)
     with Heartbeat(lambda: SqliteStore(app.project.database), app.owner):
         task = asyncio.ensure_future(calls.go_on())
@@ -83,6 +90,13 @@ async def at_work(
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+
+
+def _end() -> None:
+    """End as ^C does, also where that is ignored, as in the background of a shell's script."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 class _HookCalls:
@@ -100,12 +114,20 @@ class _HookCalls:
     async def go_on(self) -> None:
         waker = AsyncWaker(self._app.project.folder)
         while not self.stopping:
-            if self._app.work_waits():
-                self.busy = True
-                await self._app.deliver(self._observe)
-                self.busy = False
-            else:
+            if not await self._deliver():  # what waits may be in other hands
                 await waker.wait(1.0)
+
+    async def _deliver(self) -> int:
+        if not self._app.work_waits():
+            return 0
+        self.busy = True
+        try:
+            return await self._app.deliver(self._observe)
+        except StoreError as problem:  # a store that is busy or full now may not be soon
+            note(f"hooks wait: {problem.message}")
+            return 0
+        finally:
+            self.busy = False
 
 
 def exit_code(result: Done | Parked) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from hookline.config import load_settings
+from hookline.domain.runs import PARKED, RUNNING
 from hookline.errors import FAILED, Untrusted
 from hookline.project import Project, find_project, user_folder
 from hookline.surfaces.cli.command import Command
@@ -35,6 +36,7 @@ from hookline.trust import (
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+CAME_ALONG = "it came with a store that you did not create"
 _MARKS = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -116,13 +118,40 @@ def _decide(case: _Case, args: Namespace) -> int | None:
         if not _agreed(args):
             note("nothing was trusted")
             return FAILED
+    foreign = case.foreign_store
     case.book.grant(case.project, case.manifest, always=args.always)
     if case.store_id is not None:
         adopt_store(case.home, case.project, case.store_id)
+    if foreign:
+        _hold_back()
     verdict = case.book.verdict(case.project, case.manifest, {})
     _report(case._replace(verdict=verdict), args, "trusted")
     next_step("hookline check", "does the configuration hold together?")
     return None
+
+
+def _hold_back() -> None:
+    """What a store would do by itself was not among the files that its user looked at.
+
+    Runs keep their steps and input in the store, so each goes on only when its user says so.
+    """
+    from hookline.app import App
+    from hookline.flows.control import control
+    from hookline.outside import owner_of
+
+    app = App.open()
+    try:
+        calls = app.change(lambda tx: tx.calls.abandon(CAME_ALONG))
+        with app.read() as view:
+            waiting = [run for run in view.runs.runs(limit=-1) if run.status in (RUNNING, PARKED)]
+        for run in waiting:
+            app.change(control, owner_of(app), run.run_id, "pause", CAME_ALONG)
+    finally:
+        app.close()
+    if calls:
+        note(f"calls of hooks that waited in the store: {calls}, none of them will be made")
+    for run in waiting:
+        note(f"{run.run_id} is paused; `hookline flow show {run.run_id}`, then `flow resume`")
 
 
 def _require_terminal(case: _Case, args: Namespace) -> None:
