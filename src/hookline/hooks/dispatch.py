@@ -67,7 +67,8 @@ def _caller(
     read, nothing = rule.read, rule.nothing
 
     async def call(hook: Hook, payload: Any) -> Outcome:
-        start = perf_counter_ns()
+        # Hooks follow each other at once, so the end of one is the beginning of the next.
+        start = watch.clock or perf_counter_ns()
         watch.seconds = hook.timeout
         try:
             # Built-ins are pure functions of the event and the graph; they get nothing else.
@@ -81,8 +82,10 @@ def _caller(
             if answer is None:
                 answer = read(Reply(result), hook)
         except BaseException as problem:  # noqa: BLE001  # one hook never breaks another
-            return _failure(hook, problem, watch, (perf_counter_ns() - start) // 1000)
-        return Outcome(hook.name, OK, answer, None, (perf_counter_ns() - start) // 1000)
+            watch.clock = now = perf_counter_ns()
+            return _failure(hook, problem, watch, (now - start) // 1000)
+        watch.clock = now = perf_counter_ns()
+        return Outcome(hook.name, OK, answer, None, (now - start) // 1000)
 
     return call
 
@@ -98,9 +101,10 @@ def _failure(hook: Hook, problem: BaseException, watch: Watch, took: int) -> Out
 class Watch:
     """The time that the hook which runs now has left; a timer is set only once it really waits."""
 
-    __slots__ = ("_cancelling", "_default", "_expired", "_task", "seconds", "timer")
+    __slots__ = ("_cancelling", "_default", "_expired", "_task", "clock", "seconds", "timer")
 
     def __init__(self, default: float = DEFAULT_TIMEOUT) -> None:
+        self.clock = 0
         self.seconds: float | None = None
         self._default = default
         self.timer: TimerHandle | None = None
