@@ -16,6 +16,7 @@ from hookline.errors import BadInput, StoreError, StoreOlder, StoreReadOnly, Unt
 from hookline.hooks.builtin.lifecycle import lifecycle_hooks, native_hooks
 from hookline.hooks.registry import Hook, HookContext, HookRegistry
 from hookline.hooks.settle import Settling, settle
+from hookline.plugins import any_hooks
 from hookline.project import CONFIG_NAME, Project, find_project, user_folder
 from hookline.tasks.verbs import Holder
 
@@ -290,7 +291,7 @@ def load_configuration(project: Project, home: str) -> Settings | None:
         os.path.join(home, "hooks"),
         os.path.join(project.root, "data", "automation-hooks.json"),
     )
-    if not any(map(os.path.exists, places)):
+    if not any(map(os.path.exists, places)) and not any_hooks(home):
         return None
     from hookline.config import load_settings  # most of its cost is saved where nothing is set
 

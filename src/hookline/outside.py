@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline import plugins
 from hookline.adapters import git
 from hookline.adapters.agents.drivers import LocalAgents
 from hookline.adapters.blobs import FileBlobs
@@ -162,9 +163,7 @@ def _allowed(app: App, verify: Callable[[], None]) -> None:
 
 
 def _plugins() -> dict[str, Any]:
-    from importlib.metadata import entry_points  # slow, and only asked for unknown names
-
-    return {point.name: point for point in entry_points(group="hookline.flows")}
+    return {point.name: point for point in plugins.found(plugins.FLOWS)}
 
 
 def _agents(app: App, processes: LocalProcesses) -> LocalAgents:

@@ -13,6 +13,7 @@ import msgspec
 
 from hookline import __version__
 from hookline.digest import sha256
+from hookline.plugins import stamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,6 +97,7 @@ def _unchanged(encoded: bytes) -> bool:
 def _state(project: Project, home: str) -> Iterator[bytes]:
     places = (__version__, project.root, project.folder, home, str(os.geteuid()))
     yield "\0".join(places).encode(errors="surrogateescape")
+    yield stamp().encode(errors="surrogateescape")
     for path in config_files(project, home)[1:]:
         yield _contents(path)
     for folder in hook_folders(project, home):

@@ -16,6 +16,7 @@ from hookline.config.automation import read_automation
 from hookline.config.cache import config_files, hook_folders
 from hookline.config.entries import EntryReader
 from hookline.config.nodes import Mapping
+from hookline.config.plugin_hooks import read_plugins
 from hookline.config.problems import Mark, Report
 from hookline.config.sections import custom_point, read_sections
 from hookline.config.settings import Settings, Tuning
@@ -66,6 +67,9 @@ def read_settings(project: Project, home: str) -> Loaded:
         _number(own)
         settings.hooks += own
         mentioned |= dict.fromkeys([*blocks, *(point for each in own for point in each.points)])
+    brought = read_plugins(points, report)
+    _number(brought)
+    settings.hooks += brought
     settings.points = tuple(mentioned)
     settings.type_hooks = _blocks("task_types", layers, reader, read)
     settings.agent_hooks = _blocks("agents", layers, reader, read)

@@ -155,6 +155,11 @@ class Run(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     updated_at: str | None = None
 
 
+def effect_key(store_id: str, run: Run, effect_id: str) -> str:
+    """The idempotency key of an effect: the same for every attempt at it, and for no other."""
+    return f"{store_id}-R{run_number(run.run_id)}-{run.chapter}-{effect_id}"
+
+
 def run_id(number: int) -> str:
     """The number in the store, as people write it."""
     return f"R-{number}"

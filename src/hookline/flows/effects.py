@@ -11,7 +11,7 @@ import msgspec
 
 from hookline.digest import sha256
 from hookline.domain.records import Action, Outcome
-from hookline.domain.runs import ERROR, OK, Resolution, run_number
+from hookline.domain.runs import ERROR, OK, Resolution, effect_key
 from hookline.domain.tasks import task_number
 from hookline.errors import HooklineError, StoreError
 from hookline.flows import journal
@@ -321,14 +321,12 @@ class Executor:
         return note
 
     def _key(self, run: Run, effect: JournalEffect) -> str:
-        number = run_number(run.run_id)
-        return f"{self._around.store_id}-R{number}-{run.chapter}-{effect.effect_id}"
+        return effect_key(self._around.store_id, run, effect.effect_id)
 
     def _hook_key(self, run: Run, effect: JournalEffect, hook: Hook) -> str:
         """Names may hold marks that no id may; this key is safe in every shell line."""
         part = sha256(f"{effect.effect_id}:{hook.name}".encode()).hexdigest()[:16]
-        number = run_number(run.run_id)
-        return f"{self._around.store_id}-R{number}-{run.chapter}-{part}"
+        return effect_key(self._around.store_id, run, part)
 
     def _environment(self, run: Run, effect: JournalEffect) -> dict[str, str]:
         return {

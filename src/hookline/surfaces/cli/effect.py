@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from hookline.adapters.blobs import FileBlobs
-from hookline.domain.runs import ERROR, OK, Resolution
+from hookline.domain.runs import ERROR, OK, Resolution, effect_key
 from hookline.errors import BadInput
 from hookline.flows import journal
 from hookline.surfaces.cli.command import Command
@@ -34,7 +34,15 @@ def _list(args: Namespace) -> None:
         run = view.runs.find(args.run)
         found = view.runs.pending(run) if args.pending else view.runs.effects(run)
     if args.json:
-        say_json([effect_json(effect) for effect in found])
+        say_json(
+            [
+                {
+                    **effect_json(effect),
+                    "idempotencyKey": effect_key(app.store.id, run, effect.effect_id),
+                }
+                for effect in found
+            ]
+        )
         return
     for effect in found:
         say(effect_line(effect))

@@ -1,0 +1,96 @@
+"""Hooks of installed plugins: after the project's and the user's own, before the built-in ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.e2e.conftest import Cli
+
+MODULE = """
+from hookline import hook
+
+@hook("task_created", priority=5)
+def greet(event, context):
+    return [{"type": "log", "payload": {"type": "greeted", "nodeId": event.node_id}}]
+
+HOOKS = [greet]
+"""
+SCRIPT = '#!/bin/sh\necho \'{"action": "waiting", "reason": "WHO", "waitSeconds": 60}\'\n'
+
+
+class Packages:
+    """A folder that packages are installed in."""
+
+    def __init__(self, cli: Cli, folder: Path) -> None:
+        self.folder = folder / "site-packages"
+        self.folder.mkdir()
+        cli.env["PYTHONPATH"] = str(self.folder)
+
+    def install(self, name: str, module: str, value: str) -> Path:
+        package = self.folder / name
+        package.mkdir()
+        (package / "__init__.py").write_text(module)
+        info = self.folder / f"{name}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[hookline.hooks]\n{name} = {value}\n")
+        return package
+
+
+@pytest.fixture
+def packages(cli: Cli, tmp_path: Path) -> Packages:
+    return Packages(cli, tmp_path)
+
+
+def test_a_plugin_works_without_any_configuration(cli: Cli, packages: Packages) -> None:
+    cli.add("before it was installed")
+    assert cli.events("greeted") == []
+    packages.install("polite", MODULE, "polite:HOOKS")
+    cli.add("after")
+    assert [event["nodeId"] for event in cli.events("greeted")] == ["T-2"]
+    (row,) = [row for row in cli.json("hook", "list") if row["layer"] == "plugin"]
+    assert (row["name"], row["kind"], row["priority"]) == ("polite/greet", "python", 5)
+    cli.json("hook", "disable", "polite/greet")
+    cli.add("switched off")
+    assert len(cli.events("greeted")) == 1
+
+
+def test_layers_in_their_order(cli: Cli, packages: Packages) -> None:
+    package = packages.install("pacer", "", "pacer")
+    names = {
+        "project": cli.root / ".hookline" / "hooks",
+        "user": cli.home / "hooks",
+        "plugin": package,
+    }
+    for who, folder in names.items():
+        point = folder / "on-iteration-start"
+        point.mkdir(parents=True)
+        (point / "pace.sh").write_text(SCRIPT.replace("WHO", who))
+        (point / "pace.sh").chmod(0o755)
+    cli.configure("flows: {one: {steps: [{id: a, run: 'true'}]}}\n")
+    cli.json("flow", "start", "one", "--detach")
+    payload = '{"runId": "R-1", "iteration": 1, "timestamp": "2026-01-19T18:00:00Z"}'
+    for who in ("project", "user", "plugin"):
+        answer = cli("hook", "dispatch", "on-iteration-start", stdin=payload).json
+        assert answer["reason"] == who
+        (names[who] / "on-iteration-start" / "pace.sh").unlink()
+        cli("trust", "--yes")
+        if who == "plugin":  # its folder is part of what is installed
+            (packages.folder / "touched").touch()
+    answer = cli("hook", "dispatch", "on-iteration-start", stdin=payload).json
+    assert answer == {"action": "executed-tasks", "count": 1, "tasks": ["a"]}
+
+
+def test_a_broken_plugin_is_told_and_disables_nothing_else(cli: Cli, packages: Packages) -> None:
+    packages.install("broken", "raise ValueError('oh no')\n", "broken:HOOKS")
+    packages.install("polite", MODULE, "polite:HOOKS")
+    cli.add("one")
+    assert len(cli.events("greeted")) == 1
+    (problem,) = cli.json("check")["problems"]
+    assert problem["severity"] == "warning"
+    assert "ValueError: oh no" in problem["message"]
