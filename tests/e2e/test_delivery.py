@@ -389,3 +389,22 @@ def test_an_action_that_makes_no_sense(cli: Cli, action: dict[str, object]) -> N
     assert cli.task("T-1")["state"] == "ready"
     assert len(cli.json("task", "list")) == 1
     assert cli.rows("SELECT * FROM dispatches") == []
+
+
+def test_secrets_do_what_they_are_for_and_are_not_written_down(cli: Cli) -> None:
+    cli.put(
+        "act.sh",
+        "#!/bin/sh\n"
+        'echo "using $DEPLOY_TOKEN" >&2\n'
+        'echo "{\\"actions\\": [{\\"type\\": \\"create_task\\",'
+        ' \\"payload\\": {\\"goal\\": \\"use $DEPLOY_TOKEN\\"}}]}"\n',
+        0o755,
+    )
+    cli.configure("hooks: {task_completed: [{name: act, script: act.sh}]}\n")
+    cli.add("one")
+    cli.json("task", "complete", "T-1", env={"DEPLOY_TOKEN": "s3cr3t-value"})
+    assert cli.task("T-2")["goal"] == "use s3cr3t-value"
+    ((answer, stdout, stderr),) = cli.calls("act", "answer, stdout, stderr")
+    for text in (answer, stdout, stderr):
+        assert "s3cr3t-value" not in text
+        assert "[redacted DEPLOY_TOKEN]" in text

@@ -81,6 +81,16 @@ class Caller:
             return _over(hook, FAILED, start, error=problem.message, values=values)
         return self._success(hook, reply, answer, start, values)
 
+    def recorded(self, outcome: Outcome) -> Outcome:
+        """An outcome as it is written down: an answer may hold secrets, a record may not."""
+        if outcome.answer is None:
+            return outcome
+        answer = msgspec.json.encode(outcome.answer).decode()
+        clean = self._around.redact(answer)
+        if clean == answer:
+            return outcome
+        return msgspec.structs.replace(outcome, answer=msgspec.json.decode(clean))
+
     async def changed_files(self) -> list[str]:
         """Files of the project that differ from what is committed."""
         return await self._around.changed_files()

@@ -161,7 +161,7 @@ class Deliverer:
         actions = outcome.answer if outcome.status == OK else ()
         with self._store.write(self._metadata) as tx:
             self._check(tx, event.seq, token)
-            tx.calls.finish(row, outcome, actions)
+            tx.calls.finish(row, self._caller.recorded(outcome), actions)
             if failed(outcome) or outcome.status == DEAD:
                 report_hook_error(tx, event, row.hook, outcome.error or "failed")
             settle(tx, self._settling)
