@@ -180,9 +180,9 @@ def test_git_is_read_and_its_absence_noted(place: Place) -> None:
     assert "no git repository" in " ".join(report["notes"])
     shutil.rmtree(place.root)
     (place.root / ".git").mkdir(parents=True)
-    (place.root / ".git" / "HEAD").write_text("ref: refs/heads/work/on-it\n")
+    (place.root / ".git" / "HEAD").write_text("ref: refs/heads/topic/on-it\n")
     found = place.json("init")["found"]["versionControl"]
-    assert found == {"system": "git", "root": str(place.root), "branch": "work/on-it"}
+    assert found == {"system": "git", "root": str(place.root), "branch": "topic/on-it"}
     remote = place.root / ".git" / "refs" / "remotes" / "origin" / "HEAD"
     remote.parent.mkdir(parents=True)
     remote.write_text("ref: refs/remotes/origin/trunk\n")

@@ -102,6 +102,11 @@ def end_of(driver: Driver) -> tuple[Any, BaseException | None]:
     return driver.root.result, driver.root.error
 
 
+def known_digest(flows: FlowFinder, name: str) -> str | None:
+    found = flows.known(name)
+    return None if found is None else found.digest
+
+
 def test_a_file_of_the_project_is_searched_for_its_flows(tmp_path: Path) -> None:
     path = put(tmp_path, ".hookline/flows/release.py", RELEASE)
     found = finder(tmp_path).find("release")
@@ -111,7 +116,7 @@ def test_a_file_of_the_project_is_searched_for_its_flows(tmp_path: Path) -> None
         "Ship it.\n\nTo everyone.",
     )
     assert end_of(begun(found, input={"what": "docs"})) == ("docs", None)
-    assert finder(tmp_path).known_digest("release") == found.digest != ""
+    assert known_digest(finder(tmp_path), "release") == found.digest != ""
     assert names_in(str(path)) == {"release", "calls"}
 
 
@@ -188,7 +193,7 @@ def test_a_plugin_brings_flows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     found = flows.find("ship")
     assert end_of(begun(found)) == ("shipped", None)
     assert found.origin == str(site / "shipit" / "__init__.py")
-    assert flows.known_digest("ship") == ""
+    assert known_digest(flows, "ship") == ""
     with pytest.raises(FlowMistake, match="shipit:no cannot be loaded: AttributeError"):
         flows.find("bad")
     listed = {each.name: each.doc for each in flows.all()}
@@ -238,8 +243,8 @@ def test_what_is_known_of_a_flow_runs_none_of_its_code(tmp_path: Path) -> None:
     text = "from hookline import flow\n@flow\nasync def x(ctx): ...\nraise SystemExit('this ran')"
     put(tmp_path, ".hookline/flows/x.py", text)
     flows = finder(tmp_path)
-    assert flows.known_digest("x")
-    assert flows.known_digest("y") is None
+    assert known_digest(flows, "x")
+    assert known_digest(flows, "y") is None
 
 
 def test_input_that_the_function_cannot_take_is_told(tmp_path: Path) -> None:

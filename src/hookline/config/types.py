@@ -265,10 +265,3 @@ class AutomationHook(msgspec.Struct, kw_only=True, rename="camel"):
     enabled: bool | None = None
     priority: Priority | None = None
     event_types: list[str] = []
-
-
-class AutomationFile(msgspec.Struct, kw_only=True):
-    """data/automation-hooks.json, which tunes built-in hooks."""
-
-    version: str = "1.0"
-    hooks: list[AutomationHook] = []

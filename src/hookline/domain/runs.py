@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from hookline.errors import BadInput, HooklineError
+from hookline.errors import HooklineError
 
 RUNNING = "running"
 PARKED = "parked"
@@ -171,10 +171,3 @@ def run_number(text: str) -> int:
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 15):
         raise UnknownRun(f"{text[:80]!r} is not a run id", help="run ids look like R-12")
     return int(digits)
-
-
-def check_status(text: str) -> str:
-    """A resolution's status as people post it."""
-    if text not in (OK, ERROR):
-        raise BadInput(f"a status is ok or error, not {text[:40]!r}")
-    return text

@@ -120,11 +120,6 @@ class FlowFinder:
                 return Known(digest_of_file(path), {})
         return Known("", {}) if name in self._plugins() else None
 
-    def known_digest(self, name: str) -> str | None:
-        """The digest of a flow's code without running any of it; None if there is none."""
-        found = self.known(name)
-        return None if found is None else found.digest
-
     def all(self) -> list[Flow]:
         """Every flow that has a name; one that cannot be loaded says so and hides no other."""
         self._allowed()

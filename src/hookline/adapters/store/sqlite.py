@@ -223,8 +223,3 @@ class SqliteStore:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         found = schema_of(connection) ^ expected_schema(version)
         return sorted({name for name, _ in found})
-
-    def integrity(self) -> str:
-        """SQLite's own check of the file: "ok", or what is wrong."""
-        with self._database.snapshot() as connection:
-            return str(connection.execute("PRAGMA integrity_check(1)").fetchone()[0])
