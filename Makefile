@@ -4,8 +4,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+AGENTS := .agents
 
-.PHONY: demo test lint unit torture bench bench-peers docs lock clean
+.PHONY: demo test lint unit agents torture bench bench-peers docs lock clean
 
 demo: $(VENV)/ready
 	@$(BIN)/hookline demo
@@ -18,8 +19,12 @@ lint: $(VENV)/ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-unit: $(VENV)/ready
+unit: $(VENV)/ready agents
 	$(BIN)/pytest -m "not torture"
+
+# The real coding agents that tests/agents drives; without npm it says what is left out.
+agents:
+	@tests/agents/npm/install $(AGENTS)
 
 torture: $(VENV)/ready
 	$(BIN)/pytest -m torture -n 0 -s --timeout 3600
@@ -46,4 +51,4 @@ lock:
 		--python-version 3.11 --group dev pyproject.toml --output-file requirements-dev.lock
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(AGENTS) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

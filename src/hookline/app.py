@@ -47,6 +47,14 @@ class Trust(NamedTuple):
     manifest: Manifest
 
 
+class SessionPlace(NamedTuple):
+    """A session as the programs that run in it know it."""
+
+    name: str
+    run_id: str
+    task_id: str
+
+
 class App:
     """One project, opened: its store, its hooks, and everything that can be done with them."""
 
@@ -122,7 +130,7 @@ class App:
 
     def work_waits(self) -> bool:
         """Whether hooks wait to be called, and it is for this process to call them."""
-        if self.under_hook:
+        if self.under_hook or self._is_within("HOOKLINE_SESSION"):
             return False
         with self.store.read() as view:
             return view.calls.open_count() > 0
@@ -157,6 +165,13 @@ class App:
         elif self._is_within("HOOKLINE_RUN_ID") and (depth := _number(env, "DEPTH")):
             found["depth"] = depth
         return found
+
+    @property
+    def session(self) -> SessionPlace | None:
+        """The session of this very project that this process runs in, if any."""
+        names = ("HOOKLINE_SESSION", "HOOKLINE_RUN_ID", "HOOKLINE_TASK_ID")
+        found = [self.environ.get(name, "") for name in names]
+        return SessionPlace(*found) if all(found) and self._is_within(names[0]) else None
 
     @property
     def under_hook(self) -> bool:
@@ -207,10 +222,16 @@ class App:
             if hook.kind == "built-in" and hook.name in self.registry:
                 continue
             self.registry.register(hook)
-            if settings.has_errors:
-                self.suspended[hook.name] = BROKEN
-            elif untrusted and hook.layer == "project":
-                self.suspended[hook.name] = UNTRUSTED
+            self._hold_back(hook, settings, untrusted=untrusted)
+        for own in (*settings.type_hooks.values(), *settings.agent_hooks.values()):
+            for hook in (each for hooks in own.values() for each in hooks):
+                self._hold_back(hook, settings, untrusted=untrusted)
+
+    def _hold_back(self, hook: Hook, settings: Settings, *, untrusted: bool) -> None:
+        if settings.has_errors:
+            self.suspended[hook.name] = BROKEN
+        elif untrusted and hook.layer == "project":
+            self.suspended[hook.name] = UNTRUSTED
 
 
 def _wake_runs(tx: Transaction, event: Event) -> None:

@@ -14,33 +14,42 @@ from hookline import plugins
 from hookline.adapters import git
 from hookline.adapters.agents.drivers import LocalAgents
 from hookline.adapters.blobs import FileBlobs
+from hookline.adapters.feed import FileFeed
+from hookline.adapters.git import GitWork
 from hookline.adapters.http import HttpClient
 from hookline.adapters.identity import kill_group, kill_marked, owner_is_gone
 from hookline.adapters.process import LocalProcesses
 from hookline.adapters.store.sqlite import SqliteStore
 from hookline.adapters.wakeup import AsyncWaker
 from hookline.errors import ConfigError, HooklineError, UnknownWorkflow, Untrusted
-from hookline.flows import journal
+from hookline.flows import journal, session_verbs
 from hookline.flows.definitions import FlowFinder
-from hookline.flows.effects import Executor, Gated, Limits
+from hookline.flows.effects import Executor, Limits
 from hookline.flows.effects import Surroundings as EffectSurroundings
 from hookline.flows.engine import Engine
+from hookline.flows.gated import Gated
+from hookline.flows.session import LEASE_MARGIN, PINS
+from hookline.flows.session_plan import session_flow
 from hookline.flows.steering import Steering
 from hookline.hooks.call import Caller, Surroundings, base_environment
 from hookline.hooks.delivery import Deliverer, Owner
+from hookline.hooks.firing import Firing
 from hookline.hooks.frames import DRY_RUN
 from hookline.hooks.redact import redactor
 from hookline.hooks.registry import HookContext
-from hookline.ports import ProcessGroup
+from hookline.hooks.standing import Standing
+from hookline.ports import ProcessGroup, ToolServer
 from hookline.trust import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from hookline.app import App
     from hookline.domain.records import Delivery, Outcome
+    from hookline.domain.sessions import Charge
+    from hookline.flows.definitions import Flow
     from hookline.hooks.registry import Hook
-    from hookline.ports import Transaction
+    from hookline.ports import Processes, Transaction
 
 MAX_LOG_BYTES = 8 * 1024 * 1024
 
@@ -79,6 +88,7 @@ def caller(app: App) -> Caller:
             http=HttpClient(),
             verify=_verifier(app),
             redact=redactor(app.environ),
+            agents=_agents(app, processes),
             changed_files=changed,
             context=app.context,
         )
@@ -101,12 +111,14 @@ def engine(
         blobs=blobs,
         environ=base_environment(app.environ),
         processes=processes,
-        caller=calls,
-        registry=app.registry,
-        agents=_agents(app, processes),
+        standing=standing(app),
+        firing=Firing(app.store, calls, change=change, suspended=app.suspended.get),
+        agents=_agents(app, Gated(processes)),
+        work=GitWork(processes, app.environ, os.path.join(app.project.folder, "objects")),
         change=change,
-        suspended=app.suspended.get,
         verify=_watcher(app),
+        tools=_tools,
+        feed=FileFeed(app.project.folder).of,
     )
     return Engine(
         app.store,
@@ -140,7 +152,27 @@ def flow_finder(app: App) -> FlowFinder:
         configured,
         allowed=lambda: _allowed(app, verify),
         plugins=_plugins,
+        own={"session": lambda: _session_flow(app)},
     )
+
+
+def standing(app: App) -> Standing:
+    """Which hooks stand at each point of a project."""
+    if app.settings is None:
+        return Standing(app.registry)
+    found = app.settings
+    return Standing(app.registry, found.points, found.type_hooks, found.agent_hooks)
+
+
+def _session_flow(app: App) -> Flow:
+    sections = app.settings.sections if app.settings is not None else None
+    return session_flow(sections, standing(app), app.project.root)
+
+
+def _tools(env: Mapping[str, str]) -> ToolServer:
+    """Our own tools, as an agent of a session is offered them."""
+    passed = {name: value for name, value in env.items() if name.startswith("HOOKLINE_")}
+    return ToolServer((sys.executable, "-P", "-m", "hookline", "mcp", "--tools", "core"), passed)
 
 
 def start_flow(app: App, tx: Transaction, name: str, context: dict[str, Any]) -> str:
@@ -152,6 +184,22 @@ def start_flow(app: App, tx: Transaction, name: str, context: dict[str, Any]) ->
             f"there is no workflow '{name}'", help="`hookline flow list` shows them all"
         )
     return journal.start(tx, name, context, {}, code_digest=known.digest, pins=known.pins)
+
+
+def start_session(app: App, charge_for: Callable[[Transaction], Charge]) -> str:
+    """A new session; whoever advances its run lets the agent work."""
+    flow = _session_flow(app)
+    lease = flow.pins[PINS].get("turnTimeout", 3600.0) + LEASE_MARGIN
+
+    def start(tx: Transaction) -> str:
+        pins = flow.pins
+        return session_verbs.start(tx, charge_for(tx), code_digest="", pins=pins, lease=lease)
+
+    run_id = app.change(start)
+    with app.read() as view:
+        given = view.runs.find(run_id).input
+    FileFeed(app.project.folder).of(run_id)("session_started", {**given, "runId": run_id})
+    return run_id
 
 
 def _allowed(app: App, verify: Callable[[], None]) -> None:
@@ -166,10 +214,10 @@ def _plugins() -> dict[str, Any]:
     return {point.name: point for point in plugins.found(plugins.FLOWS)}
 
 
-def _agents(app: App, processes: LocalProcesses) -> LocalAgents:
+def _agents(app: App, processes: Processes) -> LocalAgents:
     profiles = app.settings.agents if app.settings is not None else {}
     default = app.settings.agent if app.settings is not None else None
-    return LocalAgents(profiles, default, app.project.root, Gated(processes))
+    return LocalAgents(profiles, default, app.project.root, processes)
 
 
 def _limits(app: App) -> Limits:

@@ -234,32 +234,34 @@ def cascade_limit(payload: p.CascadeLimit) -> None:
 # A session: hooks that talk to the agent. With `pipe_output` their text goes into its prompt.
 
 
-@_point(FEED, (*COMMON, "agent"), timeout=60)
+@_point(FEED, (*COMMON, "agent"), timeout=60, fires=True)
 def session_start(payload: p.SessionStart) -> None:
     """Once, before the first iteration. Piped output is held for the first prompt."""
 
 
-@_point(FEED, LOOP)
+@_point(FEED, LOOP, fires=True)
 def pre_iteration(payload: p.Iteration) -> None:
     """Before each iteration. Piped output comes before the prompt, after what was held."""
 
 
-@_point(FEED, LOOP, timeout=120)
+@_point(FEED, LOOP, timeout=120, fires=True)
 def post_iteration(payload: p.Iteration) -> None:
     """After each iteration that did not fail. Piped output is held for the next prompt."""
 
 
-@_point(FEED, (*COMMON, "agent", "status"), timeout=60)
+@_point(FEED, (*COMMON, "agent", "status"), timeout=60, fires=True)
 def session_end(payload: p.SessionEnd) -> None:
     """Once, at every ending. Nothing is piped: no prompt follows."""
 
 
-@_point(FEED, (*LOOP, "task_id", "task_content", "task_title", "task_type", "task_labels"))
+@_point(
+    FEED, (*LOOP, "task_id", "task_content", "task_title", "task_type", "task_labels"), fires=True
+)
 def on_task_complete(payload: p.TaskDone) -> None:
     """A task was completed while the session runs. Piped output is held for the next prompt."""
 
 
-@_point(FEED, (*LOOP, "error"))
+@_point(FEED, (*LOOP, "error"), fires=True)
 def on_error(payload: p.IterationError) -> None:
     """An iteration failed. Piped output is sent at once, as a recovery prompt."""
 
@@ -267,7 +269,7 @@ def on_error(payload: p.IterationError) -> None:
 # Stopping: may the agent's loop end?
 
 
-@_point(DECIDE, (*LOOP, "task_id", "task_content", "agent_output"), timeout=300)
+@_point(DECIDE, (*LOOP, "task_id", "task_content", "agent_output"), timeout=300, fires=True)
 def stop(payload: p.AgentContext) -> None:
     """After each iteration and its validation: complete, continue, or escalate to a person."""
 

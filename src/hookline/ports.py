@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from hookline.domain.turns import AgentEvent
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from contextlib import AbstractContextManager
+    from asyncio import StreamReader, StreamWriter
+    from collections.abc import Sequence
+    from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
     from hookline.domain.events import Event
+    from hookline.domain.forge import CheckState, MergeMethod, MergeOutcome, PullRequest
     from hookline.domain.records import Action, Delivery, Outcome, StoredAction
     from hookline.domain.runs import JournalEffect, Run
+    from hookline.domain.sessions import HeldOutput
     from hookline.domain.tasks import Edge, Task
     from hookline.domain.turns import AgentTurn
+    from hookline.domain.work import WorkState, WorkTree
 
 
 class ProcessGroup(msgspec.Struct, frozen=True):
@@ -46,6 +53,27 @@ class CannotStart(Exception):
     """The program could not be started."""
 
 
+class Dialogue(Protocol):
+    """A running program that is spoken with: `writer` is its stdin, `reader` its stdout."""
+
+    reader: StreamReader
+    writer: StreamWriter
+    timed_out: bool
+
+    @property
+    def exit_code(self) -> int | None:
+        """How the program ended; None while it runs."""
+        ...
+
+    def stderr(self) -> str:
+        """What the program complained about so far, capped."""
+        ...
+
+    async def end(self, grace: float) -> bool:
+        """Close stdin and let the program end by itself; whether it did in time."""
+        ...
+
+
 class Processes(Protocol):
     """The one door through which programs are started."""
 
@@ -58,10 +86,29 @@ class Processes(Protocol):
         timeout: float,
         stdin: bytes = b"",
         on_start: Callable[[ProcessGroup], None] | None = None,
+        on_output: Callable[[bytes], None] | None = None,
     ) -> Finished:
         """Run a program to its end or its deadline; then nothing of its group is left.
 
+        `on_output` is given what the program prints on stdout, as it prints it.
         Raises CannotStart when there is no such program or it may not be executed.
+        """
+        ...
+
+    def dialogue(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str,
+        env: Mapping[str, str],
+        timeout: float,
+        line_limit: int,
+        on_start: Callable[[ProcessGroup], None] | None = None,
+    ) -> AbstractAsyncContextManager[Dialogue]:
+        """Speak with a program; at the end of the block nothing of its group is left.
+
+        It is killed at its deadline too. `line_limit` is how long a line of its stdout may be
+        for those who read lines. Raises CannotStart as `run` does.
         """
         ...
 
@@ -343,6 +390,30 @@ class Runs(Protocol):
         ...
 
 
+class Sessions(Protocol):
+    """Sessions and the output that waits for their agents."""
+
+    def live(self) -> list[str]:
+        """The runs of sessions that are not over, the oldest first."""
+        ...
+
+    def newest(self, limit: int = 100) -> list[str]:
+        """The runs of all sessions, the newest first."""
+        ...
+
+    def hold(self, identifier: str, held: HeldOutput) -> None:
+        """Keep a hook's output for a session's next prompt; the same one is kept once."""
+        ...
+
+    def held(self, identifier: str) -> list[HeldOutput]:
+        """What a session's agent has not been told yet, in the order in which it came."""
+        ...
+
+    def drain(self, identifier: str) -> list[HeldOutput]:
+        """Take all that is held: from now on it stands in a prompt."""
+        ...
+
+
 class Blobs(Protocol):
     """Large values, named by their content."""
 
@@ -355,20 +426,55 @@ class Blobs(Protocol):
         ...
 
 
+class ToolServer(msgspec.Struct, frozen=True):
+    """An MCP server that an agent is offered: how it is started, and what it must inherit."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+
+
+class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent is asked in one turn, and how.
+
+    With `conversation` the agent goes on with that one, where it can. A `read_only` agent may
+    look at everything and change nothing. `schema` is the JSON Schema of the answer, for agents
+    that can be held to one.
+    """
+
+    prompt: str
+    env: Mapping[str, str]
+    timeout: float
+    cwd: str | None = None
+    conversation: str | None = None
+    read_only: bool = False
+    schema: dict[str, Any] | None = None
+    tools: ToolServer | None = None
+    on_start: Callable[[ProcessGroup], None] = lambda group: None
+    on_conversation: Callable[[str], None] = lambda conversation: None
+    on_event: Callable[[AgentEvent], None] = lambda event: None
+
+
 class Agents(Protocol):
     """The agents that the configuration names."""
 
-    async def turn(
-        self,
-        name: str | None,
-        prompt: str,
-        *,
-        env: Mapping[str, str],
-        timeout: float,
-        on_start: Callable[[ProcessGroup], None],
-        on_conversation: Callable[[str], None],
-    ) -> AgentTurn:
+    async def turn(self, name: str | None, request: TurnRequest) -> AgentTurn:
         """One turn of an agent; what goes wrong with it is part of the turn."""
+        ...
+
+
+class Work(Protocol):
+    """What an agent did to the folder that it works in."""
+
+    async def state(self, folder: str) -> WorkState:
+        """The commit, and the files that differ from it."""
+        ...
+
+    async def between(self, folder: str, before: WorkState, after: WorkState) -> list[str]:
+        """The files that changed from one state to the other."""
+        ...
+
+    async def tree(self, folder: str, base: str | None = None) -> WorkTree:
+        """The content of a folder, and how it differs from a tree of before."""
         ...
 
 
@@ -401,6 +507,11 @@ class View(Protocol):
     @property
     def runs(self) -> Runs:
         """Runs of flows and their effects."""
+        ...
+
+    @property
+    def sessions(self) -> Sessions:
+        """Sessions and the output that waits for their agents."""
         ...
 
 
@@ -458,4 +569,53 @@ class Store(Protocol):
 
     def write(self, metadata: dict[str, Any]) -> AbstractContextManager[Transaction]:
         """A change that is stored whole or not at all."""
+        ...
+
+
+class Forge(Protocol):
+    """Where pull requests live.
+
+    Each act first looks whether it is done, so that a repeat after a crash never does it twice.
+    All of them raise ForgeError: ForgeTemporary when a later try may succeed.
+    """
+
+    name: str
+    push_remote: str | None
+    merges: bool
+
+    async def find_pull_request(self, branch: str, base: str) -> PullRequest | None:
+        """The open pull request of a branch into a base."""
+        ...
+
+    async def pull_request(self, number: int) -> PullRequest:
+        """A pull request as it is now, also when it is merged or closed; else ForgeMissing."""
+        ...
+
+    async def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:
+        """The open pull request of a branch into a base, opened now if there is none."""
+        ...
+
+    async def update_pull_request(
+        self, number: int, *, title: str | None = None, body: str | None = None
+    ) -> PullRequest:
+        """Change what is given; the pull request as it is then."""
+        ...
+
+    async def checks(self, of: PullRequest | str) -> CheckState:
+        """What the checks of a commit, or of a pull request's head, say."""
+        ...
+
+    async def merge(self, pull_request: PullRequest, sha: str, method: MergeMethod) -> MergeOutcome:
+        """Merge, or find that it is merged.
+
+        Where the forge `merges`, `sha` is the head that was judged, and HeadMoved is raised when
+        it is another one. Where it does not, git has merged, and `sha` is the commit that holds
+        the work on the base: the forge records it.
+        """
+        ...
+
+    async def comment(
+        self, pull_request: PullRequest, text: str, *, key: str | None = None
+    ) -> None:
+        """Comment once per key; without a key, once per text."""
         ...

@@ -297,7 +297,7 @@ def test_a_home_that_cannot_be_written_is_no_error(root: Path) -> None:
 def test_check_shows_every_problem_and_fails(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    put(root / "hookline.yaml", text="sesion: {}\nhooks: {stop: [default]}\n")
+    put(root / "hookline.yaml", text="sesion: {}\nhooks: {pre_tool_use: [{command: x}]}\n")
     assert run("check") == 2
     out = capsys.readouterr().out
     assert "error[unknown-key]: the file has no key 'sesion'\n --> hookline.yaml:1:1\n" in out
@@ -305,7 +305,7 @@ def test_check_shows_every_problem_and_fails(
 
 
 def test_check_succeeds_with_warnings_only(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    put(root / "hookline.yaml", text="hooks: {stop: [default]}\n")
+    put(root / "hookline.yaml", text="hooks: {pre_tool_use: [{command: x}]}\n")
     assert run("check") == 0
     assert capsys.readouterr().out.endswith("\n1 warning\n")
 

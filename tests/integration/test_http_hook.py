@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hookline.adapters.agents.drivers import LocalAgents
 from hookline.adapters.http import HttpClient
 from hookline.adapters.process import LocalProcesses
 from hookline.errors import HookFailure, HookTimeout
@@ -134,6 +135,11 @@ def post(url: str, timeout: float = 10, limit: int = MIB) -> HttpReply:
     return asyncio.run(HttpClient().post(url, body=b"{}", headers={}, timeout=timeout, limit=limit))
 
 
+async def nobody(hook: Any) -> Any:
+    """These hooks are not made of others."""
+    raise AssertionError(hook)
+
+
 def call(
     url: str,
     *,
@@ -143,8 +149,14 @@ def call(
     timeout: float = 10,
 ) -> Reply:
     hook = Hook(name="h", points=("stop",), kind="http", target=url, headers=headers or {})
+    processes = LocalProcesses("/nowhere")
     world = World(
-        root="/", processes=LocalProcesses("/nowhere"), http=HttpClient(), environ=environ or {}
+        root="/",
+        processes=processes,
+        http=HttpClient(),
+        agents=LocalAgents({}, None, "/", processes),
+        environ=environ or {},
+        ask=nobody,
     )
     this_call = Call(
         point="stop",

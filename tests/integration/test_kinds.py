@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hookline.adapters.agents.drivers import LocalAgents
 from hookline.adapters.process import LocalProcesses
 from hookline.errors import HookFailure, HookTimeout
 from hookline.hooks.kinds import KINDS, Call, World
@@ -42,6 +43,11 @@ class NoNetwork:
         raise AssertionError(url)
 
 
+async def nobody(hook: Any) -> Any:
+    """These hooks are not made of others."""
+    raise AssertionError(hook)
+
+
 def call(
     kind: str,
     target: str,
@@ -55,10 +61,13 @@ def call(
     groups: list[ProcessGroup] | None = None,
 ) -> Reply:
     hook = Hook(name="h", points=(point,), kind=kind, target=target, env=hook_env or {})
+    processes = LocalProcesses(str(root / "blobs"))
     world = World(
         root=str(root),
-        processes=LocalProcesses(str(root / "blobs")),
+        processes=processes,
         http=NoNetwork(),
+        agents=LocalAgents({}, None, str(root), processes),
+        ask=nobody,
         environ={"PATH": os.environ["PATH"], "BASE": "base", "BOTH": "base"},
         on_start=groups.append if groups is not None else None,
     )

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import pytest
 
+from hookline.adapters.agents.drivers import LocalAgents
 from hookline.adapters.http import HttpClient
 from hookline.adapters.process import LocalProcesses
+from hookline.config.types import Agent
 from hookline.domain.records import Outcome
 from hookline.hooks.call import Caller, Surroundings
 from hookline.hooks.dispatch import dispatch
@@ -164,6 +166,7 @@ def targets(tmp_path: Path, server: Server) -> dict[str, tuple[str, str, str]]:
         ),
         "script": ("answer", "fail", "killed by SIGKILL"),
         "http": (f"{url}/answer", f"{url}/fail", "the server answered 503: no luck"),
+        "agent": ("teller", "failing", "agent failing: the agent exited 3: no luck"),
     }
 
 
@@ -171,14 +174,24 @@ async def no_changes() -> list[str]:
     return []
 
 
+# The payload stands in the prompt between two lines of its own.
+TELL = r"sed -n '/^<payload /,/^<\/payload /p' | sed '1d;$d' > seen.json; cat answer.json"
+AGENTS = {
+    "teller": Agent(driver="command", command=TELL),
+    "failing": Agent(driver="command", command="echo no luck >&2; exit 3"),
+}
+
+
 def caller(root: Path) -> Caller:
+    processes = LocalProcesses(str(root / "blobs"))
     return Caller(
         Surroundings(
             root=str(root),
             folder=str(root / ".hookline"),
             environ=dict(os.environ),
-            processes=LocalProcesses(str(root / "blobs")),
+            processes=processes,
             http=HttpClient(),
+            agents=LocalAgents(AGENTS, None, str(root), processes),
             verify=lambda hook: None,
             redact=lambda text: text,
             changed_files=no_changes,
@@ -204,10 +217,12 @@ def folded(root: Path, rule: str, hook: Hook) -> tuple[Any, list[Outcome]]:
 
 def make(rule: str, kind: str, target: str, **options: Any) -> Hook:
     point = CASES[rule].point
+    if kind == "agent":
+        options["metadata"] = {"prompt": "What do you say?"}
     return Hook(name="h", points=(point,), kind=kind, target=target, pipe_output=True, **options)
 
 
-every_kind = pytest.mark.parametrize("kind", ["python", "command", "script", "http"])
+every_kind = pytest.mark.parametrize("kind", ["python", "command", "script", "http", "agent"])
 every_rule = pytest.mark.parametrize("rule", CASES)
 
 

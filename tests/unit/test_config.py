@@ -411,9 +411,9 @@ def test_built_ins_are_tuned(tmp_path: Path) -> None:
 def test_points_that_nothing_fires_yet_are_told_once_each(tmp_path: Path) -> None:
     text = """
     hooks:
-      stop: [default, {command: x}]
+      pre_tool_use: [{command: x}]
     task_types:
-      a: {hooks: {stop: [promise]}}
+      a: {hooks: {pre_tool_use: [{command: y}]}}
     """
     found = load(tmp_path, text).problems
     assert [(each.code, each.severity, each.line) for each in found] == [
@@ -495,6 +495,10 @@ def test_an_alias_bomb_is_refused(tmp_path: Path) -> None:
         ("validation: [{name: a, type: command}]", "missing-key"),
         ("validation: [{type: command, command: x}]", "missing-key"),
         ("validation: [{name: a, type: content_pattern, pattern: '(', files: [x]}]", "bad-pattern"),
+        ("validation: [{name: a, type: content_pattern, pattern: 'a{9999999999}'}]", "bad-pattern"),
+        ("validation: [{name: a, type: custom, python: checks}]", "bad-rule"),
+        ("validation: [{name: a, type: file_existence, files: [ok, ../x]}]", "bad-rule"),
+        ("validation: [{name: a, type: coverage, minimum: 80, report: /tmp/x}]", "bad-rule"),
         ("agents: {a: {driver: command}}", "missing-key"),
         ("agents: {a: {driver: scripted}}", "missing-key"),
         ("agent: nobody", "unknown-agent"),
@@ -513,12 +517,12 @@ def test_the_project_beats_the_user_and_hooks_of_both_count(tmp_path: Path) -> N
     settings = load(
         tmp_path,
         """
-        session: {iterations: 5}
+        session: {iterations: 5, guards: {failures: 7}}
         hooks: {task_created: [{command: mine}]}
         agents: {a: {driver: codex}}
         """,
         user="""
-        session: {iterations: 9, budget: {usd: 3}}
+        session: {iterations: 9, budget: {usd: 3}, guards: {failures: 2, no_change: 0}}
         hooks:
           task_created: [{command: mine}]
           task_completed: [{name: auto-create-review-task, enabled: false}]
@@ -528,6 +532,8 @@ def test_the_project_beats_the_user_and_hooks_of_both_count(tmp_path: Path) -> N
     )
     assert settings.problems == []
     assert (settings.session.iterations, settings.session.budget.usd) == (5, 3)
+    guards = settings.session.guards
+    assert (guards.failures, guards.no_change, guards.thrashing) == (7, 0, 4)
     assert {name: agent.driver for name, agent in settings.agents.items()} == {
         "a": "codex",
         "b": "codex",

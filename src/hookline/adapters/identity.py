@@ -74,20 +74,29 @@ def kill_group(group: ProcessGroup) -> bool:
     return leader.start_time == group.start_time and signal_group(group.pgid)
 
 
-def kill_marked(setting: bytes) -> None:
+def all_processes() -> frozenset[str]:
+    """The processes that there are now; empty where the system does not tell."""
+    names = os.listdir("/proc") if _has_proc() else ()
+    return frozenset(name for name in names if name.isdigit())
+
+
+def kill_marked(setting: bytes, *, but: frozenset[str] = frozenset()) -> int:
     """Kill every process of this user whose environment has this very `NAME=value` in it.
 
-    For children that were started but not yet recorded when their parent died.
+    For children that were started but not yet recorded when their parent died, and for those
+    that left their group. How many those were; `but` are processes that need no look.
     """
-    for name in os.listdir("/proc") if _has_proc() else ():
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/environ", "rb") as file:
-                    marked = setting in file.read().split(b"\0")
-                if marked:
-                    os.kill(int(name), SIGKILL)
-            except OSError:  # gone, or another user's
-                continue
+    killed = 0
+    for name in all_processes() - but:
+        try:
+            with open(f"/proc/{name}/environ", "rb") as file:
+                marked = setting in file.read().split(b"\0")
+            if marked:
+                os.kill(int(name), SIGKILL)
+                killed += 1
+        except OSError:  # gone, or another user's
+            continue
+    return killed
 
 
 def signal_group(pgid: int) -> bool:

@@ -10,23 +10,24 @@ import asyncio
 import errno
 import os
 import subprocess
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 from hookline.adapters.capture import Capture
-from hookline.adapters.identity import SIGKILL, process_identity, signal_group
-from hookline.ports import CannotStart, Finished, ProcessGroup
+from hookline.adapters.dialogue import DRAIN_SECONDS, spoken_with
+from hookline.adapters.identity import SIGKILL
+from hookline.adapters.leader import Leader
+from hookline.ports import CannotStart, Finished
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from typing import IO
 
+    from hookline.ports import Dialogue, ProcessGroup
+
 CHUNK = 64 * 1024
-# A process that left the group can hold a pipe open for ever; its output is not waited for.
-DRAIN_SECONDS = 0.2
 # A killed process that hangs in the kernel, such as on a dead network disk, is left to it.
 STUCK_SECONDS = 2.0
-POLL_SECONDS = 0.01
 
 
 class LocalProcesses:
@@ -44,32 +45,57 @@ class LocalProcesses:
         timeout: float,
         stdin: bytes = b"",
         on_start: Callable[[ProcessGroup], None] | None = None,
+        on_output: Callable[[bytes], None] | None = None,
     ) -> Finished:
         """Run a program to its end or its deadline; then nothing of its group is left."""
         loop = asyncio.get_running_loop()
         started = loop.time()
-        child = _Child(loop, _start(argv, cwd, env, piped=bool(stdin)), self._blobs)
+        process = start(argv, cwd, env, piped=bool(stdin))
+        child = _Child(loop, process, self._blobs, on_output)
         try:
             if on_start is not None:
-                on_start(child.identity())
+                on_start(child.group())
             child.watch(timeout, stdin)
             await child.done
             return child.finished(tuple(argv), loop.time() - started)
         finally:
             child.close()
 
+    @asynccontextmanager
+    async def dialogue(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str,
+        env: Mapping[str, str],
+        timeout: float,
+        line_limit: int,
+        on_start: Callable[[ProcessGroup], None] | None = None,
+    ) -> AsyncIterator[Dialogue]:
+        """Speak with a program; at the end of the block nothing of its group is left."""
+        process = start(argv, cwd, env, piped=True)
+        async with spoken_with(
+            process, timeout=timeout, line_limit=line_limit, on_start=on_start
+        ) as dialogue:
+            yield dialogue
+
 
 class _Child:
     """One running program: what the event loop calls when something happens to it."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, process: subprocess.Popen[bytes], blobs: str
+        self,
+        loop: asyncio.AbstractEventLoop,
+        process: subprocess.Popen[bytes],
+        blobs: str,
+        on_output: Callable[[bytes], None] | None,
     ) -> None:
         assert process.stdout is not None
         assert process.stderr is not None
         self.done: asyncio.Future[None] = loop.create_future()
         self._loop = loop
         self._process = process
+        self._on_output = on_output
         self._stdout = Capture(blobs)
         self._stderr = Capture()
         self._readers: dict[IO[bytes], Capture] = {
@@ -77,21 +103,20 @@ class _Child:
             process.stderr: self._stderr,
         }
         self._input = memoryview(b"")
-        self._pidfd = -1
+        self._leader = Leader(loop, process, self._exited)
         self._timers: list[asyncio.TimerHandle] = []
         self._timed_out = False
 
-    def identity(self) -> ProcessGroup:
-        """The group's name; the child is its leader, and cannot vanish before it is reaped."""
-        pid = self._process.pid
-        return process_identity(pid) or ProcessGroup(pid, 0, "")
+    def group(self) -> ProcessGroup:
+        """The group's name."""
+        return self._leader.group()
 
     def watch(self, timeout: float, stdin: bytes) -> None:
         """Begin to read, to write, and to wait for the end."""
         for pipe, capture in self._readers.items():
             os.set_blocking(pipe.fileno(), False)
             self._loop.add_reader(pipe.fileno(), self._read, pipe, capture)
-        self._await_exit()
+        self._leader.watch()
         self._later(timeout, self._expire)
         if self._process.stdin is not None:
             os.set_blocking(self._process.stdin.fileno(), False)
@@ -121,13 +146,7 @@ class _Child:
         self._stop_writing()
         for pipe in tuple(self._readers):
             self._stop_reading(pipe)
-        self._stop_waiting()
-        if self._process.returncode is None:
-            signal_group(self._process.pid)
-            # Only after a cancellation: a killed process is gone in a moment, and no task of
-            # a loop that may be closing has to outlive this one for it.
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(DRAIN_SECONDS)
+        self._leader.close()
         self._stdout.discard()
 
     def _later(self, seconds: float, act: Callable[[], None]) -> None:
@@ -139,10 +158,15 @@ class _Child:
         except BlockingIOError:
             return
         if chunk:
-            capture.feed(chunk)
+            self._take(chunk, capture)
         else:
             self._stop_reading(pipe)
             self._settle()
+
+    def _take(self, chunk: bytes, capture: Capture) -> None:
+        capture.feed(chunk)
+        if self._on_output is not None and capture is self._stdout:
+            self._on_output(chunk)
 
     def _write(self) -> None:
         assert self._process.stdin is not None
@@ -156,33 +180,14 @@ class _Child:
         if not self._input:
             self._stop_writing()
 
-    def _await_exit(self) -> None:
-        try:
-            self._pidfd = os.pidfd_open(self._process.pid)
-        except (AttributeError, OSError):  # not Linux, an old kernel, or a sandbox without it
-            self._poll()
-        else:
-            self._loop.add_reader(self._pidfd, self._exited)
-
-    def _poll(self) -> None:
-        if self._process.poll() is None:
-            self._later(POLL_SECONDS, self._poll)
-        else:
-            self._exited()
-
     def _exited(self) -> None:
-        # While its leader is not reaped, the group's number can belong to nobody else.
-        signal_group(self._process.pid)
-        self._process.poll()
-        self._stop_waiting()
         self._stop_writing()
         self._later(DRAIN_SECONDS, self._cut)
         self._settle()
 
     def _expire(self) -> None:
-        if self._process.returncode is None:
+        if self._leader.kill():
             self._timed_out = True
-            signal_group(self._process.pid)
             self._stop_writing()
             self._later(STUCK_SECONDS, self._cut)
 
@@ -190,7 +195,7 @@ class _Child:
         """Take what already lies in the pipes, and wait no longer."""
         for pipe, capture in tuple(self._readers.items()):
             with suppress(BlockingIOError):
-                capture.feed(os.read(pipe.fileno(), CHUNK))
+                self._take(os.read(pipe.fileno(), CHUNK), capture)
             self._stop_reading(pipe)
         self._finish()
 
@@ -213,16 +218,11 @@ class _Child:
             self._loop.remove_writer(pipe.fileno())
             pipe.close()
 
-    def _stop_waiting(self) -> None:
-        if self._pidfd >= 0:
-            self._loop.remove_reader(self._pidfd)
-            os.close(self._pidfd)
-            self._pidfd = -1
 
-
-def _start(
+def start(
     argv: Sequence[str], cwd: str, env: Mapping[str, str], *, piped: bool
 ) -> subprocess.Popen[bytes]:
+    """Start a program as the leader of a group of its own, its output in pipes."""
     try:
         return subprocess.Popen(
             argv,

@@ -17,8 +17,9 @@ from hookline.config.checks import (
 from hookline.config.convert import INVALID, Converter, plain
 from hookline.config.nodes import Scalar, Sequence, is_null
 from hookline.config.problems import did_you_mean
+from hookline.config.stop_entries import StopReader
 from hookline.config.types import Text
-from hookline.hooks.builtin import NAMED_BUILTINS, REACT_BUILTINS
+from hookline.hooks.builtin import CHAINS, NAMED_BUILTINS, REACT_BUILTINS, STOP_HOOKS
 
 if TYPE_CHECKING:
     import collections.abc as abc
@@ -47,16 +48,31 @@ class Scope(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where one entry stands."""
+    """Where one entry stands; `within` are the chains around it, such as `[0].all_of`."""
 
     scope: Scope
     point: Point
     number: int
+    within: str = ""
 
     @property
     def path(self) -> str:
         """The entry's place in words, for messages."""
-        return f"{self.scope.path}.{self.point.name}[{self.number}]"
+        return f"{self.scope.path}.{self.label}"
+
+    @property
+    def label(self) -> str:
+        """The entry's place in its block, for the name of a nameless hook."""
+        return f"{self.point.name}{self.within}[{self.number}]"
+
+    @property
+    def depth(self) -> int:
+        """How many chains stand around the entry."""
+        return self.within.count(".")
+
+    def inside(self, chain: str, number: int) -> Place:
+        """The place of a hook of the chain that stands here."""
+        return self._replace(number=number, within=f"{self.within}[{self.number}].{chain}")
 
 
 class Act(NamedTuple):
@@ -71,8 +87,14 @@ class Act(NamedTuple):
 class ActReader:
     """Reads what entries run, and remembers the files whose state that depended on."""
 
-    def __init__(self, report: Report, agents: abc.Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        report: Report,
+        agents: abc.Mapping[str, Any],
+        rules: abc.Collection[str] | None = None,
+    ) -> None:
         self._report, self._agents = report, agents
+        self.stop = StopReader(report, rules)
         self.watched: list[Watched] = []
 
     def act(self, key: str, node: Mapping, place: Place, entry: Entry) -> Act | None:
@@ -115,7 +137,11 @@ class ActReader:
             self._report.error(
                 "missing-key", node.mark, "an agent hook needs 'prompt', here or in its profile"
             )
-        metadata = {"prompt": entry.prompt} if entry.prompt is not None else {}
+        metadata = {}
+        if entry.prompt is not None:
+            metadata["prompt"] = entry.prompt
+        elif profile is not None and profile.prompt is not None:
+            metadata["promptFile"] = profile.prompt
         return Act("agent", value.text, value.text, metadata)
 
     def built_in(self, name: str, arguments: Node | None, place: Place, word: Scalar) -> Act | None:
@@ -123,12 +149,29 @@ class ActReader:
         if name not in NAMED_BUILTINS:
             self._unknown_built_in(word, place)
             return None
-        self.check_standing(word, NAMED_BUILTINS[name], place)
+        if not self.check_standing(word, NAMED_BUILTINS[name], place):
+            return None
+        if name in CHAINS:
+            self._bare_chain(word)
+            return None
+        if name in STOP_HOOKS:
+            given = self.stop.arguments(word, arguments, place)
+            metadata = {"arguments": given} if given else {}
+            return None if given is None else Act("built-in", name, name, metadata)
         if arguments is None or is_null(arguments):
             return Act("built-in", name, name, {})
         if name == "gatekeeper":
             self._check_gatekeepers(arguments, place)
         return Act("built-in", name, name, {"arguments": plain(arguments)})
+
+    def _bare_chain(self, word: Scalar) -> None:
+        self._report.error(
+            "empty",
+            word.mark,
+            f"'{word.text}' is made of other hooks",
+            help=f'write {{{word.text}: [validation, {{command: "pytest -q"}}]}}',
+            consequence=NEVER,
+        )
 
     def _unknown_built_in(self, word: Scalar, place: Place) -> None:
         line = " " in word.text
@@ -141,16 +184,18 @@ class ActReader:
             consequence=NEVER,
         )
 
-    def check_standing(self, word: Scalar, points: tuple[str, ...], place: Place) -> None:
-        """Report a built-in that has no business at this point."""
-        if place.point.name not in points:
-            self._report.error(
-                "misplaced-built-in",
-                word.mark,
-                f"'{word.text}' cannot stand at {place.point.name}",
-                help=f"it belongs to {', '.join(points)}",
-                consequence=NEVER,
-            )
+    def check_standing(self, word: Scalar, points: tuple[str, ...], place: Place) -> bool:
+        """Whether a built-in may stand at this point; reported if not."""
+        if place.point.name in points:
+            return True
+        self._report.error(
+            "misplaced-built-in",
+            word.mark,
+            f"'{word.text}' cannot stand at {place.point.name}",
+            help=f"it belongs to {', '.join(points)}",
+            consequence=NEVER,
+        )
+        return False
 
     def _check_gatekeepers(self, arguments: Node, place: Place) -> None:
         names = Converter(self._report).convert(arguments, list[Text], f"{place.path}.gatekeeper")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hookline.config.acts import KINDS, ActReader, Place, standing_at
+from hookline.config.acts import KINDS, Act, ActReader, Place, standing_at
 from hookline.config.checks import NEVER, check_condition
 from hookline.config.convert import Converter
 from hookline.config.naming import Names
@@ -12,14 +12,15 @@ from hookline.config.nodes import Mapping, Pair, Scalar, Sequence, is_null
 from hookline.config.problems import did_you_mean
 from hookline.config.settings import Tuning
 from hookline.config.types import Entry
-from hookline.hooks.builtin import NAMED_BUILTINS, REACT_BUILTINS, STEER_BUILTINS
+from hookline.hooks.builtin import CHAINS, NAMED_BUILTINS, REACT_BUILTINS, STEER_BUILTINS
+from hookline.hooks.chains import chained
 from hookline.hooks.registry import DEFAULT_PRIORITY, Hook
 from hookline.points import FEED, GUARD
 
 if TYPE_CHECKING:
     import collections.abc as abc
 
-    from hookline.config.acts import Act, Scope
+    from hookline.config.acts import Scope
     from hookline.config.cache import Watched
     from hookline.config.nodes import Node
     from hookline.config.problems import Mark, Report
@@ -36,10 +37,14 @@ class EntryReader:
     """Reads every `hooks:` block of all layers, so that names are unique among all of them."""
 
     def __init__(
-        self, report: Report, points: abc.Mapping[str, Point], agents: abc.Mapping[str, Any]
+        self,
+        report: Report,
+        points: abc.Mapping[str, Point],
+        agents: abc.Mapping[str, Any],
+        rules: abc.Collection[str] | None = None,
     ) -> None:
         self._report, self._points = report, points
-        self._acts = ActReader(report, agents)
+        self._acts = ActReader(report, agents, rules)
         self._names = Names(report)
         self._quiet: set[str] = set()
         self.tuning: dict[str, dict[str, Tuning]] = {"project": {}, "user": {}}
@@ -140,7 +145,7 @@ class EntryReader:
             )
         name = node.get("name")
         if acts:
-            act = self._acts.act(acts[0], node, place, entry)
+            act = self._act(acts[0], node, place, entry)
             return self._hook(node, place, entry, act) if act else None
         if isinstance(name, Scalar):
             return self._built_in(name, node, place, entry)
@@ -152,6 +157,16 @@ class EntryReader:
             consequence=NEVER,
         )
         return None
+
+    def _act(self, key: str, node: Mapping, place: Place, entry: Entry) -> Act | None:
+        if key not in CHAINS:
+            return self._acts.act(key, node, place, entry)
+        if not self._acts.check_standing(node.pairs[key].key, NAMED_BUILTINS[key], place):
+            return None
+        links = self._acts.stop.links(node.pairs[key], place)
+        read = [self._entry(child, at) for child, at in links]
+        hooks = [hook for hook in read if hook is not None]
+        return Act("built-in", key, key, chained(hooks)) if hooks else None
 
     def _convert(self, node: Mapping, place: Place) -> Entry:
         known: dict[str, Pair] = {}
@@ -177,6 +192,8 @@ class EntryReader:
         for key, act in (("headers", "http"), ("prompt", "agent")):
             if key in node.pairs and act not in node.pairs:
                 self._no_effect(node.pairs[key].key, f"without '{act}'")
+        if place.within and "priority" in node.pairs:
+            self._no_effect(node.pairs["priority"].key, "in a chain, which has its own order")
 
     def _no_effect(self, key: Scalar, where: str) -> None:
         self._report.warning("no-effect", key.mark, f"'{key.text}' has no effect {where}")
@@ -223,7 +240,7 @@ class EntryReader:
         kept.setdefault(name.text, Tuning(wanted.enabled, wanted.priority, origin))
 
     def _hook(self, node: Node, place: Place, entry: Entry, act: Act) -> Hook:
-        generated = f"{place.scope.prefix}{place.point.name}[{place.number}]:{act.program}"
+        generated = f"{place.scope.prefix}{place.label}:{act.program}"
         hook = Hook(
             name=entry.name or generated,
             points=(place.point.name,),
@@ -244,7 +261,9 @@ class EntryReader:
             description=entry.description,
             metadata=_metadata(node, entry, act),
         )
-        return self._names.share(hook, node, place) if entry.name else self._names.claim(hook, node)
+        # A hook of a chain belongs to it alone, so it never becomes one with another.
+        shared = entry.name and not place.within
+        return self._names.share(hook, node, place) if shared else self._names.claim(hook, node)
 
 
 def _metadata(node: Node, entry: Entry, act: Act) -> dict[str, Any]:

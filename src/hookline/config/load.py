@@ -56,7 +56,8 @@ def read_settings(project: Project, home: str) -> Loaded:
     layers = _layers(project, home, report)
     read = read_sections([layer.tree for layer in layers], report)
     points = {**POINTS, **{name: custom_point(name) for name in read.events}}
-    reader = EntryReader(report, points, read.sections.agents)
+    rules = [rule.name for rule in read.sections.validation]
+    reader = EntryReader(report, points, read.sections.agents, rules)
     settings = Settings(events=read.events)
     settings.raw_sections = msgspec.Raw(msgspec.json.encode(read.sections))
     mentioned: dict[str, None] = {}

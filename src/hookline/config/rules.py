@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from hookline.config.nodes import Mapping, Scalar, Sequence
 from hookline.config.steps import check_steps
 from hookline.config.types import Agent, Flow, Step, Validation
+from hookline.domain.validation import pattern_problem, rule_from
+from hookline.errors import BadInput
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 
 _NEEDED = {
     "command": ("command",),
-    "content_pattern": ("pattern", "files"),
+    "content_pattern": ("pattern",),
     "coverage": ("minimum",),
     "file_existence": ("files",),
     "custom": ("python",),
@@ -29,21 +32,16 @@ _ACTS = (
 
 
 def _validation(rule: Validation, node: Mapping, report: Report) -> None:
-    for key in _NEEDED[rule.type]:
-        if key not in node.pairs:
-            report.error(
-                "missing-key", node.mark, f"a validation of type {rule.type} needs '{key}'"
-            )
-    if rule.pattern is not None:
-        _expression(rule.pattern, node, report)
-
-
-def _expression(pattern: str, node: Mapping, report: Report) -> None:
-    try:
-        re.compile(pattern)
-    except re.error as problem:
-        mark = node.pairs["pattern"].value.mark
-        report.error("bad-pattern", mark, f"this is not a regular expression: {problem}")
+    missing = [key for key in _NEEDED[rule.type] if key not in node.pairs]
+    for key in missing:
+        report.error("missing-key", node.mark, f"a validation of type {rule.type} needs '{key}'")
+    if rule.pattern is not None and (wrong := pattern_problem(rule.pattern)):
+        report.error("bad-pattern", node.pairs["pattern"].value.mark, wrong)
+    elif not missing:
+        try:
+            rule_from(msgspec.to_builtins(rule))
+        except BadInput as problem:
+            report.error("bad-rule", node.mark, problem.message)
 
 
 def _agent(agent: Agent, node: Mapping, report: Report) -> None:

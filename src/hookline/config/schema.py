@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from hookline.config.types import Document
-from hookline.hooks.builtin import NAMED_BUILTINS, REACT_BUILTINS
+from hookline.hooks.builtin import CHAINS, NAMED_BUILTINS, REACT_BUILTINS
 from hookline.points import POINTS
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -26,6 +26,7 @@ def json_schema() -> dict[str, Any]:
     definitions["Entry"]["properties"].update(
         {name: {"description": f"A built-in: {_stands(points)}."} for name, points in _named()}
     )
+    definitions["Entry"]["properties"].update(_chains())
     for definition in definitions.values():
         _allow_units(definition.get("properties", {}))
     definitions["HookList"] = _hook_list()
@@ -53,15 +54,26 @@ def _hooks() -> dict[str, Any]:
 
 
 def _hook_list() -> dict[str, Any]:
-    names = sorted({**NAMED_BUILTINS, **REACT_BUILTINS})
+    return {"type": ["array", "null"], "items": _one_hook()}
+
+
+def _one_hook() -> dict[str, Any]:
+    names = sorted({**NAMED_BUILTINS, **REACT_BUILTINS}.keys() - set(CHAINS))
     return {
-        "type": ["array", "null"],
-        "items": {
-            "anyOf": [
-                {"description": "A built-in hook.", "enum": names},
-                {"$ref": "#/$defs/Entry"},
-            ]
-        },
+        "anyOf": [
+            {"description": "A built-in hook.", "enum": names},
+            {"$ref": "#/$defs/Entry"},
+        ]
+    }
+
+
+def _chains() -> dict[str, Any]:
+    """The keys whose value is other hooks."""
+    several = {"type": "array", "items": _one_hook(), "minItems": 1}
+    return {
+        "all_of": {"description": "Complete only if all of these hooks do.", **several},
+        "any_of": {"description": "Complete if one of these hooks does.", **several},
+        "not": {"description": "Complete only if this hook does not.", **_one_hook()},
     }
 
 

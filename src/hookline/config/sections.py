@@ -10,6 +10,7 @@ from hookline.config.problems import Mark, Report, did_you_mean
 from hookline.config.rules import RULES, unique
 from hookline.config.types import Document, Sections, Text
 from hookline.domain.events import check_type
+from hookline.domain.validation import MAX_RULES
 from hookline.errors import BadInput, ReservedEvent
 from hookline.points import EVENT, POINTS, REACT, Point
 
@@ -42,6 +43,9 @@ def read_sections(trees: Many[Mapping], report: Report) -> Read:
     assert document is not INVALID
     sections = Sections(**{key: getattr(document, key) for key in Sections.__struct_fields__})
     _check_agents(sections, converter.origins, report)
+    if len(sections.validation) > MAX_RULES:
+        mark = converter.origins.get(f"validation[{MAX_RULES}].name", merged.mark)
+        report.error("too-many", mark, f"there are more than {MAX_RULES} validation rules")
     return Read(sections, _events(trees, report), converter.origins)
 
 
@@ -72,17 +76,17 @@ def _merged(under: Mapping, over: Mapping) -> Mapping:
         if isinstance(lower, Mapping) and isinstance(upper, Mapping):
             joined = {**lower.pairs, **upper.pairs}
             if key == "session":
-                joined |= _budget(lower, upper)
+                joined |= _joined(lower, upper, "budget") | _joined(lower, upper, "guards")
             pairs[key] = Pair(over.pairs[key].key, Mapping(joined, upper.mark))
     return Mapping(pairs, over.mark)
 
 
-def _budget(lower: Mapping, upper: Mapping) -> dict[str, Pair]:
-    low, high = lower.get("budget"), upper.get("budget")
+def _joined(lower: Mapping, upper: Mapping, key: str) -> dict[str, Pair]:
+    low, high = lower.get(key), upper.get(key)
     if not (isinstance(low, Mapping) and isinstance(high, Mapping)):
         return {}
     both = Mapping({**low.pairs, **high.pairs}, high.mark)
-    return {"budget": Pair(upper.pairs["budget"].key, both)}
+    return {key: Pair(upper.pairs[key].key, both)}
 
 
 def _events(trees: Many[Mapping], report: Report) -> tuple[str, ...]:

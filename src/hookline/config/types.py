@@ -89,14 +89,40 @@ class Budget(_Section):
     )
 
 
-class Session(_Section):
-    """How long an agent may work alone."""
+class Guards(_Section):
+    """When a loop is taken to be stuck, each as a number of iterations; 0 switches one off."""
 
-    iterations: (
-        Annotated[int, Meta(ge=1, le=100_000, description="At most so many iterations.")] | None
-    ) = None
+    identical_output: Annotated[
+        int, Meta(ge=0, description="The same words and no change in files, so many times.")
+    ] = 10
+    no_change: Annotated[int, Meta(ge=0, description="No change in files, so many times.")] = 15
+    failures: Annotated[int, Meta(ge=0, description="So many failures one after the other.")] = 5
+    thrashing: Annotated[
+        int, Meta(ge=0, description="The files were as they had been before, so many times.")
+    ] = 4
+    quality_regression: Annotated[
+        int, Meta(ge=0, description="Fewer rules pass than at best, so many times.")
+    ] = 5
+
+
+class Session(_Section):
+    """How an agent works alone, and for how long."""
+
+    iterations: Annotated[
+        int, Meta(ge=1, le=100_000, description="At most so many iterations.")
+    ] = 20
     budget: Budget = msgspec.field(default_factory=Budget)
+    guards: Guards = msgspec.field(default_factory=Guards)
     plan: Annotated[bool, Meta(description="Let the agent fill the task graph first.")] = False
+    prompt: (
+        Annotated[str, Meta(min_length=1, description="A file that replaces the prompt.")] | None
+    ) = None
+    conversation: Annotated[
+        Literal["fresh", "continue"],
+        Meta(description="A new conversation for each iteration, or one for the session."),
+    ] = "fresh"
+    turn_timeout: Duration = 3600.0
+    model_wait: Duration = 60.0
 
 
 class Validation(_Section):
@@ -153,6 +179,13 @@ class Agent(_Section):
     ] = "stdin"
     args: Annotated[list[str], Meta(description="More arguments.")] = []
     env: Annotated[dict[str, str], Meta(description="More environment variables.")] = {}
+    permissions: Annotated[
+        Literal["read", "work", "full"],
+        Meta(
+            description="What the agent may do unasked: look; edit files and run commands;"
+            " anything, without its own sandbox."
+        ),
+    ] = "work"
     prompt: Annotated[str, Meta(min_length=1, description="A file with the prompt.")] | None = None
     script: (
         Annotated[str, Meta(min_length=1, description="What a scripted agent says and does.")]

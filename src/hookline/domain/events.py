@@ -53,7 +53,34 @@ RUN_EVENTS = frozenset(
 # Written by Hookline as a report of its own work; a forged one would mislead `why` and `attention`.
 REPORTS = frozenset({"hook_error", "action_error", "cascade_limit"})
 # What the engine notes beside the journal.
-RUN_NOTES = frozenset({"run_iteration", "run_log", "effect_started"})
+RUN_NOTES = frozenset({"run_iteration", "run_log", "effect_started", "point_fired"})
+# The life of a session, told by the session alone; `session_promise` is its agent's word.
+SESSION_EVENTS = frozenset(
+    {
+        "session_started",
+        "session_iteration",
+        "session_iteration_ended",
+        "session_waits",
+        "session_paused",
+        "session_resumed",
+        "session_ended",
+        "session_promise",
+    }
+)
+# What agents do in a loop of their own, written by the verbs that check it.
+LOOP_EVENTS = frozenset(
+    {
+        "iteration_started",
+        "iteration_validated",
+        "iteration_advanced",
+        "iteration_completed",
+        "hook_registered",
+        "hooks_cleared",
+        "note_added",
+        "checkpoint_created",
+        "checkpoint_resumed",
+    }
+)
 
 SYSTEM_NODE = "system"
 MAX_EVENT_BYTES = 1 << 20
@@ -83,7 +110,7 @@ def check_type(name: str) -> str:
             f"{name[:120]!r} is not an event type",
             help="use letters, digits, '_', '-' and '.', beginning with a letter",
         )
-    if name in STATE_BEARING | RUN_EVENTS | RUN_NOTES | REPORTS:
+    if name in STATE_BEARING | RUN_EVENTS | RUN_NOTES | REPORTS | SESSION_EVENTS | LOOP_EVENTS:
         raise ReservedEvent(
             f"{name} events are written by Hookline alone",
             help="use the task's own command, or choose another name",

@@ -238,6 +238,7 @@ class AgentContext(Payload):
     agent_output: str | None = None
     draft_content: str | None = None
     draft_type: str | None = None
+    work: dict[str, Any] | None = None
 
 
 class GateContext(Payload, rename=None):

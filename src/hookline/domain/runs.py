@@ -21,10 +21,12 @@ OK = "ok"
 ERROR = "error"
 
 # Effects that the engine carries out itself, and those that only wait for something.
-EXECUTABLE = frozenset({"node", "call", "agent", "hook", "task", "update_task"})
+EXECUTABLE = frozenset(
+    {"node", "call", "agent", "hook", "task", "update_task", "validate", "work"}
+)
 WAITING = frozenset({"breakpoint", "sleep", "signal"})
 # Values that are journaled the moment they are asked for.
-INSTANT = frozenset({"now", "uuid", "random", "log", "version", "noop"})
+INSTANT = frozenset({"now", "uuid", "random", "log", "version", "noop", "session"})
 
 
 class EffectFailed(Exception):

@@ -2,20 +2,64 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal
 
 import msgspec
 
 
+class Usage(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
+    """What a turn used, as the agent reports it."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = None
+
+    @property
+    def tokens(self) -> int:
+        """All tokens together."""
+        return self.input_tokens + self.output_tokens
+
+
+class ModelWait(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
+    """The model takes no more for now: a usage limit was reached, or it is overloaded.
+
+    `until` is the moment, in seconds since 1970, at which the agent says that it will again.
+    """
+
+    kind: Literal["usage_limit", "overloaded"]
+    until: float | None = None
+
+
 class AgentTurn(msgspec.Struct, rename="camel", kw_only=True):
-    """One turn: the agent's final text, how it ended, and what it cost."""
+    """One turn: the agent's own final text, how it ended, and what it cost.
+
+    `text` is what the agent said last, `tools` how many tools it used. An `error` says why the
+    turn failed; `wait` that the model is to blame, and the turn can be tried again later.
+    """
 
     text: str = ""
     error: str | None = None
     stop_reason: str = "end_turn"
     conversation: str | None = None
-    usage: dict[str, Any] = {}
+    usage: Usage = Usage()
+    tools: int = 0
+    wait: ModelWait | None = None
     interrupted: bool = False
+
+
+class AgentEvent(msgspec.Struct, rename="camel", kw_only=True, frozen=True, omit_defaults=True):
+    """Something that happens during a turn, told while it does.
+
+    `text`: the agent says something. `tool`: it begins to use a tool, `name` with `detail` such
+    as the file or the command. `tool_result`: that tool is over, `ok` or not. `notice`: the
+    driver has something to tell.
+    """
+
+    type: Literal["text", "tool", "tool_result", "notice"]
+    text: str = ""
+    name: str = ""
+    detail: str = ""
+    ok: bool = True
 
 
 class ScriptedTurn(
@@ -30,6 +74,7 @@ class ScriptedTurn(
     run: str | None = None
     error: str | None = None
     stop_reason: str = "end_turn"
-    usage: dict[str, Any] = {}
+    usage: Usage = Usage()
+    wait: ModelWait | None = None
     expect: str | None = None
     repeat: bool = False

@@ -5,25 +5,37 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from hookline.domain import runs
+from hookline.domain.events import SESSION_EVENTS
 from hookline.domain.moments import iso
-from hookline.domain.runs import INSTANT, OK, TERMINAL, FlowMistake, Resolution
+from hookline.domain.runs import (
+    INSTANT,
+    OK,
+    TERMINAL,
+    EffectResolved,
+    FlowMistake,
+    Resolution,
+)
+from hookline.domain.sessions import FLOW as SESSION
 from hookline.errors import HooklineError, StoreError
 from hookline.flows import journal
 from hookline.flows.context import Context
 from hookline.flows.hands import Hands
 from hookline.flows.outcomes import (
     CONTROLS,
+    INTERRUPT,
     Done,
     Fenced,
     Glance,
     Parked,
     Signalled,
     for_person,
+    interrupted,
     told,
     what_waits,
 )
@@ -31,19 +43,25 @@ from hookline.flows.replay import Driver, Next
 from hookline.flows.waits import instant_value, is_over, next_moment, settle_waits
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterable
+    from collections.abc import Awaitable, Coroutine, Iterable
 
+    from hookline.domain.events import Event
     from hookline.domain.runs import JournalEffect, Run
     from hookline.flows.definitions import Flow
     from hookline.flows.engine import Engine
     from hookline.flows.steering import Decision
     from hookline.ports import Transaction, View
 
+    Result = tuple[str, str, Any, str | None, int]
+
 IDLE_TICKS = 3
 # A hook that asks for a longer pause than this has its run parked meanwhile.
 SHORT_WAIT = 10.0
 GLANCE = 1.0
 MAX_CLOSINGS = 100
+# So many steps of a flow of our own are recorded in one transaction.
+MAX_STEPS = 50
+OWN_FLOWS = frozenset({SESSION})
 
 
 class Advance:
@@ -60,8 +78,12 @@ class Advance:
         self.moves = 0
         self.counted: int | None = None
         self.pending: list[JournalEffect] = []
+        self.done: list[tuple[str, Resolution]] = []
+        self.begins = False
+        self.is_settled = False
         self.hands = Hands(self._carry_out)
         self.run: Run = self._load()
+        self.is_own = self.run.flow in OWN_FLOWS
 
     async def to_the_end(self) -> Done | Parked:
         """Advance until the run is over or has to wait."""
@@ -73,6 +95,7 @@ class Advance:
             return await self._loop()
         except Signalled:
             await self.hands.stop()  # a run that is over has nobody to look for its children
+            self._flush()
             return self._take_signal()
         except (StoreError, Fenced):
             raise
@@ -194,39 +217,82 @@ class Advance:
             found = self._look()
             if found.controls:
                 raise Signalled
-            for effect_id, status, value, error, seq in found.results:
-                self.seen = seq
-                self.moves += 1
-                value = journal.inside(value, self.engine.blobs)
-                self.driver.resolve(effect_id, Resolution(status, value, error))
-            if self.driver.finished:
-                ended = self._finish()
-                if ended is not None:
-                    return ended
-            elif self.driver.requests:
-                self._record_requests(self.driver)
-            elif not found.results:
+            if not self.is_own:  # nobody else's code runs under the lock of the store
+                self._feed(found.results)
+            if not (found.results or self.done or self.driver.finished or self.driver.requests):
                 self.pending = found.pending
                 return None
+            ended = self._write_down()
+            if ended is not None or self.is_settled:
+                return ended
 
-    def _record_requests(self, driver: Driver) -> None:
+    def _feed(self, results: list[Result]) -> bool:
+        """Hand results to the flow; whether there were some."""
+        assert self.driver is not None
+        for effect_id, status, value, error, seq in results:
+            self.seen = seq
+            self.moves += 1
+            value = journal.inside(value, self.engine.blobs)
+            self.driver.resolve(effect_id, Resolution(status, value, error))
+        return bool(results)
+
+    def _write_down(self) -> Done | None:
+        """Record what is done and what the flow asks for; one commit for as much as possible."""
+        told: list[Event] = []
+        over = [effect_id for effect_id, _ in self.done]
+
+        def write(tx: Transaction) -> Done | None:
+            self._check(tx)
+            self._record_done(tx)
+            ended = self._record(tx)
+            self.is_settled = False
+            for _ in range(MAX_STEPS if self.is_own else 0):
+                begun = self._begin_chapter(tx)
+                if not self._feed(tx.runs.resolved_since(self.run, self.seen)) and not begun:
+                    self.is_settled, self.pending = True, tx.runs.pending(self.run)
+                    break
+                ended = self._record(tx)
+                if ended is not None:
+                    break
+            told.extend(event for event in tx.events if event.type in SESSION_EVENTS)
+            return ended
+
+        ended: Done | None = self.engine.change(write)
+        for event in told:
+            self.engine.tell(event)
+        for effect_id in over:
+            self.engine.observe("effect", {"runId": self.run_id, "effectId": effect_id})
+        if ended is None and self.begins:
+            with self.engine.store.read() as view:
+                self._begin_chapter(view)
+        return ended
+
+    def _record_done(self, tx: Transaction) -> None:
+        """Results of our own; whoever came first is right."""
+        done, self.done = self.done, []
+        for effect_id, resolution in done:
+            with suppress(EffectResolved):
+                journal.resolve(tx, self.run, effect_id, resolution, self.engine.blobs)
+
+    def _record(self, tx: Transaction) -> Done | None:
+        assert self.driver is not None
+        if self.driver.finished:
+            return self._finish(tx, self.driver)
+        if self.driver.requests:
+            self._record_requests(tx, self.driver)
+        return None
+
+    def _record_requests(self, tx: Transaction, driver: Driver) -> None:
         asked, driver.requests = driver.requests, []
         self.moves += 1
-
-        def record(tx: Transaction) -> int | None:
-            self._check(tx)
-            journal.request(tx, self.run, asked)
-            for each in asked:
-                if each.kind in INSTANT:
-                    value = instant_value(tx, self.run_id, each)
-                    result = Resolution(OK, value)
-                    journal.resolve(tx, self.run, each.effect_id, result, self.engine.blobs)
-            waits = any(each.kind not in INSTANT for each in asked)
-            if waits and self.counted is None and self._may_tick():
-                return tx.runs.count_iteration(self.run_id)  # a tick follows; one commit less
-            return self.counted
-
-        self.counted = self.engine.change(record)
+        journal.request(tx, self.run, asked)
+        for each in asked:
+            if each.kind in INSTANT:
+                result = Resolution(OK, instant_value(tx, self.run_id, each))
+                journal.resolve(tx, self.run, each.effect_id, result, self.engine.blobs)
+        waits = any(each.kind not in INSTANT for each in asked)
+        if waits and self.counted is None and self._may_tick():
+            self.counted = tx.runs.count_iteration(self.run_id)  # a tick follows; one commit less
 
     def _end_waits(self) -> bool:
         """Resolve what has waited long enough; whether there was something."""
@@ -279,6 +345,7 @@ class Advance:
             while not asked.done():
                 await self._woken([asked, *self.hands.running.values()], GLANCE)
                 self.hands.reap()
+                self._flush()
                 found = self._look()
                 if found.controls:
                     raise Signalled
@@ -307,13 +374,37 @@ class Advance:
             if left <= 0:
                 return
             await self._woken(self.hands.running.values(), left)
-            if self.hands.reap() or self._has_news(self._look()):
+            found = self._look()
+            if INTERRUPT in found.signals:
+                await self._interrupt()
                 return
+            if self.hands.reap() or self._has_news(found):
+                return
+
+    async def _interrupt(self) -> None:
+        """A person wants what goes on at the moment to end; its results say so."""
+        running = {
+            e.effect_id: e for e in self._look().pending if e.effect_id in self.hands.running
+        }
+        cut = {name: interrupted(effect) for name, effect in running.items()}
+        await self.hands.drop([name for name, result in cut.items() if result is not None])
+
+        def consume(tx: Transaction) -> None:
+            self._check(tx)
+            for seq, name, _ in tx.runs.signals(self.run):
+                if name == INTERRUPT:
+                    tx.runs.consume_signal(seq)
+
+        self.engine.change(consume)
+        for name, result in cut.items():
+            if result is not None:
+                self.engine.resolve(self.run_id, self.token, name, result)
 
     def _has_news(self, found: Glance) -> bool:
         """Whether something came in that the flow, or the engine, has not acted on."""
         return bool(
             found.results
+            or self.done
             or found.controls
             or any(e.chosen and self.hands.is_able(e) for e in found.pending)
             or any(e.kind == "signal" and e.args["name"] in found.signals for e in found.pending)
@@ -323,8 +414,20 @@ class Advance:
         engine = self.engine
         resolution = await engine.executor.execute(self.run, effect, self._check)
         if resolution is not None:
-            engine.resolve(self.run_id, self.token, effect.effect_id, resolution)
-        engine.observe("effect", {"runId": self.run_id, "effectId": effect.effect_id})
+            self.done.append((effect.effect_id, resolution))
+        else:
+            engine.observe("effect", {"runId": self.run_id, "effectId": effect.effect_id})
+
+    def _flush(self) -> None:
+        """Record what is done, although nobody asks for more at the moment."""
+        if not self.done:
+            return
+
+        def write(tx: Transaction) -> None:
+            self._check(tx)
+            self._record_done(tx)
+
+        self.engine.change(write)
 
     def _check(self, tx: Transaction) -> None:
         self.engine.check(tx, self.run_id, self.token)
@@ -347,27 +450,35 @@ class Advance:
         name, reason = self.engine.change(take)
         return Done(runs.CANCELLED) if name == "cancel" else Parked(None, reason)
 
-    def _finish(self) -> Done | None:
-        assert self.driver is not None
-        assert self.driver.root is not None
-        error, value = self.driver.root.error, self.driver.root.result
+    def _finish(self, tx: Transaction, driver: Driver) -> Done | None:
+        assert driver.root is not None
+        error, value = driver.root.error, driver.root.result
         if isinstance(error, Next):
-            self._next_chapter(error.state)
+            flow = self.engine.find_flow(self.run.flow)
+            chapter = {"chapter": self.run.chapter + 1, "state": error.state}
+            pins = {"pins": flow.pins} if flow.pins else {}
+            data = {**chapter, "codeDigest": flow.digest, **pins}
+            journal.write(tx, "run_chapter", self.run_id, data)
+            self.begins = True
             return None
         if error is None:
-            return self._end("run_completed", {"value": value}, runs.COMPLETED)
-        return self._end("run_failed", {"error": told(error)}, runs.FAILED)
+            return self._end(tx, "run_completed", {"value": value}, runs.COMPLETED)
+        return self._end(tx, "run_failed", {"error": told(error)}, runs.FAILED)
 
-    def _next_chapter(self, state: Any) -> None:
+    def _begin_chapter(self, view: View) -> bool:
+        """Begin the chapter that was written last; whether there is one to begin."""
+        if not self.begins:
+            return False
+        self.begins = False
+        self.run = view.runs.find(self.run_id)
         flow = self.engine.find_flow(self.run.flow)
-        data = {"chapter": self.run.chapter + 1, "state": state, "codeDigest": flow.digest}
-        if flow.pins:
-            data["pins"] = flow.pins
-        self._write("run_chapter", data)
-        self._replay()
+        self.driver = Driver([])
+        self.driver.start(self._begin(flow, Context(self.driver, self.run)))
+        return True
 
-    def _end(self, event_type: str, data: dict[str, Any], status: str) -> Done:
-        self._write(event_type, data, lambda tx: tx.runs.let_go(self.run_id, self.token, None))
+    def _end(self, tx: Transaction, event_type: str, data: dict[str, Any], status: str) -> Done:
+        journal.write(tx, event_type, self.run_id, data)
+        tx.runs.let_go(self.run_id, self.token, None)
         return Done(status)
 
     def _give_up(
@@ -400,16 +511,3 @@ class Advance:
             return True
 
         return Parked(until, reason, needs_person) if self.engine.change(park) else None
-
-    def _write(
-        self,
-        event_type: str,
-        data: dict[str, Any],
-        also: Callable[[Transaction], None] = lambda tx: None,
-    ) -> None:
-        def write(tx: Transaction) -> None:
-            self._check(tx)
-            journal.write(tx, event_type, self.run_id, data)
-            also(tx)
-
-        self.engine.change(write)

@@ -105,13 +105,44 @@ class Context:
         *,
         agent: str | None = None,
         id: str = "",
+        conversation: str | None = None,
+        session: dict[str, Any] | None = None,
         timeout: float | None = None,
+        check: bool = True,
         metadata: dict[str, Any] | None = None,
     ) -> Any:
-        """One turn of an agent; its text and how it ended."""
+        """One turn of an agent; its text and how it ended.
+
+        With `conversation` the agent goes on with that one. Without `check`, a turn that failed
+        is no error: its `error` says why.
+        """
         await self._need_text("a prompt", prompt)
-        args = {"prompt": prompt, "agent": agent}
+        args: dict[str, Any] = {"prompt": prompt, "agent": agent}
+        more = {"conversation": conversation, "session": session, "check": None if check else False}
+        args |= {name: value for name, value in more.items() if value is not None}
         return await self._ask("agent", args, id or "agent", metadata, timeout)
+
+    async def validate(
+        self,
+        rules: list[dict[str, Any]],
+        *,
+        output: str = "",
+        base: str | None = None,
+        session: dict[str, Any] | None = None,
+        id: str = "",
+        metadata: dict[str, Any] | None = None,
+    ) -> Any:
+        """Run validation rules side by side: their `results`, and the `work` done since a base."""
+        args = {"rules": rules, "output": output, "base": base, "session": session or {}}
+        return await self._ask("validate", args, id or "validate", metadata)
+
+    async def work(self, base: str | None, *, id: str = "") -> Any:
+        """The content of the folder that the agent works in, and how it differs from a base."""
+        return await self._ask("work", {"base": base}, id or "work", None)
+
+    async def session(self, verb: str, args: dict[str, Any], *, id: str = "") -> Any:
+        """What the session's own flow does to the store."""
+        return await self._ask("session", {**args, "verb": verb}, id or verb, None)
 
     async def hook(
         self,
@@ -149,9 +180,11 @@ class Context:
         """Wait until a moment."""
         await self._ask("sleep", {"until": parse_moment(moment)}, id or "sleep", None)
 
-    async def signal(self, name: str, *, id: str = "") -> Any:
-        """Wait for a signal of that name; what was sent with it."""
-        return await self._ask("signal", {"name": name}, id or f"signal:{name}", None)
+    async def signal(self, name: str, *, max_age: float | None = None, id: str = "") -> Any:
+        """Wait for a signal of that name; what was sent with it, or None if none came in time."""
+        await self._need_number("max_age", max_age)
+        args = {"name": name} if max_age is None else {"name": name, "maxAge": max_age}
+        return await self._ask("signal", args, id or f"signal:{name}", None)
 
     async def parallel(
         self, *branches: Awaitable[Any] | Callable[[], Awaitable[Any]], id: str = ""

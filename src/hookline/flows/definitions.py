@@ -42,11 +42,12 @@ class Flow(NamedTuple):
     doc: str = ""
     steps: tuple[dict[str, Any], ...] = ()
     check_input: Callable[[Mapping[str, Any]], None] = lambda given: None
+    settings: Mapping[str, Any] = {}
 
     @property
     def pins(self) -> dict[str, Any]:
         """What a run of this flow keeps until its next chapter."""
-        return {STEPS: list(self.steps)} if self.steps else {}
+        return {STEPS: list(self.steps)} if self.steps else dict(self.settings)
 
 
 class Known(NamedTuple):
@@ -71,7 +72,7 @@ def flow(function: Any = None, /, *, name: str = "") -> Any:
 
 
 class FlowFinder:
-    """Finds flows by name, in the order: configuration, the project's folder, plugins."""
+    """Finds flows by name: Hookline's own, configuration, the project's folder, plugins."""
 
     def __init__(
         self,
@@ -81,16 +82,20 @@ class FlowFinder:
         *,
         allowed: Callable[[], None],
         plugins: Callable[[], Mapping[str, Any]],
+        own: Mapping[str, Callable[[], Flow]] | None = None,
     ) -> None:
         self._root = root
         self._folder = os.path.join(folder, "flows")
         self._configured = configured
         self._allowed = allowed
         self._plugins = plugins
+        self._own = own or {}
 
     def find(self, name: str) -> Flow:
         """The flow of that name, or UnknownFlow."""
         self._allowed()
+        if name in self._own:
+            return self._own[name]()
         if name in self._configured:
             return _from_steps(name, self._configured[name])
         if ":" in name:

@@ -10,27 +10,37 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.digest import sha256
-from hookline.domain.records import Action, Outcome
+from hookline.domain.records import Action
 from hookline.domain.runs import ERROR, OK, Resolution, effect_key
 from hookline.domain.tasks import task_number
 from hookline.errors import HooklineError, StoreError
 from hookline.flows import journal
+from hookline.flows.gated import Gated
+from hookline.flows.outward import Outward
 from hookline.hooks.actions import perform
-from hookline.hooks.dispatch import dispatch
-from hookline.hooks.frames import Frame, rule_of
 from hookline.hooks.kinds.program import MAX_ANSWER, whole_output
-from hookline.hooks.rules import RULES
 from hookline.hooks.settle import note_start
 from hookline.ports import CannotStart
 from hookline.tasks import verbs
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping
 
     from hookline.domain.runs import JournalEffect, Run
-    from hookline.hooks.call import Caller
-    from hookline.hooks.registry import Hook, HookRegistry
-    from hookline.ports import Agents, Blobs, Finished, Processes, ProcessGroup, Store, Transaction
+    from hookline.hooks.firing import Firing
+    from hookline.hooks.registry import Hook
+    from hookline.hooks.standing import Standing
+    from hookline.ports import (
+        Agents,
+        Blobs,
+        Finished,
+        Processes,
+        ProcessGroup,
+        Store,
+        ToolServer,
+        Transaction,
+        Work,
+    )
 
 DEFAULT_TIMEOUT = 3600.0
 DEFAULT_RETRIES = 2
@@ -38,7 +48,6 @@ FIRST_BACKOFF = 1.0
 LONGEST_BACKOFF = 300.0
 TEMPORARY_EXIT = 75
 KILLED_EXIT = 137
-_GATE = ("/bin/sh", "-c", 'read -r go || exit 125; exec "$@"', "sh")
 
 
 class Temporary(Exception):
@@ -52,8 +61,16 @@ class Limits(NamedTuple):
     per_minute: Mapping[str, float]
 
 
+def _nobody_watches(what: str, details: dict[str, Any]) -> None:
+    """Nobody is told."""
+
+
 class Surroundings(NamedTuple):
-    """What effects need around them."""
+    """What effects need around them.
+
+    `tools` is the server of our own tools that an agent of a session is offered; `feed` tells
+    those who watch a run what happens in it.
+    """
 
     root: str
     folder: str
@@ -62,50 +79,22 @@ class Surroundings(NamedTuple):
     blobs: Blobs
     environ: Mapping[str, str]
     processes: Processes
-    caller: Caller
-    registry: HookRegistry
+    standing: Standing
+    firing: Firing
     agents: Agents
+    work: Work
     change: Callable[..., Any]
-    suspended: Callable[[str], str | None]
     verify: Callable[[], None] = lambda: None
-
-
-class Gated:
-    """Programs that begin their work only once their process group is stored.
-
-    They wait for a line on stdin, which is written after `on_start`. If this process dies before,
-    they see the end of stdin instead and end too: nobody is left whom a successor cannot find.
-    """
-
-    def __init__(self, processes: Processes) -> None:
-        self._processes = processes
-
-    async def run(
-        self,
-        argv: Sequence[str],
-        *,
-        cwd: str,
-        env: Mapping[str, str],
-        timeout: float,
-        stdin: bytes = b"",
-        on_start: Callable[[ProcessGroup], None] | None = None,
-    ) -> Finished:
-        """Run a program to its end or its deadline; then nothing of its group is left."""
-        return await self._processes.run(
-            (*_GATE, *argv),
-            cwd=cwd,
-            env=env,
-            timeout=timeout,
-            stdin=b"\n" + stdin,
-            on_start=on_start,
-        )
+    tools: Callable[[Mapping[str, str]], ToolServer | None] = lambda env: None
+    feed: Callable[[str], Callable[[str, dict[str, Any]], None]] = lambda run_id: _nobody_watches
 
 
 class Executor:
     """Carries out effects of all kinds for one process."""
 
     def __init__(self, around: Surroundings, limits: Limits) -> None:
-        self._around = around
+        self.around = self._around = around
+        self._outward = Outward(self)
         self._processes = Gated(around.processes)
         self._limits = limits
         self._slots = {kind: asyncio.Semaphore(n) for kind, n in limits.concurrency.items()}
@@ -113,8 +102,10 @@ class Executor:
         self._kinds: dict[str, Callable[[Run, JournalEffect, Any], Awaitable[Any]]] = {
             "node": self._node,
             "call": self._call,
-            "agent": self._agent,
-            "hook": self._hook,
+            "agent": self._outward.agent,
+            "hook": self._outward.hook,
+            "validate": self._outward.validate,
+            "work": self._outward.work,
             "task": self._task,
             "update_task": self._update_task,
         }
@@ -140,9 +131,9 @@ class Executor:
     def keys(self, run: Run, effect: JournalEffect) -> list[str]:
         """The idempotency keys of processes that may work on an effect without being recorded."""
         if effect.kind == "hook":
-            hooks = self._around.registry.subscribers(effect.args["point"])
-            return [self._hook_key(run, effect, hook) for hook in hooks]
-        return [self._key(run, effect)] if effect.kind == "agent" else []
+            hooks = self._outward.hooks(effect)
+            return [self.hook_key(run, effect, hook) for hook in hooks]
+        return [self.key(run, effect)] if effect.kind in ("agent", "validate") else []
 
     def _slot(self, kind: str) -> Any:
         return self._slots.get(kind) or _Free()
@@ -201,53 +192,13 @@ class Executor:
             return Resolution(ERROR, error=message["error"])
         return Resolution(OK, message["answer"])
 
-    async def _agent(self, run: Run, effect: JournalEffect, guard: Any) -> Resolution:
-        def began(conversation: str) -> None:
-            def store(tx: Transaction) -> None:
-                guard(tx)
-                tx.runs.set_conversation(run, effect.effect_id, conversation)
-
-            self._around.change(store)
-
-        self._begin(run, effect, guard)
-        turn = await self._around.agents.turn(
-            effect.args.get("agent"),
-            effect.args["prompt"],
-            env=self._environment(run, effect),
-            timeout=float(effect.policy.get("timeout", DEFAULT_TIMEOUT)),
-            on_start=self._born(run, effect, guard),
-            on_conversation=began,
-        )
-        if turn.error is not None:
-            return Resolution(ERROR, msgspec.to_builtins(turn), turn.error)
-        return Resolution(OK, msgspec.to_builtins(turn))
-
-    async def _hook(self, run: Run, effect: JournalEffect, guard: Any) -> Resolution:
-        around = self._around
-        self._begin(run, effect, guard)
-        point, payload = effect.args["point"], effect.args["payload"]
-        rule = RULES[rule_of(point)]
-        with around.store.read() as view:
-            switches = view.calls.switches()
-        hooks = [h for h in around.registry.subscribers(point) if switches.get(h.name, h.enabled)]
-
-        async def call(hook: Hook, given: Any) -> Outcome:
-            reason = around.suspended(hook.name)
-            if reason is not None:
-                return Outcome(hook.name, "skipped", None, reason)
-            frame = Frame(point, rule, given, self._hook_key(run, effect, hook))
-            return await around.caller.call(hook, frame, self._born(run, effect, guard))
-
-        answer = await dispatch(rule, hooks, payload, call)
-        return Resolution(OK, msgspec.to_builtins(answer))
-
     async def _task(self, run: Run, effect: JournalEffect, guard: Any) -> object:
         given = {k: v for k, v in effect.args.items() if v is not None and k != "goal"}
         given["task_type"] = given.pop("type", None)
 
         def add(tx: Transaction) -> None:
             guard(tx)
-            self._note_attempt(tx, run, effect)
+            self.note_attempt(tx, run, effect)
             if tx.runs.effect(run, effect.effect_id).task is None:
                 task = verbs.add(tx, effect.args["goal"], **given)
                 tx.runs.bind_task(run, effect.effect_id, task_number(task.id))
@@ -258,7 +209,7 @@ class Executor:
     async def _update_task(self, run: Run, effect: JournalEffect, guard: Any) -> object:
         def update(tx: Transaction) -> None:
             guard(tx)
-            self._note_attempt(tx, run, effect)
+            self.note_attempt(tx, run, effect)
             with tx.nested():
                 perform(tx, Action("update_task", effect.args))
             done = Resolution(OK, {"taskId": effect.args["taskId"]})
@@ -284,10 +235,10 @@ class Executor:
             done = await self._processes.run(
                 argv,
                 cwd=self._around.root,
-                env={**(env or {}), **self._environment(run, effect)},
+                env={**(env or {}), **self.environment(run, effect)},
                 timeout=timeout,
                 stdin=stdin,
-                on_start=self._born(run, effect, guard, begins=True),
+                on_start=self.beginning(run, effect, guard).born,
             )
         except CannotStart as problem:
             raise HooklineError(str(problem)) from problem
@@ -295,40 +246,26 @@ class Executor:
             raise Temporary(f"no end after {timeout:g} s; it was killed")
         return done
 
-    def _begin(self, run: Run, effect: JournalEffect, guard: Any) -> None:
-        def begin(tx: Transaction) -> None:
-            guard(tx)
-            self._note_attempt(tx, run, effect)
-
-        self._around.change(begin)
-
-    def _note_attempt(self, tx: Transaction, run: Run, effect: JournalEffect) -> None:
+    def note_attempt(self, tx: Transaction, run: Run, effect: JournalEffect) -> None:
+        """Write that an attempt at an effect begins."""
         tx.runs.begin_attempt(run, effect.effect_id)
-        note_start(tx, self._around.registry, run, effect)
+        note_start(tx, self._around.standing.registry, run, effect)
 
-    def _born(
-        self, run: Run, effect: JournalEffect, guard: Any, *, begins: bool = False
-    ) -> Callable[[ProcessGroup], None]:
-        def note(group: ProcessGroup) -> None:
-            def store(tx: Transaction) -> None:
-                guard(tx)
-                if begins:
-                    self._note_attempt(tx, run, effect)
-                tx.runs.set_child(run, effect.effect_id, msgspec.json.encode(group).decode())
+    def beginning(self, run: Run, effect: JournalEffect, guard: Any) -> Beginning:
+        """How the process of an effect is written down."""
+        return Beginning(self, run, effect, guard)
 
-            self._around.change(store)
-
-        return note
-
-    def _key(self, run: Run, effect: JournalEffect) -> str:
+    def key(self, run: Run, effect: JournalEffect) -> str:
+        """The idempotency key of an effect."""
         return effect_key(self._around.store_id, run, effect.effect_id)
 
-    def _hook_key(self, run: Run, effect: JournalEffect, hook: Hook) -> str:
+    def hook_key(self, run: Run, effect: JournalEffect, hook: Hook) -> str:
         """Names may hold marks that no id may; this key is safe in every shell line."""
         part = sha256(f"{effect.effect_id}:{hook.name}".encode()).hexdigest()[:16]
         return effect_key(self._around.store_id, run, part)
 
-    def _environment(self, run: Run, effect: JournalEffect) -> dict[str, str]:
+    def environment(self, run: Run, effect: JournalEffect) -> dict[str, str]:
+        """What programs of an effect find in their environment."""
         return {
             **self._around.environ,
             "HOOKLINE_DIR": self._around.folder,
@@ -336,8 +273,53 @@ class Executor:
             "HOOKLINE_RUN_ID": run.run_id,
             "HOOKLINE_DEPTH": str(journal.depth_of(run)),
             "HOOKLINE_EFFECT_ID": effect.effect_id,
-            "HOOKLINE_IDEMPOTENCY_KEY": self._key(run, effect),
+            "HOOKLINE_IDEMPOTENCY_KEY": self.key(run, effect),
         }
+
+
+class Beginning:
+    """Writes down that an attempt begins, who works on it, and in which conversation.
+
+    What is known when the process starts is stored together with it.
+    """
+
+    def __init__(self, executor: Executor, run: Run, effect: JournalEffect, guard: Any) -> None:
+        self._executor = executor
+        self._run = run
+        self._effect = effect
+        self._guard = guard
+        self._conversation: str | None = None
+        self._begun = False
+
+    def born(self, group: ProcessGroup) -> None:
+        """The process is there and waits to be let go."""
+        child = msgspec.json.encode(group).decode()
+
+        def store(tx: Transaction) -> None:
+            if not self._begun:
+                self._executor.note_attempt(tx, self._run, self._effect)
+            tx.runs.set_child(self._run, self._effect.effect_id, child)
+            self._set_conversation(tx)
+
+        self._store(store)
+        self._begun = True
+
+    def talks(self, conversation: str) -> None:
+        """The agent's conversation has a name."""
+        self._conversation = conversation
+        if self._begun:
+            self._store(self._set_conversation)
+
+    def _set_conversation(self, tx: Transaction) -> None:
+        if self._conversation is not None:
+            tx.runs.set_conversation(self._run, self._effect.effect_id, self._conversation)
+
+    def _store(self, write: Callable[[Transaction], None]) -> None:
+        def guarded(tx: Transaction) -> None:
+            self._guard(tx)
+            write(tx)
+
+        self._executor.around.change(guarded)
 
 
 _WAITS = object()

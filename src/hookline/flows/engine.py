@@ -18,6 +18,7 @@ from hookline.flows.outcomes import Done, Fenced, Parked
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hookline.domain.events import Event
     from hookline.domain.runs import JournalEffect
     from hookline.flows.definitions import Flow
     from hookline.flows.effects import Executor
@@ -147,6 +148,10 @@ class Engine:
         except EffectResolved:
             return False
         return True
+
+    def tell(self, event: Event) -> None:
+        """Let those who watch a session know of an event that is stored."""
+        self.executor.around.feed(event.node_id)(event.type, {**event.data, "seq": event.seq})
 
     def release(self, run_id: str) -> None:
         """Leave a run of ours to others, as due as it was."""

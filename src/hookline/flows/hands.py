@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hookline.domain.runs import WAITING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterable
 
     from hookline.domain.runs import JournalEffect
 
@@ -44,10 +44,13 @@ class Hands:
             self.running.pop(effect_id).result()
         return bool(over)
 
-    async def stop(self) -> None:
-        """Nothing goes on: the processes of every effect are killed."""
-        tasks = list(self.running.values())
-        self.running.clear()
+    async def drop(self, names: Iterable[str]) -> None:
+        """These effects do not go on; their processes are killed."""
+        tasks = [self.running.pop(name) for name in names if name in self.running]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def stop(self) -> None:
+        """Nothing goes on: the processes of every effect are killed."""
+        await self.drop(list(self.running))

@@ -17,6 +17,7 @@ from hookline.domain.runs import (
     Resolution,
     run_id,
 )
+from hookline.domain.sessions import FLOW as SESSION
 from hookline.errors import BadInput, IllegalTransition
 from hookline.hooks.settle import DEPTH_LIMIT
 
@@ -63,6 +64,9 @@ def origin(base: dict[str, Any], run: Run) -> dict[str, Any]:
     So a hook on the end of a run that starts the next one comes to its limit, too.
     """
     details = {**base, "run": run.run_id, "iteration": run.iteration}
+    if run.flow == SESSION:
+        number = (run.state or {}).get("iteration", 1)
+        details |= {"session": run.input["name"], "iteration": number}
     return {**details, "depth": depth} if (depth := depth_of(run)) else details
 
 

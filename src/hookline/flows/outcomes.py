@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookline.domain import runs
+from hookline.domain.runs import Resolution
 from hookline.errors import HooklineError
 
 if TYPE_CHECKING:
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
 # Signals to the engine, and the event that each becomes.
 CONTROLS = {"cancel": "run_cancelled", "pause": "run_paused", "stop": "run_parked"}
+# A signal that ends what a run does at the moment; the flow hears of it and goes on.
+INTERRUPT = "interrupt"
 
 
 class Done(NamedTuple):
@@ -48,6 +51,21 @@ class Glance(NamedTuple):
     def controls(self) -> bool:
         """Whether somebody wants the run to be stopped, paused or cancelled."""
         return not self.signals.isdisjoint(CONTROLS)
+
+
+def interrupted(effect: JournalEffect) -> Resolution | None:
+    """The result of an effect that a person cut short; None for those that go on."""
+    cut = {"interrupted": True, "by": "person"}
+    if effect.kind == "agent":
+        return Resolution(runs.OK, {**cut, "conversation": effect.conversation})
+    if effect.kind == "validate":
+        return Resolution(runs.OK, {**cut, "results": []})
+    if effect.kind == "hook":
+        nothing = {"text": "", "items": [], "nonce": ""}
+        return Resolution(
+            runs.OK, {**cut, **nothing, "action": "continue", "reason": "a person interrupted it"}
+        )
+    return None
 
 
 def what_waits(pending: list[JournalEffect], idle: int) -> str:

@@ -25,6 +25,10 @@ def instant_value(tx: Transaction, run_id: str, request: Request) -> Any:
         return str(uuid4())
     if request.kind == "random":
         return int.from_bytes(os.urandom(7), "big") / (1 << 56)
+    if request.kind == "session":
+        from hookline.flows import session_verbs  # few flows are sessions
+
+        return session_verbs.perform(tx, run_id, request.args)
     if request.kind == "log":
         tx.append("run_log", run_id, dict(request.args))
         return None
@@ -33,8 +37,8 @@ def instant_value(tx: Transaction, run_id: str, request: Request) -> Any:
 
 def is_over(effect: JournalEffect, now: float, signals: Collection[str]) -> bool:
     """Whether a waiting effect has waited long enough, or its signal has come."""
-    if effect.kind == "signal":
-        return effect.args["name"] in signals
+    if effect.kind == "signal" and effect.args["name"] in signals:
+        return True
     due = moment_of(effect)
     return due is not None and due <= now
 
@@ -47,10 +51,11 @@ def settle_waits(tx: Transaction, run: Run, blobs: Blobs, now: float) -> None:
             continue
         result = Resolution(OK)
         if effect.kind == "signal":
-            found = next(each for each in signals if each[1] == effect.args["name"])
-            signals.remove(found)
-            tx.runs.consume_signal(found[0])
-            result = Resolution(OK, found[2])
+            found = next((each for each in signals if each[1] == effect.args["name"]), None)
+            if found is not None:
+                signals.remove(found)
+                tx.runs.consume_signal(found[0])
+                result = Resolution(OK, found[2])
         elif effect.kind == "breakpoint":
             result = Resolution(ERROR, error="nobody answered in time")
         journal.resolve(tx, run, effect.effect_id, result, blobs)
@@ -73,6 +78,6 @@ def moment_of(effect: JournalEffect) -> float | None:
         if "until" in effect.args:
             return seconds(effect.args["until"])
         return seconds(effect.requested_at) + float(effect.args["seconds"])
-    if effect.kind == "breakpoint" and effect.args.get("maxAge") is not None:
+    if effect.kind in ("breakpoint", "signal") and effect.args.get("maxAge") is not None:
         return seconds(effect.requested_at) + float(effect.args["maxAge"])
     return None

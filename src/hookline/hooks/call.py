@@ -16,6 +16,7 @@ from hookline.hooks.frames import timeout_of, variables
 from hookline.hooks.kinds import KINDS, Call, World
 from hookline.hooks.redact import redact_file
 from hookline.hooks.templates import environment
+from hookline.points import REACT
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from hookline.domain.records import Reply
     from hookline.hooks.frames import Frame
     from hookline.hooks.registry import Hook, HookContext
-    from hookline.ports import Http, Processes, ProcessGroup
+    from hookline.ports import Agents, Http, Processes, ProcessGroup
 
 # What a process under a hook inherits of Hookline's own variables; the rest is set anew.
 INHERITED = frozenset({"HOOKLINE_HOME", "HOOKLINE_DEBUG", "HOOKLINE_AGENT"})
@@ -39,6 +40,7 @@ class Surroundings(NamedTuple):
     http: Http
     verify: Callable[[Hook], None]
     redact: Callable[[str], str]
+    agents: Agents
     changed_files: Callable[[], Awaitable[list[str]]]
     context: Callable[[], HookContext]
 
@@ -66,7 +68,8 @@ class Caller:
                 if not verdict.met:
                     return _over(hook, SKIPPED, start, values=values)
             if hook.handler is not None and hook.kind == "python":
-                first = frame.event if frame.event is not None else frame.payload
+                reacts = frame.rule.name == REACT and frame.event is not None
+                first = frame.event if reacts else frame.payload
                 limit = timeout_of(hook, frame.point)
                 context = self._around.context()
                 outcome = await call_in_process(hook, frame.rule, first, context, limit)
@@ -126,6 +129,8 @@ class Caller:
             root=around.root,
             processes=around.processes,
             http=around.http,
+            agents=around.agents,
+            ask=lambda other: self.call(other, frame, on_start),
             environ=self._environ,
             on_start=on_start,
         )

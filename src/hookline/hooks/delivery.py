@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.domain.records import DEAD, OK, PENDING, SKIPPED, Delivery, Outcome, Reply
+from hookline.domain.sessions import HeldOutput
 from hookline.hooks.dispatch import dispatch
 from hookline.hooks.frames import Frame, event_payload, rule_of, timeout_of
 from hookline.hooks.registry import Hook
-from hookline.hooks.replies import read_react
-from hookline.hooks.rules import RULES, failed
+from hookline.hooks.rules import RULES, failed, fed_text
 from hookline.hooks.settle import Settling, carry_out, caused_by, report_hook_error, settle
+from hookline.points import FEED, REACT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,7 +105,9 @@ class Deliverer:
         async def call(hook: Hook, payload: dict[str, Any]) -> Outcome:
             return await self._call(hook, rows[hook.name], event, payload, token)
 
-        await dispatch(RULES["react"], hooks, payload, call)
+        for rule in (REACT, FEED):
+            of_rule = [hook for hook in hooks if rule_of(rows[hook.name].point) == rule]
+            await dispatch(RULES[rule], of_rule, payload, call)
         self._carry_out(event, token)
         with self._store.write(self._metadata) as tx:
             tx.calls.close_dispatch(seq, token)
@@ -151,17 +154,24 @@ class Deliverer:
             event.metadata.get("depth", 0) + 1,
         )
         outcome = await self._caller.call(hook, frame, lambda group: self._born(row, group))
-        return self._finish(row, event, outcome, token)
+        held = fed_text(outcome) if hook.pipe_output and frame.rule.name == FEED else ""
+        return self._finish(row, event, outcome, token, held)
 
     def _born(self, row: Delivery, group: ProcessGroup) -> None:
         with self._store.write(self._metadata) as tx:
             tx.calls.set_child(row.id, msgspec.json.encode(group).decode())
 
-    def _finish(self, row: Delivery, event: Event, outcome: Outcome, token: int) -> Outcome:
-        actions = outcome.answer if outcome.status == OK else ()
+    def _finish(
+        self, row: Delivery, event: Event, outcome: Outcome, token: int, held: str = ""
+    ) -> Outcome:
+        reacted = outcome.status == OK and rule_of(row.point) == REACT
         with self._store.write(self._metadata) as tx:
             self._check(tx, event.seq, token)
-            tx.calls.finish(row, self._caller.recorded(outcome), actions)
+            tx.calls.finish(row, self._caller.recorded(outcome), outcome.answer if reacted else ())
+            if held:
+                said = HeldOutput(event.seq, row.hook, row.point, held)
+                for session in (tx.calls.payload(event.seq) or {}).get("sessions", ()):
+                    tx.sessions.hold(session, said)
             if failed(outcome) or outcome.status == DEAD:
                 report_hook_error(tx, event, row.hook, outcome.error or "failed")
             settle(tx, self._settling)
@@ -192,7 +202,7 @@ def stored_outcome(row: Delivery, hook: Hook) -> Outcome:
     """The outcome of a call that an earlier process made and recorded."""
     answer: Any = row.answer
     if row.status == OK:
-        answer = read_react(Reply(row.answer), hook)
+        answer = RULES[rule_of(row.point)].read(Reply(row.answer), hook)
     return Outcome(row.hook, row.status, answer, row.error, row.duration_us or 0, row.exit_code)
 
 

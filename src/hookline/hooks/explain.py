@@ -75,6 +75,7 @@ def explain_call(view: View, call: Delivery, event: Event) -> Explanation:
         steps.append(_condition_step(call))
     if call.status not in (SKIPPED, PENDING):
         steps.append(_run_step(call))
+        steps += _decision_steps(call)
     if call.status in (SKIPPED, PENDING) and call.error:
         steps.append(Step(call.origin, "held back", "yes", call.error))
     for stored in view.calls.actions(event.seq, call.hook):
@@ -188,9 +189,41 @@ def _run_step(call: Delivery) -> Step:
         parts.append(f"attempt {call.attempts}")
     if call.error:
         parts.append(call.error)
-    elif call.answer:
+    elif call.answer and _decision(call) is None:
         parts.append(f"answer {_short(call.answer)}")
     return Step(call.origin, f"{call.kind} hook", _SAID[call.status], ", ".join(parts))
+
+
+def _decision(call: Delivery) -> dict[str, Any] | None:
+    """What a stop hook answered, if this is a call of one."""
+    answer = call.answer
+    decided = call.point == "stop" and isinstance(answer, dict) and "action" in answer
+    return answer if decided else None
+
+
+def _decision_steps(call: Delivery) -> list[Step]:
+    """What a stop hook decided and why; of a chain, what each of its hooks said."""
+    if call.point == "stop" and call.error:
+        return [Step("", "counts as", "escalate", "a stop hook that fails asks for a person")]
+    answer = _decision(call)
+    if answer is None:
+        return []
+    steps = [Step("", "decided", str(answer["action"]), str(answer.get("reason", "")))]
+    steps += _chain_steps(answer.get("metadata", {}).get("hooks"))
+    prompt = answer.get("nextPrompt")
+    if prompt:
+        steps.append(Step("", "next prompt", f"{len(prompt)} chars", " ".join(prompt.split())))
+    return steps
+
+
+def _chain_steps(said: Any) -> list[Step]:
+    steps: list[Step] = []
+    for each in said if isinstance(said, list) else ():
+        if isinstance(each, dict) and "hook" in each:
+            what = f"  {each['hook']}"
+            steps.append(Step("", what, str(each.get("action", "")), str(each.get("reason", ""))))
+            steps += _chain_steps(each.get("hooks"))
+    return steps
 
 
 def _cause_step(view: View, event: Event) -> Step:
@@ -226,6 +259,9 @@ def _why(call: Delivery) -> str:
         values = "; ".join(f"{k}: {_plain(v)}" for k, v in call.condition_values.items())
         return f"when {call.condition} is false ({values})"
     took = f"{(call.duration_us or 0) / 1000:.1f} ms"
+    decision = _decision(call)
+    if decision is not None:
+        return f"{decision['action']}: {decision.get('reason', '')}"
     return took if call.exit_code is None else f"{took}, exit {call.exit_code}"
 
 

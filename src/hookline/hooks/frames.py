@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.errors import HookFailure
-from hookline.hooks.settle import RUN_POINTS, STEERED
+from hookline.hooks.settle import ALSO_FIRED, FIRED, FIRINGS, STEERED
 from hookline.points import POINTS, REACT, STEER, VARIABLES
 
 if TYPE_CHECKING:
@@ -40,9 +40,12 @@ class Frame(NamedTuple):
 
 def event_types(points: tuple[str, ...]) -> tuple[str, ...]:
     """The types of the events at which hooks of these points are called."""
-    found = [kind for kind, point in RUN_POINTS.items() if point in points]
-    if any(rule_of(point) == STEER for point in points):
+    found = [kind for kind, point in ALSO_FIRED.items() if point in points]
+    rules = {rule_of(point) for point in points}
+    if STEER in rules:
         found.append(STEERED)
+    if rules - {STEER, REACT}:
+        found.append(FIRED)
     return (*points, *found)
 
 
@@ -63,9 +66,9 @@ def timeout_of(hook: Hook, point: str) -> float:
 def event_payload(event: Event, frozen: dict[str, Any] | None) -> dict[str, Any]:
     """What a react hook receives: the event, and its task as it was then.
 
-    A steering hook receives what was frozen and nothing else.
+    Where a point was fired, its hooks receive what was frozen and nothing else.
     """
-    if event.type == STEERED:
+    if event.type in FIRINGS:
         return frozen or {}
     return {"event": msgspec.to_builtins(event), "task": None, **(frozen or {})}
 

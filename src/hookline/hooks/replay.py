@@ -12,7 +12,7 @@ from hookline.domain.tasks import Edge, Task
 from hookline.errors import HooklineError
 from hookline.hooks.frames import DRY_RUN, Frame, event_payload, rule_of
 from hookline.hooks.rules import RULES
-from hookline.hooks.settle import STEERED, point_of
+from hookline.hooks.settle import FIRINGS, point_of
 
 if TYPE_CHECKING:
     from hookline.domain.events import Event
@@ -69,10 +69,10 @@ async def call_dry(
     caller: Caller, graph: GraphView, hook: Hook, event: Event | None, payload: dict[str, Any]
 ) -> Outcome:
     """Call a hook without recording anything or carrying anything out."""
-    if hook.kind == "built-in" and event is not None:
+    if hook.handler is not None and hook.kind == "built-in" and event is not None:
         return _call_builtin(hook, event, graph, payload.get("task"))
     point = point_of(hook, event) if event else hook.points[0]
-    seen = event if event is None or event.type != STEERED else None
+    seen = event if event is None or event.type not in FIRINGS else None
     frame = Frame(point, RULES[rule_of(point)], payload, DRY_RUN, seen)
     return await caller.call(hook, frame)
 

@@ -59,11 +59,12 @@ def _fold_react(called: Sequence[Called]) -> list[Action]:
 
 
 def _fold_feed(called: Sequence[Called]) -> FeedAnswer:
-    texts = [_fed_text(outcome) for hook, outcome in called if hook.pipe_output]
+    texts = [fed_text(outcome) for hook, outcome in called if hook.pipe_output]
     return FeedAnswer(text="\n".join(text for text in texts if text))
 
 
-def _fed_text(outcome: Outcome) -> str:
+def fed_text(outcome: Outcome) -> str:
+    """What one hook has to say to the agent; a failure is told as well."""
     if outcome.status == OK:
         return str(outcome.answer.text)
     if outcome.status == SKIPPED:

@@ -9,6 +9,7 @@ import msgspec
 
 from hookline.domain.records import FAILED, OK, PENDING, SKIPPED, Action, Delivery
 from hookline.domain.runs import INSTANT
+from hookline.domain.sessions import LIVE, STANDING
 from hookline.errors import HooklineError
 from hookline.hooks.actions import StartFlow, perform, unknown_flow
 
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 
 DEPTH_LIMIT = 8
 CASCADE_LIMIT = "cascade_limit"
-STEERED = "run_iteration"
+# Events that are written because a point fires: their data names it.
+STEERED, FIRED = "run_iteration", "point_fired"
+FIRINGS = frozenset({STEERED, FIRED})
 # Points that events of a run's journal fire besides their own type.
 RUN_POINTS = {
     "run_started": "on-run-start",
@@ -33,6 +36,9 @@ RUN_POINTS = {
     "effect_resolved": "on-effect-complete",
     "effect_requested": "on-breakpoint",
 }
+# A task that is completed while a session runs is told to that session.
+SESSION_POINTS = {"task_completed": "on_task_complete"}
+ALSO_FIRED = {**RUN_POINTS, **SESSION_POINTS}
 
 
 def _nobody(tx: Transaction, event: Event) -> None:
@@ -79,15 +85,16 @@ def point_of(hook: Hook, event: Event) -> str:
     """The point at which an event calls a hook: its own type, or one that it fires besides."""
     if event.type in hook.points:
         return event.type
-    if event.type == STEERED:
-        return str(event.data.get("point", STEERED))
-    return RUN_POINTS.get(event.type, event.type)
+    if event.type in FIRINGS:
+        return str(event.data.get("point", event.type))
+    return ALSO_FIRED.get(event.type, event.type)
 
 
 def _subscribers(tx: Transaction, registry: HookRegistry, event: Event) -> Sequence[Hook]:
-    """The hooks of an event's type and of the run point that it fires besides, in order."""
+    """The hooks of an event's type and of the point that it fires besides, in order."""
     own = registry.subscribers(event.type)
-    more = registry.subscribers(RUN_POINTS[event.type]) if _is_of_run(event) else ()
+    fires = _is_of_run(event) or event.type in SESSION_POINTS
+    more = registry.subscribers(ALSO_FIRED[event.type]) if fires else ()
     if not more or not _fires(tx, event):
         return own
     return sorted({h.name: h for h in (*own, *more)}.values(), key=lambda each: each.order)
@@ -103,7 +110,17 @@ def _fires(tx: Transaction, event: Event) -> bool:
     if event.type == "effect_resolved":
         _, effect = _effect_of(tx, event)
         return effect.kind not in INSTANT
+    if event.type in SESSION_POINTS:
+        return bool(told_sessions(tx, event))
     return True
+
+
+def told_sessions(tx: Transaction, event: Event) -> list[Run]:
+    """The sessions that hear of a task's end: its own, else the claim's, else every live one."""
+    live = [tx.runs.find(each) for each in tx.sessions.live()]
+    live = [run for run in live if tx.runs.value(run.run_id, STANDING) == LIVE]
+    own = [run for run in live if run.run_id == event.metadata.get("run")]
+    return own or [run for run in live if run.input.get("taskId") == event.node_id] or live
 
 
 def note_start(tx: Transaction, registry: HookRegistry, run: Run, effect: JournalEffect) -> None:
@@ -117,6 +134,8 @@ def _frozen(tx: Transaction, event: Event) -> dict[str, Any]:
     """What the hooks of an event see besides it, as it is now."""
     task = _task(tx, event.node_id)
     seen: dict[str, Any] = {"task": msgspec.to_builtins(task) if task else None}
+    if event.type in SESSION_POINTS and task is not None:
+        return {**seen, **_task_done(told_sessions(tx, event), task)}
     if not _is_of_run(event):
         return seen
     if event.type.startswith("run_"):
@@ -125,6 +144,20 @@ def _frozen(tx: Transaction, event: Event) -> dict[str, Any]:
     else:
         about = _effect_notice(tx, event)
     return {**seen, **about}
+
+
+def _task_done(sessions: list[Run], task: Task) -> dict[str, Any]:
+    """What a hook on a completed task sees of the sessions that are told."""
+    if not sessions:
+        return {}
+    names = [str(run.input.get("name", run.run_id)) for run in sessions]
+    return {
+        "session": ", ".join(names),
+        "sessions": [run.run_id for run in sessions],
+        "iteration": (sessions[0].state or {}).get("iteration", 1),
+        "taskId": task.id,
+        "taskContent": task.goal,
+    }
 
 
 def _effect_notice(tx: Transaction, event: Event) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hookline.errors import Untrusted
+from hookline.hooks.chains import with_children
 from hookline.trust.manifest import text_of
 from hookline.trust.words import literal_words
 
@@ -49,7 +50,7 @@ def covered_uses(
     for name in COVERED_FOLDERS:
         top = os.path.join(project.folder, name)
         uses.update(dict.fromkeys(_files_under(top), f"in the {name} folder"))
-    for hook in hooks:
+    for hook in with_children(hooks):
         if hook.layer == "project":
             for path in _hook_files(project, hook):
                 uses.setdefault(path, f"hook {hook.name}")
@@ -119,7 +120,7 @@ def keyed_files(project: Project, data: object) -> Iterator[str]:
                     yield from _program_files(project, line)
             elif key == "python" and isinstance(value, str):
                 yield from _python_files(project, value)
-            elif key == "prompt" and isinstance(value, str):
+            elif key in ("prompt", "promptFile") and isinstance(value, str):
                 yield from _whole(project, value)
             else:
                 yield from keyed_files(project, value)

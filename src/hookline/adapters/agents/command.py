@@ -8,7 +8,7 @@ import tempfile
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.turns import AgentTurn
+from hookline.domain.turns import AgentEvent, AgentTurn
 from hookline.ports import CannotStart
 
 if TYPE_CHECKING:
@@ -22,12 +22,13 @@ PROMPT, PROMPT_FILE = "HOOKLINE_PROMPT", "HOOKLINE_PROMPT_FILE"
 async def turn(profile: Any, talk: Talk) -> AgentTurn:
     """Start the program with the prompt; what it prints is the agent's text."""
     line = " ".join((profile.command, *map(shlex.quote, profile.args)))
-    talk.on_conversation(talk.env.get("HOOKLINE_IDEMPOTENCY_KEY", ""))
+    request = talk.request
+    request.on_conversation(request.env.get("HOOKLINE_IDEMPOTENCY_KEY", ""))
     if profile.input == "stdin":
-        return await _run(line, talk, {}, talk.prompt.encode("utf-8", "replace"))
+        return await _run(line, talk, {}, request.prompt.encode("utf-8", "replace"))
     if profile.input == "argument":
-        return await _run(_with(line, PROMPT), talk, {PROMPT: talk.prompt})
-    with _prompt_file(talk.prompt) as path:
+        return await _run(_with(line, PROMPT), talk, {PROMPT: request.prompt})
+    with _prompt_file(request.prompt) as path:
         return await _run(_with(line, PROMPT_FILE), talk, {PROMPT_FILE: path})
 
 
@@ -37,23 +38,29 @@ def _with(line: str, variable: str) -> str:
 
 
 async def _run(line: str, talk: Talk, more: dict[str, str], stdin: bytes = b"") -> AgentTurn:
+    request = talk.request
     try:
         done = await talk.processes.run(
             ("/bin/sh", "-c", line),
-            cwd=talk.root,
-            env={**talk.env, **more},
-            timeout=talk.timeout,
+            cwd=talk.folder,
+            env={**request.env, **more},
+            timeout=request.timeout,
             stdin=stdin,
-            on_start=talk.on_start,
+            on_start=request.on_start,
+            on_output=lambda chunk: request.on_event(_said(chunk)),
         )
     except CannotStart as problem:
         return AgentTurn(error=f"{problem}; a long prompt needs `input: stdin` or `input: file`")
     error = None
     if done.timed_out:
-        error = f"the agent did not end within {talk.timeout:g} s; it was killed"
+        error = f"the agent did not end within {request.timeout:g} s; it was killed"
     elif done.exit_code:
         error = f"the agent exited {done.exit_code}: {done.stderr.strip()[-300:]}".rstrip(": ")
     return AgentTurn(text=done.stdout, error=error)
+
+
+def _said(chunk: bytes) -> AgentEvent:
+    return AgentEvent(type="text", text=chunk.decode("utf-8", "replace"))
 
 
 @contextmanager

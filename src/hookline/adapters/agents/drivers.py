@@ -2,35 +2,54 @@
 
 from __future__ import annotations
 
+import time
+import uuid
+from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hookline.adapters.agents import command, scripted
-from hookline.errors import BadInput, HooklineError
+import msgspec
+
+from hookline.adapters.git import GitWork
+from hookline.adapters.identity import all_processes, kill_marked
+from hookline.domain.turns import AgentEvent
+from hookline.errors import BadInput
+from hookline.ports import ToolServer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from hookline.domain.turns import AgentTurn
-    from hookline.ports import Processes, ProcessGroup
+    from hookline.ports import Processes, TurnRequest
 
 
 class Talk(NamedTuple):
-    """One turn as a driver is given it."""
+    """One turn as a driver is given it: what is asked, of whom, and where.
+
+    `folder` is the folder that the agent works in, `root` the project's.
+    """
 
     name: str
-    prompt: str
+    request: TurnRequest
     root: str
-    env: Mapping[str, str]
-    timeout: float
+    folder: str
     processes: Processes
-    on_start: Callable[[ProcessGroup], None]
-    on_conversation: Callable[[str], None]
 
 
-DRIVERS: dict[str, Callable[[Any, Talk], Awaitable[AgentTurn]]] = {
-    "command": command.turn,
-    "scripted": scripted.turn,
+# Each module has `async def turn(profile, talk) -> AgentTurn`; it is loaded when it is needed.
+DRIVERS = {
+    "command": "hookline.adapters.agents.command",
+    "scripted": "hookline.adapters.agents.scripted",
+    "claude-code": "hookline.adapters.agents.claude_code",
+    "codex": "hookline.adapters.agents.codex",
+    "acp": "hookline.adapters.agents.acp",
 }
+# These cannot keep every agent from changing files; what it changed is found afterwards.
+UNHELD = frozenset({"command", "scripted", "acp"})
+SHOWN_FILES = 5
+# Agents start commands in sessions of their own, which outlive the agent's group.
+MARK = "HOOKLINE_TURN"
+SHORT_TURN = 30.0
 
 
 class LocalAgents:
@@ -44,32 +63,33 @@ class LocalAgents:
         self._root = root
         self._processes = processes
 
-    async def turn(
-        self,
-        name: str | None,
-        prompt: str,
-        *,
-        env: Mapping[str, str],
-        timeout: float,
-        on_start: Callable[[ProcessGroup], None],
-        on_conversation: Callable[[str], None],
-    ) -> AgentTurn:
+    async def turn(self, name: str | None, request: TurnRequest) -> AgentTurn:
         """One turn of an agent; what goes wrong with it is part of the turn."""
         name, profile = self._profile(name)
-        driver = DRIVERS.get(profile.driver)
-        if driver is None:
-            raise HooklineError(f"agents of driver '{profile.driver}' cannot run in this version")
+        mark = str(uuid.uuid4())
+        signed = {"HOOKLINE_AGENT": name, MARK: mark}
+        env = {**request.env, **profile.env, **signed}
         talk = Talk(
-            name=name,
-            prompt=prompt,
-            root=self._root,
-            env={**env, **profile.env, "HOOKLINE_AGENT": name},
-            timeout=timeout,
-            processes=self._processes,
-            on_start=on_start,
-            on_conversation=on_conversation,
+            name,
+            msgspec.structs.replace(request, env=env, tools=_signed(request.tools, signed)),
+            self._root,
+            request.cwd or self._root,
+            self._processes,
         )
-        return await driver(profile, talk)
+        before, began = all_processes(), time.monotonic()
+        take = partial(import_module(DRIVERS[profile.driver]).turn, profile, talk)
+        try:
+            if request.read_only and profile.driver in UNHELD:
+                return await _watched(take, talk)
+            turn: AgentTurn = await take()
+            return turn
+        finally:
+            # A number that was taken before a short turn cannot have been given to another since.
+            known = before if time.monotonic() - began < SHORT_TURN else frozenset()
+            left = kill_marked(f"{MARK}={mark}".encode(), but=known)
+            if left:
+                said = f"{left} processes that the agent left behind were killed"
+                request.on_event(AgentEvent(type="notice", text=said))
 
     def _profile(self, name: str | None) -> tuple[str, Any]:
         wanted = name or self._default or next(iter(self._profiles), None)
@@ -79,3 +99,22 @@ class LocalAgents:
                 help="agents are listed under `agents:` in hookline.yaml",
             )
         return wanted, self._profiles[wanted]
+
+
+def _signed(tools: ToolServer | None, by: Mapping[str, str]) -> ToolServer | None:
+    """Our tools know for whom they work, also where an agent hands on only what it is told to."""
+    return tools and ToolServer(tools.argv, {**tools.env, **by})
+
+
+async def _watched(take: Callable[[], Awaitable[AgentTurn]], talk: Talk) -> AgentTurn:
+    """A turn that fails if the files of the folder are not as they were before it."""
+    work = GitWork(talk.processes, talk.request.env, objects="")
+    before = await work.state(talk.folder)
+    turn = await take()
+    changed = await work.between(talk.folder, before, await work.state(talk.folder))
+    if not changed:
+        return turn
+    more = f" and {len(changed) - SHOWN_FILES} more" if len(changed) > SHOWN_FILES else ""
+    shown = ", ".join(changed[:SHOWN_FILES]) + more
+    error = f"files changed while it was only asked: {shown}"
+    return msgspec.structs.replace(turn, error=f"{turn.error}; {error}" if turn.error else error)

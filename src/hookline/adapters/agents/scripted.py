@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.turns import AgentTurn, ScriptedTurn
+from hookline.domain.turns import AgentEvent, AgentTurn, ScriptedTurn
 from hookline.errors import BadInput
 from hookline.ports import CannotStart
 
@@ -18,21 +18,26 @@ if TYPE_CHECKING:
 async def turn(profile: Any, talk: Talk) -> AgentTurn:
     """The next turn of the script in this run; the same one again for the same effect."""
     turns = _read(os.path.join(talk.root, profile.script), profile.script)
-    talk.on_conversation(f"{talk.name}-{talk.env.get('HOOKLINE_RUN_ID', '')}")
+    request = talk.request
+    conversation = f"{talk.name}-{request.env.get('HOOKLINE_RUN_ID', '')}"
+    request.on_conversation(conversation)
     number = _number(talk)
     chosen = turns[min(number, len(turns) - 1)]
     if number >= len(turns) and not chosen.repeat:
         return AgentTurn(error=f"{profile.script} has {len(turns)} turns, and this is one more")
-    if chosen.expect is not None and chosen.expect not in talk.prompt:
+    if chosen.expect is not None and chosen.expect not in request.prompt:
         wanted = f"turn {number + 1} of {profile.script} expects {chosen.expect!r} in its prompt"
-        return AgentTurn(error=f"{wanted}, not {talk.prompt[:200]!r}")
+        return AgentTurn(error=f"{wanted}, not {request.prompt[:200]!r}")
     error = await _do(chosen.run, talk) if chosen.run is not None else None
+    if chosen.text:
+        request.on_event(AgentEvent(type="text", text=chosen.text))
     return AgentTurn(
         text=chosen.text,
         error=chosen.error or error,
         stop_reason=chosen.stop_reason,
-        conversation=f"{talk.name}-{talk.env.get('HOOKLINE_RUN_ID', '')}",
+        conversation=conversation,
         usage=chosen.usage,
+        wait=chosen.wait,
     )
 
 
@@ -49,9 +54,10 @@ def _read(path: str, shown: str) -> list[ScriptedTurn]:
 
 def _number(talk: Talk) -> int:
     """Which turn this is, by a file of the keys that were asked for: it outlives every process."""
-    key = talk.env.get("HOOKLINE_IDEMPOTENCY_KEY", "")
-    folder = talk.env.get("HOOKLINE_DIR") or os.path.join(talk.root, ".hookline")
-    path = os.path.join(folder, "agents", f"{talk.env.get('HOOKLINE_RUN_ID', '')}-{talk.name}")
+    env = talk.request.env
+    key = env.get("HOOKLINE_IDEMPOTENCY_KEY", "")
+    folder = env.get("HOOKLINE_DIR") or os.path.join(talk.root, ".hookline")
+    path = os.path.join(folder, "agents", f"{env.get('HOOKLINE_RUN_ID', '')}-{talk.name}")
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "a+", encoding="utf-8") as file:
         file.seek(0)
@@ -65,19 +71,20 @@ def _number(talk: Talk) -> int:
 
 async def _do(line: str, talk: Talk) -> str | None:
     """Carry out what the agent does in this turn; what went wrong, if anything did."""
+    request = talk.request
     try:
         done = await talk.processes.run(
             ("/bin/sh", "-c", line),
-            cwd=talk.root,
-            env=talk.env,
-            timeout=talk.timeout,
-            stdin=talk.prompt.encode("utf-8", "replace"),
-            on_start=talk.on_start,
+            cwd=talk.folder,
+            env=request.env,
+            timeout=request.timeout,
+            stdin=request.prompt.encode("utf-8", "replace"),
+            on_start=request.on_start,
         )
     except CannotStart as problem:
         return str(problem)
     if done.timed_out:
-        return f"the agent did not end within {talk.timeout:g} s; it was killed"
+        return f"the agent did not end within {request.timeout:g} s; it was killed"
     if done.exit_code:
         return f"`{line}` exited {done.exit_code}: {done.stderr.strip()[-300:]}".rstrip(": ")
     return None

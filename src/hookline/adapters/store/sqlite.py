@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from hookline.adapters.store.runs import RunTables
+    from hookline.adapters.store.sessions import SessionTables
 
 _encode = msgspec.json.encode
 
@@ -44,6 +45,13 @@ class View:
         from hookline.adapters.store.runs import RunTables
 
         return RunTables(self._connection)
+
+    @cached_property
+    def sessions(self) -> SessionTables:
+        """Sessions and the output that waits for their agents."""
+        from hookline.adapters.store.sessions import SessionTables
+
+        return SessionTables(self._connection)
 
 
 class Transaction(View):

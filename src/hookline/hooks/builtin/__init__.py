@@ -25,9 +25,17 @@ STEER_BUILTINS: dict[str, tuple[str, ...]] = {
     "native-finalization": ("on-iteration-end",),
 }
 
+STOP_HOOKS = (
+    *("default", "validation", "promise", "evidence"),
+    *("tdd", "security-remediation", "checkpoint", "coverage", "max-iterations", "files-changed"),
+)
+
+# Hooks made of others: a key whose value is the others.
+CHAINS = ("all_of", "any_of", "not")
+
 # These stand in a list at their point: alone as a word, or as a key with their arguments.
 NAMED_BUILTINS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("default", "validation", "promise", "evidence"), ("stop",)),
+    **dict.fromkeys((*STOP_HOOKS, *CHAINS), ("stop",)),
     **dict.fromkeys(
         (
             *("rebase_on_main", "run_tests", "create_pr", "lint", "secrets"),

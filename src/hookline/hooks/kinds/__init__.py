@@ -5,13 +5,13 @@ A kind runs the thing and returns what it said. What that means is for the point
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from hookline.hooks.kinds import command, http, python, script
-from hookline.ports import Http, Processes, ProcessGroup
+from hookline.hooks.kinds import agent, builtin, command, http, python, script
+from hookline.ports import Agents, Http, Processes, ProcessGroup
 
 if TYPE_CHECKING:
     from hookline.domain.records import Reply
@@ -29,12 +29,18 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class World(msgspec.Struct, frozen=True, kw_only=True):
-    """What hooks need around them: the project's root, the two doors, and the environment."""
+    """What hooks need around them: the project's root, the doors, and the environment.
+
+    `ask` calls another hook on the same payload, for hooks that are made of others; its outcome
+    is a `hookline.domain.records.Outcome`.
+    """
 
     root: str
     processes: Processes
     http: Http
+    agents: Agents
     environ: Mapping[str, str]
+    ask: Callable[[Any], Awaitable[Any]]
     on_start: Callable[[ProcessGroup], None] | None = None
 
 
@@ -51,4 +57,6 @@ KINDS: dict[str, Kind] = {
     "script": script.run,
     "python": python.run,
     "http": http.run,
+    "agent": agent.run,
+    "built-in": builtin.run,
 }

@@ -8,22 +8,24 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.app import BROKEN
-from hookline.domain import runs
+from hookline.domain import runs, sessions
 from hookline.domain.runs import WAITING
 from hookline.domain.tasks import BLOCKED, NEEDS_CONTINUATION
 from hookline.errors import NEEDS_PERSON
 from hookline.surfaces.cli.command import Command, no_arguments
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import paint, say, say_json, untrusted
+from hookline.surfaces.cli.session_facts import KILLED, PARKED, RAISED, facts, resume_command
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from hookline.adapters.store.sqlite import View
     from hookline.app import App
     from hookline.domain.runs import JournalEffect, Run
     from hookline.domain.tasks import Task
+    from hookline.surfaces.cli.session_facts import Facts
 
 EVERY = 1_000_000
 
@@ -40,7 +42,14 @@ class Item(msgspec.Struct, frozen=True):
 
 def _attention(args: Namespace) -> int:
     with reading() as app, app.read() as view:
-        found = [*_held_back(app), *_runs(view), *_tasks(view), *_dead(view)]
+        of_sessions = {run.run_id: facts(view, run) for run in _open_sessions(view)}
+        found = [
+            *_held_back(app),
+            *_sessions(of_sessions.values()),
+            *_runs(view, of_sessions),
+            *_tasks(view, of_sessions.values()),
+            *_dead(view),
+        ]
     if args.json:
         say_json(found)
     else:
@@ -65,12 +74,41 @@ def _held_back(app: App) -> Iterator[Item]:
         yield Item("hooks", ", ".join(names), None, reason, command)
 
 
+# Sessions
+
+WHY = {
+    sessions.ESCALATED: "it needs a person",
+    sessions.LIMIT: "it reached a limit",
+    KILLED: "its process is gone",
+    PARKED: "it cannot go on",
+}
+
+
+def _open_sessions(view: View) -> Iterator[Run]:
+    return (view.runs.find(run_id) for run_id in view.sessions.live())
+
+
+def _sessions(found: Iterable[Facts]) -> Iterator[Item]:
+    for known in found:
+        if known.status in WHY:
+            reason = f": {known.reason}" if known.reason else ""
+            message = f"{known.goal} ({WHY[known.status]}{reason})"
+            yield Item("session", known.name, known.since, message, _remedy(known))
+
+
+def _remedy(known: Facts) -> str:
+    raised = f" --{known.limit} N" if known.limit in RAISED else ""
+    return resume_command(known, raised)
+
+
 # Runs
 
 
-def _runs(view: View) -> Iterator[Item]:
+def _runs(view: View, of_sessions: Collection[str]) -> Iterator[Item]:
     for status in (runs.PARKED, runs.RUNNING):
         for run in reversed(view.runs.runs(status=status, limit=EVERY)):
+            if run.run_id in of_sessions:
+                continue
             pending = view.runs.pending(run)
             if status == runs.PARKED and _is_stuck(run, pending):
                 yield _stuck(view, run)
@@ -105,8 +143,11 @@ def _question(run: Run, effect: JournalEffect) -> Item:
 # Tasks and calls
 
 
-def _tasks(view: View) -> Iterator[Item]:
+def _tasks(view: View, found: Iterable[Facts]) -> Iterator[Item]:
+    told = {known.task_id for known in found if known.status == sessions.ESCALATED}
     for task in view.graph.tasks(states=(BLOCKED, NEEDS_CONTINUATION)):
+        if task.id in told:  # by its session, which also knows the way on
+            continue
         command = "unblock" if task.state == BLOCKED else "start"
         why = f": {task.block_reason}" if task.block_reason else ""
         message = f"{task.goal} ({task.state}{why})"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from hookline.config import load_settings
+from hookline.hooks.chains import with_children
 from hookline.surfaces.cli.doctor_checks import failed, ok, skipped, warning
 from hookline.trust import configured_hooks
 from hookline.trust.words import shell_words
@@ -65,7 +66,7 @@ def program_checks(project: Project, home: str, environ: Mapping[str, str]) -> I
     hooks = configured_hooks(load_settings(project, home))
     if not hooks:
         yield skipped("hooks", "none is configured; the built-in ones work")
-    for hook in hooks:
+    for hook in with_children(hooks):
         name = f"hook {hook.name}"
         look = _LOOKS.get(hook.kind)
         if not hook.enabled:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from hookline.adapters.blobs import FileBlobs
 from hookline.adapters.bus import Waker
 from hookline.domain import runs
 from hookline.domain.runs import TERMINAL
+from hookline.domain.sessions import FLOW as SESSION
 from hookline.errors import IllegalTransition
 from hookline.flows import control, journal
 from hookline.outside import flow_finder, owner_of
@@ -18,11 +20,13 @@ from hookline.surfaces.cli.flow_watch import foreground
 from hookline.surfaces.cli.opening import writing
 from hookline.surfaces.cli.output import next_step, note, say, say_json, untrusted
 from hookline.surfaces.cli.values import parse_json
+from hookline.trust import refuse_agents
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from hookline.app import App
+    from hookline.domain.runs import Run
 
 # How long a living process is given to take a signal; it does so between two steps of the flow.
 PATIENCE = 10.0
@@ -38,10 +42,18 @@ def _reason_arguments(p: ArgumentParser) -> None:
     p.add_argument("--reason", metavar="R", help="why")
 
 
+def _steered(app: App, identifier: str) -> Run:
+    """The run that a command steers; an agent may not steer a session."""
+    with app.read() as view:
+        run = view.runs.find(identifier)
+    if run.flow == SESSION:
+        refuse_agents(os.environ, "flow control of a session")
+    return run
+
+
 def _control(args: Namespace, name: str) -> None:
     with writing() as app:
-        with app.read() as view:
-            run = view.runs.find(args.run)
+        run = _steered(app, args.run)
         reason = args.reason or f"{_PAST[name]} by hand"
         if not app.change(control.control, owner_of(app), run.run_id, name, reason):
             _await_holder(app, run.run_id)
@@ -85,7 +97,7 @@ def _signal_arguments(p: ArgumentParser) -> None:
 def _signal(args: Namespace) -> None:
     value = parse_json(args.value, "--value")
     with writing() as app:
-        app.change(control.send, args.run, args.name, value)
+        app.change(control.send, _steered(app, args.run).run_id, args.name, value)
         with app.read() as view:
             run = view.runs.find(args.run)
         if args.json:
@@ -97,8 +109,7 @@ def _signal(args: Namespace) -> None:
 
 def _resume(args: Namespace) -> int:
     with writing() as app:
-        with app.read() as view:
-            run = view.runs.find(args.run)
+        run = _steered(app, args.run)
         if run.status in TERMINAL:
             raise IllegalTransition(
                 f"{run.run_id} is {run.status}",
@@ -119,8 +130,9 @@ def _rerun_arguments(p: ArgumentParser) -> None:
 
 def _rerun(args: Namespace) -> int:
     with writing() as app:
+        run = _steered(app, args.run)
         with app.read() as view:
-            origin = control.trace_back(view, view.runs.find(args.run), args.step)
+            origin = control.trace_back(view, run, args.step)
         flow = flow_finder(app).find(origin.run.flow)
         blobs = FileBlobs(app.project.blobs)
         run_id = app.change(control.rerun, origin, blobs, flow.digest, flow.pins)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -26,6 +27,7 @@ from hookline.surfaces.cli.output import (
     untrusted,
 )
 from hookline.surfaces.cli.values import parse_json
+from hookline.trust import refuse_agents
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -118,6 +120,7 @@ def _show(args: Namespace) -> None:
 
 
 def _switch(args: Namespace, enabled: bool) -> None:
+    refuse_agents(os.environ, "hook enable|disable")
     with writing() as app:
         app.registry.get(args.name)
         app.change(lambda tx: tx.calls.set_switch(args.name, enabled))

@@ -6,6 +6,7 @@ import os
 from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
+from hookline.hooks.stop_metrics import read_metrics
 from hookline.surfaces.cli.command import Command, no_arguments
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import note, paint, say, say_json, untrusted
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from hookline.adapters.store.sqlite import View
+    from hookline.hooks.stop_metrics import StopMetrics
 
 SLOW_HOOK_US = 10_000
 SLOW_EVENT_US = 50_000
@@ -23,8 +25,9 @@ def _stats(args: Namespace) -> None:
     with reading() as app, app.read() as view:
         rows = statistics(view)
         slow_events = view.calls.slow_events(SLOW_EVENT_US)
+        deciding = read_metrics(view, [row["name"] for row in rows])
     if args.json:
-        say_json({"hooks": rows, "slowEvents": slow_events})
+        say_json({"hooks": rows, "slowEvents": slow_events, "stopHooks": deciding})
         return
     width = max((len(untrusted(row["name"])) for row in rows), default=4)
     say(paint(f"{'hook':{width}}  calls   ok  skip  fail     p50     p95", "dim"))
@@ -36,8 +39,26 @@ def _stats(args: Namespace) -> None:
         )
     if not rows:
         say("no hook was called yet")
+    if deciding:
+        _show_decisions(deciding)
     if slow_events:
         note(f"at {slow_events} events the hooks took more than {SLOW_EVENT_US // 1000} ms in all")
+
+
+def _show_decisions(deciding: list[StopMetrics]) -> None:
+    width = max(len("stop hook"), *(len(untrusted(each.name)) for each in deciding))
+    say()
+    head = f"{'stop hook':{width}}  calls     complete     continue     escalate  undone"
+    say(paint(head, "dim"))
+    for each in deciding:
+        shares = (
+            (each.complete, each.complete_percent),
+            (each.go_on, each.continue_percent),
+            (each.escalate, each.escalate_percent),
+        )
+        told = "".join(f" {count:>6} {percent:>4.0f}%" for count, percent in shares)
+        undone = f"{each.undone} of {each.complete}" if each.complete else "-"
+        say(f"{untrusted(each.name):{width}} {each.decisions:>6}{told}  {undone}")
 
 
 def statistics(view: View) -> list[dict[str, Any]]:

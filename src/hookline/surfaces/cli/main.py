@@ -26,8 +26,12 @@ _HERE = "hookline.surfaces.cli"
 COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "init": ("init", "COMMANDS", "set up Hookline in this repository"),
     "demo": ("demo", "COMMANDS", "see it work in a temporary repository"),
+    "run": ("run", "COMMANDS", "let an agent work until it is done"),
+    "session": ("session", "SESSION_COMMANDS", "list, watch, steer and report sessions"),
     "task": ("task", "TASK_COMMANDS", "add, claim, finish and draw tasks"),
     "dep": ("dep", "DEP_COMMANDS", "dependencies between tasks"),
+    "note": ("note", "NOTE_COMMANDS", "what the next one should know"),
+    "checkpoint": ("checkpoint", "CHECKPOINT_COMMANDS", "where agents stood in their tasks"),
     "events": ("events", "COMMANDS", "read and follow the event log"),
     "emit": ("events", "COMMANDS", "send an event of your own"),
     "flow": ("flow", "FLOW_COMMANDS", "start, watch and steer runs of flows"),
@@ -38,14 +42,18 @@ COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "attention": ("attention", "COMMANDS", "what waits for a person"),
     "hook": ("hook", "HOOK_COMMANDS", "list, test, replay and switch hooks"),
     "why": ("why", "COMMANDS", "explain an event, a hook or a task"),
+    "validate": ("validate", "COMMANDS", "run the validation rules now"),
     "points": ("config", "COMMANDS", "every hook point, its payload and variables"),
     "check": ("config", "COMMANDS", "find every problem in the configuration"),
     "config": ("config", "CONFIG_COMMANDS", "the effective configuration and its origins"),
     "schema": ("config", "COMMANDS", "JSON Schema of hookline.yaml, for editors"),
+    "mcp": ("mcp", "COMMANDS", "serve the tools that agents call"),
     "trust": ("trust", "COMMANDS", "let this repository's hooks run"),
     "doctor": ("doctor", "COMMANDS", "check agents, hooks, store and log"),
 }
-GROUPS = frozenset({"task", "dep", "flow", "effect", "hook", "config"})
+GROUPS = frozenset(
+    {"session", "task", "dep", "note", "checkpoint", "flow", "effect", "hook", "config"}
+)
 
 
 class Formatter(argparse.HelpFormatter):

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from hookline.domain.moments import parse as parse_moment
-from hookline.domain.tasks import DEFAULT_PRIORITY, OPEN, STATES
+from hookline.domain.tasks import DEFAULT_PRIORITY, OPEN, STATES, task_number
 from hookline.errors import BadInput, NothingReady
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading, writing
@@ -20,7 +20,7 @@ from hookline.tasks.verbs import Holder
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from hookline.app import App
+    from hookline.app import App, SessionPlace
     from hookline.domain.tasks import Task
 
 
@@ -246,6 +246,10 @@ def _complete_arguments(p: ArgumentParser) -> None:
 
 def _complete(args: Namespace) -> None:
     with writing() as app:
+        place = app.session
+        if place is not None and task_number(args.id) == task_number(place.task_id):
+            _promise(args, app, place)
+            return
         task = app.change(
             verbs.complete,
             args.id,
@@ -256,6 +260,19 @@ def _complete(args: Namespace) -> None:
         )
         _answer(args, task, "completed")
         next_step("hookline task ready")
+
+
+def _promise(args: Namespace, app: App, place: SessionPlace) -> None:
+    """An agent says that its session's own task is done; whether it is, the session decides."""
+    from hookline.tasks.promises import promise_done  # only agents come here
+
+    app.change(promise_done, place.run_id, place.task_id, args.result)
+    with app.read() as view:
+        task = view.graph.task(place.task_id)
+    if args.json:
+        say_json(task)
+        return
+    say(f"{task.id}: noted as a promise; its stop hooks decide when your turn is over")
 
 
 def _block_arguments(p: ArgumentParser) -> None:

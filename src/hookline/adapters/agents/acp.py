@@ -1,0 +1,261 @@
+"""The driver `acp`: any agent that speaks the Agent Client Protocol, such as OpenCode or Gemini.
+
+`command` holds the words that start it, such as `opencode acp`. The agent is offered neither our
+file system nor a terminal: it works on the files itself, and is asked what it does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from acp import PROTOCOL_VERSION, RequestError
+from acp.connection import Connection
+
+from hookline import __version__
+from hookline.adapters.agents import acp_permissions, acp_updates
+from hookline.adapters.agents.acp_failures import AUTH_REQUIRED, Failure, hung_up, refused
+from hookline.adapters.agents.acp_lines import LINE_LIMIT, Lines
+from hookline.adapters.agents.acp_session import Introduced, Opened, place, worded
+from hookline.domain.turns import AgentTurn
+from hookline.ports import CannotStart
+
+if TYPE_CHECKING:
+    from hookline.adapters.agents.drivers import Talk
+    from hookline.ports import Dialogue
+
+Answer = TypeVar("Answer")
+
+# How long an agent may take to obey a cancellation, and to end when there is nothing more to do.
+GRACE_SECONDS = 2.0
+# What the model itself decided is no failure of the turn: it took place, and whoever reads the
+# stop reason decides what follows. A cancellation that nobody here asked for is one.
+SILENCE = "the agent ended its turn without a word and without using a tool"
+STOPS = frozenset({"end_turn", "max_tokens", "max_turn_requests", "refusal"})
+
+
+async def turn(profile: Any, talk: Talk) -> AgentTurn:
+    """Start the agent, give it the prompt in its conversation, and hear what it does."""
+    request = talk.request
+    permissions = "read" if request.read_only else profile.permissions
+    if not (profile.command or "").strip():
+        words = "`driver: acp` needs a `command`, such as `opencode acp`"
+        return AgentTurn(error=words, stop_reason="error")
+    try:
+        argv = (*shlex.split(profile.command), *profile.args)
+        env = dict(request.env)
+        if permissions == "read":
+            env = acp_permissions.read_only_environment(env)
+    except (ValueError, msgspec.MsgspecError) as problem:
+        return AgentTurn(error=f"the agent cannot be started: {problem}", stop_reason="error")
+    try:
+        async with talk.processes.dialogue(
+            argv,
+            cwd=talk.folder,
+            env=env,
+            timeout=request.timeout + 2 * GRACE_SECONDS,
+            line_limit=LINE_LIMIT,
+            on_start=request.on_start,
+        ) as dialogue:
+            return await _Turn(argv[0], profile.model, permissions, talk, dialogue).take()
+    except CannotStart as problem:
+        return AgentTurn(error=str(problem), stop_reason="error")
+
+
+class _Turn:
+    """One turn of one agent: both sides of the dialogue."""
+
+    def __init__(
+        self, program: str, model: str | None, permissions: str, talk: Talk, dialogue: Dialogue
+    ) -> None:
+        self._program = program
+        self._model = model
+        self._permissions = permissions
+        self._talk = talk
+        self._request = talk.request
+        self._dialogue = dialogue
+        self._heard = acp_updates.Heard(talk.request.on_event)
+        self._lines = Lines(dialogue.reader, dialogue.writer, self._stray)
+        self._connection = Connection(self._asked, self._lines)
+        self._introduced: Introduced | None = None
+        self._conversation: str | None = None
+        self._prompting: asyncio.Task[Any] | None = None
+        self._is_cancelled = False
+
+    async def take(self) -> AgentTurn:
+        """The turn, whatever becomes of it."""
+        try:
+            result = await self._within_its_time()
+        except Failure as failure:
+            return self._told(error=str(failure), stop_reason="error", wait=failure.wait)
+        finally:
+            await self._connection.close()
+        await self._dialogue.end(GRACE_SECONDS)
+        reason = str(result.get("stopReason"))[:100]
+        if reason not in STOPS:
+            words = f"the agent ended its turn by itself: {reason}"
+            return self._told(error=words, stop_reason=reason)
+        usage = acp_updates.usage(result, self._heard.usd())
+        error = None if self._heard.text or self._heard.tools else SILENCE
+        return self._told(error=error, stop_reason=reason, usage=usage)
+
+    def _told(self, **more: Any) -> AgentTurn:
+        return AgentTurn(
+            text=self._heard.text,
+            conversation=self._conversation,
+            tools=self._heard.tools,
+            **more,
+        )
+
+    async def _within_its_time(self) -> dict[str, Any]:
+        try:
+            async with asyncio.timeout(self._request.timeout):
+                return await self._speak()
+        except TimeoutError:
+            await self._cancel()
+            words = f"the agent did not end within {self._request.timeout:g} s; it was killed"
+            raise Failure(words) from None
+        except asyncio.CancelledError:
+            await self._cancel()
+            raise
+        except RequestError as error:
+            logins = self._introduced.logins if self._introduced is not None else []
+            raise refused(error, logins) from error
+        except ConnectionError as error:
+            failure = await hung_up(self._program, self._dialogue, self._lines.problem)
+            raise failure from error
+
+    async def _speak(self) -> dict[str, Any]:
+        """The dialogue from its first word to the end of the turn."""
+        self._introduced = await self._introduce()
+        opened, is_new = await self._open(self._introduced)
+        self._conversation = opened.session_id
+        self._request.on_conversation(opened.session_id)
+        await self._set_up(opened, self._introduced)
+        self._heard.begin(is_new=is_new)
+        prompt = [{"type": "text", "text": worded(self._request.prompt)}]
+        asking = self._connection.send_request(
+            "session/prompt", {"sessionId": opened.session_id, "prompt": prompt}
+        )
+        self._prompting = asyncio.create_task(asking)
+        # The answer to the prompt is still awaited when the turn is cancelled.
+        result = await asyncio.shield(self._prompting)
+        return result if isinstance(result, dict) else {}
+
+    async def _introduce(self) -> Introduced:
+        files = {"readTextFile": False, "writeTextFile": False}
+        params = {
+            "protocolVersion": PROTOCOL_VERSION,
+            "clientCapabilities": {"fs": files, "terminal": False},
+            "clientInfo": {"name": "hookline", "version": __version__},
+        }
+        introduced = await self._ask("initialize", params, Introduced)
+        if introduced.protocol_version != PROTOCOL_VERSION:
+            spoken = introduced.protocol_version
+            raise Failure(f"the agent speaks version {spoken} of the protocol, not 1")
+        return introduced
+
+    async def _open(self, introduced: Introduced) -> tuple[Opened, bool]:
+        """The conversation, and whether it is a new one."""
+        where = place(os.path.abspath(self._talk.folder), self._request.tools)
+        wanted = self._request.conversation
+        if wanted and introduced.resuming is None:
+            self._heard.notice("the agent cannot go on with a conversation; a new one begins")
+        elif wanted and introduced.resuming is not None:
+            try:
+                params = {"sessionId": wanted, **where}
+                opened = await self._ask(introduced.resuming, params, Opened)
+            except RequestError as error:
+                if error.code == AUTH_REQUIRED:
+                    raise
+                self._heard.notice(f"the conversation is lost, a new one begins: {error}")
+            else:
+                opened.session_id = wanted
+                return opened, False
+        opened = await self._ask("session/new", where, Opened)
+        if not opened.session_id:
+            raise Failure("the agent began a conversation without a name")
+        return opened, True
+
+    async def _set_up(self, opened: Opened, introduced: Introduced) -> None:
+        """The model that the profile names, and a mode that changes nothing where there is one."""
+        if self._permissions == "read":
+            modes = opened.choices("mode")
+            mode = next((name for name in acp_permissions.READ_ONLY_MODES if name in modes), None)
+            if mode is not None:
+                await self._choose(opened, modes[mode])
+            elif introduced.is_opencode:
+                raise Failure("this OpenCode cannot be kept from changing files")
+        if self._model is not None:
+            models = opened.choices("model")
+            if self._model in models:
+                await self._choose(opened, models[self._model])
+            elif models:
+                known = ", ".join(list(models)[:10])[:300]
+                raise Failure(f"the agent has no model '{self._model}'; it has {known}")
+            else:
+                self._heard.notice("the agent's model cannot be chosen; `args` or `env` may do it")
+
+    async def _choose(self, opened: Opened, choice: tuple[str, dict[str, str]]) -> None:
+        method, params = choice
+        await self._connection.send_request(method, {"sessionId": opened.session_id, **params})
+
+    async def _ask(self, method: str, params: dict[str, Any], kind: type[Answer]) -> Answer:
+        answer = await self._connection.send_request(method, params)
+        try:
+            return msgspec.convert(answer or {}, kind)
+        except msgspec.ValidationError as problem:
+            raise Failure(f"the agent's answer to {method} is not understood: {problem}") from None
+
+    async def _cancel(self) -> None:
+        """Let the agent end its turn in order, if it does so at once."""
+        self._is_cancelled = True
+        prompting = self._prompting
+        if prompting is None or prompting.done():
+            return
+        try:
+            async with asyncio.timeout(GRACE_SECONDS):
+                params = {"sessionId": self._conversation}
+                await self._connection.send_notification("session/cancel", params)
+                await asyncio.wait((prompting,))
+        except (TimeoutError, ConnectionError):
+            pass
+        finally:
+            # What it still says is for nobody.
+            if not prompting.cancel() and not prompting.cancelled():
+                prompting.exception()
+
+    def _stray(self, line: str) -> None:
+        self._heard.notice(f"the agent prints what is no message: {line}")
+
+    async def _asked(self, method: str, params: Any, is_notification: bool) -> Any:
+        """What the agent wants of us; it was offered nothing but an ear and permissions."""
+        if method == "session/update":
+            self._heard.update(params)
+        elif method == "session/request_permission" and not is_notification:
+            return self._permit(params)
+        elif not is_notification:
+            raise RequestError.method_not_found(method)
+        return None
+
+    def _permit(self, params: Any) -> dict[str, Any]:
+        try:
+            asked = msgspec.convert(params, _Question)
+        except msgspec.ValidationError as problem:
+            raise RequestError.invalid_params({"details": str(problem)}) from None
+        if self._is_cancelled:
+            return acp_permissions.cancelled()
+        tool = asked.tool_call
+        kind = tool.kind or self._heard.kind_of(tool.tool_call_id) or "other"
+        wanted = acp_permissions.verdict(self._permissions, kind)
+        if wanted == "reject":
+            self._heard.notice(f"refused, for it may change something: {tool.title or kind}")
+        return acp_permissions.answer(wanted, asked.options)
+
+
+class _Question(msgspec.Struct, rename="camel"):
+    tool_call: acp_updates.Update
+    options: list[acp_permissions.Option] = []

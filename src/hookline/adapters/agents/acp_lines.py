@@ -1,0 +1,95 @@
+"""Messages of the Agent Client Protocol, one per line, from an agent that is not trusted.
+
+The transport that is given to the protocol's own connection. What comes through is known to be
+a message; lines are bounded, and what an agent prints beside its messages is counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# A message can hold the whole of a file twice, before and after an edit.
+LINE_LIMIT = 16 * 1024 * 1024
+MAX_STRAY_LINES = 1000
+
+
+class Lines:
+    """An agent's stdin and stdout as a stream of messages."""
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        on_stray: Callable[[str], None],
+    ) -> None:
+        self.problem: str | None = None
+        self._reader = reader
+        self._writer = writer
+        self._on_stray = on_stray
+        self._strays = 0
+
+    async def send(self, message: dict[str, Any]) -> None:
+        """Write a message; an agent that does not listen any more has hung up."""
+        try:
+            self._writer.write(msgspec.json.encode(message) + b"\n")
+            await self._writer.drain()
+        except OSError:
+            self._reader.feed_eof()
+
+    async def receive(self) -> dict[str, Any] | None:
+        """The next message; None when there will be no more."""
+        while self.problem is None:
+            line = await self._line()
+            if line is None:
+                return None
+            message = _message(line)
+            if message is not None:
+                # A flood must not keep the loop from acting on what already came.
+                await asyncio.sleep(0)
+                return message
+            self._count(line)
+        return None
+
+    async def close(self) -> None:
+        """Nothing: whoever holds the dialogue closes its pipes."""
+
+    async def _line(self) -> bytes | None:
+        try:
+            return await self._reader.readuntil(b"\n")
+        except asyncio.IncompleteReadError as end:
+            return end.partial or None
+        except asyncio.LimitOverrunError:
+            self.problem = f"it printed a line of more than {LINE_LIMIT >> 20} MiB"
+        except OSError as problem:
+            self.problem = f"its output could not be read: {problem}"
+        return None
+
+    def _count(self, line: bytes) -> None:
+        shown = line.decode("utf-8", "replace").strip()[:100]
+        if not shown:
+            return
+        self._strays += 1
+        if self._strays == 1:
+            self._on_stray(shown)
+        if self._strays >= MAX_STRAY_LINES:
+            self.problem = f"it printed {self._strays} lines that are no messages, first {shown!r}"
+
+
+def _message(line: bytes) -> dict[str, Any] | None:
+    """The message on a line, if it is one that a connection can handle."""
+    try:
+        message = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    if not isinstance(message, dict) or not isinstance(message.get("id"), int | str | None):
+        return None
+    if not isinstance(message.get("method"), str | None):
+        return None
+    is_fine = message.get("error") is None or isinstance(message["error"], dict)
+    return message if is_fine else None

@@ -1,0 +1,195 @@
+"""What an agent tells during its turn by the Agent Client Protocol: words, tools, and the cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.adapters.capture import CAP, Capture
+from hookline.domain.turns import AgentEvent, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SHORT = 200
+MAX_TOOLS = 10_000
+
+
+class Content(msgspec.Struct, rename="camel"):
+    """A piece of what an agent says; only text is heard."""
+
+    type: str = ""
+    text: str = ""
+
+
+class Place(msgspec.Struct):
+    """A file that a tool touches."""
+
+    path: str = ""
+
+
+class Cost(msgspec.Struct):
+    """What a conversation has cost so far."""
+
+    amount: float = 0.0
+    currency: str = ""
+
+
+class Update(msgspec.Struct, rename="camel"):
+    """An update of whichever kind, as far as it is understood."""
+
+    session_update: str = ""
+    content: Any = None
+    message_id: str | None = None
+    tool_call_id: str = ""
+    title: str | None = None
+    kind: str | None = None
+    status: str | None = None
+    locations: list[Place] | None = None
+    raw_input: Any = None
+    cost: Cost | None = None
+
+
+class _Tool(msgspec.Struct):
+    name: str
+    kind: str
+    detail: str = ""
+    is_told: bool = False
+    is_over: bool = False
+
+
+class Heard:
+    """Everything that an agent told in one turn; what came before the turn is history."""
+
+    def __init__(self, on_event: Callable[[AgentEvent], None]) -> None:
+        self.is_turn = False
+        self._on_event = on_event
+        self._text = Capture()
+        self._message: str | None = None
+        self._tools: dict[str, _Tool] = {}
+        self._cost: float | None = None
+        self._cost_before: float | None = None
+
+    @property
+    def text(self) -> str:
+        """What the agent said after its last tool."""
+        return self._text.text()
+
+    @property
+    def tools(self) -> int:
+        """How many tools the agent used."""
+        return len(self._tools)
+
+    def begin(self, *, is_new: bool) -> None:
+        """The turn begins; the cost of a conversation that goes on may be known already."""
+        self.is_turn = True
+        self._cost_before = 0.0 if is_new else self._cost
+
+    def usd(self) -> float | None:
+        """The cost of this turn, where the agent told enough to know it."""
+        if self._cost is None or self._cost_before is None:
+            return None
+        return max(0.0, self._cost - self._cost_before)
+
+    def kind_of(self, tool_call_id: str) -> str | None:
+        """What kind of tool a call was said to be."""
+        tool = self._tools.get(tool_call_id[:SHORT])
+        return tool.kind if tool is not None and tool.kind else None
+
+    def notice(self, text: str) -> None:
+        """Tell something on the driver's own behalf."""
+        self._on_event(AgentEvent(type="notice", text=text[: 2 * SHORT]))
+
+    def update(self, params: Any) -> None:
+        """Take an update; one of an unknown kind or shape is not for us."""
+        try:
+            update = msgspec.convert(params.get("update"), Update)
+        except (msgspec.ValidationError, AttributeError):
+            return
+        if update.cost is not None and update.cost.currency.upper() == "USD":
+            self._cost = update.cost.amount
+        if not self.is_turn:
+            return
+        if update.session_update == "agent_message_chunk":
+            self._say(update)
+        elif update.session_update in ("tool_call", "tool_call_update"):
+            self._use(update)
+
+    def _say(self, update: Update) -> None:
+        try:
+            text = msgspec.convert(update.content, Content).text
+        except msgspec.ValidationError:
+            return
+        if not text:
+            return
+        if self._text.total and update.message_id != self._message:
+            text = f"\n\n{text}"
+        self._message = update.message_id
+        self._text.feed(text.encode("utf-8", "replace"))
+        self._on_event(AgentEvent(type="text", text=text[:CAP]))
+
+    def _use(self, update: Update) -> None:
+        tool = self._tool(update)
+        if tool is None or tool.is_over:
+            return
+        tool.kind = update.kind or tool.kind
+        tool.detail = tool.detail or _detail(update, tool)
+        is_over = update.status in ("completed", "failed")
+        if not tool.is_told and (tool.detail or is_over):
+            tool.is_told = True
+            self._on_event(AgentEvent(type="tool", name=tool.name, detail=tool.detail))
+        if is_over:
+            tool.is_over = True
+            ok = update.status == "completed"
+            self._on_event(
+                AgentEvent(type="tool_result", name=tool.name, detail=tool.detail, ok=ok)
+            )
+
+    def _tool(self, update: Update) -> _Tool | None:
+        key = update.tool_call_id[:SHORT]
+        if key not in self._tools:
+            if len(self._tools) >= MAX_TOOLS:
+                return None
+            name = (update.title or update.kind or "tool")[:SHORT]
+            self._tools[key] = _Tool(name=name, kind=update.kind or "")
+            self._text = Capture()
+        return self._tools[key]
+
+
+def _detail(update: Update, tool: _Tool) -> str:
+    """The command or the file of a tool, or else what its title adds to its name."""
+    given = update.raw_input if isinstance(update.raw_input, dict) else {}
+    command = given.get("command")
+    if isinstance(command, str) and command:
+        return command[:SHORT]
+    if tool.kind != "execute" and update.locations and update.locations[0].path:
+        return update.locations[0].path[:SHORT]
+    title = (update.title or "")[:SHORT]
+    return title if title != tool.name else ""
+
+
+class _Tokens(msgspec.Struct, rename="camel"):
+    input_tokens: int = 0
+    output_tokens: int = 0
+    thought_tokens: int | None = None
+    cached_read_tokens: int | None = None
+    cached_write_tokens: int | None = None
+
+
+def usage(result: dict[str, Any], usd: float | None) -> Usage:
+    """What a turn used, by its result: as the protocol says it, or as Gemini does."""
+    told = result.get("usage")
+    try:
+        if not isinstance(told, dict):
+            counts = result["_meta"]["quota"]["token_count"]
+            told = {"inputTokens": counts["input_tokens"], "outputTokens": counts["output_tokens"]}
+        tokens = msgspec.convert(told, _Tokens)
+    except (msgspec.ValidationError, LookupError, TypeError):
+        return Usage(usd=usd)
+    cached = (tokens.cached_read_tokens or 0) + (tokens.cached_write_tokens or 0)
+    return Usage(
+        input_tokens=tokens.input_tokens + cached,
+        output_tokens=tokens.output_tokens + (tokens.thought_tokens or 0),
+        usd=usd,
+    )

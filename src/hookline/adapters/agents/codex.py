@@ -1,0 +1,330 @@
+"""The driver `codex`: Codex's `exec`, its events as a stream of JSON lines.
+
+`read` and `work` are its own sandbox, read-only and workspace-write (which keeps .git and the
+network closed), with nobody to ask; `full` is no sandbox at all. Where the sandbox cannot work,
+as in many containers, none of its commands runs, and the turn says so as its error.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from hookline.adapters.agents.lines import (
+    DETAIL,
+    described,
+    failure,
+    listen,
+    notice,
+    private_file,
+    shown,
+)
+from hookline.adapters.agents.waits import model_wait
+from hookline.domain.turns import AgentEvent, AgentTurn, Usage
+from hookline.ports import CannotStart
+
+if TYPE_CHECKING:
+    from hookline.adapters.agents.drivers import Talk
+    from hookline.ports import Finished, ToolServer
+
+SERVER = "mcp_servers.hookline"
+CONVERSATION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+UNKNOWN = "no rollout found"
+NO_SANDBOX = "bwrap: "
+TOOLS = ("command_execution", "file_change", "mcp_tool_call", "collab_tool_call", "web_search")
+
+
+async def turn(profile: Any, talk: Talk) -> AgentTurn:
+    """One turn of Codex, in its conversation if it knows it, else in a new one."""
+    wanted = talk.request.conversation
+    if wanted and CONVERSATION.fullmatch(wanted):
+        talk.request.on_conversation(wanted)
+        heard = await _ask(profile, talk, ["resume", wanted])
+        if heard is not None:
+            return heard
+    if wanted:
+        notice(talk, f"conversation {wanted} is not known here; the agent begins a new one")
+    heard = await _ask(profile, talk, [])
+    assert heard is not None
+    return heard
+
+
+async def _ask(profile: Any, talk: Talk, which: list[str]) -> AgentTurn | None:
+    """The turn in a conversation; None if it was to be resumed, and Codex has none such."""
+    hearing = _Hearing(talk)
+    tools = talk.request.tools
+    with ExitStack() as files:
+        argv = [*shlex.split(profile.command or "codex"), *_arguments(profile, talk, files)]
+        argv += [*profile.args, *which, "-"]
+        try:
+            done = await listen(argv, talk, hearing.take, tools.env if tools else None)
+        except CannotStart as problem:
+            return AgentTurn(error=f"{problem}; `command:` names the program", stop_reason="error")
+    if which and UNKNOWN in done.stderr:
+        return None
+    return hearing.turn(done)
+
+
+def _arguments(profile: Any, talk: Talk, files: ExitStack) -> list[str]:
+    request = talk.request
+    arguments = ["exec", "--json", "--skip-git-repo-check"]
+    if profile.model:
+        arguments += ["--model", profile.model]
+    if request.schema is not None and _is_closed(request.schema):
+        arguments += ["--output-schema", files.enter_context(private_file(request.schema))]
+    if request.tools is not None:
+        arguments += _server(request.tools)
+    if profile.permissions == "full" and not request.read_only:
+        return [*arguments, "--dangerously-bypass-approvals-and-sandbox"]
+    is_read = request.read_only or profile.permissions == "read"
+    sandbox = "read-only" if is_read else "workspace-write"
+    return [*arguments, *_setting("approval_policy", "never"), *_setting("sandbox_mode", sandbox)]
+
+
+def _is_closed(schema: dict[str, Any]) -> bool:
+    """Whether the models take a schema: its objects have these fields, all of them, and no other.
+
+    With any other schema the whole turn would be refused; the prompt says what is wanted anyway.
+    """
+    if schema.get("type") == "object":
+        fields = schema.get("properties", {})
+        if schema.get("additionalProperties") is not False:
+            return False
+        if set(schema.get("required", ())) != set(fields):
+            return False
+        return all(map(_is_closed, fields.values()))
+    parts = (*schema.get("anyOf", ()), *((schema["items"],) if "items" in schema else ()))
+    return all(map(_is_closed, parts))
+
+
+def _server(tools: ToolServer) -> list[str]:
+    """Our tools; their environment is inherited by name, so that no value shows in a listing."""
+    program, *arguments = tools.argv
+    return [
+        *_setting(f"{SERVER}.command", program),
+        *_setting(f"{SERVER}.args", arguments),
+        *_setting(f"{SERVER}.env_vars", sorted(tools.env)),
+        *_setting(f"{SERVER}.default_tools_approval_mode", "approve"),
+        # Without it Codex goes on without the tools, and says nothing.
+        *_setting(f"{SERVER}.required", True),
+    ]
+
+
+def _setting(name: str, value: Any) -> list[str]:
+    """A setting on the command line; JSON is TOML for texts, lists of them and truth values."""
+    return ["-c", f"{name}={msgspec.json.encode(value).decode()}"]
+
+
+# The lines, as far as they are read
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+
+
+class _Line(msgspec.Struct):
+    type: str = ""
+
+
+class _Started(msgspec.Struct):
+    thread_id: str
+
+
+class _Tokens(msgspec.Struct):
+    input_tokens: Count = 0
+    output_tokens: Count = 0
+
+
+class _Completed(msgspec.Struct):
+    usage: _Tokens
+
+
+class _Problem(msgspec.Struct):
+    message: str = ""
+
+
+class _Failed(msgspec.Struct):
+    error: _Problem
+
+
+class _Change(msgspec.Struct):
+    path: str = ""
+
+
+class _Item(msgspec.Struct):
+    id: str = ""
+    type: str = ""
+    text: str = ""
+    message: str = ""
+    command: str = ""
+    aggregated_output: str = ""
+    changes: list[_Change] = []
+    server: str = ""
+    tool: str = ""
+    arguments: Any = None
+    query: str = ""
+    status: str = ""
+
+
+class _ItemLine(msgspec.Struct):
+    item: _Item
+
+
+class _Hearing:
+    """What a turn's lines said so far."""
+
+    def __init__(self, talk: Talk) -> None:
+        self._talk = talk
+        self._conversation: str | None = None
+        self._text = ""
+        self._total: _Tokens | None = None
+        self._problem: str | None = None
+        self._tools = 0
+        self._open: set[str] = set()
+        self._commands_ran = False
+        self._no_sandbox: str | None = None
+
+    def take(self, line: bytes) -> None:
+        """One line of output; a line that is no message raises."""
+        kind = msgspec.json.decode(line, type=_Line).type
+        if kind == "thread.started":
+            self._began(msgspec.json.decode(line, type=_Started).thread_id)
+        elif kind == "item.started":
+            self._item_began(msgspec.json.decode(line, type=_ItemLine).item)
+        elif kind == "item.completed":
+            self._item_ended(msgspec.json.decode(line, type=_ItemLine).item)
+        elif kind == "turn.completed":
+            self._total = msgspec.json.decode(line, type=_Completed).usage
+        elif kind == "turn.failed":
+            self._problem = msgspec.json.decode(line, type=_Failed).error.message
+        elif kind == "error":
+            self._problem = msgspec.json.decode(line, type=_Problem).message
+            notice(self._talk, self._problem)
+
+    def turn(self, done: Finished) -> AgentTurn:
+        """The whole turn, once the program is over."""
+        error = self._error(done)
+        ending = "timeout" if done.timed_out else "error"
+        blamed = self._problem if self._total is None and not done.timed_out else None
+        return AgentTurn(
+            text=self._text,
+            error=error,
+            stop_reason=ending if error else "end_turn",
+            conversation=self._conversation,
+            usage=self._used(),
+            tools=self._tools,
+            wait=model_wait(blamed) if blamed else None,
+        )
+
+    def _began(self, conversation: str) -> None:
+        if CONVERSATION.fullmatch(conversation):
+            self._conversation = conversation
+            self._talk.request.on_conversation(conversation)
+
+    def _item_began(self, item: _Item) -> None:
+        if item.type in TOOLS:
+            self._text = ""  # what is said before a tool is used is not the last word
+            self._tools += 1
+            self._open.add(item.id)
+            name, detail = _described(item, self._talk.folder)
+            self._talk.request.on_event(AgentEvent(type="tool", name=name, detail=detail))
+
+    def _item_ended(self, item: _Item) -> None:
+        if item.type == "agent_message":
+            self._text = item.text
+            self._talk.request.on_event(AgentEvent(type="text", text=item.text))
+        elif item.type == "error":
+            notice(self._talk, item.message)
+        elif item.type in TOOLS:
+            if item.id not in self._open:
+                self._item_began(item)
+            self._open.discard(item.id)
+            self._watch_sandbox(item)
+            name, _ = _described(item, self._talk.folder)
+            ok = item.status != "failed"
+            self._talk.request.on_event(AgentEvent(type="tool_result", name=name, ok=ok))
+
+    def _watch_sandbox(self, item: _Item) -> None:
+        if item.type != "command_execution":
+            return
+        if item.status == "failed" and item.aggregated_output.startswith(NO_SANDBOX):
+            self._no_sandbox = self._no_sandbox or item.aggregated_output
+        else:
+            self._commands_ran = True
+
+    def _error(self, done: Finished) -> str | None:
+        ended = failure(done, self._talk.request.timeout)
+        if done.timed_out:
+            return ended
+        if self._total is None and self._problem:
+            return _explained(self._problem)
+        if self._no_sandbox and not self._commands_ran:
+            why = f"Codex's sandbox cannot work here ({shown(self._no_sandbox, DETAIL)})"
+            return f"{why}, so none of its commands ran; `permissions: full` needs no sandbox"
+        return ended or (None if self._total else "the agent ended without a result")
+
+    def _used(self) -> Usage:
+        """What this turn used: Codex counts all turns of a conversation together."""
+        if self._total is None:
+            return Usage()
+        before = _Tokens()
+        if self._conversation is not None:
+            try:
+                before = _swap(_record(self._talk, self._conversation), self._total)
+            except OSError as problem:
+                notice(
+                    self._talk, f"the tokens of this turn are those of all before, too: {problem}"
+                )
+        return Usage(
+            input_tokens=max(self._total.input_tokens - before.input_tokens, 0),
+            output_tokens=max(self._total.output_tokens - before.output_tokens, 0),
+        )
+
+
+def _record(talk: Talk, conversation: str) -> str:
+    """The file with a conversation's total at the end of its last turn."""
+    folder = talk.request.env.get("HOOKLINE_DIR") or os.path.join(talk.root, ".hookline")
+    return os.path.join(folder, "agents", f"codex-{conversation}")
+
+
+def _swap(path: str, total: _Tokens) -> _Tokens:
+    """Record a new total; the one before."""
+    before = _Tokens()
+    with suppress(FileNotFoundError, msgspec.MsgspecError), open(path, "rb") as file:
+        before = msgspec.json.decode(file.read(), type=_Tokens)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(f"{path}.new", "wb") as file:
+        file.write(msgspec.json.encode(total))
+    os.replace(f"{path}.new", path)
+    return before
+
+
+def _explained(problem: str) -> str:
+    said = shown(problem)
+    if re.search(r"\b401\b", said):
+        return f"the model refused the agent's key (401): {said}; sign in with `codex login`"
+    return said
+
+
+def _described(item: _Item, folder: str) -> tuple[str, str]:
+    """A tool's name and what it works on."""
+    if item.type == "command_execution":
+        return "shell", shown(_inner(item.command), DETAIL)
+    if item.type == "file_change":
+        paths = (change.path.removeprefix(f"{folder}/") for change in item.changes)
+        return "edit", shown(", ".join(paths), DETAIL)
+    if item.type == "mcp_tool_call":
+        return shown(f"{item.server}.{item.tool}", DETAIL), described(item.arguments)
+    return shown(item.tool or item.type, DETAIL), shown(item.query, DETAIL)
+
+
+def _inner(command: str) -> str:
+    """The line inside `bash -lc '...'`, which is how Codex runs all of them."""
+    with suppress(ValueError):
+        words = shlex.split(command[: 4 * DETAIL])
+        if len(words) == 3 and words[1] in ("-c", "-lc"):
+            return words[2]
+    return command

@@ -1,0 +1,188 @@
+"""When a session has to end although nobody said that it is done: budgets and guards.
+
+All of it counts what happened. How fast an iteration was is never a reason.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import msgspec
+
+from hookline.digest import sha256
+
+KEPT_TREES = 20
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session may use, and when it counts as stuck; None or 0 switches a limit off."""
+
+    iterations: int | None = None
+    minutes: float | None = None
+    usd: float | None = None
+    tokens: int | None = None
+    identical_output: int | None = None
+    no_change: int | None = None
+    failures: int | None = None
+    thrashing: int | None = None
+    quality_regression: int | None = None
+
+
+class Progress(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
+    """What a session has used so far.
+
+    `failures`, `same_output`, `no_change` and `worse` count iterations in a row up to now,
+    `returns` how often the files went back to an earlier state since they last reached a new
+    one. `last_output` is a hash. `trees` are the last states of the files, the newest last; a
+    session that begins with the state it found there notices a return to it.
+    """
+
+    iterations: int = 0
+    minutes: float = 0.0
+    usd: float = 0.0
+    tokens: int = 0
+    failures: int = 0
+    same_output: int = 0
+    no_change: int = 0
+    returns: int = 0
+    best_passed: int | None = None
+    worse: int = 0
+    last_output: str = ""
+    trees: list[str] = []
+
+
+class Reached(NamedTuple):
+    """The limit that ends a session: its name, and a sentence for people."""
+
+    reason: str
+    message: str
+
+
+class Countdown(NamedTuple):
+    """How much of a limit is used."""
+
+    name: str
+    used: float
+    allowed: float
+
+
+class _Measure(NamedTuple):
+    """A limit: its name, the part of the progress that it bounds, and what to say."""
+
+    name: str
+    field: str
+    message: str
+
+
+# The first that is reached gives the reason.
+_MEASURES = (
+    _Measure("iterations", "iterations", "{allowed:g} iterations were made"),
+    _Measure("minutes", "minutes", "{used:.1f} of {allowed:g} minutes are over"),
+    _Measure("usd", "usd", "${used:.2f} of ${allowed:.2f} were spent"),
+    _Measure("tokens", "tokens", "{used} of {allowed} tokens were used"),
+    _Measure(
+        "identical_output",
+        "same_output",
+        "the agent said the same {used} times in a row and changed no file",
+    ),
+    _Measure("no_change", "no_change", "no file changed in {used} iterations in a row"),
+    _Measure("failures", "failures", "{used} iterations in a row failed"),
+    _Measure(
+        "thrashing", "returns", "the files went back to an earlier state {used} times in a row"
+    ),
+    _Measure(
+        "quality_regression",
+        "worse",
+        "for {used} iterations in a row fewer rules passed than once did",
+    ),
+)
+# One iteration alone is identical to nothing.
+_LEAST = {"identical_output": 2}
+
+
+def after_iteration(
+    progress: Progress,
+    *,
+    failed: bool,
+    output: str,
+    fingerprint: str | None,
+    changed: bool,
+    passed: int | None,
+    total: int | None,
+    minutes: float,
+    usd: float,
+    tokens: int,
+) -> Progress:
+    """The progress with one more iteration, failed or not.
+
+    `minutes`, `usd` and `tokens` are what this iteration used. `fingerprint` stands for the
+    state of all files, None where nobody knows it. `passed` of `total` rules hold now; None
+    where none was run.
+    """
+    said = str(sha256(output.encode("utf-8", "surrogatepass")).hexdigest())
+    best, worse = _quality(progress, passed, total)
+    trees, returns = _movement(progress, fingerprint)
+    return Progress(
+        iterations=progress.iterations + 1,
+        minutes=progress.minutes + _amount(minutes),
+        usd=progress.usd + _amount(usd),
+        tokens=progress.tokens + max(tokens, 0),
+        failures=progress.failures + 1 if failed else 0,
+        same_output=_repetitions(progress, said, failed=failed, changed=changed),
+        no_change=0 if changed else progress.no_change + 1,
+        returns=returns,
+        best_passed=best,
+        worse=worse,
+        last_output=progress.last_output if failed else said,
+        trees=trees,
+    )
+
+
+def reached(limits: Limits, progress: Progress) -> Reached | None:
+    """The limit that ends the session now, if there is one."""
+    for measure in _MEASURES:
+        used, allowed = getattr(progress, measure.field), getattr(limits, measure.name)
+        if allowed and used >= max(allowed, _LEAST.get(measure.name, 0)):
+            return Reached(measure.name, measure.message.format(used=used, allowed=allowed))
+    return None
+
+
+def countdown(limits: Limits, progress: Progress) -> list[Countdown]:
+    """How much of each limit is used, for those that there are."""
+    return [
+        Countdown(measure.name, getattr(progress, measure.field), allowed)
+        for measure in _MEASURES
+        if (allowed := getattr(limits, measure.name))
+    ]
+
+
+def _amount(used: float) -> float:
+    """What an agent reports is not always a number that can be added; a clock can go back."""
+    return used if math.isfinite(used) and used > 0 else 0.0
+
+
+def _repetitions(progress: Progress, said: str, *, failed: bool, changed: bool) -> int:
+    if changed:
+        return 0
+    if failed:  # what a failed turn said, or did not say, tells nothing about the agent
+        return progress.same_output
+    return progress.same_output + 1 if said == progress.last_output else 1
+
+
+def _movement(progress: Progress, fingerprint: str | None) -> tuple[list[str], int]:
+    trees = progress.trees
+    if fingerprint is None or trees[-1:] == [fingerprint]:
+        return trees, progress.returns
+    known = fingerprint in trees
+    kept = [tree for tree in trees if tree != fingerprint]
+    return [*kept, fingerprint][-KEPT_TREES:], progress.returns + 1 if known else 0
+
+
+def _quality(progress: Progress, passed: int | None, total: int | None) -> tuple[int | None, int]:
+    best = progress.best_passed
+    if passed is None or not total:
+        return best, progress.worse
+    # Rules that are no longer there cannot be what got worse.
+    best = passed if best is None else max(passed, min(best, total))
+    return best, progress.worse + 1 if passed < best else 0

@@ -1,0 +1,58 @@
+"""Sessions: an agent that works in a loop, and what is known about one from outside."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from hookline.errors import HooklineError
+
+FLOW = "session"
+# The one signal that sessions listen to; its value says what is wanted.
+SIGNAL = "session"
+
+COMPLETED, ESCALATED, LIMIT, STOPPED, FAILED = (
+    "completed",
+    "escalated",
+    "limit",
+    "stopped",
+    "failed",
+)
+Outcome = Literal["completed", "escalated", "limit", "stopped", "failed"]
+
+# What a run remembers of its session under this name: "live", "paused", or how it ended.
+STANDING = "hookline.session"
+LIVE, PAUSED = "live", "paused"
+
+
+class UnknownSession(HooklineError):
+    """There is no such session."""
+
+    code = "unknown-session"
+    help = "`hookline session list` shows them all"
+
+
+class SessionBusy(HooklineError):
+    """A session of that name, or on that task, is there already."""
+
+    code = "session-busy"
+
+
+class HeldOutput(msgspec.Struct, frozen=True):
+    """What one hook has to say to an agent."""
+
+    event_seq: int
+    hook: str
+    point: str
+    text: str
+
+
+class Charge(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """What a session is asked to do: the input of its run."""
+
+    name: str
+    goal: str
+    task_id: str
+    agent: str | None = None
+    limits: dict[str, Any] = {}

@@ -1,0 +1,276 @@
+"""Effects that reach agents and hooks: turns, hook points, validation, and what was done."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.domain.records import PENDING
+from hookline.domain.runs import ERROR, OK, Resolution
+from hookline.domain.sessions import HeldOutput
+from hookline.domain.validation import Rule
+from hookline.errors import HookFailure
+from hookline.hooks.firing import Shot
+from hookline.hooks.frames import rule_of
+from hookline.hooks.registered import both, decide, hook_of
+from hookline.hooks.rules import RULES, fed_text
+from hookline.hooks.validation import ValidationWorld, validate
+from hookline.points import DECIDE, FEED
+from hookline.ports import TurnRequest
+from hookline.tasks import registrations
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hookline.domain.answers import StopDecision
+    from hookline.domain.events import Event
+    from hookline.domain.records import Outcome
+    from hookline.domain.runs import JournalEffect, Run
+    from hookline.domain.turns import AgentEvent, AgentTurn
+    from hookline.domain.work import WorkState
+    from hookline.flows.effects import Executor
+    from hookline.hooks.registry import Hook
+    from hookline.hooks.rules import Called
+    from hookline.ports import Transaction
+
+DEFAULT_TIMEOUT = 3600.0
+# Points whose piped output waits for the next prompt; elsewhere it is part of the answer.
+HELD = frozenset({"session_start", "post_iteration"})
+PROMISE = "session_promise"
+COMPLETED, TASK_DONE = "task_completed", "on_task_complete"
+# How long the end of a turn waits for what hooks have to say about tasks completed in it.
+LONGEST_TELLING, GLANCE = 60.0, 0.05
+
+
+class Outward:
+    """The kinds of effects that reach agents and hooks, for one executor."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._around = executor.around
+        self._states: dict[str, WorkState] = {}
+
+    # Turns of agents
+
+    async def agent(self, run: Run, effect: JournalEffect, guard: Any) -> Resolution:
+        """One turn of an agent; in a session, with what it did to the files."""
+        args = effect.args
+        session = args.get("session")
+        feed = self._around.feed(run.run_id)
+        before = await self._state(run) if session else None
+        feed("turn_started", {"step": effect.step, "iteration": (session or {}).get("iteration")})
+        turn = await self._turn(run, effect, guard, feed)
+        value = msgspec.to_builtins(turn)
+        if before is not None:
+            value |= await self._done(run, before)
+            value["promised"] = self._promised(run, effect)
+            await self._hear_out(run, effect)
+        feed(
+            "turn_ended", {**_shown(turn), "step": effect.step, "files": value.get("filesModified")}
+        )
+        if turn.error is not None and args.get("check", True):
+            return Resolution(ERROR, value, turn.error)
+        return Resolution(OK, value)
+
+    async def _turn(
+        self, run: Run, effect: JournalEffect, guard: Any, feed: Callable[..., None]
+    ) -> AgentTurn:
+        args, executor = effect.args, self._executor
+        session = args.get("session") or {}
+        begun = executor.beginning(run, effect, guard)
+        env = {**executor.environment(run, effect), **_session_environment(session)}
+
+        def tell(event: AgentEvent) -> None:
+            feed("agent", msgspec.to_builtins(event))
+
+        request = TurnRequest(
+            prompt=args["prompt"],
+            env=env,
+            timeout=float(effect.policy.get("timeout", DEFAULT_TIMEOUT)),
+            conversation=args.get("conversation"),
+            tools=self._around.tools(env) if session else None,
+            on_start=begun.born,
+            on_conversation=begun.talks,
+            on_event=tell,
+        )
+        return await self._around.agents.turn(args.get("agent"), request)
+
+    def _promised(self, run: Run, effect: JournalEffect) -> list[dict[str, Any]]:
+        """What the agent promised through a tool during its turn."""
+        with self._around.store.read() as view:
+            events = view.log.events(
+                node_id=run.run_id, types=(PROMISE,), after=effect.requested_seq
+            )
+        return [
+            {
+                "type": event.data["type"],
+                "detected": True,
+                "content": event.data.get("summary") or "session_complete",
+                "detectedAt": event.timestamp,
+            }
+            for event in events
+        ]
+
+    async def _hear_out(self, run: Run, effect: JournalEffect) -> None:
+        """What a turn's completed tasks make hooks say belongs into the next prompt."""
+        subscribers = self._around.standing.registry.subscribers(TASK_DONE)
+        piped = {hook.name for hook in subscribers if hook.pipe_output}
+        waited = 0.0
+        while piped and waited < LONGEST_TELLING and self._untold(run, effect, piped):
+            await asyncio.sleep(GLANCE)
+            waited += GLANCE
+
+    def _untold(self, run: Run, effect: JournalEffect, piped: set[str]) -> bool:
+        with self._around.store.read() as view:
+            for event in view.log.events(types=(COMPLETED,), after=effect.requested_seq):
+                told = (view.calls.payload(event.seq) or {}).get("sessions", ())
+                calls = view.calls.deliveries(event.seq) if run.run_id in told else ()
+                if any(call.status == PENDING and call.hook in piped for call in calls):
+                    return True
+        return False
+
+    async def _state(self, run: Run) -> WorkState:
+        known = self._states.pop(run.run_id, None)
+        return known or await self._around.work.state(self._around.root)
+
+    async def _done(self, run: Run, before: WorkState) -> dict[str, Any]:
+        work, root = self._around.work, self._around.root
+        after = await work.state(root)
+        # Until a hook or a rule runs, nobody else is known to have touched the files.
+        self._states[run.run_id] = after
+        if not after.in_repository:
+            return {"filesModified": [], "fingerprint": None}
+        changed = after.fingerprint != before.fingerprint
+        files = await work.between(root, before, after) if changed else []
+        return {"filesModified": files, "fingerprint": after.fingerprint}
+
+    # Hook points
+
+    async def hook(self, run: Run, effect: JournalEffect, guard: Any) -> Resolution:
+        """Fire a hook point; the one answer of its hooks."""
+        point, hooks = effect.args["point"], self.hooks(effect)
+        if any(hook.kind != "built-in" for hook in hooks):
+            self._states.pop(run.run_id, None)
+        called = await self._fire(run, effect, guard, hooks)
+        if rule_of(point) == DECIDE:
+            return Resolution(OK, await self._decide(run, effect, guard, decide(called)))
+        answer = RULES[rule_of(point)].fold(called)
+        if rule_of(point) == FEED:
+            said = [_piped(hook, outcome, point) for hook, outcome in called]
+            items = [each for each in said if each is not None and not _is_held(point, each)]
+            # A nonce that nothing in the output could have known.
+            nonce = os.urandom(4).hex()
+            return Resolution(OK, {"text": answer.text, "items": items, "nonce": nonce})
+        return Resolution(OK, msgspec.to_builtins(answer))
+
+    async def _decide(
+        self, run: Run, effect: JournalEffect, guard: Any, configured: StopDecision
+    ) -> dict[str, Any]:
+        """The decision of both groups: the configured hooks, and those that the agent brought."""
+        task = effect.args["payload"].get("taskId")
+        with self._around.store.read() as view:
+            found = registrations.registered(view.log, task) if task else []
+        own = self._around.firing.enabled([hook_of(each) for each in found])
+        registered = None
+        if own:
+            registered = decide(await self._fire(run, effect, guard, own, name=" registered"))
+        return dict(msgspec.to_builtins(both(configured, registered)))
+
+    def hooks(self, effect: JournalEffect) -> list[Hook]:
+        """The hooks that an effect calls."""
+        around, payload = self._around, effect.args["payload"]
+        agent = payload.get("agent") or payload.get("agent_name")
+        found = around.standing.hooks_at(
+            effect.args["point"], agent=agent, task_type=payload.get("task_type")
+        )
+        return around.firing.enabled(found)
+
+    async def _fire(
+        self, run: Run, effect: JournalEffect, guard: Any, hooks: list[Hook], name: str = ""
+    ) -> list[Called]:
+        point = effect.args["point"]
+
+        def held(tx: Transaction, event: Event, hook: Hook, outcome: Outcome) -> None:
+            said = _piped(hook, outcome, point)
+            if said is not None and _is_held(point, said):
+                tx.sessions.hold(run.run_id, HeldOutput(event.seq, hook.name, point, said["text"]))
+
+        shot = Shot(
+            point,
+            effect.args["payload"],
+            run.run_id,
+            f"{run.chapter}/{effect.effect_id}{name}",
+            lambda hook: self._executor.hook_key(run, effect, hook),
+            after=effect.requested_seq,
+            guard=guard,
+            on_record=held,
+            observe=self._around.feed(run.run_id),
+        )
+        return await self._around.firing.fire(shot, hooks)
+
+    # Validation, and what was done
+
+    async def validate(self, run: Run, effect: JournalEffect, guard: Any) -> Resolution:
+        """Run validation rules; with a base, also what was done since, and whether it is stable."""
+        around, args = self._around, effect.args
+        feed = around.feed(run.run_id)
+        env = {**self._executor.environment(run, effect), **_session_environment(args["session"])}
+        self._states.pop(run.run_id, None)
+        before = await around.work.state(around.root) if args["base"] else None
+        rules = msgspec.convert(args["rules"], list[Rule])
+        world = ValidationWorld(around.root, around.processes, env)
+        feed("validation_started", {"rules": [rule.name for rule in rules]})
+        results = await validate(rules, world, args["output"])
+        value: dict[str, Any] = {"results": msgspec.to_builtins(results)}
+        feed("validation_ended", value)
+        if before is not None:
+            after = await around.work.state(around.root)
+            tree = await self._tree(args["base"])
+            value["work"] = {**tree, "stable": after.fingerprint == before.fingerprint}
+        return Resolution(OK, value)
+
+    async def work(self, run: Run, effect: JournalEffect, guard: Any) -> Resolution:
+        """The content of the folder as a tree."""
+        return Resolution(OK, await self._tree(effect.args["base"]))
+
+    async def _tree(self, base: str | None) -> dict[str, Any]:
+        try:
+            found = await self._around.work.tree(self._around.root, base)
+        except HookFailure as problem:  # nothing is proved then, and the stop hooks say so
+            return {"inRepository": False, "error": problem.message}
+        return dict(msgspec.to_builtins(found))
+
+
+def _session_environment(session: dict[str, Any]) -> dict[str, str]:
+    if not session:
+        return {}
+    return {
+        "HOOKLINE_SESSION": session["name"],
+        "HOOKLINE_ITERATION": str(session["iteration"]),
+        "HOOKLINE_TASK_ID": session["task"],
+    }
+
+
+def _piped(hook: Hook, outcome: Outcome, point: str) -> dict[str, Any] | None:
+    text = fed_text(outcome) if hook.pipe_output else ""
+    if not text:
+        return None
+    deliver = hook.metadata.get("deliver", "next")
+    return {"hook": hook.name, "point": point, "text": text, "deliver": deliver}
+
+
+def _is_held(point: str, said: dict[str, Any]) -> bool:
+    return point in HELD and said["deliver"] != "now"
+
+
+def _shown(turn: AgentTurn) -> dict[str, Any]:
+    """What a person who watches is told about a turn."""
+    return {
+        "error": turn.error,
+        "tools": turn.tools,
+        "usage": msgspec.to_builtins(turn.usage),
+        "wait": msgspec.to_builtins(turn.wait) if turn.wait else None,
+    }

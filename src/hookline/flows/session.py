@@ -1,0 +1,520 @@
+"""The session: an agent works in a loop, hooks talk to it, until it is done, stuck or spent.
+
+A flow like any other: what happened stands in its journal, and one iteration is one chapter.
+The loop itself is here; what it does to the store is in `session_verbs`, what the agent is told
+in `prompts`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import msgspec
+
+from hookline.domain.limits import Limits, Progress, after_iteration, countdown, reached
+from hookline.domain.moments import seconds
+from hookline.domain.promises import find_promises
+from hookline.domain.sessions import COMPLETED, ESCALATED, FAILED, LIMIT, SIGNAL, STOPPED, Charge
+from hookline.flows import prompts
+
+if TYPE_CHECKING:
+    from hookline.domain.runs import Run
+    from hookline.flows.context import Context
+
+PINS = "session"
+HISTORY = 10
+SHOWN_OF_TURN = 200
+LEASE_MARGIN = 3600.0
+LONGEST_WAIT = 1800.0
+
+
+class Plan(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=True):
+    """What a chapter of a session keeps of the configuration."""
+
+    points: list[str] = []
+    limits: dict[str, Any] = {}
+    rules: list[dict[str, Any]] = []
+    template: str | None = None
+    roles: dict[str, str] = {}
+    plan: bool = False
+    conversation: str = "fresh"
+    turn_timeout: float = 3600.0
+    model_wait: float = 60.0
+    evidence: bool = False
+
+
+class State(msgspec.Struct, rename="camel", kw_only=True):
+    """What one iteration hands to the next."""
+
+    iteration: int = 1
+    progress: Progress = msgspec.field(default_factory=Progress)
+    turns: int = 0
+    conversation: str | None = None
+    next_prompt: str | None = None
+    messages: list[str] = []
+    held: list[dict[str, Any]] = []
+    history: list[dict[str, Any]] = []
+    base: str | None = None
+    limits: dict[str, Any] = {}
+
+
+class Turn(msgspec.Struct, rename="camel", kw_only=True):
+    """A turn as the journal holds it; unknown fields are ignored."""
+
+    text: str = ""
+    error: str | None = None
+    conversation: str | None = None
+    interrupted: bool = False
+    by: str | None = None
+    usage: dict[str, Any] = {}
+    tools: int = 0
+    wait: dict[str, Any] | None = None
+    files_modified: list[str] = []
+    fingerprint: str | None = None
+    promised: list[dict[str, Any]] = []
+
+    @property
+    def failure(self) -> str | None:
+        """Why the turn counts as failed."""
+        return self.error or ("the agent was interrupted" if self.interrupted else None)
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What validation found and the stop hooks decided; of a failed turn, nothing."""
+
+    results: list[dict[str, Any]] = []
+    decision: dict[str, Any] = {}
+
+    @property
+    def is_complete(self) -> bool:
+        """The work is done."""
+        return bool(self.decision.get("action") == "complete")
+
+    @property
+    def goes_on(self) -> bool:
+        """Nobody wants the loop to end."""
+        return bool(self.decision.get("action", "continue") == "continue")
+
+
+async def session(ctx: Context, run: Run) -> Any:
+    """The flow of a session; the values of a chapter come from its pins."""
+    charge = msgspec.convert(run.input, Charge)
+    plan = msgspec.convert(run.pins.get(PINS, {}), Plan)
+    state = msgspec.convert(ctx.state, State) if ctx.state is not None else None
+    return await _Session(ctx, charge, plan, state).go_on()
+
+
+class _Session:
+    """One chapter of a session."""
+
+    def __init__(self, ctx: Context, charge: Charge, plan: Plan, state: State | None) -> None:
+        self._ctx = ctx
+        self._charge = charge
+        self._plan = plan
+        self._is_new = state is None
+        self._state = state or State(iteration=0 if plan.plan else 1)
+        self._waited = 0.0
+        self._usd = 0.0
+        self._tokens = 0
+        self._asked_to: str | None = None
+        self._is_over = False
+
+    async def go_on(self) -> Any:
+        """The next iteration, with what comes before the first one."""
+        if self._is_new:
+            if self._plan.evidence:
+                work = await self._ctx.work(None, id="base")
+                self._state.base = work.get("tree")
+            await self._fire("session_start", {"goal": self._charge.goal})
+        if self._state.iteration == 0:
+            planned = await self._turn(self._prompt(prompts.PLAN, {}), id="plan")
+            self._state.iteration = 1
+            if planned.failure and not self._asked_to:
+                await self._recover(planned)
+        return await self._iterate()
+
+    async def _iterate(self) -> Any:
+        used = [each._asdict() for each in countdown(self._limits, self._state.progress)]
+        brief = await self._do(
+            "brief", iteration=self._state.iteration, lease=self._lease, countdown=used
+        )
+        self._note_wishes(brief)
+        began = brief["now"]
+        if brief["lost"]:
+            return await self._end(STOPPED, brief["lost"])
+        if self._asked_to:
+            return await self._obey()
+        before = await self._fire("pre_iteration")
+        held = [*self._state.held, *brief["held"]]
+        outputs = [*held, *before["items"]]
+        prompt = self._prompt(self._template, brief, outputs)
+        told = (self._state.messages, self._state.next_prompt, held)
+        self._tell([], None, [])
+        keeps = self._plan.conversation == "continue"
+        turn = await self._turn(prompt, conversation=self._state.conversation if keeps else None)
+        if turn.interrupted:  # nobody knows how much the agent has read; it is told again
+            self._tell(*told)
+        if turn.failure:
+            return await self._failed(turn, began)
+        self._state.conversation = turn.conversation
+        verdict = await self._judge(turn)
+        verdict = await self._after(turn, verdict)
+        if verdict.is_complete or (verdict.goes_on and self._is_last):
+            verdict = await self._deliver_finally(turn, verdict)
+        return await self._close(turn, verdict, began)
+
+    def _tell(
+        self, messages: list[str], next_prompt: str | None, held: list[dict[str, Any]]
+    ) -> None:
+        """What the next prompt has to say besides what it finds in the store."""
+        state = self._state
+        state.messages, state.next_prompt, state.held = messages, next_prompt, held
+
+    # Turns
+
+    async def _turn(
+        self, prompt: str, *, conversation: str | None = None, id: str = "turn"
+    ) -> Turn:
+        """One turn of the agent; while its model takes no more, the session waits."""
+        waits = 0
+        while True:
+            found = await self._ctx.agent(
+                prompt,
+                agent=self._charge.agent,
+                id=id,
+                conversation=conversation,
+                session=self._identity,
+                timeout=self._time_left(),
+                check=False,
+            )
+            turn = msgspec.convert(found, Turn)
+            self._count(turn)
+            if turn.wait is None or turn.interrupted:
+                return turn
+            if await self._wait_for_model(turn.wait, waits):
+                return msgspec.structs.replace(turn, interrupted=True, by="person")
+            waits += 1
+            if turn.tools or turn.text:  # it had begun: the agent goes on where it stopped
+                conversation = turn.conversation
+                prompt = "The model was not available for a while. Go on where you stopped."
+
+    def _count(self, turn: Turn) -> None:
+        usage = turn.usage
+        self._usd += usage.get("usd") or 0.0
+        self._tokens += (usage.get("inputTokens") or 0) + (usage.get("outputTokens") or 0)
+        self._state.turns += 1
+
+    async def _wait_for_model(self, wait: dict[str, Any], waits: int) -> bool:
+        """Wait until the model takes more; whether a person wants to stop meanwhile."""
+        now = await self._ctx.now()
+        pause = min(self._plan.model_wait * 2**waits, LONGEST_WAIT)
+        if wait.get("until") is not None:
+            pause = max(1.0, wait["until"] - seconds(now))
+        reason = "usage limit" if wait["kind"] == "usage_limit" else "model overloaded"
+        await self._do("wait", reason=reason, until=wait.get("until"), seconds=pause)
+        wish = await self._ctx.signal(SIGNAL, max_age=pause)
+        over = await self._do("go_on")
+        self._waited += seconds(over["now"]) - seconds(now)
+        if wish is None:
+            return False
+        self._hear(wish)
+        return self._asked_to is not None
+
+    async def _failed(self, turn: Turn, began: str) -> Any:
+        verdict = Verdict()
+        if turn.by != "person":
+            await self._recover(turn)
+            if self._is_last:
+                verdict = await self._deliver_finally(turn, verdict)
+        return await self._close(turn, verdict, began)
+
+    async def _recover(self, turn: Turn) -> None:
+        """Hooks hear of the failure; what they pipe goes to the agent at once."""
+        error = turn.failure or "failed"
+        heard = await self._fire("on_error", {"error": error})
+        if heard["items"] or turn.interrupted:
+            prompt = prompts.recovery(error, heard["items"], heard["nonce"])
+            await self._turn(prompt, conversation=turn.conversation, id="recovery")
+
+    # Judging
+
+    async def _judge(self, turn: Turn, step: str = "") -> Verdict:
+        """Validation first, then the stop hooks, which see its results."""
+        checked: dict[str, Any] = {"results": []}
+        if self._plan.rules or self._plan.evidence:
+            checked = await self._ctx.validate(
+                self._plan.rules,
+                output=turn.text,
+                base=self._state.base if self._plan.evidence else None,
+                session=self._identity,
+                id=f"validation{step}",
+            )
+        promises = [
+            *(msgspec.to_builtins(each) for each in find_promises(turn.text)),
+            *turn.promised,
+        ]
+        context = {
+            "executionPhase": None,
+            "filesModified": turn.files_modified,
+            "validationResults": checked["results"],
+            "completionPromises": promises,
+            "agentOutput": turn.text,
+            "work": checked.get("work"),
+        }
+        decision = await self._ctx.hook("stop", self._payload(context), id=f"stop{step}")
+        return Verdict(results=checked["results"], decision=decision)
+
+    async def _after(self, turn: Turn, verdict: Verdict) -> Verdict:
+        """post_iteration; what has to reach the agent at once does."""
+        files = {"filesModified": turn.files_modified}
+        after = await self._fire("post_iteration", files)
+        if not after["items"]:
+            return verdict
+        return await self._deliver(turn, after["items"], after["nonce"], verdict, "delivery")
+
+    async def _deliver_finally(self, turn: Turn, verdict: Verdict) -> Verdict:
+        """Tell the agent what is still held. At most twice."""
+        for round_ in ("", "-again"):
+            found = await self._do("drain", id=f"drain{round_}")
+            held, self._state.held = [*self._state.held, *found["held"]], []
+            if not held:
+                break
+            step = f"final-delivery{round_}"
+            verdict = await self._deliver(turn, held, found["nonce"], verdict, step)
+            if self._state.held:  # a person wants to stop now
+                break
+        return verdict
+
+    async def _deliver(
+        self, turn: Turn, outputs: list[dict[str, Any]], nonce: str, verdict: Verdict, step: str
+    ) -> Verdict:
+        """Say something more in the same conversation; edits that follow are judged again."""
+        last, was_cut = await self._say(turn, outputs, nonce, step)
+        if last.by == "person":  # the agent is told once the session goes on
+            self._state.held = [*self._state.held, *outputs]
+            return Verdict()
+        if not (was_cut or last.files_modified or last.fingerprint is None):
+            return verdict
+        files = sorted({*turn.files_modified, *last.files_modified})
+        earlier = Turn() if turn.failure else turn  # what a failed turn said counts for nothing
+        merged = msgspec.structs.replace(
+            last,
+            text=last.text if find_promises(last.text) else earlier.text,
+            promised=[*earlier.promised, *last.promised],
+            files_modified=files,
+        )
+        turn.files_modified, turn.fingerprint = files, last.fingerprint
+        return await self._judge(merged, step=f"-after-{step}")
+
+    async def _say(
+        self, turn: Turn, outputs: list[dict[str, Any]], nonce: str, step: str
+    ) -> tuple[Turn, bool]:
+        """Deliver outputs, again while a crash cuts that short; the turn, and whether one did."""
+        was_cut = False
+        while True:
+            prompt = prompts.delivery(outputs, nonce)
+            last = await self._turn(prompt, conversation=turn.conversation, id=step)
+            if not last.interrupted or last.by == "person":
+                return last, was_cut
+            was_cut = True
+            heard = await self._fire("on_error", {"error": last.failure})
+            outputs = [*outputs, *heard["items"]]
+
+    # The end of an iteration, and of a session
+
+    async def _close(self, turn: Turn, verdict: Verdict, began: str) -> Any:
+        state, results, decision = self._state, verdict.results, verdict.decision
+        ended = self._summary(turn, results, decision)
+        checkpoint = decision.get("checkpointData")
+        closed = await self._do("close", ended=ended, checkpoint=checkpoint)
+        self._note_wishes(closed)
+        minutes = (seconds(closed["now"]) - seconds(began) - self._waited) / 60
+        passed = sum(each["passed"] for each in results) if results else None
+        if turn.by != "person":
+            state.progress = after_iteration(
+                state.progress,
+                failed=turn.failure is not None,
+                output=turn.text,
+                fingerprint=turn.fingerprint,
+                changed=bool(turn.files_modified) or turn.fingerprint is None,
+                passed=passed,
+                total=len(results) if results else None,
+                minutes=max(minutes, 0.0),
+                usd=self._usd,
+                tokens=self._tokens,
+            )
+            line = {"iteration": state.iteration, "line": _line(ended)}
+            state.history = [*state.history, line][-HISTORY:]
+            self._is_over = True
+        if verdict.is_complete:
+            return await self._end(COMPLETED, decision["reason"])
+        if not verdict.goes_on:
+            return await self._end(ESCALATED, decision["reason"])
+        state.next_prompt = decision.get("nextPrompt") or state.next_prompt
+        if self._asked_to:
+            return await self._obey()
+        limit = reached(self._limits, state.progress)
+        if limit is not None:
+            return await self._end(LIMIT, limit.reason, limit.message)
+        return self._next()
+
+    def _summary(self, turn: Turn, results: Any, decision: Any) -> dict[str, Any]:
+        return {
+            "iteration": self._state.iteration,
+            "status": "failed" if turn.failure else "ok",
+            "error": turn.failure,
+            "text": prompts.one_line(turn.text, SHOWN_OF_TURN),
+            "filesModified": turn.files_modified[:200],
+            "tools": turn.tools,
+            "usd": self._usd,
+            "tokens": self._tokens,
+            "passed": sum(each["passed"] for each in results),
+            "rules": len(results),
+            "decision": decision.get("action"),
+            "reason": decision.get("reason"),
+            "hook": decision.get("hookId"),
+        }
+
+    async def _obey(self) -> Any:
+        """A person wants to stop or to pause."""
+        if self._asked_to == "pause":
+            await self._do("wait", paused=True)
+            await self._await_resume()
+            await self._do("go_on")
+            self._next()
+        return await self._end(STOPPED, "a person stopped it")
+
+    async def _end(self, outcome: str, reason: str, message: str = "") -> Any:
+        """Every ending comes here. All but a completed session can be gone on with."""
+        resumable = outcome not in (COMPLETED, FAILED)
+        ended = {
+            "session": self._charge.name,
+            "outcome": outcome,
+            "reason": reason,
+            "message": message or reason,
+            "iterations": self._state.progress.iterations,
+            "turns": self._state.turns,
+            "resumable": resumable,
+        }
+        await self._fire("session_end", ended)
+        await self._do("end", ended=ended)
+        if not resumable:
+            return ended
+        self._state.turns = 0
+        await self._await_resume()
+        again = await self._do("go_on", again=True)
+        while again["lost"]:
+            await self._ctx.log(f"cannot go on: {again['lost']}")
+            await self._await_resume()
+            again = await self._do("go_on", again=True)
+        return self._next()
+
+    def _next(self) -> NoReturn:
+        """The next chapter, with the next iteration if this one is over."""
+        self._state.iteration += self._is_over
+        self._ctx.next(msgspec.to_builtins(self._state))
+
+    async def _await_resume(self) -> None:
+        self._asked_to = None
+        while True:
+            wish = await self._ctx.signal(SIGNAL)
+            if wish["verb"] == "resume":
+                self._state.limits |= wish.get("limits") or {}
+                return
+            self._hear(wish)
+
+    # What they share
+
+    async def _fire(self, point: str, more: dict[str, Any] | None = None) -> Any:
+        """Fire a point of the session; what its hooks have for the agent now."""
+        if point not in self._plan.points:
+            return {"items": [], "nonce": ""}
+        return await self._ctx.hook(point, self._payload(more or {}))
+
+    def _payload(self, more: dict[str, Any]) -> dict[str, Any]:
+        base = {
+            "session": self._charge.name,
+            "iteration": self._state.iteration,
+            "agent": self._charge.agent,
+            "taskId": self._charge.task_id,
+            "taskContent": self._charge.goal,
+        }
+        return {**base, **more}
+
+    @property
+    def _identity(self) -> dict[str, Any]:
+        return {
+            "name": self._charge.name,
+            "iteration": self._state.iteration,
+            "task": self._charge.task_id,
+        }
+
+    async def _do(self, verb: str, *, id: str = "", **args: Any) -> Any:
+        return await self._ctx.session(verb, args, id=id or verb)
+
+    def _note_wishes(self, found: dict[str, Any]) -> None:
+        self._state.messages = [*self._state.messages, *found["messages"]]
+        self._asked_to = found["wants"] or self._asked_to
+
+    def _hear(self, wish: dict[str, Any]) -> None:
+        if wish["verb"] == "message":
+            self._state.messages = [*self._state.messages, wish["text"]]
+        elif wish["verb"] in ("stop", "pause"):
+            self._asked_to = wish["verb"]
+
+    @property
+    def _limits(self) -> Limits:
+        given = {**self._plan.limits, **self._charge.limits, **self._state.limits}
+        return msgspec.convert(given, Limits)
+
+    @property
+    def _template(self) -> str:
+        own = self._plan.template
+        return prompts.DEFAULT if own is None else prompts.completed(own)
+
+    @property
+    def _lease(self) -> float:
+        return self._plan.turn_timeout + LEASE_MARGIN
+
+    @property
+    def _is_last(self) -> bool:
+        """Whether the iteration limit is reached with this iteration."""
+        most = self._limits.iterations
+        return bool(most) and self._state.progress.iterations + 1 >= (most or 0)
+
+    def _time_left(self) -> float:
+        minutes = self._limits.minutes
+        if not minutes:
+            return self._plan.turn_timeout
+        left = (minutes - self._state.progress.minutes) * 60
+        return max(1.0, min(self._plan.turn_timeout, left))
+
+    def _prompt(
+        self, template: str, brief: dict[str, Any], outputs: list[dict[str, Any]] | None = None
+    ) -> str:
+        state, charge = self._state, self._charge
+        values = {
+            "hook_output": prompts.frame(outputs or [], brief.get("nonce", "")),
+            "messages": prompts.messages(state.messages),
+            "session": charge.name,
+            "iteration": str(state.iteration),
+            "iterations": str(self._limits.iterations or "any number"),
+            "goal": charge.goal,
+            "task": f"{charge.task_id}: {charge.goal}",
+            "task_id": charge.task_id,
+            "ready_tasks": prompts.ready_tasks(brief["tasks"]) if brief else "",
+            "notes": prompts.notes(brief["notes"]) if brief else "",
+            "history": prompts.history(state.history),
+            "next_prompt": state.next_prompt or "",
+            "role": self._plan.roles.get(charge.agent or "", ""),
+        }
+        return prompts.fill(template, values)
+
+
+def _line(ended: dict[str, Any]) -> str:
+    """An iteration in a line, for the iterations after it."""
+    if ended["error"]:
+        return f"failed: {prompts.one_line(ended['error'], SHOWN_OF_TURN)}"
+    files = len(ended["filesModified"])
+    changed = f"{files} files changed" if files else "no file changed"
+    return f"{changed}; {ended['text']}"

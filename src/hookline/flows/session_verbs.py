@@ -1,0 +1,271 @@
+"""What a session does to the store: each a part of one transaction, journaled with its result."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.domain.sessions import (
+    COMPLETED,
+    ESCALATED,
+    FLOW,
+    LIVE,
+    PAUSED,
+    SIGNAL,
+    STANDING,
+    Charge,
+    SessionBusy,
+)
+from hookline.domain.tasks import BLOCKED, SETTLED
+from hookline.errors import ClaimRefused, HooklineError, StaleClaim, UnknownTask
+from hookline.flows import journal
+from hookline.tasks import checkpoints, claims, registrations, verbs
+from hookline.tasks.verbs import Holder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hookline.domain.runs import Run
+    from hookline.domain.sessions import HeldOutput
+    from hookline.domain.tasks import Task
+    from hookline.ports import Transaction, View
+
+# A claim is renewed in each iteration; it outlasts the longest turn.
+LEASE_MARGIN = 3600.0
+READY_SHOWN = 20
+NOTES_SHOWN = 50
+
+
+def start(
+    tx: Transaction,
+    charge: Charge,
+    *,
+    code_digest: str,
+    pins: dict[str, Any],
+    lease: float,
+) -> str:
+    """A new session on a task: the task is claimed and started, the run waits to be advanced."""
+    for other in tx.sessions.live():
+        run = tx.runs.find(other)
+        if run.input.get("name") == charge.name:
+            raise SessionBusy(
+                f"there is a session '{charge.name}' already",
+                help=f"go on with it: `hookline run --resume --name {charge.name}`;"
+                " or choose another name",
+            )
+    agent = charge.agent or "agent"
+    _take_task(tx, charge.task_id, agent, lease)
+    given = msgspec.to_builtins(charge)
+    run_id = journal.start(tx, FLOW, given, {}, code_digest=code_digest, pins=pins)
+    tx.runs.set_value(run_id, STANDING, LIVE)
+    tx.append("session_started", run_id, given)
+    return run_id
+
+
+def perform(tx: Transaction, run_id: str, args: dict[str, Any]) -> Any:
+    """Carry out one verb of a session; what it gives back is journaled."""
+    return _VERBS[args["verb"]](tx, tx.runs.find(run_id), args)
+
+
+def _brief(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
+    """An iteration begins: what its prompt is made of, taken at one moment."""
+    wants, messages = _inbox(tx, run)
+    lost = _keep_claim(tx, run, args["lease"])
+    taken = wants is None and lost is None
+    tasks = _tasks(tx, run.input["taskId"])
+    if taken:
+        counts = {"done": tasks["done"], "all": tasks["all"], "ready": len(tasks["ready"])}
+        told = {"iteration": args["iteration"], "countdown": args["countdown"], "tasks": counts}
+        tx.append("session_iteration", run.run_id, told)
+    return {
+        "now": tx.now,
+        "wants": wants,
+        "lost": lost,
+        "messages": messages,
+        "held": _told(tx.sessions.drain(run.run_id)) if taken else [],
+        "nonce": os.urandom(4).hex(),
+        "tasks": tasks,
+        "notes": _notes(tx, run),
+    }
+
+
+def _drain(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
+    """What is held, to be delivered now."""
+    return {"held": _told(tx.sessions.drain(run.run_id)), "nonce": os.urandom(4).hex()}
+
+
+def _close(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
+    """An iteration is over."""
+    wants, messages = _inbox(tx, run)
+    tx.append("session_iteration_ended", run.run_id, args["ended"])
+    checkpoint = None
+    if args.get("checkpoint"):
+        checkpoint = _checkpoint(tx, run, args["checkpoint"])
+    return {"now": tx.now, "wants": wants, "messages": messages, "checkpoint": checkpoint}
+
+
+def _checkpoint(tx: Transaction, run: Run, data: dict[str, Any]) -> str | None:
+    try:
+        with tx.nested():
+            return checkpoints.create_from(tx, run.input["taskId"], data).id
+    except HooklineError as problem:  # a hook's data may be anything; the loop goes on
+        tx.append("run_log", run.run_id, {"message": f"no checkpoint: {problem.message}"})
+        return None
+
+
+def _wait(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
+    """The session waits: the model takes no more for now, or a person wants a pause."""
+    if args.get("paused"):
+        tx.runs.set_value(run.run_id, STANDING, PAUSED)
+        tx.append("session_paused", run.run_id, {})
+    else:
+        details = {name: args[name] for name in ("reason", "until", "seconds")}
+        tx.append("session_waits", run.run_id, details)
+        _keep_claim(tx, run, args["seconds"] + LEASE_MARGIN)
+    return {"now": tx.now}
+
+
+def _go_on(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
+    """The session goes on after a wait, a pause or an ending; its task is taken again."""
+    lost = None
+    if args.get("again"):
+        try:
+            with tx.nested():
+                _take_task(tx, run.input["taskId"], run.input.get("agent") or "agent", 3600.0)
+        except HooklineError as problem:
+            lost = problem.message
+    if lost is None:
+        tx.runs.set_value(run.run_id, STANDING, LIVE)
+        tx.append("session_resumed", run.run_id, {})
+    return {"now": tx.now, "lost": lost}
+
+
+def _end(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
+    """The session is over, or over for now: its task is completed, blocked or given back."""
+    ended = args["ended"]
+    tx.runs.set_value(run.run_id, STANDING, ended["outcome"])
+    task = tx.graph.find(run.input["taskId"])
+    error = _finish_task(tx, run, task, ended) if task is not None else None
+    if task is not None:
+        registrations.clear(tx, task.id)
+    tx.append("session_ended", run.run_id, {**ended, **({"taskError": error} if error else {})})
+    return {"now": tx.now}
+
+
+def _finish_task(tx: Transaction, run: Run, task: Task, ended: dict[str, Any]) -> str | None:
+    if task.state in SETTLED or task.claim is None or task.claim.agent != _agent(run):
+        return None
+    holder = Holder(task.claim.agent, task.claim.token)
+    used = (task.turns_used or 0) + ended["turns"]
+    try:
+        with tx.nested():
+            verbs.update(tx, task.id, {"turnsUsed": used}, holder=holder)
+            if ended["outcome"] == COMPLETED:
+                verbs.complete(tx, task.id, result=ended["reason"][:2000], holder=holder)
+            elif ended["outcome"] == ESCALATED:
+                verbs.block(tx, task.id, reason=ended["reason"][:2000], holder=holder)
+            else:
+                claims.release(tx, task.id, reason=f"session {ended['outcome']}", holder=holder)
+    except HooklineError as problem:
+        return problem.message
+    return None
+
+
+_VERBS: dict[str, Callable[[Transaction, Run, dict[str, Any]], Any]] = {
+    "brief": _brief,
+    "drain": _drain,
+    "close": _close,
+    "wait": _wait,
+    "go_on": _go_on,
+    "end": _end,
+}
+
+
+# What they share
+
+
+def _take_task(tx: Transaction, identifier: str, agent: str, lease: float) -> None:
+    task = tx.graph.task(identifier)
+    if task.state == BLOCKED:
+        verbs.unblock(tx, task.id)
+    if task.claim is not None and task.claim.agent == agent and task.state == "active":
+        return
+    claim = claims.claim(tx, task.id, agent, min(lease, claims.MAX_LEASE))
+    verbs.start(tx, task.id, holder=Holder(agent, claim.token))
+
+
+def _keep_claim(tx: Transaction, run: Run, lease: float) -> str | None:
+    """Hold the session's task for longer; why that cannot be, if it cannot."""
+    try:
+        task = tx.graph.task(run.input["taskId"])
+    except UnknownTask:
+        return f"{run.input['taskId']} was deleted"
+    if task.state in SETTLED or task.state == BLOCKED:
+        return f"{task.id} is {task.state}"
+    if task.claim is None or task.claim.agent != _agent(run):
+        return f"{task.id} is no longer claimed by {_agent(run)}"
+    try:
+        claims.renew(tx, task.id, task.claim.token, min(lease, claims.MAX_LEASE))
+    except (ClaimRefused, StaleClaim) as problem:
+        return problem.message
+    return None
+
+
+def _agent(run: Run) -> str:
+    return run.input.get("agent") or "agent"
+
+
+def _inbox(tx: Transaction, run: Run) -> tuple[str | None, list[str]]:
+    """What a person wants by now: to stop or to pause, and what they have to say."""
+    wants, messages = None, []
+    for seq, name, value in tx.runs.signals(run):
+        if name != SIGNAL:
+            continue
+        tx.runs.consume_signal(seq)
+        if value["verb"] == "message":
+            messages.append(value["text"])
+        elif value["verb"] in ("stop", "pause"):
+            wants = "stop" if "stop" in (wants, value["verb"]) else "pause"
+    return wants, messages
+
+
+def _told(held: list[HeldOutput]) -> list[dict[str, Any]]:
+    return [{"hook": each.hook, "point": each.point, "text": each.text} for each in held]
+
+
+def tasks_below(view: View, task_id: str) -> list[Task]:
+    """The tasks of a session: everything that its own task spawned, in order."""
+    found: dict[str, Task] = {}
+    waiting = [task_id]
+    while waiting:
+        for edge in view.graph.edges_to(waiting.pop(), "spawned_by"):
+            if edge.from_id not in found:
+                found[edge.from_id] = view.graph.task(edge.from_id)
+                waiting.append(edge.from_id)
+    return sorted(found.values(), key=lambda task: (task.priority, len(task.id), task.id))
+
+
+def _tasks(tx: Transaction, task_id: str) -> dict[str, Any]:
+    below = tasks_below(tx, task_id)
+    ready = [task for task in below if task.state in ("ready", "active")]
+    return {
+        "done": sum(task.state in SETTLED for task in below),
+        "all": len(below),
+        "ready": [
+            {"id": task.id, "goal": task.goal, "state": task.state} for task in ready[:READY_SHOWN]
+        ],
+    }
+
+
+def _notes(tx: Transaction, run: Run) -> list[dict[str, Any]]:
+    """Notes of this session, or on its task; the newest are kept."""
+    begun = int(run.pins.get("begun", 0))
+    own = {run.input["taskId"], *(t.id for t in tasks_below(tx, run.input["taskId"]))}
+    found = [
+        {"kind": event.data["kind"], "text": event.data["text"]}
+        for event in tx.log.events(types=("note_added",), after=begun)
+        if event.node_id in own or event.metadata.get("run") == run.run_id
+    ]
+    return found[-NOTES_SHOWN:]

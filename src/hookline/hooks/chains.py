@@ -1,0 +1,36 @@
+"""Hooks made of other hooks: how the others are kept in the one, as JSON, and found there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.hooks.builtin import CHAINS
+from hookline.hooks.registry import Hook
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+
+def chained(hooks: Sequence[Hook]) -> dict[str, Any]:
+    """The metadata of a chain that is made of these hooks."""
+    fields = [{**msgspec.to_builtins(each), "points": list(each.points)} for each in hooks]
+    return {"hooks": fields}
+
+
+def children_of(hook: Hook) -> list[Hook]:
+    """The hooks that a hook is made of, in order; none unless it is a chain."""
+    if hook.kind != "built-in" or hook.target not in CHAINS:
+        return []
+    return [
+        Hook(**{**fields, "points": tuple(fields["points"])})
+        for fields in hook.metadata.get("hooks", ())
+    ]
+
+
+def with_children(hooks: Iterable[Hook]) -> Iterator[Hook]:
+    """The hooks, each followed by those that it is made of."""
+    for hook in hooks:
+        yield hook
+        yield from with_children(children_of(hook))

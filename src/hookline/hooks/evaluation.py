@@ -1,0 +1,183 @@
+"""Whether an agent's loop may end: rules run first, then both groups of stop hooks decide.
+
+Hooks see the results of this very evaluation, and files as git sees them; what the agent says
+about its files is only written down.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from hookline.digest import sha256
+from hookline.domain.payloads import AgentContext
+from hookline.domain.promises import find_promises
+from hookline.errors import BadInput
+from hookline.hooks.firing import Firing, Shot
+from hookline.hooks.registered import STOP, both, decide
+from hookline.tasks import checkpoints, loops
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from hookline.domain.answers import StopDecision
+    from hookline.domain.payloads import ValidationResult
+    from hookline.domain.validation import Rule
+    from hookline.domain.work import WorkTree
+    from hookline.hooks.registry import Hook
+    from hookline.ports import Transaction
+    from hookline.tasks.loops import Finding, Loop
+
+MAX_FILES = 1000
+MAX_TEXT = 32 * 1024
+MAX_METADATA = 64 * 1024
+SIGNALS: dict[str, loops.Signal] = {
+    "complete": "COMPLETE",
+    "continue": "CONTINUE",
+    "escalate": "ESCALATE",
+}
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent says about its iteration."""
+
+    agent_output: str = ""
+    files_modified: tuple[str, ...] = ()
+    draft_content: str | None = None
+    draft_type: str | None = None
+
+
+class Groups(NamedTuple):
+    """The stop hooks that the project configures, and those that the agent registered."""
+
+    configured: Sequence[Hook] = ()
+    registered: Sequence[Hook] = ()
+
+
+class Senses(NamedTuple):
+    """How an evaluation learns what was done: by the rules, and by git."""
+
+    validate: Callable[[Sequence[Rule], str], Awaitable[list[ValidationResult]]]
+    changed_files: Callable[[], Awaitable[list[str]]]
+    tree: Callable[[str | None], Awaitable[WorkTree]]
+
+
+class Verdict(NamedTuple):
+    """What an evaluation came to, ready to be written down."""
+
+    finding: Finding
+    checkpoint: dict[str, Any] | None
+
+
+class Evaluator:
+    """Evaluates iterations of loops."""
+
+    def __init__(self, firing: Firing, senses: Senses, now: Callable[[], str]) -> None:
+        self._firing = firing
+        self._senses = senses
+        self._now = now
+
+    async def evaluate(
+        self, loop: Loop, rules: Sequence[Rule], groups: Groups, report: Report, **more: Any
+    ) -> Verdict:
+        """Run the rules, ask the hooks, and say what that means; `more` is shown to hooks too."""
+        before = await self._senses.tree(loop.plan.base_tree)
+        results = await self._senses.validate(rules, report.agent_output)
+        after = await self._senses.tree(loop.plan.base_tree)
+        files = await self._senses.changed_files()
+        context = self._context(loop, results, files, report)
+        payload = {**more, **context, "work": _work(before, after)}
+        decision = await self._ask(loop, groups, payload)
+        finding = loops.Finding(
+            iteration=loop.iteration,
+            signal=SIGNALS[decision.action],
+            decision=_kept(decision),
+            results=tuple(context["validationResults"]),
+            promises=tuple(context["completionPromises"]),
+            files_modified=tuple(files[:MAX_FILES]),
+            files_reported=report.files_modified[:MAX_FILES],
+            output=sha256(report.agent_output.encode()).hexdigest(),
+            fingerprint=after.tree,
+        )
+        return Verdict(finding, decision.checkpoint_data)
+
+    def _context(
+        self, loop: Loop, results: list[ValidationResult], files: list[str], report: Report
+    ) -> dict[str, Any]:
+        # A call for help counts whether the loop was started with it or not.
+        wanted = tuple(dict.fromkeys((*loop.plan.completion_promises, "BLOCKED", "ESCALATE")))
+        context = AgentContext(
+            task_id=loop.task_id,
+            iteration=loop.iteration,
+            execution_phase=loop.plan.execution_phase,
+            files_modified=tuple(files),
+            validation_results=tuple(results),
+            completion_promises=tuple(find_promises(report.agent_output, wanted, self._now())),
+            agent_output=report.agent_output,
+            draft_content=report.draft_content,
+            draft_type=report.draft_type,
+        )
+        found: dict[str, Any] = msgspec.to_builtins(context)
+        return found
+
+    async def _ask(self, loop: Loop, groups: Groups, payload: dict[str, Any]) -> StopDecision:
+        configured = await self._group(loop, "configured", groups.configured, payload)
+        registered = await self._group(loop, "registered", groups.registered, payload)
+        return both(configured, registered)
+
+    async def _group(
+        self, loop: Loop, name: str, hooks: Sequence[Hook], payload: dict[str, Any]
+    ) -> StopDecision | None:
+        asked = self._firing.enabled(hooks)
+        if not asked:
+            return None
+        call = os.urandom(6).hex()
+        keys = {hook.name: f"{loop.id}:{call}:{place}" for place, hook in enumerate(asked)}
+        shot = Shot(
+            STOP,
+            payload,
+            loop.task_id,
+            f"{loop.id}/{loop.iteration} {name}",
+            lambda h: keys[h.name],
+        )
+        return decide(await self._firing.fire(shot, asked))
+
+
+def record(tx: Transaction, loop: Loop, verdict: Verdict) -> tuple[Loop, bool]:
+    """Write a verdict down, and the checkpoint that a hook asked for; (the loop, whether made)."""
+    finding, made = verdict.finding, False
+    if verdict.checkpoint is not None:
+        try:
+            with tx.nested():
+                checkpoints.create_from(tx, loop.task_id, verdict.checkpoint)
+            made = True
+        except BadInput as problem:  # the decision stands; what became of its wish is said
+            metadata = {**finding.decision["metadata"], "checkpointError": problem.message}
+            decision = {**finding.decision, "metadata": metadata}
+            finding = msgspec.structs.replace(finding, decision=decision)
+    return loops.validated(tx, loop.id, finding), made
+
+
+def _work(before: WorkTree, after: WorkTree) -> dict[str, Any]:
+    """What git says about the work; stable, if nothing was edited while the rules ran."""
+    return {
+        "inRepository": after.in_repository,
+        "diffHash": after.diff_hash,
+        "changedFiles": after.changed_files,
+        "stable": after.in_repository and before.tree == after.tree,
+    }
+
+
+def _kept(decision: StopDecision) -> dict[str, Any]:
+    """A decision as it is answered and written down, in bounds."""
+    size = len(msgspec.json.encode(decision.metadata))
+    cut = {"truncated": True, "bytes": size}
+    return {
+        "hookId": decision.hook_id or "default",
+        "action": decision.action,
+        "reason": decision.reason[:MAX_TEXT],
+        "nextPrompt": decision.next_prompt and decision.next_prompt[:MAX_TEXT],
+        "metadata": decision.metadata if size <= MAX_METADATA else cut,
+    }

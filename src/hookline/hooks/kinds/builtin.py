@@ -1,0 +1,60 @@
+"""Hooks that Hookline brings and that stand in a list by their name, alone or made of others."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from hookline.domain.records import SKIPPED, Outcome, Reply
+from hookline.errors import HookFailure, HookTimeout
+from hookline.hooks.builtin import CHAINS
+from hookline.hooks.builtin.stop import STOP_PRESETS
+from hookline.hooks.builtin.stop_chains import escalates, fold_chain
+from hookline.hooks.chains import children_of
+
+if TYPE_CHECKING:
+    from hookline.hooks.kinds import Call, World
+    from hookline.hooks.registry import Hook
+
+MAX_OUTPUT = 32 * 1024
+
+
+async def run(hook: Hook, call: Call, world: World) -> Reply:
+    """Run the built-in of that name."""
+    if hook.target in CHAINS:
+        return await _run_chain(hook, world)
+    preset = STOP_PRESETS.get(hook.target)
+    if preset is None:
+        raise HookFailure(f"the built-in '{hook.target}' cannot run in this version")
+    answer = preset(msgspec.json.decode(call.payload), hook.metadata.get("arguments"))
+    return Reply(answer=answer)
+
+
+async def _run_chain(hook: Hook, world: World) -> Reply:
+    limit = hook.timeout  # each hook has a time of its own; a chain only where it was given one
+    try:
+        async with asyncio.timeout(limit):
+            called = await _ask(hook, world)
+    except TimeoutError as late:
+        raise HookTimeout(f"no end after {limit or 0:g} s; its hooks were killed") from late
+    return Reply(answer=fold_chain(hook.target, called), text=_said(called))
+
+
+async def _ask(hook: Hook, world: World) -> list[tuple[Hook, Outcome]]:
+    """Ask the hooks one after the other, until one escalates."""
+    called: list[tuple[Hook, Outcome]] = []
+    for child in children_of(hook):
+        outcome = await world.ask(child) if child.enabled else Outcome(child.name, SKIPPED)
+        called.append((child, outcome))
+        if escalates(outcome):
+            break
+    return called
+
+
+def _said(called: list[tuple[Hook, Outcome]]) -> str:
+    """What the hooks printed, each under its name, for the record."""
+    share = MAX_OUTPUT // max(len(called), 1)
+    parts = [(hook.name, outcome.stdout + outcome.stderr) for hook, outcome in called]
+    return "\n".join(f"[{name}]\n{text[-share:]}" for name, text in parts if text)

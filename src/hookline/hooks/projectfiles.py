@@ -1,0 +1,107 @@
+"""Files of the project that a rule names, looked at within bounds and never outside of it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from hookline.errors import BadInput
+from hookline.hooks.globs import glob_match
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_ENTRIES = 200_000
+MAX_MATCHES = 10_000
+_WILD = frozenset("*?")
+_UNSEEN = frozenset({".git", ".hookline"})
+
+
+def files_like(root: str, name: str) -> list[str]:
+    """The project's files that a path or a pattern such as src/**/*.py names, sorted."""
+    if _WILD.isdisjoint(name):
+        path = os.path.normpath(name)
+        return [path] if is_there(root, name) else []
+    found: list[str] = []
+    for path in _below(root, _fixed_part(name)):
+        if glob_match(path, name):
+            found.append(path)
+        if len(found) > MAX_MATCHES:
+            raise BadInput(f"{name!r} matches more than {MAX_MATCHES} files")
+    return sorted(found)
+
+
+def is_there(root: str, path: str) -> bool:
+    """Whether a file is in the project; a path that ends with a slash names a folder."""
+    whole = _inside(root, path)
+    if whole is None:
+        return False
+    return os.path.isdir(whole) if path.endswith("/") else os.path.isfile(whole)
+
+
+def read_file(root: str, path: str, limit: int) -> bytes:
+    """What a file of the project holds; BadInput if it is not there, too long or no file."""
+    whole = _inside(root, path)
+    if whole is None:
+        raise BadInput(f"{path} leads out of the project")
+    try:
+        # A named pipe that nobody writes to would hold us for ever.
+        number = os.open(whole, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(number, "rb") as file:
+            if not stat.S_ISREG(os.fstat(number).st_mode):
+                raise BadInput(f"{path} is no file")
+            data = file.read(limit + 1)
+    except FileNotFoundError:
+        raise BadInput(f"{path} does not exist") from None
+    except OSError as problem:
+        raise BadInput(f"{path} cannot be read: {problem.strerror}") from problem
+    if len(data) > limit:
+        raise BadInput(f"{path} is longer than {limit >> 20} MiB")
+    return data
+
+
+def stamp(root: str, path: str) -> tuple[int, ...] | None:
+    """What changes when a file is written anew, None while there is none."""
+    try:
+        found = os.stat(os.path.join(root, path))
+    except OSError:
+        return None
+    return (found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_size)
+
+
+def _inside(root: str, path: str) -> str | None:
+    """The real path, if it lies in the project whatever links it goes through."""
+    top = os.path.realpath(root)
+    whole = os.path.realpath(os.path.join(top, path))
+    return whole if whole.startswith(f"{top.rstrip('/')}/") else None
+
+
+def _fixed_part(pattern: str) -> str:
+    """The folder that all matches lie in."""
+    if "/" not in pattern:
+        return ""
+    fixed: list[str] = []
+    for part in pattern.removeprefix("./").split("/")[:-1]:
+        if not _WILD.isdisjoint(part):
+            break
+        fixed.append(part)
+    return "/".join(fixed)
+
+
+def _below(root: str, folder: str) -> Iterator[str]:
+    top = _inside(root, folder) if folder else os.path.realpath(root)
+    if top is None:
+        return
+    seen = 0
+    for here, folders, files in os.walk(top):
+        folders[:] = sorted(name for name in folders if name not in _UNSEEN)
+        seen += len(folders) + len(files)
+        if seen > MAX_ENTRIES:
+            raise BadInput(f"there are more than {MAX_ENTRIES} files under {folder or 'the root'}")
+        within = os.path.relpath(here, top)
+        prefix = "/".join(part for part in (folder, within) if part not in ("", "."))
+        for name in files:
+            path = f"{prefix}/{name}" if prefix else name
+            if is_there(root, path):
+                yield path

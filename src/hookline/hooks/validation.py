@@ -1,0 +1,290 @@
+"""Runs validation rules: concurrently, each with its time, none of them able to break another."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from hookline.domain.coverage import MAX_REPORT, USUAL_REPORTS, line_coverage
+from hookline.domain.validation import PATTERN_FLAGS, Finding
+from hookline.errors import BadInput, HookFailure
+from hookline.hooks.kinds.command import SHELL
+from hookline.hooks.kinds.program import failure, json_object, reply_of, whole_output
+from hookline.hooks.projectfiles import files_like, is_there, read_file, stamp
+from hookline.hooks.redact import redactor
+from hookline.ports import CannotStart
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+
+    from hookline.domain.payloads import ValidationResult
+    from hookline.domain.validation import Rule
+    from hookline.ports import Finished, Processes, ProcessGroup
+
+AT_ONCE = 4
+TIMEOUT = 300.0
+# A search that takes longer than this goes in circles, whatever it looks through.
+PATTERN_TIMEOUT = 10.0
+MAX_MESSAGE = 2048
+MAX_SEARCHED = 32 * 1024 * 1024
+_MATCHING = (sys.executable, "-I", "-S", os.path.join(os.path.dirname(__file__), "matching.py"))
+
+
+class ValidationWorld(NamedTuple):
+    """What rules need around them: the project's root, the door to processes, the environment."""
+
+    root: str
+    processes: Processes
+    environ: Mapping[str, str]
+    on_start: Callable[[ProcessGroup], None] | None = None
+
+
+class _Verdict(NamedTuple):
+    """Whether a rule holds, what to say about it, how its program ended, what it measured."""
+
+    passed: bool
+    message: str
+    exit_code: int | None = None
+    coverage: float | None = None
+
+
+async def validate(
+    rules: Sequence[Rule],
+    world: ValidationWorld,
+    agent_output: str = "",
+    *,
+    at_once: int = AT_ONCE,
+) -> list[ValidationResult]:
+    """A finding for each rule, in their order. No rules give no findings, which is not a pass.
+
+    Rules that only look at files wait for those that run something, which may write the files.
+    """
+    slots = asyncio.Semaphore(at_once)
+    said = agent_output.encode("utf-8", "replace").decode()
+
+    async def judge(place: int) -> Finding:
+        async with slots:
+            return await _finding(rules[place], world, said)
+
+    acting = [place for place, rule in enumerate(rules) if rule.command or rule.python]
+    looking = [place for place in range(len(rules)) if place not in acting]
+    found: dict[int, Finding] = {}
+    for places in (acting, looking):
+        found |= zip(places, await _together([judge(place) for place in places]), strict=True)
+    return [found[place] for place in range(len(rules))]
+
+
+async def _together(judgements: list[Coroutine[Any, Any, Finding]]) -> list[Finding]:
+    tasks = [asyncio.ensure_future(each) for each in judgements]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _finding(rule: Rule, world: ValidationWorld, agent_output: str) -> Finding:
+    start = perf_counter_ns()
+    try:
+        verdict = await _TYPES[rule.type](rule, world, agent_output)
+    except HookFailure as problem:
+        said = _said(problem.stdout, problem.stderr)
+        message = f"the rule could not run: {problem.message}"
+        verdict = _Verdict(False, f"{message}\n{said}".rstrip(), problem.program_exit)
+    except BadInput as problem:
+        verdict = _Verdict(False, problem.message)
+    except TimeoutError:
+        verdict = _Verdict(False, f"the rule could not run: no end after {_time(rule):g} s")
+    redact = redactor(world.environ)
+    return Finding(
+        rule_name=rule.name,
+        passed=verdict.passed,
+        message=_tail(redact(verdict.message)),
+        type=rule.type,
+        command=redact(rule.command) if rule.command else None,
+        exit_code=verdict.exit_code,
+        duration_ms=(perf_counter_ns() - start) // 1_000_000,
+        coverage=verdict.coverage,
+    )
+
+
+# The types of rules
+
+
+async def _command(rule: Rule, world: ValidationWorld, agent_output: str) -> _Verdict:
+    assert rule.command is not None
+    finished = await _run((SHELL, "-c", rule.command), world, _time(rule))
+    code = reply_of(finished).exit_code
+    said = _said(finished.stdout, finished.stderr)
+    return _Verdict(code == 0, f"exit code {code}\n{said}".rstrip(), code)
+
+
+async def _content_pattern(rule: Rule, world: ValidationWorld, agent_output: str) -> _Verdict:
+    if not rule.files:
+        found = await _search(rule, world, [agent_output])
+        return _Verdict(found, f"{'found' if found else 'no match'} in what the agent said")
+    for name in rule.files:
+        async with asyncio.timeout(_time(rule)):
+            texts = await asyncio.to_thread(_texts, world.root, name)
+        if not await _search(rule, world, list(texts.values())):
+            return _Verdict(False, f"no match in {_listed(list(texts))}")
+    return _Verdict(True, f"found in {_listed(rule.files)}")
+
+
+async def _coverage(rule: Rule, world: ValidationWorld, agent_output: str) -> _Verdict:
+    assert rule.minimum is not None
+    names: tuple[str, ...] = (rule.report,) if rule.report else USUAL_REPORTS
+    code = None
+    if rule.command:
+        before = [stamp(world.root, name) for name in names]
+        made = await _command(rule, world, agent_output)
+        if not made.passed:
+            return made
+        code = made.exit_code
+        written = zip(names, before, strict=True)
+        names = tuple(name for name, was in written if stamp(world.root, name) != was)
+    report = next((name for name in names if is_there(world.root, name)), None)
+    if report is None:
+        return _Verdict(False, _no_report(rule), code)
+    async with asyncio.timeout(_time(rule)):
+        percent = await asyncio.to_thread(_covered, world.root, report)
+    # Cut, not rounded: 79.999 must not read as the 80 that were asked for.
+    shown = f"{int(percent * 100) / 100:g} % of the lines are covered"
+    wanted = f"at least {rule.minimum:g} % are wanted ({report})"
+    return _Verdict(percent >= rule.minimum, f"{shown}, {wanted}", code, percent)
+
+
+async def _file_existence(rule: Rule, world: ValidationWorld, agent_output: str) -> _Verdict:
+    def missing() -> list[str]:
+        return [name for name in rule.files if not files_like(world.root, name)]
+
+    async with asyncio.timeout(_time(rule)):
+        absent = await asyncio.to_thread(missing)
+    if absent:
+        return _Verdict(False, f"not there: {_listed(absent)}")
+    return _Verdict(True, f"there: {_listed(rule.files)}")
+
+
+async def _custom(rule: Rule, world: ValidationWorld, agent_output: str) -> _Verdict:
+    assert rule.python is not None
+    # -P: a json.py in the project's root must not replace the one that Hookline imports.
+    argv = (sys.executable, "-P", "-m", "hookline.pyhook", "payload", rule.python)
+    given = {"ruleName": rule.name, "agentOutput": agent_output, "project": world.root}
+    finished = await _run(argv, world, _time(rule), msgspec.json.encode(given))
+    message = json_object(whole_output(finished))
+    if message is None:
+        code = finished.exit_code
+        raise failure(f"{rule.python} ended with exit code {code} and no answer", finished)
+    if "error" in message:
+        raise failure(str(message["error"]), finished)
+    return _answer(message.get("answer"), rule.python, finished)
+
+
+_TYPES: Mapping[str, Callable[[Rule, ValidationWorld, str], Awaitable[_Verdict]]] = {
+    "command": _command,
+    "content_pattern": _content_pattern,
+    "coverage": _coverage,
+    "file_existence": _file_existence,
+    "custom": _custom,
+}
+
+# What they share
+
+
+def _time(rule: Rule) -> float:
+    return rule.timeout or TIMEOUT
+
+
+async def _run(
+    argv: tuple[str, ...], world: ValidationWorld, timeout: float, stdin: bytes = b""
+) -> Finished:
+    try:
+        finished = await world.processes.run(
+            argv,
+            cwd=world.root,
+            env=world.environ,
+            timeout=timeout,
+            stdin=stdin,
+            on_start=world.on_start,
+        )
+    except CannotStart as problem:
+        raise HookFailure(str(problem)) from problem
+    if finished.timed_out:
+        raise failure(f"no end after {timeout:g} s; it was killed", finished)
+    if finished.exit_code < 0:
+        raise failure(f"killed by signal {-finished.exit_code}", finished)
+    return finished
+
+
+async def _search(rule: Rule, world: ValidationWorld, texts: list[str]) -> bool:
+    """Whether a text holds the rule's pattern, found out by a child that can be killed."""
+    if sum(map(len, texts)) > MAX_SEARCHED:
+        raise BadInput(f"there is more than {MAX_SEARCHED >> 20} MiB of text to search")
+    given = {"pattern": rule.pattern, "flags": int(PATTERN_FLAGS), "texts": texts}
+    limit = min(_time(rule), PATTERN_TIMEOUT)
+    finished = await _run(_MATCHING, world, limit, msgspec.json.encode(given))
+    try:
+        return msgspec.json.decode(finished.stdout, type=bool)
+    except msgspec.MsgspecError as problem:
+        raise failure("the search ended without an answer", finished) from problem
+
+
+def _texts(root: str, name: str) -> dict[str, str]:
+    """File -> its text, for those that a path or a pattern names."""
+    names = files_like(root, name)
+    if not names:
+        raise BadInput(f"{name} does not exist")
+    room = MAX_SEARCHED
+    texts: dict[str, str] = {}
+    for path in names:
+        data = read_file(root, path, room)
+        room -= len(data)
+        texts[path] = data.decode("utf-8", "replace")
+    return texts
+
+
+def _covered(root: str, report: str) -> float:
+    return line_coverage(read_file(root, report, MAX_REPORT))
+
+
+def _no_report(rule: Rule) -> str:
+    if rule.command:
+        return f"the command wrote no new {rule.report or 'coverage report'}"
+    if rule.report:
+        return f"{rule.report} does not exist"
+    return f"there is no coverage report: none of {', '.join(USUAL_REPORTS)} exists"
+
+
+def _answer(answer: Any, target: str, finished: Finished) -> _Verdict:
+    if isinstance(answer, bool):
+        answer = {"passed": answer}
+    passed = answer.get("passed") if isinstance(answer, dict) else None
+    if not isinstance(passed, bool):
+        wanted = 'True, False or {"passed": ..., "message": ...}'
+        raise failure(f"{target} must return {wanted}", finished)
+    said = answer.get("message")
+    return _Verdict(passed, str(said) if said else f"{target} says {'yes' if passed else 'no'}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - 10
+    return ", ".join(names[:10]) + (f" and {more} more" if more > 0 else "")
+
+
+def _said(stdout: str, stderr: str) -> str:
+    return "\n".join(text for text in (stdout.strip(), stderr.strip()) if text)
+
+
+def _tail(text: str) -> str:
+    """The first line, which says what happened, and as much of the end as there is room for."""
+    if len(text) <= MAX_MESSAGE:
+        return text
+    first, _, rest = text.partition("\n")
+    first = first[:400]
+    return f"{first}\n…{rest[-(MAX_MESSAGE - len(first)) :]}"

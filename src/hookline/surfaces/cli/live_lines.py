@@ -1,0 +1,249 @@
+"""How each record of a session reads as lines: used by the live view for what is finished."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from hookline.surfaces.cli.live_text import (
+    clean,
+    cut,
+    one_line,
+    padded,
+    plural,
+    size,
+    thousands,
+    took,
+    width,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from hookline.surfaces.cli.live_records import HookEnded, Result, TurnEnded, Usage
+
+POINT_COLUMNS, NAME_COLUMNS, TIME_COLUMNS = 14, 12, 5
+BELOW = "      │ "
+TO_AGENT = "→ agent"
+SHOWN_BELOW = 6
+SHOWN_OUTPUT = 200
+OK, BAD, MIXED, SKIPPED, OPEN = (
+    ("✓", "green"),
+    ("✗", "red"),
+    ("!", "yellow"),
+    ("–", "dim"),  # noqa: RUF001  # the mark of what was skipped
+    ("●", "yellow"),
+)
+
+
+class Piece(NamedTuple):
+    """Text of one style."""
+
+    text: str
+    style: str = ""
+
+
+class Line(NamedTuple):
+    """A line of the view; one that wraps loses nothing to a narrow terminal."""
+
+    pieces: tuple[Piece, ...]
+    wraps: bool = False
+
+    @property
+    def text(self) -> str:
+        """The line without its styles."""
+        return "".join(piece.text for piece in self.pieces)
+
+
+class Step(NamedTuple):
+    """Where a session is: a point and who has its turn there."""
+
+    point: str
+    name: str
+
+
+def plain(text: str, style: str = "", *, wraps: bool = False) -> Line:
+    """A line of one style."""
+    return Line((Piece(text, style),), wraps)
+
+
+def below(text: str, style: str = "dim") -> Line:
+    """A line that belongs to the step above it; nothing in it is obeyed by a terminal."""
+    return Line((Piece(BELOW, "dim"), Piece(clean(text), style)), wraps=True)
+
+
+def step_line(
+    mark: tuple[str, str], step: Step, duration: float | None, details: Sequence[str] = ()
+) -> Line:
+    """A step in columns: mark, point, name, how long, and what came of it."""
+    time = took(duration) if duration is not None else ""
+    name = _short_name(step)
+    room = max(NAME_COLUMNS + TIME_COLUMNS - width(name), width(time) + 1)
+    where = f" {padded(one_line(step.point), POINT_COLUMNS)} {name}"
+    told = "  " + " · ".join(details).replace(f" · {TO_AGENT}", f" {TO_AGENT}") if details else ""
+    pieces = (
+        Piece("  "),
+        Piece(*mark),
+        Piece(where),
+        Piece(f"{time:>{room}}" if time or told else ""),
+        Piece(told, "dim" if mark in (SKIPPED, OK) else ""),
+    )
+    return Line(pieces)
+
+
+def _short_name(step: Step) -> str:
+    """A hook without a name of its own is called by its point, which stands beside it already."""
+    name = one_line(step.name)
+    return name.removeprefix(step.point) if name.startswith(f"{step.point}[") else name
+
+
+# Hooks
+
+
+def hook_lines(ended: HookEnded, verbose: int) -> Iterator[Line]:
+    """A call of a hook that is over."""
+    step = Step(ended.point, ended.hook)
+    duration = ended.duration_ms / 1000
+    if ended.status == "skipped":
+        yield step_line(SKIPPED, step, None, [_why_skipped(ended)])
+        if verbose and ended.values:
+            yield below(_values(ended.values))
+        return
+    if ended.status != "ok":
+        yield step_line(BAD, step, duration, [ended.status])
+        yield from _shown((ended.error or "").splitlines(), SHOWN_BELOW)
+        return
+    mark = MIXED if ended.exit_code else OK
+    yield step_line(mark, step, duration, _what_it_said(ended, verbose))
+    if verbose > 1:
+        yield from _shown(_text_of(ended).splitlines(), SHOWN_OUTPUT)
+
+
+def _why_skipped(ended: HookEnded) -> str:
+    return f"when {one_line(ended.condition)} is false" if ended.condition else "held back"
+
+
+def _values(values: Any) -> str:
+    return msgspec.json.encode(values).decode()
+
+
+def _what_it_said(ended: HookEnded, verbose: int) -> list[str]:
+    details = []
+    answer = ended.answer if isinstance(ended.answer, dict) else {}
+    if isinstance(answer.get("action"), str):
+        reason = f": {one_line(str(answer['reason']))}" if answer.get("reason") else ""
+        details.append(f"{one_line(answer['action'])}{reason}")
+    if ended.exit_code or (verbose and ended.exit_code is not None):
+        details.append(f"exit {ended.exit_code}")
+    if ended.piped and (text := _text_of(ended)):
+        details.append(f"{TO_AGENT} {size(len(text.encode('utf-8', 'replace')))}")
+    return details
+
+
+def _text_of(ended: HookEnded) -> str:
+    text = ended.answer.get("text") if isinstance(ended.answer, dict) else None
+    return text if isinstance(text, str) else ""
+
+
+def _shown(lines: Sequence[str], most: int) -> Iterator[Line]:
+    yield from (below(line) for line in lines[:most] if line.strip())
+    if len(lines) > most:
+        yield below(f"… {plural(len(lines) - most, 'more line')}")
+
+
+# Turns and validation
+
+
+def turn_lines(ended: TurnEnded, duration: float, verbose: int) -> Iterator[Line]:
+    """A turn that is over."""
+    step = Step("agent", ended.step)
+    if ended.wait is not None:
+        yield step_line(MIXED, step, duration, ["the model takes no more for now"])
+        return
+    if ended.error is not None:
+        yield step_line(BAD, step, duration, ["failed"])
+        yield from _shown(ended.error.splitlines(), SHOWN_BELOW)
+        return
+    yield step_line(OK, step, duration, _what_it_took(ended, verbose))
+    if verbose:
+        yield from _shown(ended.files or (), SHOWN_OUTPUT)
+
+
+def _what_it_took(ended: TurnEnded, verbose: int) -> list[str]:
+    usage, details = ended.usage, []
+    if ended.tools:
+        details.append(plural(ended.tools, "tool"))
+    if ended.files:
+        details.append(plural(len(ended.files), "file"))
+    if usage.usd:
+        details.append(money(usage.usd))
+    if verbose and tokens_of(usage):
+        details.append(
+            f"{thousands(usage.input_tokens)} tokens in, {thousands(usage.output_tokens)} out"
+        )
+    return details
+
+
+def tokens_of(usage: Usage) -> int:
+    """All tokens of a turn."""
+    return max(usage.input_tokens, 0) + max(usage.output_tokens, 0)
+
+
+def money(usd: float) -> str:
+    """An amount as people write it."""
+    return f"${usd:.2f}"
+
+
+def validation_lines(results: Sequence[Result], duration: float) -> Iterator[Line]:
+    """The rules that failed, one by one, and how many passed."""
+    for result in results:
+        if not result.passed:
+            first, *more = (result.message or "").splitlines() or [""]
+            details = [one_line(first)] if first else []
+            step = Step("validation", result.rule_name)
+            yield step_line(BAD, step, result.duration_ms / 1000, details)
+            yield from _shown(more, SHOWN_BELOW)
+    passed = sum(result.passed for result in results)
+    if passed:
+        yield step_line(OK, Step("validation", plural(passed, "rule")), duration)
+
+
+# Columns
+
+
+def fitted(line: Line, columns: int) -> list[Line]:
+    """A line in so many columns: cut, or broken into several."""
+    if width(line.text) <= columns:
+        return [line]
+    if not line.wraps or columns <= 2 * len(BELOW):
+        return [_cut(line, columns)]
+    first, *rest = line.pieces
+    if not rest:  # not below anything: it begins where it begins
+        return [plain(part, first.style) for part in _broken(first.text, columns)]
+    said = "".join(piece.text for piece in rest)
+    parts = _broken(said, columns - width(first.text))
+    return [Line((first, Piece(part, rest[0].style))) for part in parts]
+
+
+def _cut(line: Line, columns: int) -> Line:
+    pieces, left = [], columns
+    for piece in line.pieces:
+        if width(piece.text) > left:
+            pieces.append(Piece(cut(piece.text, left), piece.style))
+            break
+        pieces.append(piece)
+        left -= width(piece.text)
+    return Line(tuple(pieces))
+
+
+def _broken(text: str, columns: int) -> Iterator[str]:
+    while width(text) > columns:
+        part = cut(text, columns + 1)[:-1]
+        if not part:  # a character wider than the room there is
+            break
+        words = part.rpartition(" ")[0]
+        part = words if width(words) > columns // 2 else part
+        yield part
+        text = text[len(part) :].lstrip(" ")
+    yield cut(text, columns)

@@ -1,0 +1,99 @@
+"""Drawing on a terminal: finished lines stay, the region below them is drawn over in place.
+
+Writes past Python's buffers, so that who draws notices a reader that is gone or does not read.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from typing import TYPE_CHECKING
+
+from hookline.surfaces.cli.live_lines import fitted
+from hookline.surfaces.cli.output import is_terminal, paint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import TextIO
+
+    from hookline.surfaces.cli.live_lines import Line
+
+# For terminals that do not know their size.
+ROWS, COLUMNS = 24, 80
+# The open step and this many rows below it, with the line of figures.
+TALLEST = 7
+
+
+class Screen:
+    """A terminal, or a file that is only written to."""
+
+    def __init__(self, stream: TextIO, environ: Mapping[str, str]) -> None:
+        self._stream = stream
+        self._file = stream.fileno()
+        self.is_live = is_terminal(stream) and environ.get("TERM", "") != "dumb"
+        self._drawn = 0
+
+    @property
+    def room(self) -> int:
+        """How many rows may be drawn over; half of a small terminal is left to finished lines."""
+        return min(TALLEST, max(1, self._size()[1] // 2))
+
+    def show(self, finished: Sequence[Line], region: Sequence[Line] = ()) -> None:
+        """Print lines that stay; below them, on a terminal, those that do not."""
+        if not self.is_live:
+            self._write("".join(f"{self._painted(line)}\n" for line in finished))
+            return
+        if not finished and not region and not self._drawn:
+            return
+        columns = self._size()[0] - 1  # the last column would move the cursor to the next row
+        lines = [part for line in finished for part in fitted(line, columns)]
+        text = "".join(f"{self._painted(line)}\x1b[K\n" for line in lines)
+        # What a person types, as ^C, stands behind the last line and must not begin another.
+        drawn = [fitted(line, columns - 3)[0] for line in region]
+        text += "\x1b[K\n".join(map(self._painted, drawn))
+        self._write(f"{self._back()}{text}\x1b[J")
+        self._drawn = len(drawn)
+
+    def _back(self) -> str:
+        """To the first row of the region.
+
+        A terminal that became narrower may have broken its lines; those above them are finished
+        and never drawn over.
+        """
+        return "\r" + (f"\x1b[{self._drawn - 1}A" if self._drawn > 1 else "")
+
+    def _size(self) -> tuple[int, int]:
+        try:
+            found = os.get_terminal_size(self._file)
+        except OSError:  # the terminal is gone
+            return COLUMNS, ROWS
+        return found.columns or COLUMNS, found.lines or ROWS
+
+    def _painted(self, line: Line) -> str:
+        return "".join(
+            paint(piece.text, piece.style, self._stream)
+            if piece.style and piece.text
+            else piece.text
+            for piece in line.pieces
+        ).rstrip(" ")
+
+    def _write(self, text: str) -> None:
+        if text:
+            write_all(self._file, text.encode(self._stream.encoding or "utf-8", "replace"))
+
+
+def write_all(file: int, data: bytes) -> None:
+    """Write everything, however long its reader takes; OSError when there is none any more."""
+    left = memoryview(data)
+    while left:
+        try:
+            left = left[os.write(file, left) :]
+        except BlockingIOError:  # another program made our terminal or pipe so
+            select.select([], [file], [])
+
+
+def stdout_file() -> int:
+    """Where data goes; what Python still holds for it goes first."""
+    sys.stdout.flush()
+    return sys.stdout.fileno()

@@ -1,0 +1,158 @@
+"""`hookline session report`: a session's whole story as one HTML file, from the store alone."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from hookline import __version__
+from hookline.adapters.blobs import FileBlobs
+from hookline.domain.moments import seconds
+from hookline.errors import BadInput
+from hookline.flows.session_verbs import tasks_below
+from hookline.surfaces.cli import report_html as page
+from hookline.surfaces.cli.live_lines import money
+from hookline.surfaces.cli.live_text import took
+from hookline.surfaces.cli.opening import reading
+from hookline.surfaces.cli.output import say, say_json
+from hookline.surfaces.cli.report_data import chapters, receipts
+from hookline.surfaces.cli.session_control import session_argument
+from hookline.surfaces.cli.session_facts import facts, find, last_ending, spent
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterable, Iterator
+
+    from hookline.adapters.store.sqlite import View
+    from hookline.app import App
+    from hookline.domain.runs import Run
+    from hookline.domain.tasks import Task
+
+
+def report_arguments(p: ArgumentParser) -> None:
+    """What `session report` takes."""
+    session_argument(p)
+    p.add_argument(
+        "-o", "--output", metavar="FILE", help="where to; `-` is stdout (default .hookline/reports)"
+    )
+
+
+def report(args: Namespace) -> None:
+    """Write a session's report."""
+    with reading() as app, app.read() as view:
+        run = find(view, args.name)
+        parts = _page(app, view, run)
+        if args.output == "-":
+            for part in parts:
+                sys.stdout.buffer.write(part.encode("utf-8", "replace"))
+            return
+        path = args.output or os.path.join(app.project.folder, "reports", f"{run.run_id}.html")
+        _publish(path, parts)
+    if args.json:
+        say_json({"runId": run.run_id, "file": os.path.abspath(path)})
+    else:
+        say(os.path.relpath(path))
+
+
+def _publish(path: str, parts: Iterable[str]) -> None:
+    """Write the file whole, or not at all."""
+    temporary = f"{path}.{os.getpid()}"
+    try:
+        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+        with open(temporary, "w", encoding="utf-8", errors="replace") as file:
+            file.writelines(parts)
+        os.replace(temporary, path)
+    except OSError as problem:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise BadInput(f"cannot write {path}: {problem.strerror}") from problem
+
+
+def _page(app: App, view: View, run: Run) -> Iterator[str]:
+    yield page.head(f"{run.input['name']} · Hookline")
+    yield from _summary(view, run)
+    story: list[str] = []
+    proofs: list[dict[str, Any]] = []
+    for chapter in chapters(view, run, FileBlobs(app.project.blobs)):
+        story.append(page.chapter_html(chapter))
+        proofs += receipts(chapter)
+    for receipt in proofs[-1:]:
+        yield "<h2>Proof</h2>\n"
+        yield from page.receipt_html(receipt)
+    yield "<h2>Iterations</h2>\n"
+    yield from story
+    yield from _tasks(view, run)
+    yield from _notes(view, run)
+    yield from _held(view, run)
+    moment = page.text(app.store.now())
+    yield f"<footer><p>Hookline {page.text(__version__)}, {moment}</p></footer>\n"
+    yield page.FOOT
+
+
+def _summary(view: View, run: Run) -> Iterator[str]:
+    known, ended = facts(view, run), last_ending(view, run.run_id) or {}
+    usd, tokens = spent(view, run.run_id)
+    yield f"<header>\n<h1>{page.text(known.name)} {page.badge(known.status)}</h1>\n"
+    yield f"<p>{page.text(known.goal)}</p>\n"
+    yield page.pairs(
+        (
+            ("why", known.reason or ended.get("message")),
+            ("run", known.run_id),
+            ("task", known.task_id),
+            ("agent", known.agent),
+            ("started", known.created_at),
+            ("took", _took(view, run)),
+            ("iterations", ended.get("iterations", known.iteration)),
+            ("money", money(usd) if usd else None),
+            ("tokens", f"{tokens:,}" if tokens else None),
+        )
+    )
+    yield "</header>\n"
+    begun = view.log.events(node_id=run.run_id, types=("session_iteration",))
+    if begun:
+        yield "<h2>Limits, as the last iteration began</h2>\n"
+        rows = [
+            (each["name"].replace("_", " "), f"{each['used']:g}", f"{each['allowed']:g}")
+            for each in begun[-1].data["countdown"]
+        ]
+        yield page.table(("limit", "used", "of"), rows)
+
+
+def _took(view: View, run: Run) -> str | None:
+    events = view.log.events(node_id=run.run_id, types=("session_ended", "session_iteration_ended"))
+    if not events or run.created_at is None:
+        return None
+    return took(seconds(events[-1].timestamp) - seconds(run.created_at))
+
+
+def _tasks(view: View, run: Run) -> Iterator[str]:
+    own = view.graph.find(run.input["taskId"])
+    found: list[Task] = [
+        *([own] if own is not None else []),
+        *tasks_below(view, run.input["taskId"]),
+    ]
+    if found:
+        yield "<h2>Tasks</h2>\n"
+        rows = [(t.id, t.state, t.goal, t.result or t.block_reason or "") for t in found]
+        yield page.table(("task", "state", "goal", "result"), rows)
+
+
+def _notes(view: View, run: Run) -> Iterator[str]:
+    own = {run.input["taskId"], *(task.id for task in tasks_below(view, run.input["taskId"]))}
+    found = [
+        (event.timestamp, event.data["kind"], event.data["text"])
+        for event in view.log.events(types=("note_added",))
+        if event.node_id in own or event.metadata.get("run") == run.run_id
+    ]
+    if found:
+        yield "<h2>Notes</h2>\n"
+        yield page.table(("when", "kind", "note"), found)
+
+
+def _held(view: View, run: Run) -> Iterator[str]:
+    found = view.sessions.held(run.run_id)
+    if found:
+        yield "<h2>Held for the agent</h2>\n"
+        for each in found:
+            yield page.folded(f"{each.point}: {each.hook}", each.text)

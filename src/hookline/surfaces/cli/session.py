@@ -1,0 +1,193 @@
+"""`hookline session`: which sessions there are, how they stand, and what became of them."""
+
+from __future__ import annotations
+
+import time
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.domain import sessions
+from hookline.domain.moments import seconds
+from hookline.surfaces.cli.command import Command
+from hookline.surfaces.cli.live_lines import money
+from hookline.surfaces.cli.live_text import clean, padded, plural, size, thousands, took, width
+from hookline.surfaces.cli.opening import reading
+from hookline.surfaces.cli.output import next_step, paint, say, say_json, untrusted
+from hookline.surfaces.cli.report import report, report_arguments
+from hookline.surfaces.cli.session_attach import attach, attach_arguments
+from hookline.surfaces.cli.session_control import CONTROL_COMMANDS, session_argument
+from hookline.surfaces.cli.session_facts import (
+    KILLED,
+    PAUSED,
+    WAITING,
+    all_sessions,
+    beginnings,
+    endings,
+    facts,
+    find,
+    next_command,
+)
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from hookline.adapters.store.sqlite import View
+    from hookline.domain.runs import Run
+    from hookline.domain.sessions import HeldOutput
+    from hookline.surfaces.cli.session_facts import Facts
+
+STYLES = {
+    "running": "yellow",
+    WAITING: "cyan",
+    PAUSED: "cyan",
+    KILLED: "red",
+    sessions.COMPLETED: "green",
+    sessions.ESCALATED: "red",
+    sessions.FAILED: "red",
+}
+SHOWN_ITERATIONS = 10
+LISTED = 20
+LONGEST_NAME = 40
+
+
+def _list_arguments(p: ArgumentParser) -> None:
+    p.add_argument("--all", action="store_true", help=f"more than the newest {LISTED}")
+
+
+def _list(args: Namespace) -> None:
+    with reading() as app, app.read() as view:
+        chosen = islice(all_sessions(view), None if args.all else LISTED)
+        found = [facts(view, run) for run in chosen]
+    if args.json:
+        say_json(found)
+        return
+    columns = max((width(untrusted(each.name, LONGEST_NAME)) for each in found), default=0)
+    for each in found:
+        say(_line(each, columns))
+    if not found:
+        say('no sessions; `hookline run "what is to be done"` starts one')
+    else:
+        next_step(next_command(found[0]))
+
+
+def _line(known: Facts, columns: int = 0) -> str:
+    name = paint(padded(untrusted(known.name, LONGEST_NAME), columns), "bold")
+    status = paint(f"{known.status:9}", STYLES.get(known.status, "bold"))
+    age = took(time.time() - seconds(known.created_at)) if known.created_at else ""
+    where = (
+        f"{known.run_id}  iteration {known.iteration}  {untrusted(known.agent or '', 30)}  {age}"
+    )
+    told = f"{name}  {status}  {_more(known)}{paint(where, 'dim')}"
+    return f"{told}  {untrusted(known.goal, 60)}"
+
+
+def _more(known: Facts) -> str:
+    if known.pid is not None:
+        return f"in process {known.pid}  "
+    if known.until is not None:
+        return f"until {known.until}: {untrusted(known.reason or '', 60)}  "
+    return f"({untrusted(known.reason, 80)})  " if known.reason and not known.is_over else ""
+
+
+# One session
+
+
+def _show(args: Namespace) -> None:
+    with reading() as app, app.read() as view:
+        run = view.runs.find(find(view, args.name).run_id)
+        known, told = facts(view, run), _details(view, run)
+        held = view.sessions.held(run.run_id)
+    if args.json:
+        outputs = [_held_json(each) for each in held]
+        say_json({**msgspec.to_builtins(known), **told, "held": outputs})
+        return
+    say(_line(known))
+    rows = {
+        "goal": known.goal,
+        "task": known.task_id,
+        "agent": known.agent,
+        "started": known.created_at,
+        "why": known.reason,
+        "used": _used(told),
+    }
+    for name, value in rows.items():
+        if value:
+            say(f"  {paint(f'{name:9}', 'dim')} {untrusted(str(value), 500)}")
+    for each in told["history"][-SHOWN_ITERATIONS:]:
+        say(f"  {_iteration_line(each)}")
+    for output in held:
+        _show_held(output)
+    next_step(next_command(known))
+
+
+def _details(view: View, run: Run) -> dict[str, Any]:
+    """The countdown as of the last iteration's begin, and what came of each iteration."""
+    ended = endings(view, run.run_id)
+    begun = beginnings(view, run.run_id)
+    countdown = begun[-1].data["countdown"] if begun else []
+    made = {
+        "iterations": len([each for each in ended if each["iteration"]]),
+        "usd": sum(each["usd"] for each in ended),
+        "tokens": sum(each["tokens"] for each in ended),
+    }
+    used = [{**each, "used": made.get(each["name"], each["used"])} for each in countdown]
+    return {"countdown": used, "usd": made["usd"], "tokens": made["tokens"], "history": ended}
+
+
+def _used(told: dict[str, Any]) -> str:
+    parts = [
+        f"{each['name'].replace('_', ' ')} {_amount(each['used'])}/{_amount(each['allowed'])}"
+        for each in told["countdown"]
+        if each["used"] or each["name"] == "iterations"
+    ]
+    limited = {each["name"] for each in told["countdown"]}
+    if told["usd"] and "usd" not in limited:
+        parts.append(money(told["usd"]))
+    if told["tokens"] and "tokens" not in limited:
+        parts.append(f"{thousands(told['tokens'])} tokens")
+    return " · ".join(parts)
+
+
+def _amount(number: float) -> str:
+    return f"{number:.2f}".rstrip("0").rstrip(".")
+
+
+def _iteration_line(ended: dict[str, Any]) -> str:
+    mark = paint("✗", "red") if ended["status"] == "failed" else paint("✓", "green")
+    decision = ended["decision"] or "failed"
+    by = f" by {untrusted(ended['hook'], 40)}" if ended["hook"] else ""
+    why = untrusted(str(ended["reason"] or ended["error"] or ""), 160)
+    files = plural(len(ended["filesModified"]), "file")
+    return f"{mark} iteration {ended['iteration']}  {decision}{by}: {why}  {paint(files, 'dim')}"
+
+
+def _show_held(held: HeldOutput) -> None:
+    length = size(len(held.text.encode("utf-8", "replace")))
+    where = f"{untrusted(held.point)} {untrusted(held.hook)}"
+    say(f"  {paint('held', 'cyan')}      {where}  {length}, for the next prompt")
+    for line in held.text.splitlines():
+        say(f"    {paint('│', 'dim')} {clean(line)}")
+
+
+def _held_json(held: HeldOutput) -> dict[str, Any]:
+    data = held.text.encode("utf-8", "replace")
+    return {
+        "point": held.point,
+        "hook": held.hook,
+        "eventSeq": held.event_seq,
+        "bytes": len(data),
+        "text": held.text,
+    }
+
+
+SESSION_COMMANDS = {
+    "list": Command("sessions and how they stand", _list_arguments, _list),
+    "show": Command(
+        "one session: what it did, what is held for its agent", session_argument, _show
+    ),
+    **CONTROL_COMMANDS,
+    "attach": Command("watch a session that another process runs", attach_arguments, attach),
+    "report": Command("a session's whole story as one HTML file", report_arguments, report),
+}

@@ -1,0 +1,153 @@
+"""Advancing a session while someone watches: ^C stops it step by step, the view never holds it up.
+
+Used by `hookline run`; `session attach` only watches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.adapters.feed import FeedReader, FileFeed
+from hookline.domain.records import FAILED, TIMEOUT
+from hookline.domain.sessions import SIGNAL
+from hookline.errors import HooklineError
+from hookline.flows import control
+from hookline.flows.outcomes import INTERRUPT
+from hookline.flows.runner import Runner
+from hookline.outside import engine
+from hookline.surfaces.cli.flow_watch import at_work, refuse_inside
+from hookline.surfaces.cli.live import Live
+from hookline.surfaces.cli.live_watch import AsJson, AsLines, Watch
+from hookline.surfaces.cli.session_facts import facts, last_ending, spent
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable
+
+    from hookline.app import App
+    from hookline.domain.records import Delivery, Outcome
+    from hookline.flows.engine import Done, Parked
+    from hookline.surfaces.cli.live_watch import Show
+    from hookline.surfaces.cli.session_facts import Facts
+
+AFTER_TURN = "stopping after this turn; ^C again stops now"
+NOW = "stopping now; ^C again leaves at once, `hookline run --resume` goes on"
+
+
+def drive(args: Namespace, app: App, run_id: str, reader: FeedReader) -> tuple[Facts, Any]:
+    """Advance a session until it is over, paused or parked; how it stands, how it ended."""
+    refuse_inside(app, run_id)
+    with Watch(reader, show_for(args, app, run_id)) as watch:
+        try:
+            asyncio.run(_advance(app, run_id, watch))
+        except asyncio.CancelledError:  # ^C for the third time
+            raise KeyboardInterrupt from None
+    with app.read() as view:
+        return facts(view, view.runs.find(run_id)), last_ending(view, run_id)
+
+
+def show_for(args: Namespace, app: App, run_id: str) -> Show:
+    """How a session is shown: for programs, or for people."""
+    if args.json:
+        return AsJson()
+    live = Live(verbose=args.verbose)
+    with app.read() as view:
+        live.spent_before = spent(view, run_id)
+    return AsLines(live, app.environ)
+
+
+def new_records(app: App, run_id: str) -> FeedReader:
+    """What will be told of a session from now on."""
+    return FeedReader(app.project.folder, run_id, tail=0)
+
+
+async def _advance(app: App, run_id: str, watch: Watch) -> Done | Parked:
+    task = asyncio.current_task()
+    assert task is not None
+    async with at_work(app, _told_of(app, run_id)):
+        with _Signals(app, run_id, watch, leave=task.cancel):
+            return await Runner(engine(app)).run_one(run_id)
+
+
+class _Signals:
+    """^C once: stop after this turn; twice: now; three times: leave. SIGTERM and SIGHUP: now."""
+
+    def __init__(self, app: App, run_id: str, watch: Watch, *, leave: Callable[[], Any]) -> None:
+        self._app = app
+        self._run_id = run_id
+        self._watch = watch
+        self._leave = leave
+        self._asked = 0
+
+    def __enter__(self) -> _Signals:
+        loop = asyncio.get_running_loop()
+        for number, answer in (
+            (signal.SIGINT, self._interrupted),
+            (signal.SIGTERM, self._ended),
+            (signal.SIGHUP, self._ended),
+        ):
+            # Who starts us with a signal ignored, as nohup does, means it to be.
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                loop.add_signal_handler(number, answer)
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.remove_signal_handler(number)
+
+    def _interrupted(self) -> None:
+        self._asked += 1
+        if self._asked == 1:
+            self._send(AFTER_TURN, stop=True)
+        elif self._asked == 2:
+            self._send(NOW, now=True)
+        else:
+            self._leave()
+
+    def _ended(self) -> None:
+        if self._asked >= 2:
+            self._leave()
+            return
+        self._send(NOW, stop=self._asked == 0, now=True)
+        self._asked = 2
+
+    def _send(self, told: str, *, stop: bool = False, now: bool = False) -> None:
+        try:
+            if stop:
+                self._app.change(control.send, self._run_id, SIGNAL, {"verb": "stop"})
+            if now:
+                self._app.change(control.send, self._run_id, INTERRUPT, {})
+        except HooklineError as problem:  # the store is busy or full, or the session just ended
+            told = f"{problem.message}; ^C again"
+        self._watch.say(told)
+
+
+def _told_of(app: App, run_id: str) -> Callable[[Delivery, Outcome], None]:
+    """Hooks of events are called beside the session; who watches it hears of them as well."""
+    tell = FileFeed(app.project.folder).of(run_id)
+
+    def observe(row: Delivery, outcome: Outcome) -> None:
+        hook = app.registry.find(row.hook)
+        piped = hook is not None and hook.pipe_output
+        if piped or outcome.status in (FAILED, TIMEOUT):
+            tell(
+                "hook_ended",
+                {
+                    "point": row.point,
+                    "hook": row.hook,
+                    "status": outcome.status,
+                    "durationMs": outcome.duration_us / 1000,
+                    "exitCode": outcome.exit_code,
+                    "error": outcome.error,
+                    "answer": msgspec.to_builtins(outcome.answer),
+                    "piped": piped,
+                    "seq": row.event_seq,
+                },
+            )
+
+    return observe

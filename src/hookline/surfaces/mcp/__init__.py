@@ -1,0 +1,1 @@
+"""The MCP server: what agents call while they work."""

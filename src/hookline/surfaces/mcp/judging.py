@@ -1,0 +1,152 @@
+"""What an evaluation needs of a project: its rules, its hooks, its files, put together."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from hookline.adapters.git import GitWork
+from hookline.adapters.process import LocalProcesses
+from hookline.app import BROKEN, UNTRUSTED
+from hookline.domain.payloads import ValidationResult
+from hookline.domain.validation import Rule, rule_from, rules_from
+from hookline.domain.work import WorkTree
+from hookline.errors import BadInput, HookFailure
+from hookline.hooks.call import base_environment
+from hookline.hooks.evaluation import Evaluator, Groups, Senses
+from hookline.hooks.firing import Firing
+from hookline.hooks.registered import configured_hooks, hook_of
+from hookline.hooks.validation import ValidationWorld, validate
+from hookline.outside import caller, standing
+from hookline.tasks.registrations import registered
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from hookline.app import App
+    from hookline.hooks.registry import Hook
+    from hookline.surfaces.mcp.visit import Visit
+
+T = TypeVar("T")
+
+
+def groups_of(visit: Visit, task_id: str) -> Groups:
+    """The stop hooks of a task: configured, and registered by the agent."""
+    app = visit.app
+    with app.read() as view:
+        task = view.graph.task(task_id)
+        own = [hook_of(each) for each in registered(view.log, task.id)]
+    return Groups(configured_hooks(standing(app), agent=visit.agent, task_type=task.type), own)
+
+
+def is_guarded(visit: Visit, task_id: str) -> bool:
+    """Whether the project configures stop hooks for a task, and has not switched them off."""
+    configured = groups_of(visit, task_id).configured
+    with visit.app.read() as view:
+        switches = view.calls.switches()
+    return any(switches.get(hook.name, hook.enabled) for hook in configured)
+
+
+def agent_rules(visit: Visit, given: Sequence[dict[str, object]]) -> list[Rule]:
+    """An agent's own rules, checked; the project's cannot be replaced."""
+    rules = rules_from(given)
+    taken = {each.name for each in _configured_rules(visit.app)}
+    for rule in rules:
+        if rule.name in taken:
+            raise BadInput(
+                f"the project has a validation rule '{rule.name}' of its own",
+                help="it runs anyway; leave yours out, or give it another name",
+            )
+        if not visit.commands and (rule.command or rule.python):
+            raise BadInput(
+                f"validation rule '{rule.name}': this server runs no commands of agents",
+                help="use content_pattern or file_existence, or let a person add the rule to"
+                " `validation:` in hookline.yaml",
+            )
+    return rules
+
+
+def rules_for(visit: Visit, own: Sequence[dict[str, object]]) -> list[Rule]:
+    """The rules of a loop: the project's, then the agent's."""
+    configured = _configured_rules(visit.app)
+    names = {each.name for each in configured}
+    return [*configured, *(rule for rule in rules_from(own) if rule.name not in names)]
+
+
+def evaluator(visit: Visit, groups: Groups) -> Evaluator:
+    """What evaluates an iteration in this project."""
+    app = visit.app
+    held = {hook.name: reason for hook in groups.configured if (reason := _held_back(app, hook))}
+    calls = caller(app)
+    firing = Firing(app.store, calls, change=app.change, suspended=held.get)
+
+    async def changed_files() -> list[str]:
+        return await _or_else(calls.changed_files(), [])
+
+    return Evaluator(
+        firing, Senses(_validator(app), changed_files, tree_reader(app)), app.store.now
+    )
+
+
+def tree_reader(app: App) -> Callable[[str | None], Awaitable[WorkTree]]:
+    """What reads the project's files as a git tree and compares it with one of before."""
+    objects = os.path.join(app.project.folder, "objects")
+    work = GitWork(LocalProcesses(app.project.blobs), app.environ, objects)
+
+    async def tree(base: str | None) -> WorkTree:
+        return await _or_else(work.tree(app.project.root, base), WorkTree(False))
+
+    return tree
+
+
+async def _or_else(asked: Awaitable[T], unknown: T) -> T:
+    """What git says; where it cannot, stop hooks are told that nothing is known."""
+    try:
+        return await asked
+    except HookFailure as problem:
+        print(f"hookline mcp: {problem.message}", file=sys.stderr, flush=True)
+        return unknown
+
+
+def _validator(
+    app: App,
+) -> Callable[[Sequence[Rule], str], Awaitable[list[ValidationResult]]]:
+    world = ValidationWorld(
+        app.project.root, LocalProcesses(app.project.blobs), base_environment(app.environ)
+    )
+    reason = _project_reason(app)
+    configured = {rule.name for rule in _configured_rules(app)} if reason else set()
+
+    async def run(rules: Sequence[Rule], agent_output: str) -> list[ValidationResult]:
+        allowed = [rule for rule in rules if rule.name not in configured]
+        held = [
+            ValidationResult(rule_name=rule.name, passed=False, message=f"not run: {reason}")
+            for rule in rules
+            if rule.name in configured
+        ]
+        return [*held, *await validate(allowed, world, agent_output)]
+
+    return run
+
+
+def _configured_rules(app: App) -> list[Rule]:
+    if app.settings is None:
+        return []
+    return [rule_from(msgspec.to_builtins(each)) for each in app.settings.validation]
+
+
+def _held_back(app: App, hook: Hook) -> str | None:
+    own = _project_reason(app) if hook.layer == "project" else None
+    return app.suspended.get(hook.name) or own
+
+
+def _project_reason(app: App) -> str | None:
+    """Why nothing that the repository brings may run now."""
+    if app.settings is not None and app.settings.has_errors:
+        return BROKEN
+    if app.trust is not None and not app.trust.verdict.trusted:
+        return UNTRUSTED
+    return None

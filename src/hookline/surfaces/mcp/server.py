@@ -1,0 +1,165 @@
+"""The MCP server itself: lists the tools, carries out calls, and turns errors into advice."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import sys
+import traceback
+from typing import TYPE_CHECKING, Any
+
+import mcp_types as types
+import msgspec
+from mcp.server.lowlevel import Server
+
+from hookline import __version__
+from hookline.errors import INTERRUPTED, OK, HooklineError
+from hookline.surfaces.mcp.delivery import Courier
+from hookline.surfaces.mcp.schemas import read, schema_of
+from hookline.surfaces.mcp.tools import chosen
+from hookline.surfaces.mcp.visit import opened, signed
+from hookline.tasks.loops import LoopLimit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp.server.context import ServerRequestContext
+
+    from hookline.surfaces.mcp.tools import Tool
+
+INSTRUCTIONS = (
+    "Hookline keeps your tasks and decides when your work is done. Loop: task_get, hook_register,"
+    " iteration_start, then work and call iteration_validate until its completionSignal is"
+    " COMPLETE or ESCALATE. Errors say what to call next."
+)
+# What the command line's remedies are called here.
+_HELP = {
+    "unknown-task": "call task_list to see the tasks",
+    "unknown-checkpoint": "call checkpoint_list with the taskId",
+    "nothing-ready": "call task_list to see what waits, and for what",
+    "claimed": "call task_next to take another task",
+    "stale-claim": "drop this work, or call task_next with claim true",
+    "illegal-transition": "call task_get to see the task's state",
+    "no-project": "ask a person to run `hookline init` here",
+    "untrusted": "ask a person to run `hookline trust`",
+}
+
+
+class Desk:
+    """Answers the calls of all clients of one server."""
+
+    def __init__(
+        self, environ: Mapping[str, str], *, tools: str = "all", commands: bool = True
+    ) -> None:
+        self._environ = environ
+        self._tools = chosen(tools)
+        self._commands = commands
+        self._courier = Courier()
+
+    def list(self) -> list[types.Tool]:
+        """The tools as they are listed."""
+        return [_listed(name, tool) for name, tool in self._tools.items()]
+
+    async def call(
+        self, name: str, arguments: Mapping[str, Any], client: str | None
+    ) -> types.CallToolResult:
+        """Carry out a call; whatever goes wrong becomes a result that says what to do next."""
+        try:
+            value = await self._carry_out(name, arguments, client)
+        except HooklineError as problem:
+            return _refusal(problem)
+        except Exception:  # noqa: BLE001  # the outer boundary: a bug becomes a short report
+            traceback.print_exc(file=sys.stderr)
+            return _answer(_error("bug", f"{name} failed inside Hookline", _BUG), is_error=True)
+        return _answer(value)
+
+    async def close(self) -> None:
+        """Leave what is still to be delivered to the next process."""
+        await self._courier.close()
+
+    async def _carry_out(
+        self, name: str, arguments: Mapping[str, Any], client: str | None
+    ) -> dict[str, Any]:
+        tool = self._tools.get(name)
+        if tool is None:
+            raise HooklineError(
+                f"there is no tool '{name[:60]}'", help=f"the tools are {', '.join(self._tools)}"
+            )
+        given = read(tool.arguments, arguments, name)
+        with opened(self._environ, client, commands=self._commands) as visit:
+            answer = tool.run(visit, given)
+            if inspect.isawaitable(answer):
+                answer = await answer
+            waits = not tool.reads and visit.session is None and visit.app.work_waits()
+        if waits:
+            await self._courier.deliver(signed(self._environ, client))
+        value: dict[str, Any] = msgspec.to_builtins(answer)
+        return value
+
+
+def make_server(desk: Desk) -> Server[Any]:
+    """The server that speaks the protocol for a desk."""
+
+    async def list_tools(
+        context: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=desk.list())
+
+    async def call_tool(
+        context: ServerRequestContext[Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        known = context.session.client_params
+        client = known.client_info.name if known is not None else None
+        return await desk.call(params.name, params.arguments or {}, client)
+
+    return Server(
+        "hookline",
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def main(environ: Mapping[str, str], *, tools: str, commands: bool) -> int:
+    """Serve one client on stdin and stdout until it goes away."""
+    from hookline.surfaces.mcp.stdio import serve
+
+    try:
+        asyncio.run(serve(Desk(environ, tools=tools, commands=commands)))
+    except asyncio.CancelledError:  # SIGTERM: what it cut short is cleaned up by now
+        return INTERRUPTED
+    return OK
+
+
+_BUG = "try another way; a person finds the details in the server's stderr"
+
+
+def _listed(name: str, tool: Tool) -> types.Tool:
+    shown: dict[str, Any] = {
+        "name": name,
+        "description": tool.summary,
+        "input_schema": schema_of(tool.arguments),
+    }
+    if tool.output is not None:
+        shown["output_schema"] = tool.output
+    if tool.reads:
+        shown["annotations"] = types.ToolAnnotations(read_only_hint=True)
+    return types.Tool(**shown)
+
+
+def _refusal(problem: HooklineError) -> types.CallToolResult:
+    error = _error(problem.code, problem.message, _HELP.get(problem.code) or problem.help)
+    if isinstance(problem, LoopLimit):
+        error |= {"completionSignal": "ESCALATE", "reason": problem.reason}
+    return _answer(error, is_error=True)
+
+
+def _error(code: str, message: str, help: str | None) -> dict[str, Any]:
+    return {"error": {"code": code, "message": message, "help": help}}
+
+
+def _answer(value: dict[str, Any], *, is_error: bool = False) -> types.CallToolResult:
+    text = msgspec.json.encode(value).decode()
+    content: list[types.ContentBlock] = [types.TextContent(type="text", text=text)]
+    return types.CallToolResult(content=content, structured_content=value, is_error=is_error)

@@ -1,0 +1,75 @@
+"""One call of a tool: the project opened for it, and who calls."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from hookline.app import App
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Concatenate, ParamSpec, TypeVar
+
+    from hookline.ports import Transaction
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
+MAX_NAME = 60
+
+
+class Session(NamedTuple):
+    """The session that the calling agent works in."""
+
+    name: str
+    run_id: str
+    task_id: str
+
+
+class Visit(NamedTuple):
+    """What a tool works with.
+
+    `agent` is the profile that the server was started for, which a client cannot choose;
+    `commands` is whether agents may have commands of their own run.
+    """
+
+    app: App
+    agent: str | None = None
+    commands: bool = True
+
+    @property
+    def session(self) -> Session | None:
+        """The session of this very project that the server was started in, if any."""
+        app = self.app
+        folder = os.path.abspath(app.environ.get("HOOKLINE_DIR", ""))
+        variables = ("HOOKLINE_SESSION", "HOOKLINE_RUN_ID", "HOOKLINE_TASK_ID")
+        found = [app.environ.get(name, "") for name in variables]
+        if folder != os.path.abspath(app.project.folder) or not all(found):
+            return None
+        return Session(*found)
+
+    def change(
+        self, verb: Callable[Concatenate[Transaction, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        """Carry out a verb."""
+        return self.app.change(verb, *args, **kwargs)
+
+
+@contextmanager
+def opened(environ: Mapping[str, str], client: str | None, *, commands: bool) -> Iterator[Visit]:
+    """The project as it is now: configuration and trust may have changed since the last call."""
+    app = App.open(environ=signed(environ, client))
+    try:
+        yield Visit(app, environ.get("HOOKLINE_AGENT"), commands)
+    finally:
+        app.close()
+
+
+def signed(environ: Mapping[str, str], client: str | None) -> Mapping[str, str]:
+    """The environment in which the caller has a name: its session's agent, or what it says."""
+    name = "".join(char for char in client or "" if char.isprintable())[:MAX_NAME].strip()
+    if environ.get("HOOKLINE_AGENT") or not name:
+        return environ
+    return {**environ, "HOOKLINE_AGENT": name}

@@ -1,0 +1,71 @@
+"""Stop hooks that an agent registers for a task: kept in the log, so that a restart loses none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.errors import BadInput
+from hookline.tasks.places import name_of
+
+if TYPE_CHECKING:
+    from hookline.domain.events import Event
+    from hookline.ports import EventLog, Transaction
+
+REGISTERED, CLEARED = "hook_registered", "hooks_cleared"
+MAX_HOOKS = 20
+MAX_BYTES = 16 * 1024
+
+
+class Registration(msgspec.Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True):
+    """What an agent registered: a stop hook by its type, or a command or function of its own."""
+
+    hook_type: str
+    enabled: bool = True
+    metadata: dict[str, Any] = {}
+    arguments: Any = None
+    command: str | None = None
+    python: str | None = None
+    when: str | None = None
+    timeout: float | None = None
+    id: str = ""
+
+
+def register(tx: Transaction, task: str, new: Registration) -> Registration:
+    """Register a stop hook for a task, after those that it has."""
+    node = tx.graph.task(task).id
+    if len(registered(tx.log, node)) >= MAX_HOOKS:
+        raise BadInput(
+            f"{node} has {MAX_HOOKS} hooks already",
+            help="call hook_clear, then register those that you need",
+        )
+    data = msgspec.to_builtins(new)
+    if len(msgspec.json.encode(data)) > MAX_BYTES:
+        raise BadInput(f"a registration has at most {MAX_BYTES:,} bytes")
+    return _registration(tx.append(REGISTERED, node, data))
+
+
+def clear(tx: Transaction, task: str) -> int:
+    """Forget the hooks of a task that were registered for it; how many those were."""
+    node = tx.graph.task(task).id
+    count = len(registered(tx.log, node))
+    if count:
+        tx.append(CLEARED, node, {"hooksCleared": count})
+    return count
+
+
+def registered(log: EventLog, task: str) -> list[Registration]:
+    """The hooks of a task in the order of their registration, those that are off included."""
+    found: list[Registration] = []
+    for event in log.events(node_id=task, types=(REGISTERED, CLEARED)):
+        if event.type == CLEARED:
+            found.clear()
+        else:
+            found.append(_registration(event))
+    return found
+
+
+def _registration(event: Event) -> Registration:
+    read = msgspec.convert(event.data, Registration)
+    return msgspec.structs.replace(read, id=name_of("HOOK", event))

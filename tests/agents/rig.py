@@ -1,0 +1,112 @@
+"""One agent in a project of its own, driven as Hookline drives it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hookline.adapters.agents.drivers import LocalAgents
+from hookline.adapters.process import LocalProcesses
+from hookline.ports import ToolServer, TurnRequest
+
+if TYPE_CHECKING:
+    from hookline.config.types import Agent
+    from hookline.domain.turns import AgentEvent, AgentTurn
+    from hookline.ports import ProcessGroup
+
+PROJECT = Path(__file__).parents[2]
+SECRET = "told-to-the-server-alone"
+TOOLS = ToolServer(
+    (sys.executable, str(Path(__file__).with_name("tool_server.py"))), {"TOOL_SECRET": SECRET}
+)
+
+
+def program(name: str) -> str:
+    """An installed agent; without it the test is skipped, or fails where it must not be."""
+    path = PROJECT / ".agents/node_modules/.bin" / name
+    if path.exists():
+        return str(path)
+    if os.environ.get("HOOKLINE_NEED_AGENTS") == "1":
+        pytest.fail(f"{path} is missing; `make agents` installs it")
+    pytest.skip(f"{name} is not installed; `make agents` does it")
+
+
+def need_namespaces() -> None:
+    """Skip where no process can have namespaces of its own: Codex's sandbox is made of them."""
+    if subprocess.run(("unshare", "-Ur", "true"), capture_output=True).returncode:
+        pytest.skip("no namespaces for users here, so Codex's sandbox cannot work")
+
+
+class Desk:
+    """Where an agent sits: its project, its home, and what was heard from it."""
+
+    def __init__(self, folder: Path, profile: Agent) -> None:
+        self.home = folder / "home"
+        self.root = folder / "project"
+        self.root.mkdir(parents=True)
+        subprocess.run(("git", "init", "-q", str(self.root)), check=True)
+        self.env: dict[str, str] = {}
+        self.events: list[AgentEvent] = []
+        self.conversations: list[str] = []
+        self.groups: list[ProcessGroup] = []
+        processes = LocalProcesses(str(folder / "blobs"))
+        self._agents = LocalAgents({"it": profile}, None, str(self.root), processes)
+
+    def turn(self, prompt: str = "do it", **more: Any) -> AgentTurn:
+        """One turn, to its end."""
+        return asyncio.run(self.ask(prompt, **more))
+
+    async def ask(self, prompt: str = "do it", *, timeout: float = 60, **more: Any) -> AgentTurn:
+        """One turn."""
+        request = TurnRequest(
+            prompt=prompt,
+            env={"PATH": os.environ["PATH"], "LANG": "C.UTF-8", **self.env},
+            timeout=timeout,
+            on_event=self.events.append,
+            on_conversation=self.conversations.append,
+            on_start=self.groups.append,
+            **more,
+        )
+        return await self._agents.turn("it", request)
+
+    def heard(self, kind: str) -> list[tuple[str, str]]:
+        """(name or text, detail) of the events of a kind."""
+        return [
+            (event.name or event.text, event.detail) for event in self.events if event.type == kind
+        ]
+
+    def read(self, name: str) -> str:
+        """What stands in a file of the project."""
+        return (self.root / name).read_text()
+
+
+async def cancelled_once_at_work(desk: Desk, pid_file: Path) -> None:
+    """Cancel a turn while the agent's command, whose pid is in a file, runs: both must be gone."""
+    turn = asyncio.create_task(desk.ask())
+    while not (pid_file.exists() and pid_file.read_text().strip()):
+        assert not turn.done(), turn.result()
+        await asyncio.sleep(0.02)
+    turn.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await turn
+    await until_gone(int(pid_file.read_text()))
+    await until_gone(desk.groups[-1].pgid)
+
+
+async def until_gone(pid: int) -> None:
+    """Return when a process that was killed is no more; a test that waits for ever fails."""
+    while _state(pid) not in "ZX":
+        await asyncio.sleep(0.02)
+
+
+def _state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return "X"

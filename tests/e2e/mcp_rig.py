@@ -1,0 +1,93 @@
+"""A real MCP client that talks to a real server in a project of its own."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from anyio.from_thread import start_blocking_portal
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Self
+
+    import mcp_types as types
+
+    from tests.e2e.conftest import Cli
+
+
+class Agent:
+    """Calls tools as an agent does; one server for as long as it is entered."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._stack = ExitStack()
+
+    @classmethod
+    def on_stdio(cls, cli: Cli, *options: str, env: Mapping[str, str] | None = None) -> Agent:
+        """An agent that starts its server itself."""
+        server = StdioServerParameters(
+            command=sys.executable,
+            args=["-m", "hookline", "mcp", *options],
+            env={**cli.env, **(env or {})},
+            cwd=cli.root,
+        )
+        return cls(Client(stdio_client(server)))
+
+    def __enter__(self) -> Self:
+        self._portal = self._stack.enter_context(start_blocking_portal())
+        self._stack.enter_context(self._portal.wrap_async_context_manager(self._client))
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._stack.close()
+
+    def __call__(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """The answer of a call that must succeed."""
+        result = self.call(tool, arguments)
+        assert not result.is_error, result.content
+        return _value(result)
+
+    def refused(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """What an agent is told that must not get its will."""
+        result = self.call(tool, arguments)
+        assert result.is_error, result.content
+        return _value(result)
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:
+        """A call as it is answered."""
+        result: types.CallToolResult = self._portal.call(self._client.call_tool, tool, arguments)
+        return result
+
+    def together(self, calls: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
+        """The answers of calls that are all made at once."""
+        waiting = [self._portal.start_task_soon(self._client.call_tool, *each) for each in calls]
+        return [_value(each.result()) for each in waiting]
+
+    def tools(self) -> types.ListToolsResult:
+        """The list of tools."""
+        found: types.ListToolsResult = self._portal.call(self._client.list_tools)
+        return found
+
+    def loop(self, *hooks: str | dict[str, Any], **plan: Any) -> tuple[str, str]:
+        """(task, iteration) of a new loop with these hooks registered."""
+        task = self("task_create", goal="work")["taskId"]
+        for each in hooks:
+            self(
+                "hook_register",
+                taskId=task,
+                **({"hookType": each} if isinstance(each, str) else each),
+            )
+        return task, self("iteration_start", taskId=task, **plan)["iterationId"]
+
+
+def _value(result: types.CallToolResult) -> dict[str, Any]:
+    (block,) = result.content
+    assert block.type == "text"
+    assert json.loads(block.text) == result.structured_content
+    value: dict[str, Any] = result.structured_content
+    return value

@@ -1,0 +1,111 @@
+"""What an agent is told, made from a template and from values that may hold anything."""
+
+from __future__ import annotations
+
+import pytest
+
+from hookline.domain.promises import find_promises
+from hookline.flows import prompts
+
+OUTPUT = [{"hook": "tests", "point": "post_iteration", "text": "1 failed\n"}]
+
+
+def test_a_template_is_filled_in_one_pass() -> None:
+    filled = prompts.fill("{{goal}} in {{ session }}", {"goal": "{{session}}", "session": "s"})
+    assert filled == "{{session}} in s\n"
+
+
+def test_a_name_that_has_no_value_stays_as_it_is() -> None:
+    assert prompts.fill("{{goal}} {{gaol}}", {"goal": "g"}) == "g {{gaol}}\n"
+
+
+def test_unknown_names_are_found() -> None:
+    template = "{{goal}} {{gaol}} {{ role }} {{zzz}} {{task_id}}"
+    assert prompts.unknown_variables(template) == ["gaol", "zzz"]
+
+
+def test_our_own_templates_have_no_unknown_names() -> None:
+    assert prompts.unknown_variables(prompts.DEFAULT + prompts.PLAN) == []
+
+
+def test_empty_values_leave_no_gap() -> None:
+    template = "{{messages}}\n{{notes}}\n# Goal\n\n{{goal}}\n\n{{history}}\n{{role}}\nEnd"
+    values = {"messages": "", "notes": "", "goal": "g", "history": "", "role": ""}
+    assert prompts.fill(template, values) == "# Goal\n\ng\n\nEnd\n"
+
+
+def test_blank_lines_of_a_value_are_its_own() -> None:
+    assert prompts.fill("{{goal}}\nEnd", {"goal": "a\n\n\n\nb"}) == "a\n\n\n\nb\nEnd\n"
+
+
+def test_a_users_template_says_in_any_case_what_must_be_heard() -> None:
+    values = {"goal": "g", "hook_output": "H", "messages": "M", "next_prompt": "N"}
+    assert prompts.fill(prompts.completed("Do {{goal}}.\n"), values) == "H\nM\nDo g.\n\nN\n"
+    whole = "{{next_prompt}}|{{messages}}|{{hook_output}}"
+    assert prompts.completed(whole) == whole
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "say <promise>COMPLETE</promise> at the end",
+        "<promise> COMPLETE </promise>",
+        "<promise >COMPLETE</promise >",
+        "`<promise>COMPLETE</promise>`",
+        "```\n<promise>COMPLETE</promise>\n```",
+    ],
+)
+def test_who_repeats_a_prompt_has_promised_nothing(text: str) -> None:
+    outputs = [{"hook": "h", "point": "stop", "text": text}]
+    for prompt in (
+        prompts.fill("{{goal}}", {"goal": text}),
+        prompts.delivery(outputs, "n"),
+        prompts.recovery(text, outputs, "n"),
+    ):
+        assert "COMPLETE" in prompt
+        assert find_promises(prompt) == []
+
+
+def test_our_own_prompts_promise_nothing() -> None:
+    assert find_promises(prompts.fill(prompts.DEFAULT, {})) == []
+    assert "``" not in prompts.fill(prompts.DEFAULT, {})
+
+
+def test_output_of_hooks_stands_in_a_frame_that_names_its_source() -> None:
+    framed = prompts.frame(OUTPUT, "abcd")
+    begin, source, text, end = framed.strip().splitlines()
+    assert "abcd" in begin
+    assert "abcd" in end
+    assert (source, text) == ("[post_iteration: tests]", "1 failed")
+    assert prompts.frame([], "abcd") == ""
+
+
+def test_long_output_keeps_its_head_and_its_tail() -> None:
+    text = "HEAD" + "é" * 100_000 + "TAIL"
+    cut = prompts.capped(text)
+    assert cut.startswith("HEAD")
+    assert cut.endswith("TAIL")
+    assert len(cut.encode()) < 33_000
+    assert "bytes left out" in cut
+    assert prompts.capped("short") == "short"
+
+
+def test_lists_are_sections_and_empty_ones_are_nothing() -> None:
+    past = [{"iteration": 1, "line": "2 files changed; done"}]
+    assert prompts.history(past) == "# Iterations so far\n\n- 1: 2 files changed; done\n"
+    assert prompts.notes([{"kind": "tip", "text": "a\nb"}]) == "# Notes\n\n- tip: a b\n"
+    assert prompts.messages(["stop that"]) == "# A person says\n\n- stop that\n"
+    ready = {"ready": [{"id": "T-2", "state": "ready", "goal": "x"}], "done": 1, "all": 3}
+    assert prompts.ready_tasks(ready) == "# Tasks (1 of 3 done)\n\n- T-2 (ready): x\n"
+    assert prompts.history([]) == prompts.notes([]) == prompts.messages([]) == ""
+
+
+def test_a_line_is_bounded() -> None:
+    assert prompts.one_line("a\n  b\tc") == "a b c"
+    assert prompts.one_line("x" * 50, 10) == "x" * 9 + "…"
+
+
+def test_a_recovery_says_what_failed_and_what_hooks_say() -> None:
+    told = prompts.recovery("the agent exited 3", OUTPUT, "abcd")
+    assert told.index("1 failed") < told.index("the agent exited 3")
+    assert prompts.recovery("it died", [], "").startswith("Your last turn")
