@@ -5,8 +5,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 AGENTS := .agents
+DESCRIPTIONS := .descriptions
 
-.PHONY: demo test lint unit agents torture bench bench-peers docs lock clean
+.PHONY: demo test lint unit agents descriptions torture bench bench-peers docs lock clean
 
 demo: $(VENV)/ready
 	@$(BIN)/hookline demo
@@ -19,12 +20,16 @@ lint: $(VENV)/ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-unit: $(VENV)/ready agents
+unit: $(VENV)/ready agents descriptions
 	$(BIN)/pytest -m "not torture"
 
 # The real coding agents that tests/agents drives; without npm it says what is left out.
 agents:
 	@tests/agents/npm/install $(AGENTS)
+
+# GitHub's own description of its interface, which tests/integration holds requests against.
+descriptions:
+	@tests/integration/npm/install $(DESCRIPTIONS)
 
 torture: $(VENV)/ready
 	$(BIN)/pytest -m torture -n 0 -s --timeout 3600
@@ -51,4 +56,4 @@ lock:
 		--python-version 3.11 --group dev pyproject.toml --output-file requirements-dev.lock
 
 clean:
-	rm -rf $(VENV) $(AGENTS) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(AGENTS) $(DESCRIPTIONS) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -15,10 +15,13 @@ from hookline.adapters import git
 from hookline.adapters.agents.drivers import LocalAgents
 from hookline.adapters.blobs import FileBlobs
 from hookline.adapters.feed import FileFeed
+from hookline.adapters.forges.deferred import DeferredForge
+from hookline.adapters.forges.local import LocalForge
 from hookline.adapters.git import GitWork
 from hookline.adapters.http import HttpClient
 from hookline.adapters.identity import kill_group, kill_marked, owner_is_gone
 from hookline.adapters.process import LocalProcesses
+from hookline.adapters.repository import GitRepository
 from hookline.adapters.store.sqlite import SqliteStore
 from hookline.adapters.wakeup import AsyncWaker
 from hookline.errors import ConfigError, HooklineError, UnknownWorkflow, Untrusted
@@ -27,6 +30,7 @@ from hookline.flows.definitions import FlowFinder
 from hookline.flows.effects import Executor, Limits
 from hookline.flows.effects import Surroundings as EffectSurroundings
 from hookline.flows.engine import Engine
+from hookline.flows.gate_plan import gate_flows
 from hookline.flows.gated import Gated
 from hookline.flows.session import LEASE_MARGIN, PINS
 from hookline.flows.session_plan import session_flow
@@ -45,11 +49,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from hookline.app import App
+    from hookline.config.types import Sections
     from hookline.domain.records import Delivery, Outcome
     from hookline.domain.sessions import Charge
     from hookline.flows.definitions import Flow
     from hookline.hooks.registry import Hook
-    from hookline.ports import Processes, Transaction
+    from hookline.ports import Forge, Processes, Transaction
 
 MAX_LOG_BYTES = 8 * 1024 * 1024
 
@@ -76,8 +81,8 @@ def caller(app: App) -> Caller:
     """What calls hooks, with everything they need around them."""
     processes = LocalProcesses(app.project.blobs)
 
-    async def changed() -> list[str]:
-        return await git.changed_files(processes, app.project.root, app.environ)
+    async def changed(folder: str) -> list[str]:
+        return await git.changed_files(processes, folder, app.environ)
 
     return Caller(
         Surroundings(
@@ -89,6 +94,8 @@ def caller(app: App) -> Caller:
             verify=_verifier(app),
             redact=redactor(app.environ),
             agents=_agents(app, processes),
+            repository=repository(app),
+            forge=forge(app),
             changed_files=changed,
             context=app.context,
         )
@@ -117,6 +124,8 @@ def engine(
         work=GitWork(processes, app.environ, os.path.join(app.project.folder, "objects")),
         change=change,
         verify=_watcher(app),
+        repository=repository(app),
+        forge=lambda: forge(app),
         tools=_tools,
         feed=FileFeed(app.project.folder).of,
     )
@@ -152,8 +161,44 @@ def flow_finder(app: App) -> FlowFinder:
         configured,
         allowed=lambda: _allowed(app, verify),
         plugins=_plugins,
-        own={"session": lambda: _session_flow(app)},
+        own={"session": lambda: _session_flow(app), **gate_flows(_sections(app))},
     )
+
+
+def repository(app: App) -> GitRepository:
+    """The project's repository."""
+    sections = _sections(app)
+    wanted = sections.gates if sections is not None else None
+    return GitRepository(
+        LocalProcesses(app.project.blobs),
+        app.project.root,
+        app.project.folder,
+        app.environ,
+        base=wanted.base if wanted else None,
+        remote=wanted.remote if wanted else None,
+    )
+
+
+def forge(app: App) -> Forge:
+    """Where the project's pull requests are made."""
+    sections = _sections(app)
+    wanted = sections.gates if sections is not None else None
+    remote = wanted.remote if wanted else None
+    if wanted is None or wanted.forge == "local":
+        return LocalForge(os.path.join(app.project.folder, "pulls"), push_remote=remote)
+    name = remote or "origin"
+
+    async def reach() -> Forge:
+        from hookline.adapters.forges.github import github_forge  # brings an HTTP client
+
+        url = await repository(app).remote_url(name)
+        return github_forge(url, app.environ, api=wanted.api, push_remote=name)
+
+    return DeferredForge("github", name, True, reach)
+
+
+def _sections(app: App) -> Sections | None:
+    return app.settings.sections if app.settings is not None else None
 
 
 def standing(app: App) -> Standing:
@@ -165,8 +210,7 @@ def standing(app: App) -> Standing:
 
 
 def _session_flow(app: App) -> Flow:
-    sections = app.settings.sections if app.settings is not None else None
-    return session_flow(sections, standing(app), app.project.root)
+    return session_flow(_sections(app), standing(app), app.project.root)
 
 
 def _tools(env: Mapping[str, str]) -> ToolServer:

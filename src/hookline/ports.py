@@ -17,6 +17,20 @@ if TYPE_CHECKING:
     from hookline.domain.events import Event
     from hookline.domain.forge import CheckState, MergeMethod, MergeOutcome, PullRequest
     from hookline.domain.records import Action, Delivery, Outcome, StoredAction
+    from hookline.domain.repository import (
+        BaseMoved,
+        Cleaned,
+        Kept,
+        MergeConflict,
+        Merged,
+        Prepared,
+        Pushed,
+        RebaseConflict,
+        Rebased,
+        Refused,
+        RepositoryState,
+        Worktree,
+    )
     from hookline.domain.runs import JournalEffect, Run
     from hookline.domain.sessions import HeldOutput
     from hookline.domain.tasks import Edge, Task
@@ -301,6 +315,10 @@ class Runs(Protocol):
         """Runs, newest first."""
         ...
 
+    def of_flow(self, flow: str, limit: int = 1000) -> list[Run]:
+        """The newest runs of a flow, oldest first."""
+        ...
+
     def effects(self, run: Run) -> list[JournalEffect]:
         """Every effect of the current chapter, in the order in which they were asked for."""
         ...
@@ -448,6 +466,7 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
     conversation: str | None = None
     read_only: bool = False
     schema: dict[str, Any] | None = None
+    max_turns: int | None = None
     tools: ToolServer | None = None
     on_start: Callable[[ProcessGroup], None] = lambda group: None
     on_conversation: Callable[[str], None] = lambda conversation: None
@@ -618,4 +637,84 @@ class Forge(Protocol):
         self, pull_request: PullRequest, text: str, *, key: str | None = None
     ) -> None:
         """Comment once per key; without a key, once per text."""
+        ...
+
+
+class Repository(Protocol):
+    """The git repository of a project: a worktree per task, and what becomes of the work in it.
+
+    Every act looks first, acts, and proves what it did. Repeated after a crash it is harmless;
+    when it fails, the tree is clean and no commit is lost. `base` is the name of a branch.
+    """
+
+    async def describe(self, folder: str | None = None) -> RepositoryState:
+        """The state of the repository that a folder lies in, with what stands in the way."""
+        ...
+
+    async def base_branch(self) -> str:
+        """The branch that finished work goes into."""
+        ...
+
+    async def worktree(self, task_id: str, base: str | None = None) -> Worktree:
+        """The task's worktree: the one it has, repaired if need be, or a new one off the base."""
+        ...
+
+    async def worktrees(self) -> list[Worktree]:
+        """Every task's worktree, and every branch of a task whose worktree is gone."""
+        ...
+
+    async def unsaved(self, task_id: str) -> tuple[str, ...]:
+        """What would be lost with a task's worktree."""
+        ...
+
+    async def clean(self, task_id: str) -> Cleaned | Kept:
+        """Remove a task's worktree if nothing in it is unsaved, and its branch once merged."""
+        ...
+
+    async def commit_all(self, folder: str, message: str, author: str | None = None) -> str | None:
+        """Commit all that is not ignored; the commit, or None when there was nothing."""
+        ...
+
+    async def commits_ahead(self, folder: str, base: str, head: str = "HEAD") -> int:
+        """How many commits the work in a folder has that the base has not."""
+        ...
+
+    async def changed_files(self, folder: str, base: str) -> list[str]:
+        """The files that the commits in a folder change, from where they left the base."""
+        ...
+
+    async def diff(self, folder: str, base: str, limit: int = 65536) -> str:
+        """What the commits in a folder change; of a longer diff the beginning and the end."""
+        ...
+
+    async def merge_base(self, folder: str, base: str) -> str:
+        """The commit at which the work in a folder left the base."""
+        ...
+
+    async def rebase(self, folder: str, onto: str) -> Rebased | RebaseConflict:
+        """Move the commits in a folder onto the newest base; after a conflict all is as before."""
+        ...
+
+    async def push(self, folder: str, branch: str, remote: str | None = None) -> Pushed | Refused:
+        """Bring the remote's branch to ours, never over commits of others."""
+        ...
+
+    async def merge(
+        self, head: str, base: str, message: str, method: MergeMethod = "merge"
+    ) -> Merged | MergeConflict | BaseMoved | Refused:
+        """Merge a commit into the base; of one that is merged already, say since when."""
+        ...
+
+    async def prepare_merge(
+        self, head: str, base: str, message: str, method: MergeMethod = "merge"
+    ) -> Prepared | MergeConflict:
+        """Build what the base would become, to be tested in `scratch` before it is landed."""
+        ...
+
+    async def land(self, prepared: Prepared) -> Merged | BaseMoved | Refused:
+        """Move the base to what was prepared, if it still is where it was then."""
+        ...
+
+    def scratch(self, sha: str) -> AbstractAsyncContextManager[str]:
+        """A checkout of one commit that is gone at the end of the block; its path."""
         ...

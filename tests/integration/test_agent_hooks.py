@@ -119,7 +119,7 @@ def saying(root: Path, text: str) -> Agent:
     return program("cat text")
 
 
-async def no_changes() -> list[str]:
+async def no_changes(folder: str) -> list[str]:
     return []
 
 

@@ -152,6 +152,7 @@ def call(
     processes = LocalProcesses("/nowhere")
     world = World(
         root="/",
+        folder="/",
         processes=processes,
         http=HttpClient(),
         agents=LocalAgents({}, None, "/", processes),

@@ -64,6 +64,7 @@ def call(
     processes = LocalProcesses(str(root / "blobs"))
     world = World(
         root=str(root),
+        folder=str(root),
         processes=processes,
         http=NoNetwork(),
         agents=LocalAgents({}, None, str(root), processes),

@@ -170,7 +170,7 @@ def targets(tmp_path: Path, server: Server) -> dict[str, tuple[str, str, str]]:
     }
 
 
-async def no_changes() -> list[str]:
+async def no_changes(folder: str) -> list[str]:
     return []
 
 

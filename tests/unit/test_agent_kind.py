@@ -65,6 +65,7 @@ def ask(
     )
     world = World(
         root=str(root),
+        folder=str(root),
         processes=LocalProcesses(str(root)),
         http=HttpClient(),
         agents=agent,

@@ -14,12 +14,13 @@ from hookline.config.checks import (
     check_script,
     check_url,
 )
-from hookline.config.convert import INVALID, Converter, plain
-from hookline.config.nodes import Scalar, Sequence, is_null
+from hookline.config.convert import plain
+from hookline.config.gate_entries import GateReader
+from hookline.config.nodes import Scalar, is_null
 from hookline.config.problems import did_you_mean
 from hookline.config.stop_entries import StopReader
-from hookline.config.types import Text
 from hookline.hooks.builtin import CHAINS, NAMED_BUILTINS, REACT_BUILTINS, STOP_HOOKS
+from hookline.hooks.builtin.gates_arguments import GATE_ARGUMENTS
 
 if TYPE_CHECKING:
     import collections.abc as abc
@@ -34,12 +35,16 @@ KINDS = ("command", "script", "python", "http", "agent")
 
 
 class Scope(NamedTuple):
-    """Where a `hooks:` block stands: at the top of a file, in a task type, or in an agent."""
+    """Where a `hooks:` block stands: at the top of a file, in a task type, or in an agent.
+
+    `judges` are the gatekeepers of the task types that the block is for, by type.
+    """
 
     source: Source
     path: str = "hooks"
     prefix: str = ""
     gatekeepers: bool = False
+    judges: abc.Mapping[str, tuple[str, ...]] = {}
 
     @property
     def is_top(self) -> bool:
@@ -95,6 +100,7 @@ class ActReader:
     ) -> None:
         self._report, self._agents = report, agents
         self.stop = StopReader(report, rules)
+        self.gates = GateReader(report, agents)
         self.watched: list[Watched] = []
 
     def act(self, key: str, node: Mapping, place: Place, entry: Entry) -> Act | None:
@@ -158,10 +164,11 @@ class ActReader:
             given = self.stop.arguments(word, arguments, place)
             metadata = {"arguments": given} if given else {}
             return None if given is None else Act("built-in", name, name, metadata)
+        if name in GATE_ARGUMENTS:
+            carried = self.gates.metadata(word, arguments, place)
+            return None if carried is None else Act("built-in", name, name, carried)
         if arguments is None or is_null(arguments):
             return Act("built-in", name, name, {})
-        if name == "gatekeeper":
-            self._check_gatekeepers(arguments, place)
         return Act("built-in", name, name, {"arguments": plain(arguments)})
 
     def _bare_chain(self, word: Scalar) -> None:
@@ -196,22 +203,6 @@ class ActReader:
             consequence=NEVER,
         )
         return False
-
-    def _check_gatekeepers(self, arguments: Node, place: Place) -> None:
-        names = Converter(self._report).convert(arguments, list[Text], f"{place.path}.gatekeeper")
-        if names is INVALID or place.scope.gatekeepers:
-            return
-        assert isinstance(arguments, Sequence)
-        for item in arguments.items:
-            name = item.text if isinstance(item, Scalar) else ""
-            if name and name not in self._agents and f"gatekeeper-{name}" not in self._agents:
-                self._report.warning(
-                    "unknown-gatekeeper",
-                    item.mark,
-                    f"nobody can be gatekeeper '{name}'",
-                    help=f"define an agent '{name}' or 'gatekeeper-{name}' under `agents:`",
-                    consequence="`hookline run` will refuse this gate",
-                )
 
 
 def standing_at(point: Point) -> tuple[str, ...]:

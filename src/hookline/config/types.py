@@ -148,6 +148,38 @@ class Validation(_Section):
     ) = None
 
 
+class Gates(_Section):
+    """How finished work gets to the base branch."""
+
+    base: (
+        Annotated[str, Meta(min_length=1, description="The branch that work goes into.")] | None
+    ) = None
+    remote: Annotated[str, Meta(description="The remote; empty for none.")] | None = None
+    forge: Annotated[
+        Literal["local", "github"], Meta(description="Where pull requests are made.")
+    ] = "local"
+    api: Annotated[str, Meta(min_length=1, description="The forge's REST address.")] | None = None
+    tries: Annotated[
+        int, Meta(ge=0, le=100, description="How often the agent may mend what a gate rejects.")
+    ] = 3
+    turns: Annotated[
+        int, Meta(ge=1, le=1000, description="The most steps of an agent in one such turn.")
+    ] = 20
+    uncommitted: Annotated[
+        Literal["commit", "refuse"], Meta(description="What is done with uncommitted work.")
+    ] = "commit"
+    without_commits: Annotated[
+        Literal["complete", "park"], Meta(description="What becomes of a task without commits.")
+    ] = "complete"
+    method: Annotated[
+        Literal["merge", "squash", "rebase"], Meta(description="How work is merged.")
+    ] = "merge"
+    test: (
+        Annotated[str, Meta(min_length=1, description="Tests the merged result; else detected.")]
+        | None
+    ) = None
+
+
 class TypeAgents(_Section):
     """The agent profiles that work on a type of task."""
 
@@ -160,6 +192,7 @@ class TaskType(_Section):
 
     hooks: Hooks = None
     agents: TypeAgents = msgspec.field(default_factory=TypeAgents)
+    skip_pr: Annotated[bool, Meta(description="Merge without a pull request.")] = False
 
 
 class Agent(_Section):
@@ -278,6 +311,7 @@ class Sections(_Section):
     agent: Annotated[str, Meta(min_length=1, description="The profile to use.")] | None = None
     flows: Annotated[dict[str, Flow], Meta(description="Flows by name.")] = {}
     limits: EngineLimits = msgspec.field(default_factory=EngineLimits)
+    gates: Gates = msgspec.field(default_factory=Gates)
 
 
 class Document(Sections):

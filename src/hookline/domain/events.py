@@ -67,6 +67,8 @@ SESSION_EVENTS = frozenset(
         "session_promise",
     }
 )
+# The way of a task's work to the base branch.
+GATE_EVENTS = frozenset({"submission_started", "merge_queued", "gate_decided"})
 # What agents do in a loop of their own, written by the verbs that check it.
 LOOP_EVENTS = frozenset(
     {
@@ -80,6 +82,10 @@ LOOP_EVENTS = frozenset(
         "checkpoint_created",
         "checkpoint_resumed",
     }
+)
+
+RESERVED = frozenset().union(
+    STATE_BEARING, RUN_EVENTS, RUN_NOTES, REPORTS, SESSION_EVENTS, GATE_EVENTS, LOOP_EVENTS
 )
 
 SYSTEM_NODE = "system"
@@ -110,7 +116,7 @@ def check_type(name: str) -> str:
             f"{name[:120]!r} is not an event type",
             help="use letters, digits, '_', '-' and '.', beginning with a letter",
         )
-    if name in STATE_BEARING | RUN_EVENTS | RUN_NOTES | REPORTS | SESSION_EVENTS | LOOP_EVENTS:
+    if name in RESERVED:
         raise ReservedEvent(
             f"{name} events are written by Hookline alone",
             help="use the task's own command, or choose another name",

@@ -22,11 +22,11 @@ ERROR = "error"
 
 # Effects that the engine carries out itself, and those that only wait for something.
 EXECUTABLE = frozenset(
-    {"node", "call", "agent", "hook", "task", "update_task", "validate", "work"}
+    {"node", "call", "agent", "hook", "task", "update_task", "validate", "work", "repo"}
 )
 WAITING = frozenset({"breakpoint", "sleep", "signal"})
 # Values that are journaled the moment they are asked for.
-INSTANT = frozenset({"now", "uuid", "random", "log", "version", "noop", "session"})
+INSTANT = frozenset({"now", "uuid", "random", "log", "version", "noop", "session", "gate"})
 
 
 class EffectFailed(Exception):

@@ -49,10 +49,18 @@ class HeldOutput(msgspec.Struct, frozen=True):
 
 
 class Charge(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """What a session is asked to do: the input of its run."""
+    """What a session is asked to do: the input of its run.
+
+    With a `branch`, the agent works in a worktree, and what it finishes goes through the gates
+    into the `base`.
+    """
 
     name: str
     goal: str
     task_id: str
     agent: str | None = None
     limits: dict[str, Any] = {}
+    worktree: str | None = None
+    branch: str | None = None
+    base: str | None = None
+    skip_pr: bool = False

@@ -22,6 +22,7 @@ from hookline.domain.runs import (
     Resolution,
 )
 from hookline.domain.sessions import FLOW as SESSION
+from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.errors import HooklineError, StoreError
 from hookline.flows import journal
 from hookline.flows.context import Context
@@ -61,7 +62,7 @@ GLANCE = 1.0
 MAX_CLOSINGS = 100
 # So many steps of a flow of our own are recorded in one transaction.
 MAX_STEPS = 50
-OWN_FLOWS = frozenset({SESSION})
+OWN_FLOWS = frozenset({SESSION, SUBMIT, MERGE})
 
 
 class Advance:
@@ -386,7 +387,11 @@ class Advance:
         running = {
             e.effect_id: e for e in self._look().pending if e.effect_id in self.hands.running
         }
-        cut = {name: interrupted(effect) for name, effect in running.items()}
+        cut = {
+            # A session that is stopped has an ending: its hooks run to their own end.
+            name: interrupted(effect) if effect.args.get("point") != "session_end" else None
+            for name, effect in running.items()
+        }
         await self.hands.drop([name for name, result in cut.items() if result is not None])
 
         def consume(tx: Transaction) -> None:

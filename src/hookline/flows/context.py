@@ -108,6 +108,7 @@ class Context:
         conversation: str | None = None,
         session: dict[str, Any] | None = None,
         timeout: float | None = None,
+        max_turns: int | None = None,
         check: bool = True,
         metadata: dict[str, Any] | None = None,
     ) -> Any:
@@ -118,7 +119,12 @@ class Context:
         """
         await self._need_text("a prompt", prompt)
         args: dict[str, Any] = {"prompt": prompt, "agent": agent}
-        more = {"conversation": conversation, "session": session, "check": None if check else False}
+        more = {
+            "conversation": conversation,
+            "session": session,
+            "maxTurns": max_turns,
+            "check": None if check else False,
+        }
         args |= {name: value for name, value in more.items() if value is not None}
         return await self._ask("agent", args, id or "agent", metadata, timeout)
 
@@ -140,6 +146,14 @@ class Context:
         """The content of the folder that the agent works in, and how it differs from a base."""
         return await self._ask("work", {"base": base}, id or "work", None)
 
+    async def repo(self, verb: str, args: dict[str, Any], *, id: str = "") -> Any:
+        """What the flows of gates do to the repository; harmless when it is repeated."""
+        return await self._ask("repo", {**args, "verb": verb}, id or verb, None)
+
+    async def gate(self, verb: str, args: dict[str, Any], *, id: str = "") -> Any:
+        """What the flows of gates do to the store."""
+        return await self._ask("gate", {**args, "verb": verb}, id or verb, None)
+
     async def session(self, verb: str, args: dict[str, Any], *, id: str = "") -> Any:
         """What the session's own flow does to the store."""
         return await self._ask("session", {**args, "verb": verb}, id or verb, None)
@@ -149,11 +163,14 @@ class Context:
         point: str,
         payload: dict[str, Any],
         *,
+        skip: Sequence[str] = (),
         id: str = "",
         metadata: dict[str, Any] | None = None,
     ) -> Any:
-        """Fire a hook point; the one answer of its hooks."""
-        args = {"point": point, "payload": payload}
+        """Fire a hook point; the one answer of its hooks. `skip` names hooks that are not asked."""
+        args: dict[str, Any] = {"point": point, "payload": payload}
+        if skip:
+            args["skip"] = list(skip)
         return await self._ask("hook", args, id or point, metadata)
 
     async def breakpoint(

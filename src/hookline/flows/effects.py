@@ -16,6 +16,7 @@ from hookline.domain.tasks import task_number
 from hookline.errors import HooklineError, StoreError
 from hookline.flows import journal
 from hookline.flows.gated import Gated
+from hookline.flows.outcomes import Temporary
 from hookline.flows.outward import Outward
 from hookline.hooks.actions import perform
 from hookline.hooks.kinds.program import MAX_ANSWER, whole_output
@@ -34,8 +35,10 @@ if TYPE_CHECKING:
         Agents,
         Blobs,
         Finished,
+        Forge,
         Processes,
         ProcessGroup,
+        Repository,
         Store,
         ToolServer,
         Transaction,
@@ -48,10 +51,6 @@ FIRST_BACKOFF = 1.0
 LONGEST_BACKOFF = 300.0
 TEMPORARY_EXIT = 75
 KILLED_EXIT = 137
-
-
-class Temporary(Exception):
-    """It may work if it is tried again."""
 
 
 class Limits(NamedTuple):
@@ -85,6 +84,8 @@ class Surroundings(NamedTuple):
     work: Work
     change: Callable[..., Any]
     verify: Callable[[], None] = lambda: None
+    repository: Repository | None = None
+    forge: Callable[[], Forge] | None = None
     tools: Callable[[Mapping[str, str]], ToolServer | None] = lambda env: None
     feed: Callable[[str], Callable[[str, dict[str, Any]], None]] = lambda run_id: _nobody_watches
 
@@ -106,6 +107,7 @@ class Executor:
             "hook": self._outward.hook,
             "validate": self._outward.validate,
             "work": self._outward.work,
+            "repo": self._repo,
             "task": self._task,
             "update_task": self._update_task,
         }
@@ -133,7 +135,7 @@ class Executor:
         if effect.kind == "hook":
             hooks = self._outward.hooks(effect)
             return [self.hook_key(run, effect, hook) for hook in hooks]
-        return [self.key(run, effect)] if effect.kind in ("agent", "validate") else []
+        return [self.key(run, effect)] if effect.kind in ("agent", "validate", "repo") else []
 
     def _slot(self, kind: str) -> Any:
         return self._slots.get(kind) or _Free()
@@ -163,6 +165,11 @@ class Executor:
         return result
 
     # The kinds
+
+    async def _repo(self, run: Run, effect: JournalEffect, guard: Any) -> Resolution:
+        from hookline.flows.repo_effects import RepoEffects  # few flows touch the repository
+
+        return await RepoEffects(self).repo(run, effect, guard)
 
     async def _node(self, run: Run, effect: JournalEffect, guard: Any) -> Resolution:
         args = effect.args

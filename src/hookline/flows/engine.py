@@ -117,7 +117,8 @@ class Engine:
     def _end_processes(self, run_id: str, effect: JournalEffect) -> None:
         if effect.child:
             self.owner.end_child(effect.child)
-        if effect.attempts and effect.kind in ("agent", "hook"):
+        # Only agents are always recorded before they work; of all others strays are looked for.
+        if effect.kind != "agent" or effect.attempts:
             with self.store.read() as view:
                 run = view.runs.find(run_id)
             for key in self.executor.keys(run, effect):

@@ -32,6 +32,10 @@ class Parked(NamedTuple):
     held: bool = False
 
 
+class Temporary(Exception):
+    """An effect did not work now; it may if it is tried again."""
+
+
 class Fenced(Exception):
     """Another process advances this run now; what we still know about it no longer counts."""
 

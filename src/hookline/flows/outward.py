@@ -17,8 +17,9 @@ from hookline.hooks.firing import Shot
 from hookline.hooks.frames import rule_of
 from hookline.hooks.registered import both, decide, hook_of
 from hookline.hooks.rules import RULES, fed_text
+from hookline.hooks.settle import FIRED
 from hookline.hooks.validation import ValidationWorld, validate
-from hookline.points import DECIDE, FEED
+from hookline.points import DECIDE, FEED, GATE
 from hookline.ports import TurnRequest
 from hookline.tasks import registrations
 
@@ -40,6 +41,8 @@ DEFAULT_TIMEOUT = 3600.0
 # Points whose piped output waits for the next prompt; elsewhere it is part of the answer.
 HELD = frozenset({"session_start", "post_iteration"})
 PROMISE = "session_promise"
+# Gates that have nothing to do for work that is merged without a pull request.
+OF_PULL_REQUESTS = frozenset({"create_pr", "ci_status"})
 COMPLETED, TASK_DONE = "task_completed", "on_task_complete"
 # How long the end of a turn waits for what hooks have to say about tasks completed in it.
 LONGEST_TELLING, GLANCE = 60.0, 0.05
@@ -90,7 +93,9 @@ class Outward:
             prompt=args["prompt"],
             env=env,
             timeout=float(effect.policy.get("timeout", DEFAULT_TIMEOUT)),
+            cwd=self._folder(run),
             conversation=args.get("conversation"),
+            max_turns=args.get("maxTurns"),
             tools=self._around.tools(env) if session else None,
             on_start=begun.born,
             on_conversation=begun.talks,
@@ -134,10 +139,10 @@ class Outward:
 
     async def _state(self, run: Run) -> WorkState:
         known = self._states.pop(run.run_id, None)
-        return known or await self._around.work.state(self._around.root)
+        return known or await self._around.work.state(self._folder(run))
 
     async def _done(self, run: Run, before: WorkState) -> dict[str, Any]:
-        work, root = self._around.work, self._around.root
+        work, root = self._around.work, self._folder(run)
         after = await work.state(root)
         # Until a hook or a rule runs, nobody else is known to have touched the files.
         self._states[run.run_id] = after
@@ -155,6 +160,8 @@ class Outward:
         if any(hook.kind != "built-in" for hook in hooks):
             self._states.pop(run.run_id, None)
         called = await self._fire(run, effect, guard, hooks)
+        if rule_of(point) == GATE:
+            return Resolution(OK, self._gate_answer(run, effect, guard, called))
         if rule_of(point) == DECIDE:
             return Resolution(OK, await self._decide(run, effect, guard, decide(called)))
         answer = RULES[rule_of(point)].fold(called)
@@ -166,15 +173,35 @@ class Outward:
             return Resolution(OK, {"text": answer.text, "items": items, "nonce": nonce})
         return Resolution(OK, msgspec.to_builtins(answer))
 
+    def _gate_answer(
+        self, run: Run, effect: JournalEffect, guard: Any, called: list[Called]
+    ) -> dict[str, Any]:
+        """The one answer of gates, who gave it, and who had passed before."""
+        answer = msgspec.to_builtins(RULES[GATE].fold(called))
+        payload, passed = effect.args["payload"], list(effect.args.get("skip", ()))
+        if not called and not passed:
+            point = effect.args["point"]
+            data = {
+                "point": point,
+                "name": f"{run.run_id}/{effect.effect_id}",
+                "autoAccepted": True,
+            }
+
+            def accepted(tx: Transaction) -> None:
+                guard(tx)
+                tx.append(FIRED, payload["task_id"], data)
+
+            self._around.change(accepted)
+        status = answer["status"]
+        last = called[-1][0].name if called and status in ("failure", "pending") else None
+        passed += [hook.name for hook, _ in called if hook.name != last]
+        return {**answer, "hook": last, "passed": passed}
+
     async def _decide(
         self, run: Run, effect: JournalEffect, guard: Any, configured: StopDecision
     ) -> dict[str, Any]:
         """The decision of both groups: the configured hooks, and those that the agent brought."""
-        task = effect.args["payload"].get("taskId")
-        with self._around.store.read() as view:
-            found = registrations.registered(view.log, task) if task else []
-        own = self._around.firing.enabled([hook_of(each) for each in found])
-        registered = None
+        own, registered = self.registered(effect), None
         if own:
             registered = decide(await self._fire(run, effect, guard, own, name=" registered"))
         return dict(msgspec.to_builtins(both(configured, registered)))
@@ -186,7 +213,22 @@ class Outward:
         found = around.standing.hooks_at(
             effect.args["point"], agent=agent, task_type=payload.get("task_type")
         )
-        return around.firing.enabled(found)
+        skipped = set(effect.args.get("skip", ()))
+        without_pr = (payload.get("extra") or {}).get("skip_pr")
+        return [
+            hook
+            for hook in around.firing.enabled(found)
+            if hook.name not in skipped and not (without_pr and hook.target in OF_PULL_REQUESTS)
+        ]
+
+    def registered(self, effect: JournalEffect) -> list[Hook]:
+        """The hooks that an agent brought for the decision that an effect makes."""
+        task = effect.args["payload"].get("taskId")
+        if not task or rule_of(effect.args["point"]) != DECIDE:
+            return []
+        with self._around.store.read() as view:
+            found = registrations.registered(view.log, task)
+        return self._around.firing.enabled([hook_of(each) for each in found])
 
     async def _fire(
         self, run: Run, effect: JournalEffect, guard: Any, hooks: list[Hook], name: str = ""
@@ -198,11 +240,13 @@ class Outward:
             if said is not None and _is_held(point, said):
                 tx.sessions.hold(run.run_id, HeldOutput(event.seq, hook.name, point, said["text"]))
 
+        # Verdicts on a task's work stand with the task.
+        node = effect.args["payload"]["task_id"] if rule_of(point) == GATE else run.run_id
         shot = Shot(
             point,
             effect.args["payload"],
-            run.run_id,
-            f"{run.chapter}/{effect.effect_id}{name}",
+            node,
+            f"{run.run_id}/{run.chapter}/{effect.effect_id}{name}",
             lambda hook: self._executor.hook_key(run, effect, hook),
             after=effect.requested_seq,
             guard=guard,
@@ -219,26 +263,31 @@ class Outward:
         feed = around.feed(run.run_id)
         env = {**self._executor.environment(run, effect), **_session_environment(args["session"])}
         self._states.pop(run.run_id, None)
-        before = await around.work.state(around.root) if args["base"] else None
+        folder = self._folder(run)
+        before = await around.work.state(folder) if args["base"] else None
         rules = msgspec.convert(args["rules"], list[Rule])
-        world = ValidationWorld(around.root, around.processes, env)
+        world = ValidationWorld(folder, around.processes, env)
         feed("validation_started", {"rules": [rule.name for rule in rules]})
         results = await validate(rules, world, args["output"])
         value: dict[str, Any] = {"results": msgspec.to_builtins(results)}
         feed("validation_ended", value)
         if before is not None:
-            after = await around.work.state(around.root)
-            tree = await self._tree(args["base"])
+            after = await around.work.state(folder)
+            tree = await self._tree(run, args["base"])
             value["work"] = {**tree, "stable": after.fingerprint == before.fingerprint}
         return Resolution(OK, value)
 
     async def work(self, run: Run, effect: JournalEffect, guard: Any) -> Resolution:
         """The content of the folder as a tree."""
-        return Resolution(OK, await self._tree(effect.args["base"]))
+        return Resolution(OK, await self._tree(run, effect.args["base"]))
 
-    async def _tree(self, base: str | None) -> dict[str, Any]:
+    def _folder(self, run: Run) -> str:
+        """Where the agent of a run works: the worktree of its task, or the project's root."""
+        return str(run.input.get("worktree") or self._around.root)
+
+    async def _tree(self, run: Run, base: str | None) -> dict[str, Any]:
         try:
-            found = await self._around.work.tree(self._around.root, base)
+            found = await self._around.work.tree(self._folder(run), base)
         except HookFailure as problem:  # nothing is proved then, and the stop hooks say so
             return {"inRepository": False, "error": problem.message}
         return dict(msgspec.to_builtins(found))

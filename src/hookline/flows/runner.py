@@ -104,6 +104,11 @@ class Runner:
         finally:
             await self._let_go()
 
+    @property
+    def busy(self) -> bool:
+        """Whether some run is being advanced."""
+        return bool(self._busy)
+
     async def _let_go(self) -> None:
         for task in self._busy.values():
             task.cancel()

@@ -118,6 +118,7 @@ class _Session:
         self._tokens = 0
         self._asked_to: str | None = None
         self._is_over = False
+        self._is_cut = False
 
     async def go_on(self) -> Any:
         """The next iteration, with what comes before the first one."""
@@ -128,7 +129,8 @@ class _Session:
             await self._fire("session_start", {"goal": self._charge.goal})
         if self._state.iteration == 0:
             planned = await self._turn(self._prompt(prompts.PLAN, {}), id="plan")
-            self._state.iteration = 1
+            if planned.by != "person":
+                self._state.iteration = 1
             if planned.failure and not self._asked_to:
                 await self._recover(planned)
         return await self._iterate()
@@ -178,6 +180,8 @@ class _Session:
         """One turn of the agent; while its model takes no more, the session waits."""
         waits = 0
         while True:
+            if self._is_cut:
+                return Turn(interrupted=True, by="person", conversation=conversation)
             found = await self._ctx.agent(
                 prompt,
                 agent=self._charge.agent,
@@ -188,6 +192,7 @@ class _Session:
                 check=False,
             )
             turn = msgspec.convert(found, Turn)
+            self._note_cut(found)
             self._count(turn)
             if turn.wait is None or turn.interrupted:
                 return turn
@@ -249,6 +254,9 @@ class _Session:
                 session=self._identity,
                 id=f"validation{step}",
             )
+            self._note_cut(checked)
+        if self._is_cut:
+            return Verdict()
         promises = [
             *(msgspec.to_builtins(each) for each in find_promises(turn.text)),
             *turn.promised,
@@ -262,6 +270,7 @@ class _Session:
             "work": checked.get("work"),
         }
         decision = await self._ctx.hook("stop", self._payload(context), id=f"stop{step}")
+        self._note_cut(decision)
         return Verdict(results=checked["results"], decision=decision)
 
     async def _after(self, turn: Turn, verdict: Verdict) -> Verdict:
@@ -394,6 +403,7 @@ class _Session:
             "message": message or reason,
             "iterations": self._state.progress.iterations,
             "turns": self._state.turns,
+            "conversation": self._state.conversation,
             "resumable": resumable,
         }
         await self._fire("session_end", ended)
@@ -427,9 +437,11 @@ class _Session:
 
     async def _fire(self, point: str, more: dict[str, Any] | None = None) -> Any:
         """Fire a point of the session; what its hooks have for the agent now."""
-        if point not in self._plan.points:
+        if point not in self._plan.points or (self._is_cut and point != "session_end"):
             return {"items": [], "nonce": ""}
-        return await self._ctx.hook(point, self._payload(more or {}))
+        found = await self._ctx.hook(point, self._payload(more or {}))
+        self._note_cut(found)
+        return found
 
     def _payload(self, more: dict[str, Any]) -> dict[str, Any]:
         base = {
@@ -439,6 +451,8 @@ class _Session:
             "taskId": self._charge.task_id,
             "taskContent": self._charge.goal,
         }
+        if self._charge.worktree is not None:
+            base["worktree"] = self._charge.worktree
         return {**base, **more}
 
     @property
@@ -451,6 +465,10 @@ class _Session:
 
     async def _do(self, verb: str, *, id: str = "", **args: Any) -> Any:
         return await self._ctx.session(verb, args, id=id or verb)
+
+    def _note_cut(self, found: dict[str, Any]) -> None:
+        """A person who cuts something short wants nothing else to begin in this iteration."""
+        self._is_cut = self._is_cut or found.get("by") == "person"
 
     def _note_wishes(self, found: dict[str, Any]) -> None:
         self._state.messages = [*self._state.messages, *found["messages"]]

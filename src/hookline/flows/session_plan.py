@@ -9,6 +9,8 @@ import msgspec
 
 from hookline.errors import BadInput
 from hookline.flows.definitions import Flow
+from hookline.flows.gate_plan import gate_settings
+from hookline.flows.gating import PINS as GATE_PINS
 from hookline.flows.session import PINS, Plan, session
 
 if TYPE_CHECKING:
@@ -29,7 +31,8 @@ MAX_PROMPT = 256 * 1024
 def session_flow(sections: Any, standing: Standing, root: str) -> Flow:
     """The flow of sessions under a configuration; None is one that says nothing."""
     plan = _plan(sections, standing, root) if sections is not None else _bare(standing)
-    settings = {PINS: msgspec.to_builtins(plan)}
+    gates = msgspec.to_builtins(gate_settings(sections))
+    settings = {PINS: msgspec.to_builtins(plan), GATE_PINS: gates}
     return Flow("session", "built-in", "", session, session.__doc__ or "", settings=settings)
 
 

@@ -11,6 +11,7 @@ from hookline.domain.sessions import (
     COMPLETED,
     ESCALATED,
     FLOW,
+    LIMIT,
     LIVE,
     PAUSED,
     SIGNAL,
@@ -18,9 +19,10 @@ from hookline.domain.sessions import (
     Charge,
     SessionBusy,
 )
+from hookline.domain.submissions import SUBMIT, Submission
 from hookline.domain.tasks import BLOCKED, SETTLED
 from hookline.errors import ClaimRefused, HooklineError, StaleClaim, UnknownTask
-from hookline.flows import journal
+from hookline.flows import gate_verbs, gating, journal
 from hookline.tasks import checkpoints, claims, registrations, verbs
 from hookline.tasks.verbs import Holder
 
@@ -56,6 +58,7 @@ def start(
                 " or choose another name",
             )
     agent = charge.agent or "agent"
+    _refuse_second(tx, charge.task_id)
     _take_task(tx, charge.task_id, agent, lease)
     given = msgspec.to_builtins(charge)
     run_id = journal.start(tx, FLOW, given, {}, code_digest=code_digest, pins=pins)
@@ -133,6 +136,7 @@ def _go_on(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
     if args.get("again"):
         try:
             with tx.nested():
+                _refuse_second(tx, run.input["taskId"], run.run_id)
                 _take_task(tx, run.input["taskId"], run.input.get("agent") or "agent", 3600.0)
         except HooklineError as problem:
             lost = problem.message
@@ -162,15 +166,38 @@ def _finish_task(tx: Transaction, run: Run, task: Task, ended: dict[str, Any]) -
     try:
         with tx.nested():
             verbs.update(tx, task.id, {"turnsUsed": used}, holder=holder)
-            if ended["outcome"] == COMPLETED:
+            if ended["outcome"] == COMPLETED and run.input.get("branch"):
+                verbs.submit(tx, task.id, result=ended["reason"][:2000], holder=holder)
+                _submit(tx, run, task, ended)
+            elif ended["outcome"] == COMPLETED:
                 verbs.complete(tx, task.id, result=ended["reason"][:2000], holder=holder)
             elif ended["outcome"] == ESCALATED:
                 verbs.block(tx, task.id, reason=ended["reason"][:2000], holder=holder)
+            elif ended["outcome"] == LIMIT and run.input.get("branch"):
+                # A worker must not take it again and again; a person looks first.
+                verbs.send_back(tx, task.id, reason=f"limit: {ended['message']}"[:2000])
             else:
                 claims.release(tx, task.id, reason=f"session {ended['outcome']}", holder=holder)
     except HooklineError as problem:
         return problem.message
     return None
+
+
+def _submit(tx: Transaction, run: Run, task: Task, ended: dict[str, Any]) -> None:
+    """Under a pipeline, what an agent calls done goes to its gates."""
+    given = run.input
+    work = Submission(
+        task_id=task.id,
+        worktree=given["worktree"],
+        branch=given["branch"],
+        base=given["base"],
+        agent=given.get("agent"),
+        task_type=task.type,
+        conversation=ended.get("conversation"),
+        turns=(task.turns_used or 0) + ended["turns"],
+        skip_pr=bool(given.get("skipPr")),
+    )
+    gate_verbs.start(tx, SUBMIT, work, {gating.PINS: run.pins.get(gating.PINS, {})})
 
 
 _VERBS: dict[str, Callable[[Transaction, Run, dict[str, Any]], Any]] = {
@@ -186,13 +213,28 @@ _VERBS: dict[str, Callable[[Transaction, Run, dict[str, Any]], Any]] = {
 # What they share
 
 
+def _refuse_second(tx: Transaction, task: str, but: str | None = None) -> None:
+    """A task has one session at a time, although an agent may take its own claim again."""
+    task = tx.graph.task(task).id
+    for other in tx.sessions.live():
+        if other == but or tx.runs.value(other, STANDING) not in (LIVE, PAUSED):
+            continue
+        found = tx.runs.find(other).input
+        if found["taskId"] == task:
+            raise SessionBusy(
+                f"session '{found['name']}' works on {task} already",
+                help=f"go on with it: `hookline run --resume --name {found['name']}`",
+            )
+
+
 def _take_task(tx: Transaction, identifier: str, agent: str, lease: float) -> None:
     task = tx.graph.task(identifier)
     if task.state == BLOCKED:
         verbs.unblock(tx, task.id)
     if task.claim is not None and task.claim.agent == agent and task.state == "active":
         return
-    claim = claims.claim(tx, task.id, agent, min(lease, claims.MAX_LEASE))
+    held = task.claim if task.claim is not None and task.claim.agent == agent else None
+    claim = held or claims.claim(tx, task.id, agent, min(lease, claims.MAX_LEASE))
     verbs.start(tx, task.id, holder=Holder(agent, claim.token))
 
 
@@ -261,7 +303,8 @@ def _tasks(tx: Transaction, task_id: str) -> dict[str, Any]:
 
 def _notes(tx: Transaction, run: Run) -> list[dict[str, Any]]:
     """Notes of this session, or on its task; the newest are kept."""
-    begun = int(run.pins.get("begun", 0))
+    started = tx.log.events(node_id=run.run_id, types=("session_started",), limit=1)
+    begun = started[0].seq if started else 0
     own = {run.input["taskId"], *(t.id for t in tasks_below(tx, run.input["taskId"]))}
     found = [
         {"kind": event.data["kind"], "text": event.data["text"]}

@@ -29,6 +29,10 @@ def instant_value(tx: Transaction, run_id: str, request: Request) -> Any:
         from hookline.flows import session_verbs  # few flows are sessions
 
         return session_verbs.perform(tx, run_id, request.args)
+    if request.kind == "gate":
+        from hookline.flows import gate_verbs
+
+        return gate_verbs.perform(tx, run_id, request.args)
     if request.kind == "log":
         tx.append("run_log", run_id, dict(request.args))
         return None

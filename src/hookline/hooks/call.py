@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hookline.domain.records import Reply
     from hookline.hooks.frames import Frame
     from hookline.hooks.registry import Hook, HookContext
-    from hookline.ports import Agents, Http, Processes, ProcessGroup
+    from hookline.ports import Agents, Forge, Http, Processes, ProcessGroup, Repository
 
 # What a process under a hook inherits of Hookline's own variables; the rest is set anew.
 INHERITED = frozenset({"HOOKLINE_HOME", "HOOKLINE_DEBUG", "HOOKLINE_AGENT"})
@@ -41,7 +41,9 @@ class Surroundings(NamedTuple):
     verify: Callable[[Hook], None]
     redact: Callable[[str], str]
     agents: Agents
-    changed_files: Callable[[], Awaitable[list[str]]]
+    repository: Repository | None
+    forge: Forge | None
+    changed_files: Callable[[str], Awaitable[list[str]]]
     context: Callable[[], HookContext]
 
 
@@ -94,14 +96,15 @@ class Caller:
             return outcome
         return msgspec.structs.replace(outcome, answer=msgspec.json.decode(clean))
 
-    async def changed_files(self) -> list[str]:
-        """Files of the project that differ from what is committed."""
-        return await self._around.changed_files()
+    async def changed_files(self, folder: str | None = None) -> list[str]:
+        """Files of a folder, or of the project, that differ from what is committed."""
+        return await self._around.changed_files(folder or self._around.root)
 
     async def _condition(self, expression: str, frame: Frame) -> conditions.Verdict:
         scope = dict(frame.payload)
         if conditions.uses(expression, "changed") and "changed" not in scope:
-            scope["changed"] = await self.changed_files()
+            folder = folder_of(frame.payload, self._around.root)
+            scope["changed"] = await self.changed_files(folder)
         functions = {"changed": conditions.changed_in(scope.get("changed", ()))}
         return conditions.evaluate(expression, scope, functions)
 
@@ -127,9 +130,12 @@ class Caller:
         )
         world = World(
             root=around.root,
+            folder=folder_of(frame.payload, around.root),
             processes=around.processes,
             http=around.http,
             agents=around.agents,
+            repository=around.repository,
+            forge=around.forge,
             ask=lambda other: self.call(other, frame, on_start),
             environ=self._environ,
             on_start=on_start,
@@ -194,6 +200,12 @@ def _over(
 
 def _elapsed(start: int) -> int:
     return (perf_counter_ns() - start) // 1000
+
+
+def folder_of(payload: Mapping[str, Any], root: str) -> str:
+    """Where the work is done that a payload is about: its worktree, while that is there."""
+    worktree = payload.get("worktree")
+    return worktree if isinstance(worktree, str) and os.path.isdir(worktree) else root
 
 
 def base_environment(environ: Mapping[str, str]) -> dict[str, str]:

@@ -119,8 +119,11 @@ def told_sessions(tx: Transaction, event: Event) -> list[Run]:
     """The sessions that hear of a task's end: its own, else the claim's, else every live one."""
     live = [tx.runs.find(each) for each in tx.sessions.live()]
     live = [run for run in live if tx.runs.value(run.run_id, STANDING) == LIVE]
-    own = [run for run in live if run.run_id == event.metadata.get("run")]
-    return own or [run for run in live if run.input.get("taskId") == event.node_id] or live
+    origin = event.metadata.get("run")
+    own = [run for run in live if run.run_id == origin]
+    if own or (origin and tx.runs.value(origin, STANDING) is not None):
+        return own  # what a session does, also at its own end, is nothing that others did
+    return [run for run in live if run.input.get("taskId") == event.node_id] or live
 
 
 def note_start(tx: Transaction, registry: HookRegistry, run: Run, effect: JournalEffect) -> None:

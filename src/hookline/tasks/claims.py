@@ -18,16 +18,36 @@ from hookline.errors import BadInput, ClaimRefused, IllegalTransition, NothingRe
 from hookline.tasks.verbs import ANYONE, Holder, check_holder, check_text, optional_text
 
 if TYPE_CHECKING:
-    from hookline.ports import Transaction
+    from collections.abc import Callable
+
+    from hookline.ports import Graph, Transaction
+
+    # Whether an agent may take tasks of a type; None is a task without one.
+    Allowed = Callable[[str, str | None], bool]
 
 DEFAULT_LEASE = 15 * 60
 MAX_LEASE = 7 * 24 * 3600
+# So many ready tasks are looked at for one that the agent may take.
+LOOKED_AT = 10_000
 
 
-def claim(tx: Transaction, identifier: str, agent: str, lease: float = DEFAULT_LEASE) -> Claim:
+def open_to_all(agent: str, task_type: str | None) -> bool:
+    """The rule where no type of task is configured."""
+    return True
+
+
+def claim(
+    tx: Transaction,
+    identifier: str,
+    agent: str,
+    lease: float = DEFAULT_LEASE,
+    *,
+    allowed: Allowed = open_to_all,
+) -> Claim:
     """Take a task for an agent. One of many wins; the others are told who did."""
     check_text("agent", agent)
     task = tx.graph.task(identifier)
+    check_allowed(task, agent, allowed)
     if task.claim is not None:
         if task.claim.lease_until > tx.now:
             raise ClaimRefused(
@@ -47,13 +67,45 @@ def claim(tx: Transaction, identifier: str, agent: str, lease: float = DEFAULT_L
     return Claim(agent, token, until)
 
 
-def claim_next(tx: Transaction, agent: str, lease: float = DEFAULT_LEASE) -> Task:
-    """Take the best ready task for an agent."""
-    ready = tx.graph.ready(1, tx.now)
+def claim_next(
+    tx: Transaction,
+    agent: str,
+    lease: float = DEFAULT_LEASE,
+    *,
+    allowed: Allowed = open_to_all,
+) -> Task:
+    """Take the best ready task that an agent may take."""
+    best = best_ready(tx.graph, tx.now, agent, allowed)
+    claim(tx, best.id, agent, lease, allowed=allowed)
+    return tx.graph.task(best.id)
+
+
+def best_ready(graph: Graph, now: str, agent: str, allowed: Allowed = open_to_all) -> Task:
+    """The best ready task that an agent may take, or NothingReady."""
+    limit, ready = 1, graph.ready(1, now)
+    while True:
+        for task in ready:
+            if allowed(agent, task.type):
+                return task
+        if len(ready) < limit or limit >= LOOKED_AT:
+            break
+        limit = min(limit * 16, LOOKED_AT)
+        ready = graph.ready(limit, now)
     if not ready:
         raise NothingReady
-    claim(tx, ready[0].id, agent, lease)
-    return tx.graph.task(ready[0].id)
+    raise NothingReady(
+        f"none of the {len(ready)} tasks that are ready is of a type that {agent} may take",
+        help="`hookline task ready` shows them; `task_types` says who may work on which type",
+    )
+
+
+def check_allowed(task: Task, agent: str, allowed: Allowed) -> None:
+    """Refuse an agent that may not work on tasks of this type."""
+    if not allowed(agent, task.type):
+        raise ClaimRefused(
+            f"{task.id} is of the type {task.type}, which {agent} may not work on",
+            help=f"`task_types.{task.type}.agents.implementer` in hookline.yaml says who may",
+        )
 
 
 def renew(tx: Transaction, identifier: str, token: int, lease: float = DEFAULT_LEASE) -> Claim:

@@ -103,7 +103,7 @@ class LocalAgents:
 
 def _signed(tools: ToolServer | None, by: Mapping[str, str]) -> ToolServer | None:
     """Our tools know for whom they work, also where an agent hands on only what it is told to."""
-    return tools and ToolServer(tools.argv, {**tools.env, **by})
+    return None if tools is None else ToolServer(tools.argv, {**tools.env, **by})
 
 
 async def _watched(take: Callable[[], Awaitable[AgentTurn]], talk: Talk) -> AgentTurn:

@@ -56,6 +56,12 @@ class RunTables:
             )
         return [_build_run(row) for row in rows]
 
+    def of_flow(self, flow: str, limit: int = 1000) -> list[Run]:
+        """The newest runs of a flow, oldest first."""
+        sql = SQL["run"].replace("WHERE number = ?", "WHERE flow = ?")
+        rows = self._run(sql + " ORDER BY number DESC LIMIT ?", (flow, limit)).fetchall()
+        return [_build_run(row) for row in reversed(rows)]
+
     def effects(self, run: Run) -> list[JournalEffect]:
         """Every effect of the current chapter, in the order in which they were asked for."""
         rows = self._run(SQL["effects_of"], _chapter(run))

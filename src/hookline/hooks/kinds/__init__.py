@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from hookline.hooks.kinds import agent, builtin, command, http, python, script
-from hookline.ports import Agents, Http, Processes, ProcessGroup
+from hookline.ports import Agents, Forge, Http, Processes, ProcessGroup, Repository
 
 if TYPE_CHECKING:
     from hookline.domain.records import Reply
@@ -32,16 +32,20 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     """What hooks need around them: the project's root, the doors, and the environment.
 
     `ask` calls another hook on the same payload, for hooks that are made of others; its outcome
-    is a `hookline.domain.records.Outcome`.
+    is a `hookline.domain.records.Outcome`. `folder` is where the work is done that the hook is
+    about: the worktree of a task, or the project's root.
     """
 
     root: str
+    folder: str
     processes: Processes
     http: Http
     agents: Agents
     environ: Mapping[str, str]
     ask: Callable[[Any], Awaitable[Any]]
     on_start: Callable[[ProcessGroup], None] | None = None
+    repository: Repository | None = None
+    forge: Forge | None = None
 
 
 class Kind(Protocol):

@@ -10,6 +10,7 @@ import msgspec
 from hookline.domain.records import SKIPPED, Outcome, Reply
 from hookline.errors import HookFailure, HookTimeout
 from hookline.hooks.builtin import CHAINS
+from hookline.hooks.builtin.gates_arguments import GATE_ARGUMENTS
 from hookline.hooks.builtin.stop import STOP_PRESETS
 from hookline.hooks.builtin.stop_chains import escalates, fold_chain
 from hookline.hooks.chains import children_of
@@ -25,6 +26,11 @@ async def run(hook: Hook, call: Call, world: World) -> Reply:
     """Run the built-in of that name."""
     if hook.target in CHAINS:
         return await _run_chain(hook, world)
+    if hook.target in GATE_ARGUMENTS:
+        # Gates bring git, forges and agents along, which most hooks do without.
+        from hookline.hooks.builtin.gates import judge
+
+        return Reply(answer=await judge(hook, call, world))
     preset = STOP_PRESETS.get(hook.target)
     if preset is None:
         raise HookFailure(f"the built-in '{hook.target}' cannot run in this version")

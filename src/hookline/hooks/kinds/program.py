@@ -28,7 +28,7 @@ async def run_program(argv: Sequence[str], hook: Hook, call: Call, world: World)
     try:
         finished = await world.processes.run(
             argv,
-            cwd=world.root,
+            cwd=world.folder,
             env={**world.environ, **hook.env, **call.env},
             timeout=call.timeout,
             stdin=call.payload,

@@ -15,6 +15,7 @@ _COMMANDS = re.compile(
 )
 _MARKS = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
 MAX_CLEANED = 4000
+LONGEST = 1e9
 
 
 def clean(text: str) -> str:
@@ -58,7 +59,7 @@ def padded(text: str, columns: int) -> str:
 
 def took(seconds: float) -> str:
     """A length of time in a few characters: 0.2s, 74s, 2m05s, 3h20m."""
-    seconds = max(seconds, 0.0)
+    seconds = min(seconds, LONGEST) if seconds > 0 else 0.0
     if seconds < 9.95:
         return f"{seconds:.1f}s"
     if seconds < 99.5:

@@ -37,7 +37,7 @@ COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "flow": ("flow", "FLOW_COMMANDS", "start, watch and steer runs of flows"),
     "effect": ("effect", "EFFECT_COMMANDS", "the effects of a run: list, run, post"),
     "orchestrate": ("orchestrate", "COMMANDS", "advance a run, steered by its hooks"),
-    "work": ("orchestrate", "COMMANDS", "serve every run that is due"),
+    "work": ("work", "COMMANDS", "agents take tasks and see them merged"),
     "answer": ("orchestrate", "COMMANDS", "answer a breakpoint"),
     "attention": ("attention", "COMMANDS", "what waits for a person"),
     "hook": ("hook", "HOOK_COMMANDS", "list, test, replay and switch hooks"),

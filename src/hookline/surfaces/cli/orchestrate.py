@@ -1,29 +1,25 @@
-"""`hookline orchestrate`, `work` and `answer`: advance one run, serve all, answer a breakpoint."""
+"""`hookline orchestrate` and `answer`: advance one run, answer a breakpoint."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 from typing import TYPE_CHECKING
 
 from hookline.domain import runs
 from hookline.domain.runs import OK, PENDING, EffectResolved, Resolution, UnknownEffect
-from hookline.errors import INTERRUPTED, BadInput, IllegalTransition
-from hookline.flows.runner import Runner
-from hookline.outside import engine, owner_of
+from hookline.errors import BadInput, IllegalTransition
+from hookline.outside import owner_of
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.effect import post
 from hookline.surfaces.cli.flow_show import run_json
-from hookline.surfaces.cli.flow_watch import at_work, foreground
+from hookline.surfaces.cli.flow_watch import foreground
 from hookline.surfaces.cli.opening import writing
 from hookline.surfaces.cli.output import next_step, note, say, say_json, untrusted
 from hookline.trust import refuse_agents
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from typing import Any
 
-    from hookline.app import App
     from hookline.domain.runs import JournalEffect, Run
 
 
@@ -48,39 +44,6 @@ def _orchestrate(args: Namespace) -> int:
         if held and not args.json:
             note(f"another process advances {run.run_id}; this one takes over when that ends")
         return foreground(args, app, run.run_id, args.max_iterations)
-
-
-# Serving all runs
-
-
-def _work_arguments(p: ArgumentParser) -> None:
-    p.add_argument("--flows", action="store_true", help="serve runs of flows (all there is so far)")
-    p.add_argument("--once", action="store_true", help="end when nothing is due")
-
-
-def _work(args: Namespace) -> int:
-    with writing() as app:
-        try:
-            served = asyncio.run(_serve(app, once=args.once, quiet=args.json))
-        except KeyboardInterrupt:
-            note("interrupted; runs go on where they were when something serves them again")
-            return INTERRUPTED
-    if args.json:
-        say_json({"served": served})
-    else:
-        say(f"nothing is due; {served} advanced")
-    return 0
-
-
-async def _serve(app: App, *, once: bool, quiet: bool) -> int:
-    def observe(what: str, details: dict[str, Any]) -> None:
-        if not quiet and what == "effect":
-            note(f"{details['runId']}  {untrusted(details['effectId'])}")
-
-    async with at_work(app):
-        if not quiet and not once:
-            note("serving runs of flows; ^C ends it")
-        return await Runner(engine(app, observe)).serve(once=once)
 
 
 # Answering
@@ -131,6 +94,5 @@ COMMANDS = {
     "orchestrate": Command(
         "advance a run, steered by its hooks", _orchestrate_arguments, _orchestrate
     ),
-    "work": Command("serve every run that is due", _work_arguments, _work),
     "answer": Command("answer a breakpoint", _answer_arguments, _answer),
 }

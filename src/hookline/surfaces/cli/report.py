@@ -17,7 +17,7 @@ from hookline.surfaces.cli.live_text import took
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import say, say_json
 from hookline.surfaces.cli.report_data import chapters, receipts
-from hookline.surfaces.cli.session_control import session_argument
+from hookline.surfaces.cli.session_arguments import session_argument
 from hookline.surfaces.cli.session_facts import facts, find, last_ending, spent
 
 if TYPE_CHECKING:

@@ -76,7 +76,8 @@ def chapters(view: View, run: Run, blobs: Blobs) -> Iterator[Chapter]:
     """Every chapter of a session, read one at a time."""
     fired: dict[tuple[str, str], int] = {}
     for event in view.log.events(node_id=run.run_id, types=("point_fired",)):
-        fired[event.data["point"], event.data["name"]] = event.seq
+        name = event.data["name"].removeprefix(f"{run.run_id}/")
+        fired[event.data["point"], name] = event.seq
     for number in range(1, run.chapter + 1):
         effects = view.runs.effects(msgspec.structs.replace(run, chapter=number))
         reader = _Reader(view, blobs, number, fired)

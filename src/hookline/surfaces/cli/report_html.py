@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import html
+import os
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -44,7 +44,9 @@ def head(title: str) -> str:
 
 @cache
 def _style() -> str:
-    return files("hookline.surfaces.cli").joinpath("report.css").read_text("utf-8")
+    path = os.path.join(os.path.dirname(__file__), "report.css")
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 def text(value: object) -> str:

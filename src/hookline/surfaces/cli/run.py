@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import math
-import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
 from hookline.adapters.feed import FeedReader
-from hookline.domain import sessions
 from hookline.domain.sessions import Charge
-from hookline.errors import NEEDS_PERSON, BadInput, ConfigError, Untrusted, UsageError
+from hookline.errors import BadInput, ConfigError, Untrusted, UsageError
 from hookline.outside import start_session
 from hookline.surfaces.cli.command import Command
-from hookline.surfaces.cli.live_text import plural
 from hookline.surfaces.cli.opening import writing
 from hookline.surfaces.cli.output import (
     is_terminal,
-    next_step,
     note,
-    paint,
-    say,
-    say_json,
     untrusted,
 )
 from hookline.surfaces.cli.session_agent import chosen_agent
+from hookline.surfaces.cli.session_arguments import (
+    given_limits,
+    limit_arguments,
+    verbose_argument,
+)
 from hookline.surfaces.cli.session_drive import drive, new_records
-from hookline.surfaces.cli.session_facts import PARKED, PAUSED, RAISED, WAITING, resume_command
+from hookline.surfaces.cli.session_end import tell_end
 from hookline.surfaces.cli.session_names import check_name, unused_name
-from hookline.surfaces.cli.session_resume import go_on, to_go_on_with
+from hookline.surfaces.cli.session_resume import go_on, refuse_silence, to_go_on_with
 from hookline.tasks import verbs
 
 if TYPE_CHECKING:
@@ -36,10 +33,6 @@ if TYPE_CHECKING:
 
     from hookline.app import App
     from hookline.ports import Transaction
-    from hookline.surfaces.cli.session_facts import Facts
-
-EXITS = {"completed": 0, "failed": 1, "escalated": 4, "limit": 5, "stopped": 130}
-STYLES = {"completed": "green", "limit": "yellow", "stopped": "yellow"}
 
 
 def _arguments(p: ArgumentParser) -> None:
@@ -54,25 +47,6 @@ def _arguments(p: ArgumentParser) -> None:
     verbose_argument(p)
 
 
-def limit_arguments(p: ArgumentParser) -> None:
-    """What a session may use."""
-    p.add_argument("--iterations", type=int, metavar="N", help="at most so many iterations")
-    p.add_argument("--minutes", type=float, metavar="N", help="at most so many minutes")
-    p.add_argument("--usd", type=float, metavar="N", help="at most so much money")
-    p.add_argument("--tokens", type=int, metavar="N", help="at most so many tokens")
-
-
-def verbose_argument(p: ArgumentParser) -> None:
-    """How much is shown."""
-    p.add_argument(
-        "-v",
-        dest="verbose",
-        action="count",
-        default=0,
-        help="more about each step; -vv shows what hooks and the agent say",
-    )
-
-
 def _run(args: Namespace) -> int:
     if args.resume:
         if args.goal or args.task or args.agent:
@@ -85,7 +59,7 @@ def _run(args: Namespace) -> int:
         refuse_unready(args, app)
         agent = chosen_agent(app, args.agent)
         run_id = start_session(app, lambda tx: _charge(tx, args, agent, limits))
-        return _watched(args, app, run_id, FeedReader(app.project.folder, run_id))
+        return tell_end(args, *drive(args, app, run_id, FeedReader(app.project.folder, run_id)))
 
 
 def resume(args: Namespace) -> int:
@@ -96,20 +70,13 @@ def resume(args: Namespace) -> int:
         known = to_go_on_with(app, args.name, limits)
         chosen_agent(app, known.agent)
         reader = new_records(app, known.run_id)
-        go_on(app, known, limits)
         if not args.json:
             note(f"going on with {untrusted(known.name)} ({known.run_id}): {untrusted(known.goal)}")
-        return _watched(args, app, known.run_id, reader)
-
-
-def given_limits(args: Namespace) -> dict[str, Any]:
-    """The limits that were typed; each must leave room for something."""
-    limits = {name: value for name in RAISED if (value := getattr(args, name)) is not None}
-    for name, value in limits.items():
-        least = 1 if isinstance(value, int) else 0
-        if not math.isfinite(value) or value < least or not value:
-            raise BadInput(f"--{name} must be {'at least 1' if least else 'more than 0'}")
-    return limits
+        place = go_on(app, known, limits)
+        known, ended = drive(args, app, known.run_id, reader)
+        with app.read() as view:
+            refuse_silence(view, known, place)
+        return tell_end(args, known, ended)
 
 
 def refuse_unready(args: Namespace, app: App) -> None:
@@ -139,51 +106,6 @@ def _charge(tx: Transaction, args: Namespace, agent: str, limits: dict[str, Any]
     task = task or verbs.add(tx, goal)
     name = args.name or unused_name(tx, goal)
     return Charge(name=name, goal=goal, task_id=task.id, agent=agent, limits=limits)
-
-
-# The end
-
-
-def _watched(args: Namespace, app: App, run_id: str, reader: FeedReader) -> int:
-    known, ended = drive(args, app, run_id, reader)
-    if known.status in (PAUSED, WAITING, PARKED):
-        return _rests(args, known)
-    outcome = known.status if known.status in EXITS else sessions.FAILED
-    if ended is None or ended["outcome"] != outcome:  # it broke: no ending was written
-        reason = known.reason or "nothing is known of its end"
-        ended = {"outcome": outcome, "reason": reason, "iterations": known.iteration}
-    if args.json:
-        say_json({"type": "session_ended", "data": ended})
-    else:
-        tell_end(known, ended)
-    return EXITS[outcome]
-
-
-def _rests(args: Namespace, known: Facts) -> int:
-    """The process ends, the session does not."""
-    if not args.json:
-        why = f": {untrusted(known.reason)}" if known.reason else ""
-        note(f"{untrusted(known.name)} is {known.status}{why}")
-        note(f"go on with `{resume_command(known)}`")
-    return NEEDS_PERSON if known.status == PARKED else 0
-
-
-def tell_end(known: Facts, ended: dict[str, Any]) -> None:
-    """How a session ended, and what to type next."""
-    outcome = ended["outcome"]
-    style = STYLES.get(outcome, "red")
-    count = plural(ended["iterations"], "iteration")
-    why = untrusted(str(ended.get("message") or ended["reason"]), 500)
-    say(f"{paint(outcome, style)} after {count}: {why}")
-    name = untrusted(shlex.quote(known.name))
-    if outcome == sessions.STOPPED:
-        note(f"go on with `{resume_command(known)}`")
-    elif outcome == sessions.LIMIT:
-        raised = f" --{ended['reason']} N" if ended["reason"] in RAISED else ""
-        note(f"go on with `{resume_command(known, raised)}`")
-    elif outcome == sessions.ESCALATED:
-        note(f"{known.task_id} is blocked; see to it, then `{resume_command(known)}`")
-    next_step(f"hookline session report {name}", "the whole story as one page")
 
 
 COMMANDS = {"run": Command("let an agent work until it is done", _arguments, _run)}

@@ -16,8 +16,9 @@ from hookline.surfaces.cli.live_text import clean, padded, plural, size, thousan
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import next_step, paint, say, say_json, untrusted
 from hookline.surfaces.cli.report import report, report_arguments
+from hookline.surfaces.cli.session_arguments import session_argument
 from hookline.surfaces.cli.session_attach import attach, attach_arguments
-from hookline.surfaces.cli.session_control import CONTROL_COMMANDS, session_argument
+from hookline.surfaces.cli.session_control import CONTROL_COMMANDS
 from hookline.surfaces.cli.session_facts import (
     KILLED,
     PAUSED,

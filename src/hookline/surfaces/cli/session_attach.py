@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import shlex
 import time
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hookline.adapters.feed import FeedReader
 from hookline.errors import IllegalTransition
 from hookline.surfaces.cli.live import FRAME, Live, header
-from hookline.surfaces.cli.live_watch import ENDED, AsJson, AsLines
+from hookline.surfaces.cli.live_watch import AsJson, AsLines, Watch
 from hookline.surfaces.cli.opening import reading
-from hookline.surfaces.cli.output import note, say_json, untrusted
-from hookline.surfaces.cli.run import EXITS, tell_end, verbose_argument
-from hookline.surfaces.cli.session_control import session_argument
+from hookline.surfaces.cli.output import note, untrusted
+from hookline.surfaces.cli.session_arguments import session_argument, verbose_argument
+from hookline.surfaces.cli.session_end import tell_end
 from hookline.surfaces.cli.session_facts import (
-    AT_WORK,
-    WAITING,
     facts,
     find,
     last_ending,
@@ -35,7 +32,7 @@ if TYPE_CHECKING:
 # How far back the step is looked for that is open now.
 LOOKED_BACK = 1 << 20
 # How often the store is asked whether the process that is watched still lives.
-LOOK_AGAIN = 1.0
+LOOK_AGAIN = 0.5
 
 
 def attach_arguments(p: ArgumentParser) -> None:
@@ -49,7 +46,7 @@ def attach(args: Namespace) -> int:
     """Watch a session until it ends."""
     with reading() as app:
         known = _known(app, args.name)
-        if known.status not in AT_WORK | {WAITING} and not args.from_start:
+        if not known.is_alive and not args.from_start:
             raise IllegalTransition(
                 f"{untrusted(known.name)} is {known.status}: there is nothing to watch",
                 help="--from-start shows what was"
@@ -71,26 +68,17 @@ def _known(app: App, name: str) -> Facts:
 
 def _follow(args: Namespace, app: App, known: Facts) -> int:
     reader, show = _begin(args, app, known)
-    looked = 0.0
-    while True:
-        # The store is read first: what is told until then is shown before the end is.
-        moment = time.monotonic()
-        if moment - looked >= LOOK_AGAIN:
-            looked, known = moment, _known(app, known.run_id)
-        is_live = known.status in AT_WORK or known.status == WAITING
-        records = reader.new()
-        ended = False
-        while batch := list(islice(records, 500)):
-            ended = any(record["type"] in (ENDED, "session_paused") for record in batch) or ended
-            show.hear(batch)
-        if not is_live:
-            break
-        if ended:  # perhaps; an old feed told so as well
-            looked = 0.0
-        show.hear([])
-        time.sleep(FRAME)
+    watch = Watch(reader, show)
+    while known.is_alive:
+        deadline = time.monotonic() + LOOK_AGAIN
+        while time.monotonic() < deadline:
+            watch.step()
+            time.sleep(FRAME)
+        known = _known(app, known.run_id)
+    watch.step()
     show.close()
-    return _over(args, app, known)
+    with app.read() as view:
+        return tell_end(args, known, last_ending(view, known.run_id))
 
 
 def _begin(args: Namespace, app: App, known: Facts) -> tuple[FeedReader, Show]:
@@ -109,17 +97,3 @@ def _begin(args: Namespace, app: App, known: Facts) -> tuple[FeedReader, Show]:
         with app.read() as view:
             live.spent_before = spent(view, known.run_id)
     return reader, show
-
-
-def _over(args: Namespace, app: App, known: Facts) -> int:
-    with app.read() as view:
-        ended: dict[str, Any] | None = last_ending(view, known.run_id)
-    if known.status in EXITS and ended is not None:
-        if args.json:
-            say_json({"type": ENDED, "data": ended})
-        else:
-            tell_end(known, ended)
-        return EXITS[known.status]
-    if not args.json:
-        note(f"{untrusted(known.name)} is {known.status}; go on with `{resume_command(known)}`")
-    return 0

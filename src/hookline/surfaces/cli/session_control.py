@@ -12,10 +12,13 @@ from hookline.flows.outcomes import INTERRUPT
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import writing
 from hookline.surfaces.cli.output import next_step, say, say_json, untrusted
-from hookline.surfaces.cli.run import limit_arguments, resume, verbose_argument
+from hookline.surfaces.cli.session_arguments import (
+    limit_arguments,
+    session_argument,
+    verbose_argument,
+)
 from hookline.surfaces.cli.session_facts import (
     AT_WORK,
-    WAITING,
     facts,
     find,
     next_command,
@@ -32,11 +35,6 @@ if TYPE_CHECKING:
     from hookline.surfaces.cli.session_facts import Facts
 
 MAX_MESSAGE = 32 * 1024
-
-
-def session_argument(p: ArgumentParser) -> None:
-    """The session that a command is about."""
-    p.add_argument("name", help="the session's name, or its run such as R-3")
 
 
 def _stop_arguments(p: ArgumentParser) -> None:
@@ -69,7 +67,7 @@ def _when(known: Facts, how: str) -> str:
 
 def _refuse_idle(known: Facts, verb: str) -> None:
     """Nobody would hear it: what rests need not be told to."""
-    if known.status not in AT_WORK and known.status != WAITING:
+    if not known.is_alive:
         raise IllegalTransition(
             f"{untrusted(known.name)} is {known.status}: there is nothing to {verb}",
             help=f"go on with it: `{resume_command(known)}`; or give it up:"
@@ -103,6 +101,8 @@ def _resume_arguments(p: ArgumentParser) -> None:
 
 def _resume(args: Namespace) -> int:
     refuse_agents(os.environ, "session resume")
+    from hookline.surfaces.cli.run import resume  # starts processes; the others only send
+
     return resume(args)
 
 

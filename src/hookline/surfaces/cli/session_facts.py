@@ -55,6 +55,11 @@ class Facts(msgspec.Struct, rename="camel", frozen=True, kw_only=True, omit_defa
     since: str | None = None
 
     @property
+    def is_alive(self) -> bool:
+        """Whether it goes on, or will by itself."""
+        return self.status in AT_WORK or self.status == WAITING
+
+    @property
     def is_over(self) -> bool:
         """Whether nobody can go on with it."""
         return self.status in OVER
@@ -153,7 +158,7 @@ def spent(view: View, run_id: str) -> tuple[float, int]:
 def next_command(known: Facts) -> str:
     """The most useful thing to type next."""
     name = untrusted(shlex.quote(known.name))
-    if known.status in AT_WORK or known.status == WAITING:
+    if known.is_alive:
         return f"hookline session attach {name}"
     if known.is_over:
         return f"hookline session report {name}"

@@ -23,8 +23,11 @@ from hookline.surfaces.cli.session_facts import (
 
 if TYPE_CHECKING:
     from hookline.app import App
-    from hookline.ports import Transaction
+    from hookline.ports import Transaction, View
     from hookline.surfaces.cli.session_facts import Facts
+
+
+RESTING = frozenset({sessions.STOPPED, sessions.LIMIT, sessions.ESCALATED})
 
 
 def to_go_on_with(app: App, name: str | None, limits: dict[str, Any]) -> Facts:
@@ -77,9 +80,26 @@ def _refuse_spent(known: Facts, ended: dict[str, Any], limits: dict[str, Any]) -
         raise BadInput(made, help=untrusted(more))
 
 
-def go_on(app: App, known: Facts, limits: dict[str, Any]) -> None:
-    """Tell a session to go on, with what it may use from now on."""
+def go_on(app: App, known: Facts, limits: dict[str, Any]) -> int:
+    """Tell a session to go on, with what it may use from now on; the place in the log."""
+    with app.read() as view:
+        place = view.log.last()
     app.change(_go_on, known.run_id, limits)
+    return place
+
+
+def refuse_silence(view: View, known: Facts, after: int) -> None:
+    """Say why a session did not go on although it was told to: what its flow wrote since."""
+    if known.status not in RESTING:
+        return
+    events = view.log.events(
+        node_id=known.run_id, types=("session_resumed", "run_log"), after=after
+    )
+    if events and events[-1].type == "run_log":
+        raise IllegalTransition(
+            f"{untrusted(known.name)}: {untrusted(str(events[-1].data.get('message')), 300)}",
+            help=f"`hookline task show {known.task_id}` shows who has its task",
+        )
 
 
 def _go_on(tx: Transaction, run_id: str, limits: dict[str, Any]) -> None:

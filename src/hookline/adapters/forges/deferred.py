@@ -1,0 +1,65 @@
+"""A forge that is reached when it is first needed: most runs never need it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from hookline.domain.forge import CheckState, MergeMethod, MergeOutcome, PullRequest
+    from hookline.ports import Forge
+
+
+class DeferredForge:
+    """The forge that `reach` finds."""
+
+    def __init__(
+        self,
+        name: str,
+        push_remote: str | None,
+        merges: bool,
+        reach: Callable[[], Awaitable[Forge]],
+    ) -> None:
+        self.name = name
+        self.push_remote = push_remote
+        self.merges = merges
+        self._reach = reach
+        self._found: Forge | None = None
+
+    async def find_pull_request(self, branch: str, base: str) -> PullRequest | None:
+        """The open pull request of a branch into a base."""
+        return await (await self._forge()).find_pull_request(branch, base)
+
+    async def pull_request(self, number: int) -> PullRequest:
+        """A pull request as it is now."""
+        return await (await self._forge()).pull_request(number)
+
+    async def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:
+        """The open pull request of a branch into a base, opened now if there is none."""
+        return await (await self._forge()).open_pull_request(branch, base, title, body)
+
+    async def update_pull_request(
+        self, number: int, *, title: str | None = None, body: str | None = None
+    ) -> PullRequest:
+        """Change what is given; the pull request as it is then."""
+        return await (await self._forge()).update_pull_request(number, title=title, body=body)
+
+    async def checks(self, of: PullRequest | str) -> CheckState:
+        """What the checks of a commit, or of a pull request's head, say."""
+        return await (await self._forge()).checks(of)
+
+    async def merge(self, pull_request: PullRequest, sha: str, method: MergeMethod) -> MergeOutcome:
+        """Merge, or find that it is merged."""
+        return await (await self._forge()).merge(pull_request, sha, method)
+
+    async def comment(
+        self, pull_request: PullRequest, text: str, *, key: str | None = None
+    ) -> None:
+        """Comment once per key; without a key, once per text."""
+        await (await self._forge()).comment(pull_request, text, key=key)
+
+    async def _forge(self) -> Forge:
+        if self._found is None:
+            self._found = await self._reach()
+        return self._found

@@ -1,0 +1,258 @@
+"""Pull requests on GitHub, by its REST interface.
+
+Whatever must happen once is looked for before each try: a request whose answer was lost is
+never sent again blindly.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING, TypeVar
+
+from hookline.adapters.forges import texts
+from hookline.adapters.forges.github_answers import CheckRuns, Merged, Pull, Remark, Statuses
+from hookline.adapters.forges.github_rest import BACKOFF, GitHubRest, Refusal, Unsure, gave_up
+from hookline.adapters.forges.remotes import repository, rest_address
+from hookline.digest import sha256
+from hookline.domain.forge import (
+    Check,
+    CheckState,
+    ForgeError,
+    ForgeRejected,
+    ForgeSetup,
+    HeadMoved,
+    MergeMethod,
+    MergeOutcome,
+    NotMergeable,
+    PullRequest,
+    combined,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+
+    from hookline.adapters.forges.github_rest import Answer, Sleep
+
+T = TypeVar("T")
+PER_PAGE = 30
+MAX_PAGES = 100
+_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+def github_forge(
+    remote_url: str,
+    environ: Mapping[str, str],
+    *,
+    api: str | None = None,
+    push_remote: str = "origin",
+    sleep: Sleep = asyncio.sleep,
+) -> GitHubForge:
+    """The forge of a remote: its repository by the URL, its token from the environment."""
+    place = repository(remote_url)
+    address = rest_address(place.host, api or environ.get("GITHUB_API_URL"))
+    token = (environ.get("GITHUB_TOKEN") or environ.get("GH_TOKEN") or "").strip()
+    if not token:
+        raise ForgeSetup(
+            "there is no token for GitHub", help="set GITHUB_TOKEN or GH_TOKEN in the environment"
+        )
+    return GitHubForge(GitHubRest(address, place, token, sleep=sleep), push_remote)
+
+
+class GitHubForge:
+    """Pull requests of one repository of GitHub."""
+
+    name = "github"
+    merges = True
+
+    def __init__(self, rest: GitHubRest, push_remote: str | None = "origin") -> None:
+        self._rest = rest
+        self.push_remote = push_remote
+
+    async def find_pull_request(self, branch: str, base: str) -> PullRequest | None:
+        """The open pull request of a branch into a base."""
+        place = self._rest.repository
+        asked = {"state": "open", "head": f"{place.owner}:{branch}", "base": base}
+        async for page in self._pages("/pulls", **asked):
+            for pull in page.read(list[Pull]):
+                # GitHub ignores a filter that it does not understand, and gives everything.
+                if pull.state == "open" and pull.belongs_to(str(place), branch, base):
+                    return pull.shown()
+        return None
+
+    async def pull_request(self, number: int) -> PullRequest:
+        """A pull request as it is now."""
+        return (await self._pull(number)).shown()
+
+    async def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:
+        """The open pull request of a branch into a base, opened now if there is none."""
+        asked = {"head": branch, "base": base, "title": self._title(title)}
+        asked["body"] = self._body(body)
+
+        async def look() -> PullRequest | None:
+            return await self.find_pull_request(branch, base)
+
+        async def act() -> PullRequest:
+            return (await self._rest.send("POST", "/pulls", body=asked)).read(Pull).shown()
+
+        try:
+            return await self._once(look, act)
+        except Refusal as refusal:
+            found = await self._late(look) if refusal.status == 422 else None
+            if found is None:
+                raise
+            return found
+
+    async def update_pull_request(
+        self, number: int, *, title: str | None = None, body: str | None = None
+    ) -> PullRequest:
+        """Change what is given."""
+        asked: dict[str, str] = {}
+        if title is not None:
+            asked["title"] = self._title(title)
+        if body is not None:
+            asked["body"] = self._body(body)
+
+        async def look() -> PullRequest | None:
+            found = await self.pull_request(number)
+            done = all(getattr(found, name) == value for name, value in asked.items())
+            return found if done else None
+
+        async def act() -> PullRequest:
+            answer = await self._rest.send("PATCH", f"/pulls/{number:d}", body=asked)
+            return answer.read(Pull).shown()
+
+        return await self._once(look, act)
+
+    async def checks(self, of: PullRequest | str) -> CheckState:
+        """What commit statuses and check runs say together."""
+        if isinstance(of, PullRequest):
+            of = of.head or (await self._pull(of.number)).head.sha
+        commit = f"/commits/{_sha(of)}"
+        found: list[Check] = []
+        async for page in self._pages(f"{commit}/status"):
+            found += (status.shown() for status in page.read(Statuses).statuses)
+        async for page in self._pages(f"{commit}/check-runs"):
+            found += (run.shown() for run in page.read(CheckRuns).check_runs)
+        return combined(found)
+
+    async def merge(self, pull_request: PullRequest, sha: str, method: MergeMethod) -> MergeOutcome:
+        """Merge exactly this head, or find that the pull request is merged."""
+        number, asked = pull_request.number, {"sha": _sha(sha), "merge_method": method}
+
+        async def look() -> MergeOutcome | None:
+            return _merged_already(await self._pull(number), sha)
+
+        async def act() -> MergeOutcome:
+            try:
+                answer = await self._rest.send("PUT", f"/pulls/{number:d}/merge", body=asked)
+            except Refusal as refusal:
+                return await self._refused_merge(refusal, number, sha)
+            outcome = answer.read(Merged)
+            if not outcome.merged:
+                raise NotMergeable(f"GitHub did not merge pull request {number}")
+            return MergeOutcome(outcome.sha)
+
+        return await self._once(look, act)
+
+    async def comment(
+        self, pull_request: PullRequest, text: str, *, key: str | None = None
+    ) -> None:
+        """Comment once per key; without a key, once per text."""
+        path = f"/issues/{pull_request.number:d}/comments"
+        mark = f"<!-- hookline:{sha256((key or text).encode('utf-8', 'replace')).hexdigest()} -->"
+        said = texts.body(self._rest.hide(text), texts.MAX_TEXT - len(mark) - 2)
+
+        async def look() -> bool | None:
+            async for page in self._pages(path):
+                if any(mark in (remark.body or "") for remark in page.read(list[Remark])):
+                    return True
+            return None
+
+        async def act() -> bool:
+            await self._rest.send("POST", path, body={"body": f"{said}\n\n{mark}"})
+            return True
+
+        await self._once(look, act)
+
+    async def _pull(self, number: int) -> Pull:
+        return (await self._rest.get(f"/pulls/{number:d}")).read(Pull)
+
+    async def _pages(self, path: str, **query: str) -> AsyncIterator[Answer]:
+        for page in range(1, MAX_PAGES + 1):
+            answer = await self._rest.get(path, per_page=PER_PAGE, page=page, **query)
+            yield answer
+            if not answer.has_next:
+                return
+        raise ForgeError(f"{path} of {self._rest.repository} has more than {MAX_PAGES} pages")
+
+    async def _once(
+        self, look: Callable[[], Awaitable[T | None]], act: Callable[[], Awaitable[T]]
+    ) -> T:
+        """What `look` finds, else what `act` does: never acting twice without a look between."""
+        for pause in (*BACKOFF, None):
+            found = await look()
+            if found is not None:
+                return found
+            try:
+                return await act()
+            except Unsure as problem:
+                if pause is None:
+                    raise gave_up(problem) from problem
+                await self._rest.sleep(pause)
+        raise AssertionError  # the last round has returned or raised
+
+    async def _late(self, look: Callable[[], Awaitable[T | None]]) -> T | None:
+        """Look again after a refusal: what was just made by another may show a moment later."""
+        found = await look()
+        if found is None:
+            await self._rest.sleep(BACKOFF[0])
+            found = await look()
+        return found
+
+    async def _refused_merge(self, refusal: Refusal, number: int, sha: str) -> MergeOutcome:
+        if refusal.status == 409:
+            raise _head_moved(number, sha) from refusal
+        if refusal.status != 405:
+            raise refusal
+        pull = await self._pull(number)
+        done = _merged_already(pull, sha)
+        if done is not None:
+            return done
+        if pull.mergeable is None:
+            raise Unsure("GitHub has not found out yet whether it can merge") from refusal
+        raise NotMergeable(f"pull request {number}: {refusal}") from refusal
+
+    def _title(self, text: str) -> str:
+        return texts.title(self._rest.hide(text))
+
+    def _body(self, text: str) -> str:
+        return texts.body(self._rest.hide(text))
+
+
+def _merged_already(pull: Pull, sha: str) -> MergeOutcome | None:
+    """The merge that happened before; an error where none can happen."""
+    shown = pull.shown()
+    if shown.state == "merged":
+        return MergeOutcome(shown.merged_sha or pull.head.sha, already=True)
+    if shown.state == "closed":
+        raise ForgeRejected(
+            f"pull request {pull.number} was closed without being merged",
+            help=f"reopen it at {shown.url}, or submit the work again",
+        )
+    if pull.head.sha != sha:
+        raise _head_moved(pull.number, sha)
+    return None
+
+
+def _head_moved(number: int, sha: str) -> HeadMoved:
+    return HeadMoved(
+        f"the head of pull request {number} moved: it is not {sha[:12]} any more; "
+        "nothing was merged"
+    )
+
+
+def _sha(text: str) -> str:
+    if not _SHA.fullmatch(text):
+        raise ForgeError(f"{texts.shown(text, 80)!r} is no commit's id")
+    return text

@@ -1,0 +1,119 @@
+"""What Hookline reads of GitHub's answers, and what it means."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from hookline.adapters.forges.texts import shown
+from hookline.domain.forge import Check, CheckStatus, PullRequest
+
+_PASSED = ("success", "neutral", "skipped")
+MAX_URL = 2000
+
+
+class _Place(msgspec.Struct):
+    full_name: str
+
+
+class _End(msgspec.Struct):
+    ref: str
+    sha: str
+    repo: _Place | None = None
+
+
+class Pull(msgspec.Struct):
+    """A pull request, as lists and single answers give it."""
+
+    number: int
+    html_url: str
+    title: str
+    state: Literal["open", "closed"]
+    head: _End
+    base: _End
+    body: str | None = None
+    merged_at: str | None = None
+    merge_commit_sha: str | None = None
+    mergeable: bool | None = None
+
+    def belongs_to(self, repository: str, branch: str, base: str) -> bool:
+        """Whether it asks to merge that branch of that repository, not of a fork."""
+        place = self.head.repo.full_name if self.head.repo else ""
+        ends = (self.head.ref, self.base.ref)
+        return place.lower() == repository.lower() and ends == (branch, base)
+
+    def shown(self) -> PullRequest:
+        """The pull request as Hookline speaks of it."""
+        merged = self.merged_at is not None
+        return PullRequest(
+            number=self.number,
+            branch=self.head.ref,
+            base=self.base.ref,
+            title=self.title,
+            body=self.body or "",
+            url=_url(self.html_url),
+            state="merged" if merged else self.state,
+            head=self.head.sha,
+            # Before the merge it is only a try of GitHub's, whether it would work.
+            merged_sha=self.merge_commit_sha if merged else None,
+        )
+
+
+class Merged(msgspec.Struct):
+    """The answer to a merge."""
+
+    sha: str
+    merged: bool
+
+
+class Remark(msgspec.Struct):
+    """A comment."""
+
+    body: str | None = None
+
+
+class _Status(msgspec.Struct):
+    context: str
+    state: str
+    target_url: str | None = None
+
+    def shown(self) -> Check:
+        """The status as a check; a state that nobody knows yet is no success."""
+        known: dict[str, CheckStatus] = {"pending": "pending", "success": "success"}
+        status = known.get(self.state, "failure")
+        return Check(shown(self.context, 200), status, _url(self.target_url))
+
+
+class Statuses(msgspec.Struct):
+    """The statuses of a commit, the last of each context."""
+
+    statuses: list[_Status]
+
+
+class _CheckRun(msgspec.Struct):
+    name: str
+    status: str
+    conclusion: str | None = None
+    html_url: str | None = None
+    details_url: str | None = None
+
+    def shown(self) -> Check:
+        """The run as a check; a conclusion that nobody knows yet is no success."""
+        url = _url(self.html_url) or _url(self.details_url)
+        if self.status != "completed":
+            return Check(shown(self.name, 200), "pending", url)
+        passed = self.conclusion in _PASSED
+        return Check(shown(self.name, 200), "success" if passed else "failure", url)
+
+
+class CheckRuns(msgspec.Struct):
+    """The check runs of a commit."""
+
+    check_runs: list[_CheckRun]
+
+
+def _url(text: str | None) -> str:
+    """An address that a person may be shown; anything can stand in a status of a stranger."""
+    plain = text is not None and text.startswith(("https://", "http://"))
+    return shown(text, MAX_URL) if text is not None and plain else ""

@@ -1,0 +1,286 @@
+"""GitHub's REST interface: one request at a time, with its limits, failures and their remedies.
+
+A GET is repeated here when the server fails. Any other request that may or may not have been
+carried out is reported as Unsure: the caller looks what is there before it asks again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from contextlib import aclosing
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+
+import httpx
+import msgspec
+
+from hookline.adapters.forges.remotes import Repository, is_loopback
+from hookline.adapters.forges.texts import shown
+from hookline.domain.forge import (
+    ForgeDenied,
+    ForgeError,
+    ForgeMissing,
+    ForgeRejected,
+    ForgeSetup,
+    ForgeTemporary,
+)
+from hookline.domain.moments import iso
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+
+    Sleep = Callable[[float], Awaitable[None]]
+
+T = TypeVar("T")
+API_VERSION = "2022-11-28"
+LIMIT = 16 * 1024 * 1024
+TIMEOUT = 30.0
+PATIENCE = 60.0
+BACKOFF = (1.0, 2.0, 4.0)
+LIMIT_PAUSE = 60.0  # what GitHub asks for when it names no moment itself
+_TOKEN = re.compile(r"[\x21-\x7e]{1,4096}")
+_NEXT = re.compile(r'<[^>]*>;[^,]*\brel="next"')
+_SECONDS = re.compile(r"\d{1,10}")
+# Nothing else tells this limit, when it comes without headers, from a missing permission.
+_SECONDARY = re.compile(r"\bsecondary rate\b", re.IGNORECASE)
+
+
+class Unsure(Exception):
+    """Nobody knows whether the server did what it was asked to do."""
+
+
+class Refusal(ForgeRejected):
+    """GitHub refused with a status that says why."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Answer(NamedTuple):
+    """What GitHub answered."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def has_next(self) -> bool:
+        """Whether a list goes on; only that is read, so that no link leads to another host."""
+        return _NEXT.search(self.headers.get("link", "")) is not None
+
+    def read(self, kind: type[T]) -> T:
+        """The body as a value of that type."""
+        try:
+            return msgspec.json.decode(self.body, type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+            said = shown(str(problem))
+            raise ForgeError(f"GitHub's answer cannot be understood: {said}") from problem
+
+
+class _Problem(msgspec.Struct):
+    message: str = ""
+    errors: list[Any] | str | None = None
+
+
+class GitHubRest:
+    """Asks for things of one repository; the token leaves by one header and no other way."""
+
+    def __init__(
+        self,
+        address: str,
+        repository: Repository,
+        token: str,
+        *,
+        timeout: float = TIMEOUT,
+        patience: float = PATIENCE,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        if not _TOKEN.fullmatch(token):
+            raise ForgeSetup("the token for GitHub holds characters that no token has")
+        self.repository = repository
+        self.sleep = sleep
+        self._address = address
+        self._token = token
+        self._timeout = timeout
+        self._patience = patience
+        self._tls: ssl.SSLContext | None = None
+
+    def hide(self, text: str) -> str:
+        """A text without the token."""
+        return text.replace(self._token, "[redacted]")
+
+    async def get(self, path: str, **query: str | int) -> Answer:
+        """Ask for something; failures of the server and of the network are waited out."""
+        for pause in BACKOFF:
+            try:
+                return await self.send("GET", path, query=query)
+            except Unsure:
+                await self.sleep(pause)
+        try:
+            return await self.send("GET", path, query=query)
+        except Unsure as problem:
+            raise gave_up(problem) from problem
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str | int] | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> Answer:
+        """One request; only GitHub's limits, by which nothing was done, are waited out."""
+        left = self._patience
+        while True:
+            answer = await self._exchange(method, path, query, body)
+            wait = _wait_for_limit(answer)
+            if wait is None:
+                return self._judged(answer, path)
+            if wait > left:
+                until = time.time() + wait
+                raise ForgeTemporary(
+                    f"GitHub's rate limit is reached: it asks to wait until {iso(until)}",
+                    until=until,
+                )
+            left -= wait
+            await self.sleep(wait)
+
+    async def _exchange(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str | int] | None,
+        body: Mapping[str, Any] | None,
+    ) -> Answer:
+        repository = self.repository
+        url = f"{self._address}/repos/{repository.owner}/{repository.name}{path}"
+        content = None if body is None else msgspec.json.encode(body)
+        headers = self._headers(content)
+        try:
+            async with asyncio.timeout(self._timeout), self._client() as client:
+                request = client.build_request(
+                    method, url, params=query or None, content=content, headers=headers
+                )
+                reply = await client.send(request, stream=True)
+                return Answer(reply.status_code, reply.headers, await _read(reply))
+        except TimeoutError as problem:
+            raise Unsure(f"GitHub did not answer within {self._timeout:g} s") from problem
+        except httpx.HTTPError as problem:
+            reason = shown(self.hide(str(problem))) or type(problem).__name__
+            raise Unsure(f"GitHub could not be reached: {reason}") from problem
+
+    def _headers(self, content: bytes | None) -> dict[str, str]:
+        headers = {
+            "accept": "application/vnd.github+json",
+            "accept-encoding": "identity",
+            "authorization": f"Bearer {self._token}",
+            "user-agent": "hookline",
+            "x-github-api-version": API_VERSION,
+        }
+        return headers if content is None else {**headers, "content-type": "application/json"}
+
+    def _client(self) -> httpx.AsyncClient:
+        self._tls = self._tls or httpx.create_ssl_context()
+        # The way to GitHub may lead through the user's proxy, as git's does; never that to a
+        # server on this machine. The deadline is one for the whole exchange.
+        proxies = not is_loopback(self._address)
+        return httpx.AsyncClient(
+            verify=self._tls,
+            trust_env=proxies,
+            follow_redirects=False,
+            timeout=None,  # noqa: S113
+        )
+
+    def _judged(self, answer: Answer, path: str) -> Answer:
+        """The answer to a request that was carried out; else the error that says what to do."""
+        status = answer.status
+        if 200 <= status < 300:
+            return answer
+        if status >= 500 or status == 408:
+            raise Unsure(f"GitHub answered with status {status}")
+        said = shown(self.hide(_message(answer.body))) or f"status {status}"
+        if status < 400:
+            raise ForgeMissing(
+                f"{self.repository} has moved, and redirects are not followed",
+                help="`git remote set-url` names its new place",
+            )
+        if status == 401:
+            raise ForgeDenied(
+                f"GitHub does not accept the token: {said}",
+                help="set GITHUB_TOKEN or GH_TOKEN to one that is valid",
+            )
+        if status == 403:
+            raise ForgeDenied(
+                f"GitHub does not let this token do that in {self.repository}: {said}",
+                help="it needs to write contents and pull requests, and to read checks and "
+                "commit statuses",
+            )
+        if status == 404:
+            raise ForgeMissing(
+                f"GitHub has no {path} in {self.repository}, or hides it from this token",
+                help="check `git remote -v`, and that the token may see the repository",
+            )
+        raise Refusal(f"GitHub refuses that in {self.repository}: {said}", status)
+
+
+def gave_up(problem: Unsure) -> ForgeTemporary:
+    """The error after the last try."""
+    return ForgeTemporary(f"{problem}, also after {len(BACKOFF)} more tries")
+
+
+async def _read(reply: httpx.Response) -> bytes:
+    body = bytearray()
+    raw = cast("AsyncGenerator[bytes, None]", reply.aiter_raw())
+    async with aclosing(reply), aclosing(raw) as chunks:
+        if reply.headers.get("content-encoding", "identity").lower() != "identity":
+            raise ForgeError("GitHub's answer is compressed, which nobody asked for")
+        async for chunk in chunks:
+            body += chunk
+            if len(body) > LIMIT:
+                raise ForgeError(f"GitHub's answer is longer than {LIMIT // 2**20} MiB")
+    return bytes(body)
+
+
+def _wait_for_limit(answer: Answer) -> float | None:
+    """How long a limit of GitHub asks to wait; None for any other answer."""
+    if answer.status not in (403, 429):
+        return None
+    after = _SECONDS.fullmatch(answer.headers.get("retry-after", ""))
+    if after:
+        return max(1.0, float(after[0]))
+    if answer.headers.get("x-ratelimit-remaining") == "0":
+        reset = _SECONDS.fullmatch(answer.headers.get("x-ratelimit-reset", ""))
+        return max(1.0, float(reset[0]) - _server_time(answer) + 1) if reset else LIMIT_PAUSE
+    if answer.status == 429 or _SECONDARY.search(_message(answer.body)):
+        return LIMIT_PAUSE
+    return None
+
+
+def _server_time(answer: Answer) -> float:
+    # The moment of reset is by the server's clock, and ours may be wrong.
+    try:
+        return parsedate_to_datetime(answer.headers.get("date", "")).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return time.time()
+
+
+def _message(body: bytes) -> str:
+    """What an error of GitHub says, with the details that name the field."""
+    try:
+        problem = msgspec.json.decode(body, type=_Problem)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+    details = problem.errors if isinstance(problem.errors, list) else [problem.errors]
+    said = [problem.message, *map(_detail, details[:10])]
+    return "; ".join(part for part in said if part)
+
+
+def _detail(error: object) -> str:
+    if not isinstance(error, dict):
+        return "" if error is None else str(error)
+    words = [error.get(name) for name in ("resource", "field", "code")]
+    return str(error.get("message") or " ".join(str(word) for word in words if word))

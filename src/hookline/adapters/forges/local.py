@@ -1,0 +1,279 @@
+"""The forge that needs no server: pull requests as files in the project's own folder.
+
+`<n>.json` is the record, `<n>.md` the same for people. Git merges; this forge writes it down.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import re
+import time
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.adapters.forges import texts
+from hookline.digest import sha256
+from hookline.domain.forge import (
+    CheckState,
+    ForgeError,
+    ForgeMissing,
+    ForgeTemporary,
+    MergeMethod,
+    MergeOutcome,
+    PullRequest,
+    PullState,
+)
+from hookline.domain.moments import iso
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+LOCK_PATIENCE = 10.0
+LOCK_POLL = 0.02
+MAX_RECORD = 8 * 1024 * 1024
+MAX_NUMBER = 999_999_999
+_RECORD = re.compile(r"([1-9]\d{0,8})\.json")
+
+
+class Comment(msgspec.Struct, rename="camel", frozen=True):
+    """Something said about a pull request."""
+
+    key: str
+    text: str
+    at: str
+
+
+class Record(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
+    """A pull request as it is kept."""
+
+    number: int
+    branch: str
+    base: str
+    title: str
+    body: str
+    opened_at: str
+    state: PullState = "open"
+    merged_sha: str | None = None
+    merged_at: str | None = None
+    method: MergeMethod | None = None
+    comments: tuple[Comment, ...] = ()
+
+
+class LocalForge:
+    """Pull requests of a project without a server; safe for many processes at once."""
+
+    name = "local"
+    merges = False
+
+    def __init__(self, folder: str, *, push_remote: str | None = None) -> None:
+        self._folder = folder
+        self.push_remote = push_remote
+
+    async def find_pull_request(self, branch: str, base: str) -> PullRequest | None:
+        """The open pull request of a branch into a base."""
+        found = self._find(branch, base)
+        return self._shown(found) if found else None
+
+    async def pull_request(self, number: int) -> PullRequest:
+        """A pull request as it is now."""
+        return self._shown(self._read(number))
+
+    async def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:
+        """The open pull request of a branch into a base, opened now if there is none."""
+        async with self._locked():
+            record = self._find(branch, base) or Record(
+                number=self._next_number(),
+                branch=branch,
+                base=base,
+                title=texts.title(title),
+                body=texts.body(body),
+                opened_at=iso(time.time()),
+            )
+            # An old record is written too: a crash may have come between its two files.
+            return self._write(record)
+
+    async def update_pull_request(
+        self, number: int, *, title: str | None = None, body: str | None = None
+    ) -> PullRequest:
+        """Change what is given."""
+        changes: dict[str, str] = {}
+        if title is not None:
+            changes["title"] = texts.title(title)
+        if body is not None:
+            changes["body"] = texts.body(body)
+        async with self._locked():
+            return self._write(msgspec.structs.replace(self._read(number), **changes))
+
+    async def checks(self, of: PullRequest | str) -> CheckState:
+        """Nothing checks commits here; gates do."""
+        return CheckState("none")
+
+    async def merge(self, pull_request: PullRequest, sha: str, method: MergeMethod) -> MergeOutcome:
+        """Write down that git merged, and by which commit; the first one stays."""
+        async with self._locked():
+            record = self._read(pull_request.number)
+            if record.merged_sha is not None:
+                return MergeOutcome(record.merged_sha, already=True)
+            merged: dict[str, Any] = {"state": "merged", "merged_sha": sha, "method": method}
+            self._write(msgspec.structs.replace(record, merged_at=iso(time.time()), **merged))
+            return MergeOutcome(sha)
+
+    async def comment(
+        self, pull_request: PullRequest, text: str, *, key: str | None = None
+    ) -> None:
+        """Comment once per key; without a key, once per text."""
+        text = texts.body(text)
+        key = key or str(sha256(text.encode()).hexdigest())
+        async with self._locked():
+            record = self._read(pull_request.number)
+            if any(comment.key == key for comment in record.comments):
+                return
+            added = Comment(key, text, iso(time.time()))
+            self._write(msgspec.structs.replace(record, comments=(*record.comments, added)))
+
+    def _find(self, branch: str, base: str) -> Record | None:
+        for number in sorted(self._numbers(), reverse=True):
+            record = self._read(number)
+            if (record.branch, record.base, record.state) == (branch, base, "open"):
+                return record
+        return None
+
+    def _numbers(self) -> list[int]:
+        try:
+            names = os.listdir(self._folder)
+        except FileNotFoundError:
+            return []
+        except OSError as problem:
+            raise ForgeError(f"the pull requests cannot be read: {problem}") from problem
+        return [int(found[1]) for found in map(_RECORD.fullmatch, names) if found]
+
+    def _next_number(self) -> int:
+        number = max(self._numbers(), default=0) + 1
+        if number > MAX_NUMBER:
+            raise ForgeError(f"{self._folder} has no number left for another pull request")
+        return number
+
+    def _read(self, number: int) -> Record:
+        path = self._path(number, "json")
+        try:
+            with _opened(path) as file:
+                data = file.read(MAX_RECORD + 1)
+        except FileNotFoundError:
+            raise ForgeMissing(f"there is no pull request {number}") from None
+        except OSError as problem:
+            raise ForgeError(f"pull request {number} cannot be read: {problem}") from problem
+        try:
+            record = msgspec.json.decode(data, type=Record)
+        except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+            raise _damaged(path, str(problem)) from problem
+        if record.number != number:
+            raise _damaged(path, f"it says that it is pull request {record.number}")
+        return record
+
+    def _write(self, record: Record) -> PullRequest:
+        data = msgspec.json.format(msgspec.json.encode(record), indent=2)
+        if len(data) > MAX_RECORD:
+            raise ForgeError(f"pull request {record.number} is full: it has too many comments")
+        _publish(self._path(record.number, "json"), data)
+        _publish(self._path(record.number, "md"), _page(record).encode())
+        return self._shown(record)
+
+    def _shown(self, record: Record) -> PullRequest:
+        return PullRequest(
+            number=record.number,
+            branch=record.branch,
+            base=record.base,
+            title=record.title,
+            body=record.body,
+            url=Path(os.path.abspath(self._path(record.number, "md"))).as_uri(),
+            state=record.state,
+            merged_sha=record.merged_sha,
+        )
+
+    def _path(self, number: int, ending: str) -> str:
+        return os.path.join(self._folder, f"{number:d}.{ending}")
+
+    @asynccontextmanager
+    async def _locked(self) -> AsyncIterator[None]:
+        """Alone among all processes; the kernel takes the lock from one that dies."""
+        deadline = time.monotonic() + LOCK_PATIENCE
+        with _lock_file(self._folder) as lock:
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        raise ForgeTemporary(
+                            f"another process has kept {self._folder} locked for too long"
+                        ) from None
+                await asyncio.sleep(LOCK_POLL)
+            yield
+
+
+@contextmanager
+def _lock_file(folder: str) -> Iterator[int]:
+    try:
+        os.makedirs(folder, exist_ok=True)
+        if os.path.islink(folder):
+            raise ForgeError(f"{folder} is a link: pull requests are kept in a folder of their own")
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        lock = os.open(os.path.join(folder, "lock"), flags, 0o600)
+    except OSError as problem:
+        raise ForgeError(f"pull requests cannot be kept in {folder}: {problem}") from problem
+    try:
+        yield lock
+    finally:
+        os.close(lock)
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[Any]:
+    # A repository may bring such files: no link leads elsewhere, no pipe keeps us waiting.
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    with os.fdopen(os.open(path, flags), "rb") as file:
+        yield file
+
+
+def _publish(path: str, data: bytes) -> None:
+    """Replace a file whole, so that no reader and no crash ever sees a part of it."""
+    temporary = f"{path}.{os.getpid()}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        # The lock is ours: what lies there is left over from a process that died.
+        Path(temporary).unlink(missing_ok=True)
+        with os.fdopen(os.open(temporary, flags, 0o644), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as problem:
+        raise ForgeError(f"{path} cannot be written: {problem}") from problem
+
+
+def _damaged(path: str, why: str) -> ForgeError:
+    return ForgeError(
+        f"{path} is damaged: {why[:300]}", help="mend it, or move it out of its folder"
+    )
+
+
+def _page(record: Record) -> str:
+    """A pull request as a person reads it."""
+    lines = [
+        f"# {record.title} (pull request {record.number})",
+        "",
+        f"- state: {record.state}",
+        f"- branch: `{record.branch}` into `{record.base}`",
+        f"- opened: {record.opened_at}",
+    ]
+    if record.merged_sha is not None:
+        lines.append(f"- merged: {record.merged_at} as {record.merged_sha} ({record.method})")
+    lines += ["", record.body]
+    for comment in record.comments:
+        lines += ["", f"## Comment, {comment.at}", "", comment.text]
+    return "\n".join(lines).rstrip() + "\n"

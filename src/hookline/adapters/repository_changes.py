@@ -1,0 +1,236 @@
+"""Changing the work in a checkout: commits and rebases, each whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import NamedTuple
+
+from hookline.adapters.repository_conflicts import SHOWN_FILES, sides
+from hookline.adapters.repository_git import HOOKED, NETWORK
+from hookline.adapters.repository_state import Looking, printable
+from hookline.digest import sha256
+from hookline.domain.repository import (
+    ConflictFile,
+    RebaseConflict,
+    Rebased,
+    RepositoryError,
+)
+
+# Written into the worktree's git folder before a rebase of ours, with the commit to return to.
+_NOTE = "hookline-rebase"
+# The stages of git's index: the base is checked out when work is put on it.
+_THEIRS, _OURS = 2, 3
+_PLAIN = ("--merge", "--no-autostash", "--no-autosquash", "--no-fork-point", "--quiet")
+REBASE = ("rebase", *_PLAIN)
+
+
+class _Note(NamedTuple):
+    """Where a rebase began, and where it was to end; `ref` is empty for a detached HEAD."""
+
+    head: str
+    onto: str
+    ref: str
+
+
+class Changing(Looking):
+    """Commits and rebases in one checkout at a time."""
+
+    async def commit_all(self, folder: str, message: str, author: str | None = None) -> str | None:
+        """Commit all that is not ignored; the commit, or None when there was nothing.
+
+        `author` is "Name <address>". Git's hooks run; if one says no, the files stay as they are.
+        """
+        top = await self._top(folder)
+        async with await self._exclusive(_lock_of(top)):
+            if (operation := await self._operation(top)) is not None:
+                raise _unfinished(top, operation)
+            if not await self._dirty(top):
+                return None
+            await self._must(top, "add", "--all", doing="the files cannot be added")
+            if not (await self._git(top, "diff", "--cached", "--quiet")).code:
+                return None
+            return await self._commit(top, message, author)
+
+    async def _commit(self, top: str, message: str, author: str | None) -> str:
+        by = (f"--author={author}",) if author is not None else ()
+        said = await self._git(
+            top,
+            "commit",
+            "--quiet",
+            "--file=-",
+            *by,
+            stdin=as_message(message, "Work"),
+            timeout=HOOKED,
+        )
+        if said.code:
+            await self._git(top, "reset", "--quiet")
+            raise RepositoryError(
+                f"nothing was committed, the files are as they were; git says: {said.words}"
+            )
+        return await self._head(top)
+
+    async def rebase(self, folder: str, onto: str) -> Rebased | RebaseConflict:
+        """Move the commits in a folder onto the newest base; after a conflict all is as before."""
+        top = await self._top(folder)
+        base = await self.fetch(onto)
+        async with await self._exclusive(_lock_of(top)):
+            await self._end_own_rebase(top)
+            await self._check_clean(top)
+            head = await self._head(top)
+            if await self._is_ancestor(top, base.sha, head):
+                return Rebased(False, head, base.sha)
+            await self._fork(top, base.sha)
+            return await self._move(top, head, base.sha)
+
+    async def _move(self, top: str, head: str, onto: str) -> Rebased | RebaseConflict:
+        place = await self._git_folder(top)
+        _write_note(place, _Note(head, onto, await self._ref(top)))
+        style = ("-c", "rebase.updateRefs=false", "-c", "merge.conflictStyle=merge")
+        said = await self._git(top, *style, *REBASE, onto, timeout=HOOKED)
+        if said.code:
+            files = await self._conflicts(top)
+            await self._end_own_rebase(top)
+            if not files:
+                raise RepositoryError(f"no rebase, all is as before; git says: {said.words}")
+            return RebaseConflict(onto, files)
+        moved = await self._head(top)
+        _forget(place)
+        await self._submodules(top)
+        if not await self._is_ancestor(top, onto, moved):
+            raise RepositoryError(f"after the rebase {moved} does not stand on {onto}")
+        return Rebased(True, moved, onto)
+
+    async def _end_own_rebase(self, top: str) -> None:
+        """Undo a rebase of ours that a crash or a conflict left; anybody else's is not touched."""
+        place = await self._git_folder(top)
+        note = _noted(place)
+        if note is None:
+            return
+        under_way = await self._operation(top) == "rebase"
+        if under_way and _target(place) not in (None, note.onto):
+            _forget(place)  # ours is over, and this one is somebody else's
+            return
+        # Work without commits of its own is moved in one step, which leaves no trace in git.
+        stepped = await self._head(top) == note.head and await self._is_ancestor(
+            top, note.head, note.onto
+        )
+        if under_way or stepped or await self._ref(top) != note.ref:
+            await self._undo(top, note)
+        _forget(place)
+
+    async def _undo(self, top: str, note: _Note) -> None:
+        """Bring a checkout back to where a rebase began; files that are in the way are kept."""
+        if await self._operation(top) == "rebase":
+            said = await self._git(top, "rebase", "--abort")
+            if said.code:
+                await self._git(top, "rebase", "--quit")
+        if note.ref and await self._ref(top) != note.ref:
+            doing = f"{top} cannot be brought back"
+            await self._must(top, "symbolic-ref", "HEAD", note.ref, doing=doing)
+        if await self._dirty(top) or await self._head(top) != note.head:
+            await self._put_away(top)
+            await self._must(top, "reset", "--hard", "--quiet", note.head, doing="no way back")
+        await self._check_clean(top)
+
+    async def _put_away(self, top: str) -> None:
+        """Keep all that is not committed under a ref of its own."""
+        await self._git(top, "add", "--all")
+        saved = (await self._git(top, "stash", "create", "put away by Hookline")).text
+        if saved:
+            ref = f"refs/hookline/rescued/{saved}"
+            await self._must(top, "update-ref", ref, saved, doing="nothing was put away")
+
+    async def _check_clean(self, top: str) -> None:
+        if (operation := await self._operation(top)) is not None:
+            raise _unfinished(top, operation)
+        if dirty := await self._dirty(top):
+            raise RepositoryError(
+                f"{len(dirty)} files in {top} are not committed, such as {printable(dirty[0])}",
+                help="commit them first",
+            )
+
+    async def _conflicts(self, top: str) -> tuple[ConflictFile, ...]:
+        """The files in conflict when work is put on its base, with both sides."""
+        said = await self._must(
+            top, "diff", "--name-only", "--diff-filter=U", "-z", doing="conflicts are unknown"
+        )
+        found = []
+        for name in sorted(set(said.names))[:SHOWN_FILES]:
+            stages = {}
+            for stage in (_THEIRS, _OURS):
+                blob = await self._git(top, "cat-file", "blob", f":{stage}:{name}", limit=1 << 20)
+                stages[stage] = None if blob.code else blob.out
+            found.append(sides(top, name, stages[_OURS], stages[_THEIRS]))
+        return tuple(found)
+
+    async def _submodules(self, top: str) -> tuple[str, ...]:
+        """Bring submodules to the commits that are recorded; what fails is a notice."""
+        if not os.path.lexists(os.path.join(top, ".gitmodules")):
+            return ()
+        said = await self._git(
+            top, "submodule", "--quiet", "update", "--init", "--recursive", timeout=NETWORK
+        )
+        return (f"submodules could not be brought along: {said.words}",) if said.code else ()
+
+    async def _top(self, folder: str) -> str:
+        said = await self._must(
+            folder, "rev-parse", "--show-toplevel", doing=f"{folder} is no checkout"
+        )
+        return said.text
+
+    async def _ref(self, folder: str) -> str:
+        return (await self._git(folder, "symbolic-ref", "--quiet", "HEAD")).text
+
+    async def _head(self, folder: str) -> str:
+        found = await self._sha(folder, "HEAD")
+        if found is None:
+            raise RepositoryError(
+                f"there are no commits in {folder}", help="make a first commit, then try again"
+            )
+        return found
+
+
+def _lock_of(top: str) -> str:
+    return "tree-" + str(sha256(os.fsencode(os.path.realpath(top))).hexdigest()[:16])
+
+
+def as_message(text: str, default: str) -> bytes:
+    """A commit's message as git reads it."""
+    return (text.replace("\0", "").strip() or default).encode("utf-8", "replace") + b"\n"
+
+
+def _unfinished(top: str, operation: str) -> RepositoryError:
+    return RepositoryError(
+        f"git is in the middle of a {operation} in {top}, which Hookline did not begin",
+        help=f"finish it, or run `git {operation} --abort` there",
+    )
+
+
+def _write_note(place: str, note: _Note) -> None:
+    path = os.path.join(place, _NOTE)
+    with open(f"{path}.new", "w", encoding="utf-8") as file:
+        file.write("\n".join(note))
+    os.replace(f"{path}.new", path)
+
+
+def _noted(place: str) -> _Note | None:
+    try:
+        with open(os.path.join(place, _NOTE), encoding="utf-8") as file:
+            return _Note(*file.read(4096).split("\n", 2))
+    except OSError:
+        return None
+
+
+def _target(place: str) -> str | None:
+    """The commit that a rebase under way moves to."""
+    try:
+        with open(os.path.join(place, "rebase-merge", "onto"), encoding="ascii") as file:
+            return file.read(100).strip()
+    except OSError:
+        return None
+
+
+def _forget(place: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(os.path.join(place, _NOTE))

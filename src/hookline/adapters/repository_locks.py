@@ -1,0 +1,133 @@
+"""Locks between processes that work on one repository; a holder that was killed is cleaned after.
+
+The kernel drops the lock with its holder, but the git that the holder had started goes on. So the
+lock file names a mark that every such process carries in its environment: the next holder waits
+for them to end, and then removes the lock files of git that nobody will remove any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import time
+from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+from hookline.adapters.identity import all_processes, kill_marked
+from hookline.domain.repository import RepositoryError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+MARK = "HOOKLINE_GIT_ACT"
+PATIENCE = 900.0
+ORPHAN_SECONDS = 60.0
+# Git holds its lock files for moments; one that is older than this after a crash is a leftover.
+STALE_SECONDS = 1.0
+_POLL = 0.05
+
+
+class Act:
+    """What is done under a lock; not `whole` when a process of it had to be killed."""
+
+    def __init__(self) -> None:
+        self.mark = os.urandom(12).hex()
+        self.whole = True
+
+
+current: ContextVar[Act | None] = ContextVar("current", default=None)
+
+
+@asynccontextmanager
+async def exclusive(common: str, name: str) -> AsyncIterator[None]:
+    """Hold the lock of that name in the repository whose common git folder this is."""
+    folder = os.path.join(common, "hookline")
+    os.makedirs(folder, exist_ok=True)
+    fd = os.open(os.path.join(folder, f"{name}.lock-file"), os.O_RDWR | os.O_CREAT, 0o600)
+    act = Act()
+    try:
+        await _acquire(fd, name)
+        await _clean_after_dead(fd, common)
+        _write(fd, act.mark)
+        token = current.set(act)
+        try:
+            yield
+        except asyncio.CancelledError:
+            act.whole = False
+            raise
+        finally:
+            current.reset(token)
+            if act.whole:
+                _write(fd, "")
+    finally:
+        os.close(fd)
+
+
+async def _acquire(fd: int, name: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise RepositoryError(
+                    f"another process has been working on the repository for too long ({name})",
+                    help="look for a hanging git, or a hook of git that waits for something",
+                ) from None
+            await asyncio.sleep(_POLL)
+
+
+def _write(fd: int, text: str) -> None:
+    os.ftruncate(fd, 0)
+    os.pwrite(fd, text.encode(), 0)
+
+
+async def _clean_after_dead(fd: int, common: str) -> None:
+    mark = os.pread(fd, 100, 0).decode("ascii", "replace")
+    if not mark:
+        return
+    setting = f"{MARK}={mark}".encode()
+    deadline = time.monotonic() + ORPHAN_SECONDS
+    while _is_alive(setting) and time.monotonic() < deadline:
+        await asyncio.sleep(_POLL)
+    kill_marked(setting)
+    since = os.fstat(fd).st_mtime
+    for path in list(_lock_files(common)):
+        await _remove_stale(path, since)
+
+
+def _is_alive(setting: bytes) -> bool:
+    for name in all_processes():
+        try:
+            with open(f"/proc/{name}/environ", "rb") as file:
+                if setting in file.read().split(b"\0"):
+                    return True
+        except OSError:  # gone, or another user's
+            continue
+    return False
+
+
+def _lock_files(common: str) -> Iterator[str]:
+    """Git's own lock files: of the repository, of its worktrees, and of its refs."""
+    flat = [common]
+    with suppress(OSError):
+        flat += [entry.path for entry in os.scandir(os.path.join(common, "worktrees"))]
+    for folder in flat:
+        with suppress(OSError):
+            yield from (e.path for e in os.scandir(folder) if e.name.endswith(".lock"))
+    for folder, _, names in os.walk(os.path.join(common, "refs")):
+        yield from (os.path.join(folder, name) for name in names if name.endswith(".lock"))
+
+
+async def _remove_stale(path: str, since: float) -> None:
+    """Remove a lock file that came into being after the dead act began and that nobody drops."""
+    with suppress(OSError):
+        made = os.stat(path).st_mtime
+        if made < since - STALE_SECONDS:  # not of that act: whoever made it knows why
+            return
+        await asyncio.sleep(max(0.0, made + STALE_SECONDS - time.time()))
+        if os.stat(path).st_mtime == made:
+            os.unlink(path)

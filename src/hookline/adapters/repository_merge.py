@@ -1,0 +1,230 @@
+"""Merging finished work: the result is built beside the base, which then moves in one step."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from hookline.adapters.repository_changes import REBASE, as_message
+from hookline.adapters.repository_git import HOOKED
+from hookline.adapters.repository_push import refusal
+from hookline.adapters.repository_scratch import Scratch
+from hookline.adapters.repository_state import printable
+from hookline.adapters.repository_worktrees import MERGED
+from hookline.domain.repository import (
+    BaseMoved,
+    MergeConflict,
+    Merged,
+    Prepared,
+    Refused,
+    RepositoryError,
+)
+
+if TYPE_CHECKING:
+    from hookline.adapters.repository_state import Base
+    from hookline.domain.forge import MergeMethod
+
+
+class Merging(Scratch):
+    """Merges into the base, at the remote where there is one."""
+
+    async def merge(
+        self, head: str, base: str, message: str, method: MergeMethod = "merge"
+    ) -> Merged | MergeConflict | BaseMoved | Refused:
+        """Merge a commit into the base; of one that is merged already, say since when."""
+        prepared = await self.prepare_merge(head, base, message, method)
+        return prepared if isinstance(prepared, MergeConflict) else await self.land(prepared)
+
+    async def prepare_merge(
+        self, head: str, base: str, message: str, method: MergeMethod = "merge"
+    ) -> Prepared | MergeConflict:
+        """Build what the base would become, to be tested in `scratch` before it is landed."""
+        commit = await self._sha(self.root, head)
+        if commit is None:
+            raise RepositoryError(f"there is no commit {head[:80]!r} to merge")
+        known = await self.fetch(base)
+        async with await self._exclusive("merge"):
+            if (since := await self._merged_since(commit, known)) is not None:
+                return _prepared(since, commit, known, merged=True)
+            # A result that a crash left behind is the same commit again, as long as it fits.
+            if (earlier := await self._built_earlier(commit, known, method)) is not None:
+                return _prepared(earlier, commit, known)
+            built = await self._build(commit, known, message, method)
+            if isinstance(built, MergeConflict):
+                return built
+            await self._must(
+                self.root, "update-ref", MERGED + commit, built, doing="the merge is not noted"
+            )
+            return _prepared(built, commit, known)
+
+    async def land(self, prepared: Prepared) -> Merged | BaseMoved | Refused:
+        """Move the base to what was prepared, if it still is where it was then."""
+        base = await self.fetch(prepared.base)
+        async with await self._exclusive("merge"):
+            if prepared.merged or await self._is_ancestor(self.root, prepared.sha, base.sha):
+                return Merged(prepared.sha, base.name)
+            if base.sha != prepared.base_head:
+                return BaseMoved(base.name, prepared.base_head, base.sha)
+            if base.remote is not None:
+                return await self._land_at_remote(prepared, base)
+            return await self._land_here(prepared, base)
+
+    async def _build(
+        self, commit: str, base: Base, message: str, method: MergeMethod
+    ) -> str | MergeConflict:
+        start, other = (commit, base.sha) if method == "rebase" else (base.sha, commit)
+        async with self.scratch(start) as path:
+            await self._fork(path, other)
+            # Git takes no message for a merge from stdin, and one in argv could be too long.
+            words = os.path.join(await self._git_folder(path), "hookline-message")
+            with open(words, "wb") as file:
+                file.write(as_message(message, "Merge"))
+            style = ("-c", "merge.conflictStyle=merge", "-c", "rebase.updateRefs=false")
+            said = await self._git(path, *style, *_merge(method, other, words), timeout=HOOKED)
+            if not said.code and method == "squash":
+                if not (await self._git(path, "diff", "--cached", "--quiet")).code:
+                    return base.sha  # the base has all of it already
+                said = await self._git(path, "commit", "--quiet", f"--file={words}", timeout=HOOKED)
+            if said.code:
+                if files := await self._conflicts(path):
+                    return MergeConflict(base.sha, files)
+                raise RepositoryError(f"nothing was merged; git says: {said.words}")
+            return await self._head(path)
+
+    async def _built_earlier(self, commit: str, base: Base, method: MergeMethod) -> str | None:
+        earlier = await self._sha(self.root, MERGED + commit)
+        if earlier is None or await self._sha(self.root, f"{earlier}^1") != base.sha:
+            return None
+        joins = await self._sha(self.root, f"{earlier}^2") is not None
+        return earlier if joins == (method == "merge") else None
+
+    async def _merged_since(self, commit: str, base: Base) -> str | None:
+        """The commit of the base that brought the work in; None when it is not in."""
+        noted = await self._sha(self.root, MERGED + commit)
+        if noted is not None and await self._is_ancestor(self.root, noted, base.sha):
+            return noted
+        if not await self._is_ancestor(self.root, commit, base.sha):
+            return None
+        said = await self._must(
+            self.root,
+            *("rev-list", "--first-parent", "--ancestry-path", f"{commit}..{base.sha}"),
+            doing="when it was merged is unknown",
+        )
+        oldest = said.text.rpartition("\n")[2]
+        if not oldest or await self._sha(self.root, f"{oldest}^1") == commit:
+            return commit
+        return oldest
+
+    async def _land_at_remote(self, prepared: Prepared, base: Base) -> Merged | BaseMoved | Refused:
+        assert base.remote is not None
+        said = await self._push_ref(
+            self.root, base.remote, f"{prepared.sha}:refs/heads/{base.name}"
+        )
+        now = await self.fetch(base.name)
+        if await self._is_ancestor(self.root, prepared.sha, now.sha):
+            return Merged(prepared.sha, base.name, await self._bring_along(prepared.sha, base.name))
+        if now.sha != prepared.base_head:
+            return BaseMoved(base.name, prepared.base_head, now.sha)
+        return refusal(said, f"{base.name} was not moved at {base.remote}")
+
+    async def _bring_along(self, sha: str, base: str) -> tuple[str, ...]:
+        """Move our own branch of that name too, where nothing is lost by it."""
+        ref = f"refs/heads/{base}"
+        ours = await self._sha(self.root, ref)
+        if ours is None or not await self._is_ancestor(self.root, ours, sha):
+            return ()
+        refused = await self._advance(ref, ours, sha)
+        return () if refused is None else (f"your own {base} stays behind: {refused.reason}",)
+
+    async def _land_here(self, prepared: Prepared, base: Base) -> Merged | BaseMoved | Refused:
+        ref = f"refs/heads/{base.name}"
+        refused = await self._advance(ref, base.sha, prepared.sha)
+        now = await self._sha(self.root, ref)
+        if now is not None and await self._is_ancestor(self.root, prepared.sha, now):
+            return Merged(prepared.sha, base.name)
+        if now != base.sha:
+            return BaseMoved(base.name, base.sha, now or "")
+        return refused or Refused("rejected", f"{base.name} did not move")
+
+    async def _advance(self, ref: str, old: str, new: str) -> Refused | None:
+        """Move a branch forward, with the checkout that it is checked out in, if any."""
+        checkout = await self._checkout_of(ref)
+        if checkout is None:
+            if await self._is_being_rebased(ref):
+                return Refused("local-edits", f"{ref} is in the middle of a rebase: finish it")
+            said = await self._git(self.root, "update-ref", "-m", "hookline: merge", ref, new, old)
+            return Refused("rejected", f"{ref} did not move", said.words) if said.code else None
+        if (operation := await self._operation(checkout)) is not None:
+            reason = f"git is in the middle of a {operation} in {checkout}: finish it"
+            return Refused("local-edits", reason)
+        await self._own_what_is_equal(checkout, old, new)
+        said = await self._git(
+            checkout, "merge", "--ff-only", "--no-autostash", "--quiet", new, timeout=HOOKED
+        )
+        if not said.code:
+            return None
+        edits = await self._edits_in_the_way(checkout, old, new)
+        named = ", ".join(edits[:5]) or "see what git says"
+        return Refused(
+            "local-edits",
+            f"edits in {checkout} would be overwritten ({named}): commit them or put them away",
+            said.words,
+        )
+
+    async def _is_being_rebased(self, ref: str) -> bool:
+        place = await self._git_folder(self.root)
+        for folder in ("rebase-merge", "rebase-apply"):
+            try:
+                with open(os.path.join(place, folder, "head-name"), encoding="utf-8") as file:
+                    if file.read(1000).strip() == ref:
+                        return True
+            except OSError:
+                continue
+        return False
+
+    async def _edits_in_the_way(self, checkout: str, old: str, new: str) -> list[str]:
+        said = await self._git(checkout, "diff", "--name-only", "--no-renames", "-z", old, new)
+        touched = set(said.names)
+        return sorted(printable(name) for name in await self._dirty(checkout) if name in touched)
+
+    async def _own_what_is_equal(self, checkout: str, old: str, new: str) -> None:
+        """Let the index know files that already are as they will be.
+
+        A crash in the middle of the step leaves such files, and git would take them for edits.
+        """
+        said = await self._git(checkout, "diff-tree", "-r", "-z", "--no-renames", old, new)
+        dirty = set(await self._dirty(checkout))
+        entries = []
+        fields = said.names
+        for about, name in zip(fields[::2], fields[1::2], strict=True):
+            _, mode, _, blob, status = about.split(" ")
+            if name in dirty and status != "D" and await self._is_blob(checkout, name, mode, blob):
+                entries.append(f"{mode} {blob}\t{name}".encode("utf-8", "surrogateescape"))
+        if entries:
+            await self._must(
+                checkout,
+                "update-index",
+                "-z",
+                "--index-info",
+                stdin=b"\0".join(entries) + b"\0",
+                doing=f"{checkout} cannot be brought along",
+            )
+
+    async def _is_blob(self, checkout: str, name: str, mode: str, blob: str) -> bool:
+        path = os.path.join(checkout, name)
+        if mode not in ("100644", "100755") or os.path.islink(path) or not os.path.isfile(path):
+            return False
+        said = await self._git(checkout, "hash-object", f"--path={name}", "--", path)
+        return said.text == blob
+
+
+def _prepared(sha: str, head: str, base: Base, *, merged: bool = False) -> Prepared:
+    return Prepared(sha=sha, head=head, base=base.name, base_head=base.sha, merged=merged)
+
+
+def _merge(method: MergeMethod, other: str, words: str) -> tuple[str, ...]:
+    if method == "rebase":
+        return (*REBASE, other)
+    if method == "squash":
+        return ("merge", "--squash", "--ff", "--quiet", other)
+    return ("merge", "--no-ff", "--no-log", "--quiet", f"--file={words}", other)

@@ -1,0 +1,303 @@
+"""Looking at a repository: what state it is in, what its base is, and how work differs from it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from hookline.adapters.repository_git import NETWORK, GitCommands, cut
+from hookline.domain.repository import (
+    BRANCH_PREFIX,
+    Operation,
+    Problem,
+    RepositoryError,
+    RepositoryState,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SHOWN = 20
+_STATUS = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")
+_OPERATIONS: Mapping[str, Operation] = {
+    "rebase-merge": "rebase",
+    "rebase-apply/applying": "am",
+    "rebase-apply": "rebase",
+    "MERGE_HEAD": "merge",
+    "CHERRY_PICK_HEAD": "cherry-pick",
+    "REVERT_HEAD": "revert",
+    "BISECT_LOG": "bisect",
+}
+_PREFIXES = ("--src-prefix=a/", "--dst-prefix=b/")
+_DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", *_PREFIXES)
+
+
+class Base(NamedTuple):
+    """A base branch as it is now: the newest commit known, and what could not be learnt."""
+
+    name: str
+    sha: str
+    remote: str | None
+    notices: tuple[str, ...] = ()
+
+
+class Looking(GitCommands):
+    """What can be learnt without changing anything but remote-tracking refs."""
+
+    async def describe(self, folder: str | None = None) -> RepositoryState:
+        """The state of the repository that a folder lies in, with what stands in the way."""
+        folder = folder or self.root
+        asked = ("--is-bare-repository", "--is-inside-work-tree", "--is-shallow-repository")
+        try:
+            said = await self._git(folder, "rev-parse", *asked)
+        except RepositoryError as problem:
+            return _unusable("no-git", problem.message, problem.help or "install git")
+        if said.code:
+            return _unusable("no-repository", _outside(folder, said.err), "run `git init` there")
+        bare, inside, shallow = (word == "true" for word in said.text.split())
+        if bare or not inside:
+            return _unusable("bare", f"{folder} has no working tree", "work in a clone of it", bare)
+        return await self._describe_checkout(folder, shallow)
+
+    async def _describe_checkout(self, folder: str, shallow: bool) -> RepositoryState:
+        top = (await self._git(folder, "rev-parse", "--show-toplevel")).text
+        dirty = await self._dirty(folder)
+        state = RepositoryState(
+            in_repository=True,
+            top=top,
+            head=await self._sha(folder, "HEAD"),
+            branch=await self._branch(folder),
+            remotes=tuple(await self._remotes()),
+            shallow=shallow,
+            submodules=os.path.lexists(os.path.join(top, ".gitmodules")),
+            dirty=tuple(printable(name) for name in dirty[:SHOWN]),
+            dirty_count=len(dirty),
+            operation=await self._operation(folder),
+        )
+        nobody = (await self._git(folder, "var", "GIT_COMMITTER_IDENT")).code != 0
+        return _with_problems(state, nobody)
+
+    async def base_branch(self) -> str:
+        """The branch that finished work goes into."""
+        if self._wanted_base is not None:
+            return await self._existing(self._wanted_base)
+        if await self._sha(self.root, "HEAD") is None and not await self._any_branch():
+            await self._common()
+            raise RepositoryError(
+                "the repository has no commits yet", help="make a first commit, then try again"
+            )
+        found = await self._remote_head() or await self._branch(self.root)
+        if found and not found.startswith(BRANCH_PREFIX) and await self._has_branch(found):
+            return found
+        for name in ("main", "master"):
+            if await self._has_branch(name):
+                return name
+        raise RepositoryError(
+            "no branch is checked out, and there is neither main nor master to work towards",
+            help="check out the branch that work goes into, or name it in the configuration",
+        )
+
+    async def merge_base(self, folder: str, base: str) -> str:
+        """The commit at which the work in a folder left the base."""
+        return await self._fork(folder, (await self._known_base(base)).sha)
+
+    async def commits_ahead(self, folder: str, base: str, head: str = "HEAD") -> int:
+        """How many commits the work in a folder has that the base has not."""
+        known = await self._known_base(base)
+        tip = await self._sha(folder, head)
+        if tip is None:
+            raise RepositoryError(f"there is no commit {head[:80]!r} in {folder}")
+        said = await self._must(
+            folder, "rev-list", "--count", f"{known.sha}..{tip}", doing="commits are not countable"
+        )
+        return int(said.text)
+
+    async def changed_files(self, folder: str, base: str) -> list[str]:
+        """The files that the commits in a folder change, from where they left the base."""
+        fork = await self.merge_base(folder, base)
+        said = await self._must(
+            folder, "diff", "--name-only", "--no-renames", "-z", fork, "HEAD", doing="no diff"
+        )
+        return sorted(printable(name) for name in said.names)
+
+    async def diff(self, folder: str, base: str, limit: int = 64 * 1024) -> str:
+        """What the commits in a folder change; of a longer diff the beginning and the end."""
+        fork = await self.merge_base(folder, base)
+        # Four bytes are the longest character, so that no cut of bytes is shorter than the limit.
+        said = await self._git(folder, *_DIFF, fork, "HEAD", limit=4 * limit)
+        if said.code:
+            raise RepositoryError(f"no diff: git says: {said.err}")
+        return cut(said.out.decode("utf-8", "replace"), limit, more=said.left_out)
+
+    async def fetch(self, base: str) -> Base:
+        """The base as the remote has it now; a remote that does not answer is a notice."""
+        remote = await self._remote(base)
+        if remote is None:
+            return await self._known_base(base)
+        await self._check_branch(base)
+        spec = f"+refs/heads/{base}:refs/remotes/{remote}/{base}"
+        async with await self._exclusive("fetch"):
+            said = await self._git(
+                self.root, "fetch", "--quiet", "--no-tags", remote, spec, timeout=NETWORK
+            )
+        known = await self._known_base(base)
+        if not said.code:
+            return known
+        notice = f"{remote} could not be asked for {base}, the last known state is used: {said.err}"
+        return known._replace(notices=(notice,))
+
+    async def _known_base(self, base: str) -> Base:
+        await self._check_branch(base)
+        remote = await self._remote(base)
+        refs = [f"refs/remotes/{remote}/{base}"] if remote is not None else []
+        for ref in (*refs, f"refs/heads/{base}"):
+            found = await self._sha(self.root, ref)
+            if found is not None:
+                return Base(base, found, remote)
+        raise RepositoryError(
+            f"there is no branch {base!r} here", help="`git branch --all` shows those that are"
+        )
+
+    async def _fork(self, folder: str, other: str) -> str:
+        said = await self._git(folder, "merge-base", other, "HEAD")
+        if said.code or not said.text:
+            shallow = (await self._git(folder, "rev-parse", "--is-shallow-repository")).text
+            raise RepositoryError(
+                "the work and its base have no commit in common",
+                help="this clone is shallow: run `git fetch --unshallow`"
+                if shallow == "true"
+                else "start the work anew from the base",
+            )
+        return said.text
+
+    async def _remote(self, base: str) -> str | None:
+        """The remote that the base lives on: as configured, the branch's own, origin, the only."""
+        if self._wanted_remote == "":
+            return None
+        known = await self._remotes()
+        if self._wanted_remote is not None:
+            if self._wanted_remote not in known:
+                raise RepositoryError(
+                    f"there is no remote {self._wanted_remote!r}", help="`git remote` shows them"
+                )
+            return self._wanted_remote
+        own = (await self._git(self.root, "config", "--get", f"branch.{base}.remote")).text
+        for name in (own, "origin"):
+            if name in known:
+                return name
+        return known[0] if len(known) == 1 else None
+
+    async def _remotes(self) -> list[str]:
+        names = (await self._git(self.root, "remote")).text.splitlines()
+        return [name for name in names if not name.startswith("-")]
+
+    async def _remote_head(self) -> str | None:
+        remote = await self._remote("HEAD")
+        if remote is None:
+            return None
+        prefix = f"refs/remotes/{remote}/"
+        said = await self._git(self.root, "symbolic-ref", "--quiet", f"{prefix}HEAD")
+        return said.text.removeprefix(prefix) if said.text.startswith(prefix) else None
+
+    async def _existing(self, base: str) -> str:
+        await self._known_base(base)
+        return base
+
+    async def _has_branch(self, name: str) -> bool:
+        try:
+            await self._known_base(name)
+        except RepositoryError:
+            return False
+        return True
+
+    async def _any_branch(self) -> bool:
+        said = await self._git(self.root, "for-each-ref", "--count=1", "refs/heads", "refs/remotes")
+        return bool(said.text)
+
+    async def _check_branch(self, name: str) -> None:
+        said = await self._git(self.root, "check-ref-format", f"refs/heads/{name}")
+        if said.code or name.startswith("-"):
+            raise RepositoryError(f"{name[:80]!r} cannot be the name of a branch")
+
+    async def _branch(self, folder: str) -> str | None:
+        """The branch that is checked out; None when a commit is."""
+        said = await self._git(folder, "symbolic-ref", "--quiet", "HEAD")
+        return said.text.removeprefix("refs/heads/") or None
+
+    async def _dirty(self, folder: str) -> list[str]:
+        """Files that are not committed, ignored ones aside."""
+        said = await self._must(folder, *_STATUS, doing="what is uncommitted is unknown")
+        return [entry[3:] for entry in said.names]
+
+    async def _git_folder(self, folder: str) -> str:
+        said = await self._must(
+            folder, "rev-parse", "--absolute-git-dir", doing=f"{folder} is not in a repository"
+        )
+        return said.text
+
+    async def _operation(self, folder: str) -> Operation | None:
+        """What git is in the middle of."""
+        place = await self._git_folder(folder)
+        for name, operation in _OPERATIONS.items():
+            if os.path.exists(os.path.join(place, name)):
+                return operation
+        return None
+
+
+def printable(name: str) -> str:
+    """A file's name that can be stored and shown, whatever bytes it has."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _outside(folder: str, words: str) -> str:
+    if "dubious ownership" in words:
+        return f"git does not trust {folder}: {words}"
+    return f"{folder} is not in a git repository"
+
+
+def _unusable(code: str, message: str, help: str, bare: bool = False) -> RepositoryState:
+    problem = Problem(code, message, help, blocks=True)
+    return RepositoryState(in_repository=bare, bare=bare, problems=(problem,))
+
+
+def _with_problems(state: RepositoryState, nobody: bool) -> RepositoryState:
+    found: list[Problem] = []
+
+    def add(code: str, message: str, help: str, *, blocks: bool = False) -> None:
+        found.append(Problem(code, message, help, blocks))
+
+    if state.head is None:
+        add("no-commits", "the repository has no commits yet", "make a first commit", blocks=True)
+    if nobody:
+        add(
+            "no-identity",
+            "git does not know who commits here",
+            "run `git config user.name NAME` and `git config user.email ADDRESS`",
+            blocks=True,
+        )
+    if state.operation is not None:
+        add(
+            "unfinished",
+            f"git is in the middle of a {state.operation}",
+            f"finish it, or run `git {state.operation} "
+            f"{'reset' if state.operation == 'bisect' else '--abort'}`",
+        )
+    elif state.detached:
+        add("detached", "no branch is checked out", "run `git switch BRANCH`")
+    if state.dirty_count:
+        add(
+            "uncommitted",
+            f"{state.dirty_count} uncommitted files, such as {state.dirty[0]}",
+            "commit them if tasks are to see them; otherwise they stay as they are",
+        )
+    if state.shallow:
+        add(
+            "shallow",
+            "this clone is shallow: work cannot always be compared with its base",
+            "run `git fetch --unshallow`",
+        )
+    if not state.remotes:
+        add("no-remote", "there is no remote: work is merged here only", "`git remote add` one")
+    return msgspec.structs.replace(state, problems=tuple(found))

@@ -1,0 +1,294 @@
+"""A worktree and a branch per task: made, found again, repaired, and removed only when saved."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from hookline.adapters.repository_git import HOOKED
+from hookline.adapters.repository_push import Pushing
+from hookline.adapters.repository_state import printable
+from hookline.domain.repository import (
+    BRANCH_PREFIX,
+    Cleaned,
+    Kept,
+    RepositoryError,
+    Worktree,
+    branch_of,
+    check_task_name,
+)
+
+if TYPE_CHECKING:
+    from hookline.adapters.repository_state import Base
+
+MERGED = "refs/hookline/merged/"
+_SHOWN = 5
+_UNPUSHED = "git rev-list --max-count=1 HEAD --branches --not --remotes"
+
+
+class Worktrees(Pushing):
+    """The worktrees of tasks, in the project's `.hookline/worktrees`."""
+
+    async def worktree(self, task_id: str, base: str | None = None) -> Worktree:
+        """The task's worktree: the one it has, repaired if need be, or a new one off the base."""
+        branch = branch_of(task_id)
+        path = self._place(task_id)
+        recorded = await self._recorded_base(branch)
+        onto = await self.fetch(recorded or base or await self.base_branch())
+        async with await self._exclusive("worktrees"):
+            self._prepare_folder()
+            await self._make_branch(branch, onto)
+            notices = onto.notices
+            if not await self._is_whole(task_id, path):
+                notices += await self._make(task_id, path, branch)
+        return await self._worktree(task_id, notices)
+
+    async def worktrees(self) -> list[Worktree]:
+        """Every task's worktree, and every branch of a task whose worktree is gone."""
+        prefix = f"refs/heads/{BRANCH_PREFIX}"
+        said = await self._must(
+            self.root, "for-each-ref", "--format=%(refname)", prefix, doing="no list of branches"
+        )
+        found = {ref.removeprefix(prefix) for ref in said.text.splitlines()}
+        with suppress(OSError):
+            found |= {name for name in os.listdir(self._worktrees) if name[0] != "."}
+        return [await self._worktree(name) for name in sorted(found, key=_by_number)]
+
+    async def unsaved(self, task_id: str) -> tuple[str, ...]:
+        """What would be lost with a task's worktree."""
+        path = self._place(task_id)
+        if not os.path.lexists(path):
+            return ()
+        if not await self._is_whole(task_id, path, any_branch=True):
+            return (f"{path} is no worktree of git any more, so nothing is known of its files",)
+        reasons = []
+        if (operation := await self._operation(path)) is not None:
+            reasons.append(f"a {operation} is under way")
+        if dirty := await self._dirty(path):
+            names = ", ".join(printable(name) for name in dirty[:_SHOWN])
+            more = f" and {len(dirty) - _SHOWN} more" if len(dirty) > _SHOWN else ""
+            reasons.append(f"uncommitted files: {names}{more}")
+        if (commits := await self._unsaved_commits(task_id, path)) is not None:
+            reasons.append(commits)
+        if os.path.lexists(os.path.join(path, ".gitmodules")):
+            asked = ("submodule", "--quiet", "foreach", "--recursive", _UNPUSHED)
+            if (await self._git(path, *asked)).out:
+                reasons.append("commits in submodules that are not pushed")
+        return tuple(reasons)
+
+    async def clean(self, task_id: str) -> Cleaned | Kept:
+        """Remove a task's worktree if nothing in it is unsaved, and its branch once merged."""
+        branch, path = branch_of(task_id), self._place(task_id)
+        base = await self._base_of(branch)
+        await self.fetch(base)
+        async with await self._exclusive("worktrees"):
+            existed = os.path.lexists(path)
+            if reasons := await self.unsaved(task_id):
+                return Kept(task_id, reasons)
+            if existed:
+                await self._remove(path)
+            await self._drop_branch(branch, base)
+            return Cleaned(task_id, existed)
+
+    @property
+    def _worktrees(self) -> str:
+        return os.path.join(self.folder, "worktrees")
+
+    def _place(self, task_id: str) -> str:
+        return os.path.join(self._worktrees, check_task_name(task_id))
+
+    def _making(self, task_id: str) -> str:
+        return os.path.join(self._worktrees, f".making-{task_id}")
+
+    def _prepare_folder(self) -> None:
+        if os.path.islink(self._worktrees):
+            raise RepositoryError(f"{self._worktrees} is a link, which nothing is written through")
+        try:
+            os.makedirs(self._worktrees, exist_ok=True)
+            # Without it `git add` in the main checkout would take worktrees for submodules.
+            ignore = os.path.join(self._worktrees, ".gitignore")
+            if not os.path.exists(ignore):
+                with open(ignore, "w", encoding="utf-8") as file:
+                    file.write("*\n")
+        except OSError as problem:
+            raise RepositoryError(f"cannot write to {self._worktrees}: {problem}") from problem
+
+    async def _worktree(self, task_id: str, notices: tuple[str, ...] = ()) -> Worktree:
+        path, branch = self._place(task_id), branch_of(task_id)
+        lost = not await self._is_whole(task_id, path, any_branch=True)
+        head = await self._sha(self.root if lost else path, f"refs/heads/{branch}")
+        prefix = (await self._git(self.root, "rev-parse", "--show-prefix")).text
+        return Worktree(
+            task=task_id,
+            path=path,
+            folder=os.path.join(path, prefix.rstrip("/")) if prefix else path,
+            branch=branch,
+            base=await self._base_of(branch),
+            head=head or "",
+            lost=lost,
+            notices=notices,
+        )
+
+    async def _recorded_base(self, branch: str) -> str | None:
+        said = await self._git(self.root, "config", "--get", f"branch.{branch}.hooklineBase")
+        return said.text or None
+
+    async def _base_of(self, branch: str) -> str:
+        return await self._recorded_base(branch) or await self.base_branch()
+
+    async def _make_branch(self, branch: str, base: Base) -> None:
+        if await self._recorded_base(branch) is None:
+            key = f"branch.{branch}.hooklineBase"
+            await self._must(self.root, "config", key, base.name, doing=f"no branch {branch}")
+        ref = f"refs/heads/{branch}"
+        if await self._sha(self.root, ref) is None:
+            await self._must(
+                self.root,
+                *("update-ref", "-m", "hookline: begin", ref, base.sha, ""),
+                doing=f"the branch {branch} cannot be made",
+                help=f"rename a branch that is called '{BRANCH_PREFIX[:-1]}', if there is one",
+            )
+
+    async def _is_whole(self, task_id: str, path: str, *, any_branch: bool = False) -> bool:
+        """Whether a worktree was made to its end, and is one of this repository."""
+        if os.path.lexists(self._making(task_id)) or not os.path.isdir(path):
+            return False
+        said = await self._git(path, "rev-parse", "--show-toplevel", "--git-common-dir")
+        if said.code:
+            return False
+        # Two paths, in which there may be line ends: the second is compared as a whole.
+        top, common = os.path.realpath(path), await self._common()
+        named = said.text.removeprefix(f"{top}\n")
+        if named == said.text or os.path.realpath(os.path.join(path, named)) != common:
+            return False
+        if any_branch:
+            return True
+        found, wanted = await self._branch(path), branch_of(task_id)
+        if found != wanted and await self._operation(path) is None:
+            raise RepositoryError(
+                f"{path} is not on the branch {wanted} but on {found or 'no branch at all'}",
+                help=f"run `git -C {path} switch {wanted}`, with what is to be kept merged into it",
+            )
+        return True
+
+    async def _make(self, task_id: str, path: str, branch: str) -> tuple[str, ...]:
+        """Make a worktree; what is left of an earlier one is taken over, not thrown away."""
+        marker = self._making(task_id)
+        if os.path.lexists(path) and (os.path.islink(path) or not os.path.isdir(path)):
+            raise RepositoryError(f"{path} is in the way", help="move it away, and try again")
+        if not os.path.lexists(marker) and os.path.isdir(path) and os.listdir(path):
+            return await self._take_over(task_id, path, branch)
+        # Whoever made the marker never handed the worktree out: nobody's work is in it.
+        with open(marker, "w", encoding="utf-8"):
+            pass
+        await self._discard(path)
+        await self._must(
+            self.root,
+            *("worktree", "add", "--quiet", path, branch),
+            doing=f"the worktree of {task_id} cannot be made",
+            timeout=HOOKED,
+        )
+        notices = await self._submodules(path)
+        os.unlink(marker)
+        return notices
+
+    async def _take_over(self, task_id: str, path: str, branch: str) -> tuple[str, ...]:
+        """Tie a folder whose ties to the repository are cut to it again, its files untouched."""
+        await self._git(self.root, "worktree", "repair", path)
+        if await self._is_whole(task_id, path):
+            return ()
+        link = os.path.join(path, ".git")
+        if os.path.isdir(link) and not os.path.islink(link):
+            raise RepositoryError(
+                f"{path} is a repository of its own", help="move it away, and try again"
+            )
+        fresh = os.path.join(self._worktrees, f".fresh-{task_id}")
+        await self._discard(fresh)
+        await self._forget_missing(path)
+        await self._must(
+            self.root,
+            *("worktree", "add", "--quiet", "--no-checkout", fresh, branch),
+            doing=f"the worktree of {task_id} cannot be repaired",
+        )
+        os.replace(os.path.join(fresh, ".git"), link)
+        os.rmdir(fresh)
+        await self._must(self.root, "worktree", "repair", path, doing="no repair")
+        await self._must(path, "read-tree", "HEAD", doing="no repair")
+        return (f"{path} had lost its ties to the repository; its files are as they were",)
+
+    async def _discard(self, path: str) -> None:
+        """Remove a worktree in which nobody's work is, whole or not."""
+        await self._git(self.root, "worktree", "remove", "--force", "--force", path)
+        shutil.rmtree(path, ignore_errors=True)
+        await self._forget_missing(path)
+
+    async def _forget_missing(self, path: str) -> None:
+        """Remove git's own record of one worktree; `git worktree prune` would take others too."""
+        place = os.path.join(await self._common(), "worktrees")
+        wanted = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+        for name in os.listdir(place) if os.path.isdir(place) else ():
+            with suppress(OSError):
+                record = os.path.join(place, name)
+                with open(os.path.join(record, "gitdir"), "rb") as file:
+                    link = os.path.join(record, os.fsdecode(file.read()).removesuffix("\n"))
+                if os.path.normpath(link) == os.path.join(wanted, ".git"):
+                    shutil.rmtree(record)
+
+    async def _unsaved_commits(self, task_id: str, path: str) -> str | None:
+        branch = branch_of(task_id)
+        base = await self._base_of(branch)
+        found = {await self._sha(path, name) for name in ("HEAD", f"refs/heads/{branch}")}
+        for tip in (sha for sha in found if sha is not None):
+            if not await self._is_merged(tip, base) and not await self._is_pushed(tip):
+                known = await self._known_base(base)
+                said = await self._git(path, "rev-list", "--count", f"{known.sha}..{tip}")
+                return f"{said.text} commits that are neither merged into {base} nor pushed"
+        return None
+
+    async def _is_pushed(self, tip: str) -> bool:
+        said = await self._git(
+            self.root, "for-each-ref", "--count=1", f"--contains={tip}", "refs/remotes"
+        )
+        return bool(said.text)
+
+    async def _is_merged(self, tip: str, base: str) -> bool:
+        """Whether the base, here or at the remote, holds this work, be it as another commit."""
+        remote = await self._remote(base)
+        places = [f"refs/heads/{base}", *([f"refs/remotes/{remote}/{base}"] if remote else [])]
+        for place in places:
+            known = await self._sha(self.root, place)
+            if known is None:
+                continue
+            for commit in (tip, await self._sha(self.root, f"{MERGED}{tip}")):
+                if commit is not None and await self._is_ancestor(self.root, commit, known):
+                    return True
+        return False
+
+    async def _remove(self, path: str) -> None:
+        # Git refuses to remove submodules without force; what is in them was looked at.
+        force = ("--force",) if os.path.lexists(os.path.join(path, ".gitmodules")) else ()
+        await self._must(
+            self.root, "worktree", "remove", *force, path, doing=f"{path} was not removed"
+        )
+
+    async def _drop_branch(self, branch: str, base: str) -> None:
+        ref = f"refs/heads/{branch}"
+        tip = await self._sha(self.root, ref)
+        if tip is None or not await self._is_merged(tip, base) or await self._checkout_of(ref):
+            return
+        await self._must(self.root, "update-ref", "-d", ref, tip, doing=f"{branch} was not removed")
+        await self._git(self.root, "config", "--remove-section", f"branch.{branch}")
+        await self._git(self.root, "update-ref", "-d", MERGED + tip)
+        await self._forget_pushes(branch)
+
+    async def _checkout_of(self, ref: str) -> str | None:
+        """The checkout that has a branch checked out."""
+        said = await self._git(self.root, "for-each-ref", "--format=%(worktreepath)", ref)
+        return said.text or None
+
+
+def _by_number(name: str) -> tuple[int, str]:
+    digits = name.rpartition("-")[2]
+    return (int(digits) if digits.isdigit() else 0, name)

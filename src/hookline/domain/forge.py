@@ -1,0 +1,127 @@
+"""Pull requests, their checks and their merges, the same for every forge; and how forges fail."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from hookline.errors import HooklineError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+PullState = Literal["open", "merged", "closed"]
+CheckStatus = Literal["pending", "success", "failure"]
+MergeMethod = Literal["merge", "squash", "rebase"]
+
+
+class PullRequest(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
+    """A branch that asks to be merged into another.
+
+    `head` is the branch's commit as the forge knows it, None where the forge does not look into
+    the repository. `merged_sha` is the commit on the base that holds the merged work.
+    """
+
+    number: int
+    branch: str
+    base: str
+    title: str
+    body: str
+    url: str
+    state: PullState = "open"
+    head: str | None = None
+    merged_sha: str | None = None
+
+
+class Check(msgspec.Struct, rename="camel", frozen=True):
+    """One thing that was checked about a commit; `url` is the page that tells more."""
+
+    name: str
+    status: CheckStatus
+    url: str = ""
+
+
+class CheckState(msgspec.Struct, rename="camel", frozen=True):
+    """What the checks of a commit say together; `none` is a commit that nothing checks."""
+
+    status: CheckStatus | Literal["none"]
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def urls(self) -> list[str]:
+        """The pages that tell more, those of failed checks first."""
+        return [check.url for check in self.checks if check.url]
+
+
+class MergeOutcome(msgspec.Struct, rename="camel", frozen=True):
+    """A merge that happened: its commit, and whether it had happened `already`."""
+
+    sha: str
+    already: bool = False
+
+
+class ForgeError(HooklineError):
+    """The forge could not do that."""
+
+    code = "forge"
+
+
+class ForgeSetup(ForgeError):
+    """The forge is not set up: its address or its token is missing."""
+
+    code = "forge-setup"
+
+
+class ForgeDenied(ForgeError):
+    """The forge does not let this token do that."""
+
+    code = "forge-denied"
+
+
+class ForgeMissing(ForgeError):
+    """The forge does not know that repository or pull request, or hides it from this token."""
+
+    code = "forge-missing"
+
+
+class ForgeRejected(ForgeError):
+    """The forge understood the request and rejects it."""
+
+    code = "forge-rejected"
+
+
+class HeadMoved(ForgeError):
+    """The branch got new commits since it was judged; nothing was merged."""
+
+    code = "head-moved"
+    help = "let the gates judge the new commits, then merge again"
+
+
+class NotMergeable(ForgeError):
+    """The forge will not merge this pull request as it is; nothing was merged."""
+
+    code = "not-mergeable"
+
+
+class ForgeTemporary(ForgeError):
+    """The forge cannot do that now, and may later.
+
+    `until` is the moment, in seconds since 1970, before which there is no use in trying.
+    """
+
+    code = "forge-temporary"
+    help = "try again later; a repeat never opens or merges a second time"
+
+    def __init__(self, message: str | None = None, *, until: float | None = None) -> None:
+        super().__init__(message)
+        self.until = until
+
+
+_WORST_FIRST: tuple[CheckStatus, ...] = ("failure", "pending", "success")
+
+
+def combined(checks: Iterable[Check]) -> CheckState:
+    """Many checks as one: a failure beats what still runs, and that beats success."""
+    ordered = tuple(sorted(checks, key=lambda check: _WORST_FIRST.index(check.status)))
+    return CheckState(ordered[0].status if ordered else "none", ordered)

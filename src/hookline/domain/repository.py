@@ -1,0 +1,178 @@
+"""What Hookline knows of a git repository, and what each of its acts there came to."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import msgspec
+
+from hookline.errors import BadInput, HooklineError
+
+BRANCH_PREFIX = "hookline/"
+# One path component, and one of a branch's name, that no program takes for an option.
+_TASK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+
+Operation = Literal["rebase", "merge", "cherry-pick", "revert", "bisect", "am"]
+
+
+class RepositoryError(HooklineError):
+    """Git could not do that."""
+
+    code = "repository"
+
+
+def check_task_name(task_id: str) -> str:
+    """A task id that can safely name a folder and a branch, or BadInput."""
+    if not _TASK_NAME.fullmatch(task_id):
+        raise BadInput(f"{task_id[:80]!r} cannot name a worktree", help="task ids look like T-12")
+    return task_id
+
+
+def branch_of(task_id: str) -> str:
+    """The branch that a task's work is committed to."""
+    return BRANCH_PREFIX + check_task_name(task_id)
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Something about a repository that stands in the way; `blocks` when nothing can be done."""
+
+    code: str
+    message: str
+    help: str
+    blocks: bool = False
+
+
+class RepositoryState(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A folder as git sees it. `dirty` names the first changed files, `dirty_count` counts all."""
+
+    in_repository: bool
+    bare: bool = False
+    top: str | None = None
+    head: str | None = None
+    branch: str | None = None
+    remotes: tuple[str, ...] = ()
+    shallow: bool = False
+    submodules: bool = False
+    dirty: tuple[str, ...] = ()
+    dirty_count: int = 0
+    operation: Operation | None = None
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def detached(self) -> bool:
+        """Whether a commit is checked out, and no branch."""
+        return self.head is not None and self.branch is None
+
+    @property
+    def blocking(self) -> Problem | None:
+        """The first problem with which nothing can be done here."""
+        return next((problem for problem in self.problems if problem.blocks), None)
+
+
+class Worktree(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A task's own checkout. `folder` is the project's place in it; `lost` when it is gone.
+
+    `notices` say what could not be had, such as a remote that does not answer.
+    """
+
+    task: str
+    path: str
+    folder: str
+    branch: str
+    base: str
+    head: str
+    lost: bool = False
+    notices: tuple[str, ...] = ()
+
+
+class Cleaned(msgspec.Struct, frozen=True):
+    """A worktree is gone, now or since earlier."""
+
+    task: str
+    removed: bool
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """A worktree stays, because something in it is saved nowhere else."""
+
+    task: str
+    unsaved: tuple[str, ...]
+
+
+class ConflictFile(msgspec.Struct, frozen=True):
+    """A file that two sides changed: `ours` is the task's side, `theirs` the base's, both cut.
+
+    A side that removed the file is None.
+    """
+
+    path: str
+    ours: str | None
+    theirs: str | None
+
+
+class Rebased(msgspec.Struct, frozen=True):
+    """The work stands on the base's tip; `needed` says whether it had to be moved."""
+
+    needed: bool
+    head: str
+    onto: str
+
+
+class RebaseConflict(msgspec.Struct, frozen=True):
+    """The work does not fit on the base's tip; everything is as it was before."""
+
+    onto: str
+    files: tuple[ConflictFile, ...]
+
+
+class Pushed(msgspec.Struct, frozen=True):
+    """The remote has the branch at this commit."""
+
+    branch: str
+    remote: str
+    head: str
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """Nothing was moved. `diverged`: others' commits are there; `rejected`: the remote's rules
+    or a hook say no; `unreachable`: the remote did not answer; `local-edits`: a checkout's
+    edits would be overwritten. `output` is what git and its hooks said.
+    """
+
+    kind: Literal["diverged", "rejected", "unreachable", "local-edits"]
+    reason: str
+    output: str = ""
+
+
+class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+    """The commit that the base would become, built beside it; `merged` when it is that already."""
+
+    sha: str
+    head: str
+    base: str
+    base_head: str
+    merged: bool = False
+
+
+class MergeConflict(msgspec.Struct, frozen=True):
+    """The work does not merge into the base; nothing was moved."""
+
+    base_head: str
+    files: tuple[ConflictFile, ...]
+
+
+class BaseMoved(msgspec.Struct, frozen=True):
+    """Somebody else moved the base first; nothing was moved by us."""
+
+    base: str
+    expected: str
+    found: str
+
+
+class Merged(msgspec.Struct, frozen=True):
+    """The base holds the work since the commit `sha`; `notices` say what was left behind."""
+
+    sha: str
+    base: str
+    notices: tuple[str, ...] = ()

@@ -1,0 +1,35 @@
+"""Work on its way to the base branch: what the flows `submit` and `merge` are given."""
+
+from __future__ import annotations
+
+import msgspec
+
+SUBMIT, MERGE = "submit", "merge"
+# The signal that wakes gates which wait: for a person's decision, or for news.
+SIGNAL = "gate"
+
+
+class Submission(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
+    """A task's work: where it stands, who did it, and in which conversation."""
+
+    task_id: str
+    worktree: str
+    branch: str
+    base: str
+    agent: str | None = None
+    task_type: str | None = None
+    conversation: str | None = None
+    turns: int = 0
+    skip_pr: bool = False
+
+
+class GateSettings(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=True):
+    """What a run through the gates keeps of the configuration."""
+
+    tries: int = 3
+    turns: int = 20
+    uncommitted: str = "commit"
+    without_commits: str = "complete"
+    method: str = "merge"
+    test: str | None = None
+    turn_timeout: float = 3600.0

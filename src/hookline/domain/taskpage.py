@@ -1,0 +1,24 @@
+"""A task as a page of Markdown, for agents, gates and pull requests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hookline.domain.tasks import Task
+
+
+def task_page(task: Task) -> str:
+    """The task with everything that its reader has to know."""
+    title, _, rest = task.goal.strip().partition("\n")
+    parts = [f"# {task.id}: {title}"]
+    if rest.strip():
+        parts.append(rest.strip())
+    facts = {"Type": task.type or "", "Labels": ", ".join(task.labels)}
+    lines = [f"- {name}: {value}" for name, value in facts.items() if value]
+    if lines:
+        parts.append("\n".join(lines))
+    for heading, items in (("Deliverables", task.desired_deliverables), ("Notes", task.notes)):
+        if items:
+            parts.append(f"## {heading}\n\n" + "\n".join(f"- {item}" for item in items))
+    return "\n\n".join(parts) + "\n"

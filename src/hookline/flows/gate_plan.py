@@ -1,0 +1,42 @@
+"""What submitting and merging keep of the configuration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.domain.submissions import MERGE, SUBMIT, GateSettings
+from hookline.flows.definitions import Flow
+from hookline.flows.gating import PINS
+from hookline.flows.merge import merge
+from hookline.flows.submit import submit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+def gate_flows(sections: Any) -> Mapping[str, Callable[[], Flow]]:
+    """The two flows under a configuration; None is one that says nothing."""
+    pins = {PINS: msgspec.to_builtins(gate_settings(sections))}
+
+    def of(name: str, begin: Any) -> Callable[[], Flow]:
+        return lambda: Flow(name, "built-in", "", begin, begin.__doc__ or "", settings=pins)
+
+    return {SUBMIT: of(SUBMIT, submit), MERGE: of(MERGE, merge)}
+
+
+def gate_settings(sections: Any) -> GateSettings:
+    """The settings of gates under a configuration."""
+    if sections is None:
+        return GateSettings()
+    given = sections.gates
+    return GateSettings(
+        tries=given.tries,
+        turns=given.turns,
+        uncommitted=given.uncommitted,
+        without_commits=given.without_commits,
+        method=given.method,
+        test=given.test,
+        turn_timeout=sections.session.turn_timeout,
+    )

@@ -1,0 +1,141 @@
+"""Passing the gates of a point: all must pass, the agent mends what one rejects, and again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.domain.moments import seconds
+from hookline.domain.submissions import SIGNAL, GateSettings, Submission
+from hookline.flows import prompts
+
+if TYPE_CHECKING:
+    from hookline.domain.runs import Run
+    from hookline.flows.context import Context
+
+PINS = "gates"
+# Gates that nobody wakes are asked again after this time.
+LOOK_AGAIN = 3600.0
+MODEL_WAIT = 60.0
+
+
+class Refused(msgspec.Struct):
+    """Why work does not get past a point."""
+
+    reason: str
+
+
+class Gating:
+    """The gates of one run, for one task's work."""
+
+    def __init__(self, ctx: Context, run: Run) -> None:
+        self.ctx = ctx
+        self.work = msgspec.convert(run.input, Submission)
+        self.settings = msgspec.convert(run.pins.get(PINS, {}), GateSettings)
+        self.approvals: list[dict[str, Any]] = []
+        self.context: dict[str, Any] = dict(run.pins.get("context", {}))
+        self.tries: dict[str, int] = {}
+        self.turns = self.work.turns
+        self.conversation = self.work.conversation
+
+    async def passes(self, point: str) -> Refused | None:
+        """Ask the gates of a point until they pass; why they do not, in the end."""
+        passed: list[str] = []
+        while True:
+            prepared = await self.prepare()
+            if prepared.get("refused"):
+                return Refused(prepared["refused"])
+            payload = self._payload(prepared)
+            answer = await self.ctx.hook(point, payload, skip=passed)
+            self.context |= answer.get("context") or {}
+            if answer["status"] in ("success", "skip"):
+                return None
+            if answer["status"] == "pending":
+                passed = answer["passed"]
+                await self._wait(answer, prepared["head"])
+                continue
+            passed = []
+            refused = await self._remedy(point, answer)
+            if refused is not None:
+                return refused
+
+    async def tell(self, point: str) -> None:
+        """Fire a point whose hooks have nothing to decide any more; what they say is recorded."""
+        prepared = await self.prepare()
+        await self.ctx.hook(point, self._payload(prepared))
+
+    async def prepare(self) -> dict[str, Any]:
+        """Commit what the agent left, or refuse; where the work stands now."""
+        return dict(await self.ctx.repo("prepare", self._place()))
+
+    async def mend(self, name: str, prompt: str | None, message: str) -> Refused | None:
+        """Let the agent mend what `name` rejects, so many times; then it goes to a person."""
+        made = self.tries.get(name, 0)
+        if not prompt:
+            return Refused(f"{name}: {message}")
+        if made >= self.settings.tries:
+            return Refused(f"{name}: {message} (after {made} attempts to mend it)")
+        self.tries[name] = made + 1
+        turn = await self.ctx.agent(
+            f"{prompt.rstrip()}\n\nMend this in the folder that you are in, commit it, and say in"
+            " a few words what you did. Do not begin anything else.",
+            agent=self.work.agent,
+            id="remediation",
+            conversation=self.conversation,
+            session={
+                "name": f"gates-{self.work.task_id}",
+                "iteration": made + 1,
+                "task": self.work.task_id,
+            },
+            timeout=self.settings.turn_timeout,
+            max_turns=self.settings.turns,
+            check=False,
+        )
+        self.turns += 1
+        self.conversation = turn.get("conversation") or self.conversation
+        wait = turn.get("wait")
+        if wait:
+            self.tries[name] = made  # the model is to blame, not the agent
+            now = seconds(await self.ctx.now())
+            await self.ctx.sleep(max(1.0, (wait.get("until") or now + MODEL_WAIT) - now))
+        return None
+
+    async def _remedy(self, point: str, answer: dict[str, Any]) -> Refused | None:
+        name = answer.get("hook") or point
+        return await self.mend(name, answer.get("remediationPrompt"), answer.get("message", ""))
+
+    async def _wait(self, answer: dict[str, Any], head: str | None) -> None:
+        """Wait for a person's decision, or until it is worth asking again."""
+        pause = answer.get("retryAfter") or LOOK_AGAIN
+        person = (answer.get("context") or {}).get("waitsFor") == "person"
+        wish = await self.ctx.signal(SIGNAL, max_age=None if person else pause)
+        if isinstance(wish, dict):
+            decided = {**wish, "hook": answer.get("hook"), "head": head}
+            self.approvals = [*self.approvals, decided]
+
+    def _place(self) -> dict[str, Any]:
+        work = self.work
+        return {
+            "taskId": work.task_id,
+            "worktree": work.worktree,
+            "branch": work.branch,
+            "base": work.base,
+            "uncommitted": self.settings.uncommitted,
+        }
+
+    def _payload(self, prepared: dict[str, Any]) -> dict[str, Any]:
+        """What a gate judges."""
+        work = self.work
+        return {
+            "task_id": work.task_id,
+            "task_title": prompts.one_line(prepared["goal"], 120),
+            "task_path": prepared["taskPath"],
+            "task_type": work.task_type,
+            "branch_name": work.branch,
+            "base_branch": work.base,
+            "worktree": work.worktree,
+            "agent_name": work.agent or "",
+            "commits_count": prepared["commits"],
+            "extra": {"approvals": self.approvals, "skip_pr": work.skip_pr, **self.context},
+        }

@@ -1,0 +1,69 @@
+"""Merging: one at a time, on top of the newest base, tested before it is there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hookline.flows.gating import Gating, Refused
+
+if TYPE_CHECKING:
+    from hookline.domain.runs import Run
+    from hookline.flows.context import Context
+
+TURN = "merge-turn"
+# The queue is looked at so often where nobody tells that it moved.
+LOOK_AGAIN = 5.0
+
+
+async def merge(ctx: Context, run: Run) -> Any:
+    """The flow of a merge: gates, the queue, then rebase, test and merge."""
+    return await _Merging(ctx, run).go()
+
+
+class _Merging(Gating):
+    """One task's work on its way into the base branch."""
+
+    async def go(self) -> Any:
+        """Until the work is merged, or goes back with a reason."""
+        while True:
+            refused = await self.passes("before_merge")
+            merged: Any = None
+            if refused is None:
+                await self._wait_turn()
+                merged = await self._merge()
+                await self.ctx.gate("leave_queue", {})
+                refused = await self._judge(merged)
+            if refused is not None:
+                await self.ctx.gate("send_back", {"reason": refused.reason, "turns": self.turns})
+                return {"outcome": "sent_back", "reason": refused.reason}
+            if merged["status"] == "merged":
+                return await self._finish(merged)
+
+    async def _wait_turn(self) -> None:
+        place = await self.ctx.gate("queue", {})
+        while not place["mine"]:
+            await self.ctx.signal(TURN, max_age=LOOK_AGAIN)
+            place = await self.ctx.gate("queue", {})
+
+    async def _merge(self) -> Any:
+        args = {
+            **self._place(),
+            "method": self.settings.method,
+            "test": self.settings.test,
+            "pullRequest": self.context.get("pr_number"),
+            "skipPr": self.work.skip_pr,
+        }
+        return await self.ctx.repo("merge", args)
+
+    async def _judge(self, merged: Any) -> Refused | None:
+        """What did not merge goes back to the agent."""
+        if merged["status"] == "merged":
+            return None
+        return await self.mend("merge", merged.get("remediationPrompt"), merged["message"])
+
+    async def _finish(self, merged: Any) -> Any:
+        facts = {"sha": merged["sha"], "commits": merged["commits"], "turns": self.turns}
+        await self.ctx.gate("merged", facts)
+        await self.tell("after_merge")
+        kept = await self.ctx.repo("clean", {"taskId": self.work.task_id})
+        return {"outcome": "merged", "taskId": self.work.task_id, **facts, "worktree": kept}

@@ -1,0 +1,199 @@
+"""Effects on the repository: preparing a task's work, merging it, and cleaning up after it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from hookline.domain.forge import ForgeError, ForgeTemporary
+from hookline.domain.repository import (
+    BaseMoved,
+    Kept,
+    MergeConflict,
+    RebaseConflict,
+    Refused,
+    RepositoryError,
+)
+from hookline.domain.runs import OK, Resolution
+from hookline.domain.taskpage import task_page
+from hookline.flows import prompts
+from hookline.flows.outcomes import Temporary
+from hookline.hooks.builtin.test_runners import run_tests_in
+
+if TYPE_CHECKING:
+    from hookline.domain.forge import PullRequest
+    from hookline.domain.repository import ConflictFile, Prepared
+    from hookline.domain.runs import JournalEffect, Run
+    from hookline.domain.tasks import Task
+    from hookline.flows.effects import Executor
+    from hookline.ports import Forge, Repository
+
+# The base can move while a result is tested; so often it is built again.
+MOVES = 5
+TASK_FILE = os.path.join(".hookline", "task.md")
+
+
+class RepoEffects:
+    """What flows of gates do to the repository, for one executor."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._around = executor.around
+
+    async def repo(self, run: Run, effect: JournalEffect, guard: Any) -> Resolution:
+        """Carry out one verb; trouble that an agent or a person can mend is part of its value."""
+        verbs = {"prepare": self._prepare, "merge": self._merge, "clean": self._clean}
+        return Resolution(OK, await verbs[effect.args["verb"]](run, effect))
+
+    async def _prepare(self, run: Run, effect: JournalEffect) -> dict[str, Any]:
+        args, repository = effect.args, self._repository
+        task = self._task(args["taskId"])
+        folder = args["worktree"]
+        place = {"goal": task.goal, "taskPath": self._export(task, folder)}
+        try:
+            state = await repository.describe(folder)
+            if state.dirty and args["uncommitted"] == "refuse":
+                shown = ", ".join(state.dirty[:5])
+                refused = f"{state.dirty_count} files are not committed: {shown}"
+                return {**place, "refused": refused, "commits": 0, "head": state.head}
+            await repository.commit_all(folder, _message(task))
+            commits = await repository.commits_ahead(folder, args["base"])
+            after = await repository.describe(folder)
+        except RepositoryError as problem:
+            return {**place, "refused": problem.message, "commits": 0, "head": None}
+        return {**place, "commits": commits, "head": after.head}
+
+    # Merging
+
+    async def _merge(self, run: Run, effect: JournalEffect) -> dict[str, Any]:
+        for _ in range(MOVES):
+            found = await self._merge_once(run, effect)
+            if found is not None:
+                return found
+        raise Temporary(f"the base branch moved {MOVES} times while the result was tested")
+
+    async def _merge_once(self, run: Run, effect: JournalEffect) -> dict[str, Any] | None:
+        args, repository = effect.args, self._repository
+        task = self._task(args["taskId"])
+        try:
+            rebased = await repository.rebase(args["worktree"], args["base"])
+            if isinstance(rebased, RebaseConflict):
+                return _conflict(args["base"], rebased.files)
+            commits = await repository.commits_ahead(args["worktree"], args["base"])
+            message = f"{_message(task)}\n\nTask: {task.id}\n"
+            prepared = await repository.prepare_merge(
+                rebased.head, args["base"], message, args["method"]
+            )
+            if isinstance(prepared, MergeConflict):
+                return _conflict(args["base"], prepared.files)
+            if not prepared.merged:
+                failure = await self._try(prepared, effect, run)
+                if failure is not None:
+                    return failure
+            return await self._land(prepared, args, commits)
+        except ForgeTemporary as problem:
+            raise Temporary(problem.message) from problem
+        except (RepositoryError, ForgeError) as problem:
+            return {"status": "refused", "message": problem.message}
+
+    async def _try(
+        self, prepared: Prepared, effect: JournalEffect, run: Run
+    ) -> dict[str, Any] | None:
+        """Test what the base would become; what failed, if something did."""
+        around = self._around
+        env = self._executor.environment(run, effect)
+        async with self._repository.scratch(prepared.sha) as folder:
+            tested = await run_tests_in(folder, around.processes, env, effect.args["test"])
+        if tested is None or tested.passed:
+            return None
+        prompt = (
+            f"Merged into {prepared.base}, your work does not pass `{tested.command}`:\n\n"
+            f"{prompts.capped(tested.output)}"
+        )
+        message = f"`{tested.command}` fails on the merged result"
+        return {"status": "failed", "message": message, "remediationPrompt": prompt}
+
+    async def _land(
+        self, prepared: Prepared, args: dict[str, Any], commits: int
+    ) -> dict[str, Any] | None:
+        """Move the base; None if it moved meanwhile."""
+        forge = self._forge
+        pull = await self._pull_request(args)
+        if pull is not None and forge.merges and not prepared.merged:
+            pushed = await self._repository.push(args["worktree"], args["branch"])
+            if isinstance(pushed, Refused):
+                return {"status": "refused", "message": pushed.reason}
+            outcome = await forge.merge(pull, prepared.head, args["method"])
+            return {"status": "merged", "sha": outcome.sha, "commits": commits}
+        landed = await self._repository.land(prepared)
+        if isinstance(landed, BaseMoved):
+            return None
+        if isinstance(landed, Refused):
+            return {"status": "refused", "message": landed.reason}
+        if pull is not None and not forge.merges:
+            await forge.merge(pull, landed.sha, args["method"])
+        notices = list(landed.notices)
+        return {"status": "merged", "sha": landed.sha, "commits": commits, "notices": notices}
+
+    async def _pull_request(self, args: dict[str, Any]) -> PullRequest | None:
+        if args["skipPr"]:
+            return None
+        if args.get("pullRequest") is not None:
+            return await self._forge.pull_request(int(args["pullRequest"]))
+        return await self._forge.find_pull_request(args["branch"], args["base"])
+
+    async def _clean(self, run: Run, effect: JournalEffect) -> dict[str, Any]:
+        try:
+            kept = await self._repository.clean(effect.args["taskId"])
+        except RepositoryError as problem:
+            return {"kept": [problem.message]}
+        return {"kept": list(kept.unsaved)} if isinstance(kept, Kept) else {"removed": True}
+
+    # What they share
+
+    @property
+    def _repository(self) -> Repository:
+        assert self._around.repository is not None
+        return self._around.repository
+
+    @property
+    def _forge(self) -> Forge:
+        assert self._around.forge is not None
+        return self._around.forge()
+
+    def _task(self, identifier: str) -> Task:
+        with self._around.store.read() as view:
+            return view.graph.task(identifier)
+
+    def _export(self, task: Task, folder: str) -> str:
+        """The task as a file that gates and agents can read; it is never committed."""
+        path = os.path.join(folder, TASK_FILE)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        ignored = os.path.join(os.path.dirname(path), ".gitignore")
+        if not os.path.lexists(ignored):
+            with open(ignored, "w", encoding="utf-8") as file:
+                file.write("*\n")
+        with open(path, "w", encoding="utf-8", errors="replace") as file:
+            file.write(task_page(task))
+        return path
+
+
+def _message(task: Task) -> str:
+    return prompts.one_line(task.goal.strip().splitlines()[0], 72)
+
+
+def _conflict(base: str, files: tuple[ConflictFile, ...]) -> dict[str, Any]:
+    names = ", ".join(file.path for file in files[:10])
+    sides = "\n\n".join(
+        f"## {file.path}\nyours:\n{file.ours or '(removed)'}\n{base}:\n{file.theirs or '(removed)'}"
+        for file in files[:10]
+    )
+    prompt = (
+        f"Your work conflicts with {base} in: {names}.\n\n{prompts.capped(sides)}\n\n"
+        f"Rebase onto {base}, resolve the conflicts so that both intentions hold, and test."
+    )
+    return {
+        "status": "conflict",
+        "message": f"conflict with {base} in {names}",
+        "remediationPrompt": prompt,
+    }

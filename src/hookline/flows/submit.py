@@ -1,0 +1,37 @@
+"""Submitting: a task's work passes its gates and asks to be merged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hookline.flows.gating import Gating
+
+if TYPE_CHECKING:
+    from hookline.domain.runs import Run
+    from hookline.flows.context import Context
+
+
+async def submit(ctx: Context, run: Run) -> Any:
+    """The flow of a submission: gates, then the task is submitted and its merge begins."""
+    gating = Gating(ctx, run)
+    work = gating.work
+    prepared = await gating.prepare()
+    if not prepared.get("refused") and not prepared["commits"]:
+        done = await ctx.gate("without_commits", {"wanted": gating.settings.without_commits})
+        return {"outcome": done["outcome"], "taskId": work.task_id}
+    refused = await gating.passes("before_submit")
+    if refused is not None:
+        await ctx.gate("send_back", {"reason": refused.reason, "turns": gating.turns})
+        return {"outcome": "sent_back", "taskId": work.task_id, "reason": refused.reason}
+    last = await gating.prepare()
+    facts = {
+        "commits": last["commits"],
+        "turns": gating.turns,
+        "prUrl": gating.context.get("pr_url"),
+    }
+    await ctx.gate("submitted", facts)
+    await gating.tell("after_submit")
+    merge = await ctx.gate(
+        "start_merge", {"conversation": gating.conversation, "context": gating.context}
+    )
+    return {"outcome": "submitted", "taskId": work.task_id, "mergeRun": merge["runId"], **facts}

@@ -1,0 +1,83 @@
+"""What the built-in gates can be told, as types; the configuration is checked against these.
+
+Nothing here brings along what the gates themselves need.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, field
+
+from hookline.hooks.builtin.stop_context import Arguments
+
+DAY = 86_400
+
+Name = Annotated[str, Meta(min_length=1)]
+Count = Annotated[int, Meta(ge=0, le=1_000_000_000)]
+Seconds = Annotated[float, Meta(gt=0, le=DAY, extra={"reads": "duration"})]
+
+
+class Nothing(Arguments, frozen=True):
+    """Nothing can be tuned."""
+
+
+class Program(Arguments, frozen=True):
+    """The shell line to run instead of what is found, and how long it may take."""
+
+    command: Name | None = None
+    timeout: Seconds | None = None
+
+
+class Secrets(Arguments, frozen=True):
+    """Files that may hold credentials, as patterns, and kinds that are not looked for."""
+
+    allow: list[Name] = field(default_factory=list)
+    ignore: list[Name] = field(default_factory=list)
+
+
+class DiffLimits(Arguments, frozen=True):
+    """The most files, changed lines and bytes, and patterns of files that must not change."""
+
+    files: Count | None = None
+    lines: Count | None = None
+    bytes: Count | None = None
+    forbid: list[Name] = field(default_factory=list)
+
+    @property
+    def limits_nothing(self) -> bool:
+        """Whether every change would pass."""
+        return not self.forbid and self.files is self.lines is self.bytes is None
+
+
+class CiStatus(Arguments, frozen=True):
+    """What a commit without any check means, and when to look again at one that runs."""
+
+    without_checks: Literal["skip", "pending"] | None = None
+    retry_after: Seconds = 30.0
+
+
+class Human(Arguments, frozen=True):
+    """What the person is asked."""
+
+    question: Name | None = None
+
+
+class Gatekeeper(Arguments, frozen=True):
+    """Who judges, and what they are asked instead of their own prompts."""
+
+    names: Annotated[list[Name], Meta(min_length=1)]
+    prompt: Name | None = None
+
+
+GATE_ARGUMENTS: dict[str, type[Arguments]] = {
+    "rebase_on_main": Nothing,
+    "run_tests": Program,
+    "create_pr": Nothing,
+    "lint": Program,
+    "secrets": Secrets,
+    "diff_limits": DiffLimits,
+    "ci_status": CiStatus,
+    "gatekeeper": Gatekeeper,
+    "human": Human,
+}

@@ -1,0 +1,185 @@
+"""Gates that bring a task's branch forward: onto the newest base, and into a pull request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hookline.domain.repository import RebaseConflict, Refused, RepositoryError
+from hookline.errors import HookFailure
+from hookline.hooks.builtin.gates_common import (
+    MAX_OUTPUT,
+    SOON,
+    astray,
+    ends,
+    framed,
+    passed,
+    refused,
+    skipped,
+    standing,
+    task_text,
+    told,
+    waiting,
+)
+
+if TYPE_CHECKING:
+    from hookline.domain.answers import GateAnswer
+    from hookline.domain.forge import PullRequest
+    from hookline.domain.repository import ConflictFile, Rebased, RepositoryState
+    from hookline.hooks.builtin.gates_common import Judging
+
+MAX_BODY = 32 * 1024
+SHOWN_FILES = 50
+
+
+async def rebase_on_main(judging: Judging) -> GateAnswer:
+    """The work must stand on the newest base; it is moved there unless the two conflict."""
+    state = await standing(judging)
+    # In the middle of a rebase no branch is checked out; one of ours is ended by the repository.
+    if state.operation is None and (answer := astray(judging, state)) is not None:
+        return answer
+    base = judging.context.base_branch
+    try:
+        moved = await judging.repository.rebase(judging.folder, base)
+    except RepositoryError as problem:
+        return await _hindered(judging, problem)
+    if isinstance(moved, RebaseConflict):
+        return _conflict(base, moved)
+    await _verify(judging, moved)
+    context = {"rebased": moved.needed, "head": moved.head}
+    if not moved.needed:
+        return passed(f"nothing to do: the work stands on the newest {base}", context)
+    return passed(f"rebased onto {base} at {moved.onto[:12]}", context)
+
+
+async def _verify(judging: Judging, moved: Rebased) -> None:
+    state = await standing(judging)
+    if (state.head, state.branch) != (moved.head, judging.context.branch_name):
+        raise HookFailure(
+            f"after the rebase {state.branch} stands at {state.head}, not at {moved.head}"
+        )
+
+
+async def _hindered(judging: Judging, problem: RepositoryError) -> GateAnswer:
+    """Why nothing was rebased: for what an agent can mend, with a prompt."""
+    state = await standing(judging)
+    base = judging.context.base_branch
+    if state.operation is not None:
+        return refused(
+            told(problem),
+            f"Git is in the middle of a {state.operation} in {judging.folder}. Finish it, or end"
+            f" it with `git {state.operation} --abort` if it is not wanted; lose no work. Then"
+            f" commit what is left on {judging.context.branch_name}.",
+        )
+    if state.dirty:
+        return refused(told(problem), _uncommitted(judging, state))
+    raise HookFailure(f"nothing was rebased onto {base}: {told(problem)}") from problem
+
+
+def _uncommitted(judging: Judging, state: RepositoryState) -> str:
+    names = "\n".join(state.dirty)
+    return (
+        f"{state.dirty_count} files in {judging.folder} are not committed, so that your work cannot"
+        f" be brought onto {judging.context.base_branch}. Commit those that belong to your task,"
+        " and remove or ignore the others.\n\n" + framed("The list of files", names)
+    )
+
+
+def _conflict(base: str, found: RebaseConflict) -> GateAnswer:
+    names = [each.path for each in found.files]
+    share = MAX_OUTPUT // max(len(names), 1) // 2
+    sides = "\n\n".join(_sides(each, base, share) for each in found.files)
+    prompt = (
+        f"Your commits conflict with the newest {base} ({found.onto}). Nothing was changed: your"
+        " branch is as it was. Resolve it like this:\n\n"
+        f"1. Run `git rebase {found.onto}`.\n"
+        "2. In each file in conflict keep what both sides meant, and remove all markers.\n"
+        "3. `git add` those files and run `git rebase --continue` until the rebase is over.\n"
+        "4. Run the tests and mend what broke.\n"
+        "5. Commit, and leave nothing uncommitted. Do not push.\n\n"
+        + framed("Each file with both sides", sides, 2 * MAX_OUTPUT)
+    )
+    shown = ", ".join(names[:SHOWN_FILES])
+    return refused(f"conflict with {base} in {shown}", prompt, {"conflicts": names[:SHOWN_FILES]})
+
+
+def _sides(file: ConflictFile, base: str, share: int) -> str:
+    mine, other = (
+        "(removed)" if side is None else ends(side, share) for side in (file.ours, file.theirs)
+    )
+    return f"File {file.path}\n--- your side:\n{mine}\n--- {base}:\n{other}"
+
+
+# The pull request.
+
+
+async def create_pr(judging: Judging) -> GateAnswer:
+    """The branch is pushed and its pull request is open; one that is open already is kept."""
+    context = judging.context
+    if context.extra.get("skip_pr") is True:
+        return skipped("this work is merged without a pull request")
+    state = await standing(judging)
+    if (answer := astray(judging, state)) is not None:
+        return answer
+    if not await judging.repository.commits_ahead(judging.folder, context.base_branch):
+        return refused(f"{context.branch_name} has no commits that {context.base_branch} has not")
+    if (answer := await _push(judging)) is not None:
+        return answer
+    pull = await judging.forge.open_pull_request(
+        context.branch_name, context.base_branch, context.task_title, await _body(judging)
+    )
+    return _opened(judging, state, pull)
+
+
+async def _push(judging: Judging) -> GateAnswer | None:
+    """Push where the forge lives on a remote; what stands in the way, if something does."""
+    remote = judging.forge.push_remote
+    if remote is None:
+        return None
+    branch = judging.context.branch_name
+    pushed = await judging.repository.push(judging.folder, branch, remote)
+    if not isinstance(pushed, Refused):
+        return None
+    output = framed("What was said about it", f"{pushed.reason}\n{pushed.output}")
+    if pushed.kind == "diverged":
+        return refused(
+            pushed.reason,
+            f"The branch {branch} at {remote} has commits that you do not have. Fetch them, rebase"
+            f" yours onto them so that nobody's work is lost, and do not push.\n\n{output}",
+        )
+    if pushed.kind == "rejected":
+        return refused(
+            pushed.reason,
+            f"The push of {branch} to {remote} was rejected by a rule or a hook. If it names"
+            " something about your commits, mend that and commit or amend; do not push, and do not"
+            f" work around the rule. If there is nothing that you can mend, say so.\n\n{output}",
+        )
+    return refused(f"{pushed.reason}: {pushed.output}")
+
+
+async def _body(judging: Judging) -> str:
+    """The pull request's text: the task, then what was done to which files."""
+    context = judging.context
+    count = await judging.repository.commits_ahead(judging.folder, context.base_branch)
+    files = await judging.repository.changed_files(judging.folder, context.base_branch)
+    shown = "\n".join(f"- {' '.join(name.split())}" for name in files[:SHOWN_FILES])
+    more = f"\n- and {len(files) - SHOWN_FILES} more" if len(files) > SHOWN_FILES else ""
+    by = f" by {context.agent_name}" if context.agent_name else ""
+    return (
+        f"{ends(task_text(judging), MAX_BODY)}\n\n---\n\n"
+        f"Task {context.task_id}{by}: {count} commits, {len(files)} files.\n\n{shown}{more}\n"
+    )
+
+
+def _opened(judging: Judging, state: RepositoryState, pull: PullRequest) -> GateAnswer:
+    if pull.state != "open" or pull.branch != judging.context.branch_name:
+        raise HookFailure(f"pull request {pull.number} is {pull.state}, of branch {pull.branch}")
+    if pull.head is not None and pull.head != state.head:
+        return waiting(
+            f"pull request {pull.number} does not show commit {str(state.head)[:12]} yet",
+            "forge",
+            SOON,
+        )
+    return passed(
+        f"pull request {pull.number} is open: {pull.url}",
+        {"pr_url": pull.url, "pr_number": pull.number, "head": state.head},
+    )

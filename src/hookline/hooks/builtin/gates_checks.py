@@ -1,0 +1,129 @@
+"""Gates that let others check the work: the project's tests and linter, and the forge's checks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hookline.errors import HookFailure
+from hookline.hooks.builtin.gates_common import (
+    astray,
+    framed,
+    passed,
+    refused,
+    skipped,
+    standing,
+    waiting,
+)
+from hookline.hooks.builtin.gates_runners import LINTERS, TEST_RUNNERS
+from hookline.hooks.builtin.test_runners import (
+    Limits,
+    find_runner,
+    run_found,
+    run_line,
+)
+from hookline.hooks.templates import compile_line
+from hookline.points import POINTS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hookline.domain.answers import GateAnswer
+    from hookline.domain.forge import Check
+    from hookline.hooks.builtin.gates_arguments import CiStatus, Program
+    from hookline.hooks.builtin.gates_common import Judging
+    from hookline.hooks.builtin.gates_runners import Runner
+    from hookline.hooks.builtin.test_runners import Tested
+
+SHOWN_CHECKS = 50
+LOCAL = "local"
+
+
+async def run_tests(judging: Judging) -> GateAnswer:
+    """The project's tests must pass, those that are configured or that its files tell of."""
+    return await _check(judging, TEST_RUNNERS, "tests")
+
+
+async def lint(judging: Judging) -> GateAnswer:
+    """The project's linter must be content, the one configured or that its files tell of."""
+    return await _check(judging, LINTERS, "linter")
+
+
+async def _check(judging: Judging, table: Sequence[Runner], what: str) -> GateAnswer:
+    tested = await _run(judging, table)
+    if tested is None:
+        return skipped(f"no {what} found in {judging.folder}: nothing was run")
+    if tested.empty:
+        return skipped(f"`{tested.command}` found nothing to run")
+    if tested.passed:
+        left = f"; not run: {', '.join(tested.others)}" if tested.others else ""
+        return passed(f"`{tested.command}` passed{left}", {"command": tested.command})
+    return refused(
+        f"`{tested.command}` failed",
+        f"Your work does not pass `{tested.command}`, which was run in {judging.folder}. Find out"
+        " why, mend the cause and not the check, run it again until it passes, and commit.\n\n"
+        + framed("What it printed", tested.output),
+        {"command": tested.command},
+    )
+
+
+async def _run(judging: Judging, table: Sequence[Runner]) -> Tested | None:
+    given: Program = judging.arguments
+    world, env = judging.world, judging.env
+    limits = Limits(given.timeout or judging.call.timeout, world.on_start)
+    if given.command is not None:
+        line = _compiled(given.command, judging)
+        return await run_line(line, judging.folder, world.processes, env, limits, given.command)
+    found = await find_runner(table, judging.folder, world.processes, env)
+    if found is None:
+        return None
+    return await run_found(found, judging.folder, world.processes, env, limits)
+
+
+def _compiled(command: str, judging: Judging) -> str:
+    """The line as a shell takes it: variables travel in the environment, never as text."""
+    line, problems = compile_line(command, POINTS[judging.call.point].variables)
+    if problems:
+        raise HookFailure("; ".join(f"{each.message}: {each.help}" for each in problems))
+    return line
+
+
+async def ci_status(judging: Judging) -> GateAnswer:
+    """The checks of the forge must have passed for the commit that is judged."""
+    given: CiStatus = judging.arguments
+    state = await standing(judging)
+    if (answer := astray(judging, state)) is not None:
+        return answer
+    assert state.head is not None
+    found = await judging.forge.checks(state.head)
+    short = state.head[:12]
+    if found.status == "success":
+        return passed(f"all {len(found.checks)} checks of {short} passed", {"ciHead": state.head})
+    if found.status == "none":
+        return _unchecked(judging, short, given)
+    if found.status == "pending":
+        names = ", ".join(_names(found.checks, "pending"))
+        return waiting(f"checks of {short} still run: {names}", "checks", given.retry_after)
+    names = ", ".join(_names(found.checks, "failure"))
+    return refused(f"checks of {short} failed: {names}", _broken(found.checks, short))
+
+
+def _unchecked(judging: Judging, short: str, given: CiStatus) -> GateAnswer:
+    """Right after a push a server has not begun yet; without a server nothing ever will."""
+    otherwise = "skip" if judging.forge.name == LOCAL else "pending"
+    message = f"nothing checks {short} at {judging.forge.name}"
+    if (given.without_checks or otherwise) == "skip":
+        return skipped(message)
+    return waiting(f"{message} yet", "checks", given.retry_after)
+
+
+def _names(checks: Sequence[Check], status: str) -> list[str]:
+    return [each.name for each in checks if each.status == status][:SHOWN_CHECKS]
+
+
+def _broken(checks: Sequence[Check], short: str) -> str:
+    failed = [each for each in checks if each.status == "failure"][:SHOWN_CHECKS]
+    lines = "\n".join(f"{each.name} {each.url}".rstrip() for each in failed)
+    return (
+        f"These checks of your commit {short} failed. Find out why, run the same locally if you"
+        " can, mend the cause, and commit.\n\n" + framed("The list of checks", lines)
+    )

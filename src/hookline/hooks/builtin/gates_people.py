@@ -1,0 +1,62 @@
+"""The gate that a person opens: it waits for a decision about the very commit that is judged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from hookline.errors import HookFailure
+from hookline.hooks.builtin.gates_common import astray, passed, refused, standing, waiting
+
+if TYPE_CHECKING:
+    from hookline.domain.answers import GateAnswer
+    from hookline.hooks.builtin.gates_arguments import Human
+    from hookline.hooks.builtin.gates_common import Judging
+
+MAX_COMMENT = 16 * 1024
+
+
+class Approval(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person decided at a gate, about one commit."""
+
+    hook: str | None
+    decision: Literal["approve", "reject"]
+    head: str | None
+    comment: str | None = None
+    by: str | None = None
+
+
+async def human(judging: Judging) -> GateAnswer:
+    """A person must approve the work as it is now; an earlier approval of other work is none."""
+    given: Human = judging.arguments
+    state = await standing(judging)
+    if (answer := astray(judging, state)) is not None:
+        return answer
+    assert state.head is not None
+    decisions = [each for each in _approvals(judging) if each.hook == judging.hook.name]
+    current = [each for each in decisions if each.head == state.head]
+    if not current:
+        return _ask(state.head, given.question, bool(decisions))
+    last = current[-1]
+    by = last.by or "a person"
+    comment = (last.comment or "").strip()[:MAX_COMMENT]
+    if last.decision == "approve":
+        said = f": {comment}" if comment else ""
+        return passed(f"approved by {by}{said}", {"approvedBy": by, "approvedHead": state.head})
+    prompt = f"{by} looked at your work and rejects it:\n\n{comment}" if comment else None
+    return refused(f"rejected by {by}: {comment or 'no reason was given'}", prompt)
+
+
+def _ask(head: str, question: str | None, moved: bool) -> GateAnswer:
+    asked = question or "May this pass?"
+    again = " The work has changed since the last decision." if moved else ""
+    return waiting(f"a person decides about {head[:12]}: {asked}{again}", "person")
+
+
+def _approvals(judging: Judging) -> list[Approval]:
+    given = judging.context.extra.get("approvals", [])
+    try:
+        return msgspec.convert(given, list[Approval])
+    except msgspec.ValidationError as problem:
+        raise HookFailure(f"the decisions of people cannot be read: {problem}") from problem

@@ -1,0 +1,134 @@
+"""Which gates stand in a task's way, where each came from, and who its gatekeepers are.
+
+The list itself is what `Standing.hooks_at` gives to those who run it; this only explains it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.hooks.builtin import GATES
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from hookline.hooks.registry import Hook
+    from hookline.hooks.standing import Standing
+
+GATEKEEPER = "gatekeeper"
+DEFAULT = "default"
+
+
+class Gatekeeper(msgspec.Struct, frozen=True):
+    """A name under `gatekeeper:`, and the agent profiles that answer to it; none is a gap."""
+
+    name: str
+    profiles: tuple[str, ...] = ()
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """A gate, and where it came from: `source` in words, `origin` as file:line."""
+
+    hook: str
+    kind: str
+    target: str
+    source: str
+    origin: str
+    enabled: bool = True
+    when: str | None = None
+    gatekeepers: tuple[Gatekeeper, ...] = ()
+
+
+class Resolved(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The gates of one point, in order; `source` says who decided that these stand there."""
+
+    point: str
+    source: str
+    auto_accepted: bool
+    gates: tuple[Entry, ...]
+
+
+class Worker(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose work is judged: the agent, the type of the task, and who judges that type."""
+
+    agent: str | None = None
+    task_type: str | None = None
+    judges: Sequence[str] = ()
+
+
+def resolve(
+    standing: Standing,
+    worker: Worker,
+    profiles: Collection[str] = (),
+    switches: Mapping[str, bool] | None = None,
+) -> list[Resolved]:
+    """The gates of every point for one worker; `switches` are those of `hook enable|disable`."""
+    return [_resolve(standing, point, worker, profiles, switches or {}) for point in GATES]
+
+
+def _resolve(
+    standing: Standing,
+    point: str,
+    worker: Worker,
+    profiles: Collection[str],
+    switches: Mapping[str, bool],
+) -> Resolved:
+    hooks = standing.hooks_at(point, agent=worker.agent, task_type=worker.task_type)
+    source = _source(standing, point, worker)
+    entries = tuple(
+        Entry(
+            hook=hook.name,
+            kind=hook.kind,
+            target=hook.target,
+            source=_layer(hook, source),
+            origin=hook.origin,
+            enabled=switches.get(hook.name, hook.enabled),
+            when=hook.when,
+            gatekeepers=_gatekeepers(hook, worker, profiles),
+        )
+        for hook in hooks
+    )
+    passes = not any(entry.enabled for entry in entries)
+    return Resolved(point=point, source=source, auto_accepted=passes, gates=entries)
+
+
+def _source(standing: Standing, point: str, worker: Worker) -> str:
+    if point in standing.of_agents.get(worker.agent or "", {}):
+        return f"agent {worker.agent} overrides"
+    if point in standing.of_types.get(worker.task_type or "", {}):
+        return f"task type {worker.task_type}"
+    if standing.registry.subscribers(point) or point in standing.configured:
+        return "project"
+    return DEFAULT
+
+
+def _layer(hook: Hook, source: str) -> str:
+    """Beside hooks of the project, those of the user and of plugins stand in one list."""
+    return hook.layer if source == "project" else source
+
+
+# Gatekeepers
+
+
+def named_gatekeepers(arguments: Any) -> list[str]:
+    """The names that a `gatekeeper` gate was given."""
+    given = arguments.get("names", ()) if isinstance(arguments, dict) else arguments
+    return [name for name in given or () if isinstance(name, str)]
+
+
+def profiles_of(name: str, profiles: Collection[str], judges: Sequence[str]) -> tuple[str, ...]:
+    """The profiles of a gatekeeper: its own, else `gatekeeper-NAME`, else those of the type."""
+    for wanted in (name, f"{GATEKEEPER}-{name}"):
+        if wanted in profiles:
+            return (wanted,)
+    return tuple(judge for judge in judges if judge in profiles)
+
+
+def _gatekeepers(hook: Hook, worker: Worker, profiles: Collection[str]) -> tuple[Gatekeeper, ...]:
+    if hook.kind != "built-in" or hook.target != GATEKEEPER:
+        return ()
+    names = named_gatekeepers(hook.metadata.get("arguments"))
+    return tuple(Gatekeeper(name, profiles_of(name, profiles, worker.judges)) for name in names)

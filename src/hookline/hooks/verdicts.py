@@ -1,0 +1,112 @@
+"""The verdicts of gates on a task's work, read from the record of their calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.domain.records import OK, PENDING, SKIPPED
+from hookline.domain.submissions import SIGNAL
+from hookline.hooks.frames import rule_of
+from hookline.hooks.settle import FIRED
+from hookline.points import GATE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hookline.domain.events import Event
+    from hookline.domain.records import Delivery
+    from hookline.domain.runs import Run
+    from hookline.ports import View
+
+AUTO_ACCEPTED = "auto-accepted: no gate stands here"
+
+
+class Verdict(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
+    """What one gate said; without a `hook`, no gate stood there. `run` is None for a trial."""
+
+    point: str
+    hook: str | None
+    status: str
+    message: str = ""
+    remediation_prompt: str | None = None
+    context: dict[str, Any] = {}
+    started_at: str | None = None
+    duration_ms: float | None = None
+    run: str | None = None
+    seq: int
+
+    @property
+    def waits_for_person(self) -> bool:
+        """Whether a person has to decide."""
+        return self.status == "pending" and self.context.get("waitsFor") == "person"
+
+
+def verdicts(view: View, task_id: str, after: int = 0) -> Iterator[Verdict]:
+    """Every verdict on a task's work after a place in the log, in order."""
+    for event in view.log.events(node_id=task_id, types=(FIRED,), after=after):
+        if rule_of(event.data["point"]) != GATE:
+            continue
+        if event.data.get("autoAccepted"):
+            yield _accepted(event)
+        for row in view.calls.deliveries(event.seq):
+            yield _verdict(event, row)
+
+
+def asked_person(view: View, run: Run) -> Verdict | None:
+    """The verdict that a run waits for a person with; None where no person can help."""
+    if not any(_is_question(effect.kind, effect.args) for effect in view.runs.pending(run)):
+        return None
+    found = list(verdicts(view, run.input["taskId"]))
+    own = [each for each in found if each.run == run.run_id and each.waits_for_person]
+    return own[-1] if own else None
+
+
+def _is_question(kind: str, args: dict[str, Any]) -> bool:
+    """Gates that wait for anything but a person are asked again after a while."""
+    return kind == "signal" and args["name"] == SIGNAL and args.get("maxAge") is None
+
+
+def _accepted(event: Event) -> Verdict:
+    return Verdict(
+        point=event.data["point"],
+        hook=None,
+        status="success",
+        message=AUTO_ACCEPTED,
+        started_at=event.timestamp,
+        run=_run(event),
+        seq=event.seq,
+    )
+
+
+def _verdict(event: Event, row: Delivery) -> Verdict:
+    answer = row.answer if isinstance(row.answer, dict) else {}
+    status, message = _meaning(row, answer)
+    return Verdict(
+        point=row.point,
+        hook=row.hook,
+        status=status,
+        message=message,
+        remediation_prompt=answer.get("remediationPrompt"),
+        context=answer.get("context") or {},
+        started_at=row.started_at,
+        duration_ms=None if row.duration_us is None else row.duration_us / 1000,
+        run=_run(event),
+        seq=event.seq,
+    )
+
+
+def _meaning(row: Delivery, answer: dict[str, Any]) -> tuple[str, str]:
+    if row.status == OK and answer:
+        return answer["status"], answer.get("message", "")
+    if row.status == SKIPPED:
+        return "skip", row.error or f"when {row.condition} is false"
+    if row.status == PENDING:
+        return "pending", "it is being called"
+    return "failure", row.error or "it failed"  # a gate fails closed
+
+
+def _run(event: Event) -> str | None:
+    run = str(event.data["name"]).partition("/")[0]
+    return run if run[:2] == "R-" else None

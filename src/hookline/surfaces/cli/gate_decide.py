@@ -1,0 +1,121 @@
+"""`hookline gate approve|reject`: a person decides what a gate waits for."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.domain.submissions import MERGE, SIGNAL, SUBMIT
+from hookline.errors import IllegalTransition
+from hookline.flows import control, gate_verbs
+from hookline.hooks.verdicts import asked_person
+from hookline.surfaces.cli.command import Command
+from hookline.surfaces.cli.gate_work import task_argument
+from hookline.surfaces.cli.opening import writing
+from hookline.surfaces.cli.output import next_step, say, say_json, untrusted
+from hookline.tasks.verbs import optional_text
+from hookline.trust import refuse_agents
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterator
+
+    from hookline.domain.runs import Run
+    from hookline.domain.tasks import Task
+    from hookline.hooks.verdicts import Verdict
+    from hookline.ports import Transaction, View
+
+
+class Decided(msgspec.Struct, rename="camel", frozen=True):
+    """What a person decided."""
+
+    task_id: str
+    run_id: str
+    flow: str
+    point: str
+    hook: str | None
+    decision: str
+    by: str
+    comment: str | None
+
+
+def _arguments(p: ArgumentParser) -> None:
+    task_argument(p)
+    p.add_argument("--comment", metavar="TEXT", help="why; a rejection's goes to the agent")
+
+
+def _approve(args: Namespace) -> None:
+    _decide(args, "approve")
+
+
+def _reject(args: Namespace) -> None:
+    _decide(args, "reject")
+
+
+def _decide(args: Namespace, decision: str) -> None:
+    refuse_agents(os.environ, f"gate {decision}")
+    with writing() as app:
+        by = str(app.metadata()["triggeredBy"])
+        made = app.change(decide, args.task, decision, by=by, comment=args.comment)
+        if args.json:
+            say_json(made)
+            return
+        say(f"{made.task_id}: {untrusted(made.hook or made.point)} is told: {made.decision}")
+        next_step(f"hookline {made.flow} {made.task_id}", "if nothing serves flows")
+
+
+def decide(
+    tx: Transaction, identifier: str, decision: str, *, by: str, comment: str | None
+) -> Decided:
+    """Send a person's decision to the gate that waits for it, and write it down."""
+    task = tx.graph.task(identifier)
+    run, asked = _question(tx, task)
+    made = Decided(
+        task.id,
+        run.run_id,
+        run.flow,
+        asked.point,
+        asked.hook,
+        decision,
+        by,
+        optional_text("comment", comment),
+    )
+    wish: dict[str, Any] = {"decision": decision, "by": by, "comment": made.comment}
+    control.send(tx, run.run_id, SIGNAL, wish)
+    details = {"run": run.run_id, "point": asked.point, "hook": asked.hook}
+    tx.append("gate_decided", task.id, {**details, **wish})
+    return made
+
+
+def _question(view: View, task: Task) -> tuple[Run, Verdict]:
+    run = gate_verbs.run_of(view, task.id)
+    asked = asked_person(view, run) if run is not None else None
+    if run is None or asked is None:
+        raise IllegalTransition(
+            f"no gate of {task.id} waits for a person",
+            help=f"`hookline gate list {task.id}` shows what its gates said",
+        )
+    # A second decision would be taken for the answer to a question that comes later.
+    if any(name == SIGNAL for _, name, _ in view.runs.signals(run)):
+        raise IllegalTransition(
+            f"{task.id} has a decision already, and {run.run_id} has not read it yet",
+            help=f"`hookline {run.flow} {task.id}` goes on with it",
+        )
+    return run, asked
+
+
+def waiting_gates(view: View) -> Iterator[tuple[Run, Verdict]]:
+    """Every run that waits for a person's decision, with what it asks; for `attention`."""
+    for flow in (SUBMIT, MERGE):
+        for run in gate_verbs.open_runs(view, flow):
+            asked = asked_person(view, run)
+            if asked is not None and not any(n == SIGNAL for _, n, _ in view.runs.signals(run)):
+                yield run, asked
+
+
+DECIDE_COMMANDS = {
+    "approve": Command("let work pass a gate that waits for a person", _arguments, _approve),
+    "reject": Command("send work back that waits for a person", _arguments, _reject),
+}

@@ -1,0 +1,89 @@
+"""How a session ended, for the person or the program that waited for it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from hookline.domain import sessions
+from hookline.errors import FAILED, INTERRUPTED, LIMIT, NEEDS_PERSON, OK
+from hookline.surfaces.cli.live_text import plural
+from hookline.surfaces.cli.output import next_step, note, paint, say, say_json, untrusted
+from hookline.surfaces.cli.session_facts import PARKED, RAISED, resume_command
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Iterator
+
+    from hookline.surfaces.cli.session_facts import Facts
+
+EXITS = {
+    sessions.COMPLETED: OK,
+    sessions.FAILED: FAILED,
+    sessions.ESCALATED: NEEDS_PERSON,
+    sessions.LIMIT: LIMIT,
+    sessions.STOPPED: INTERRUPTED,
+}
+STYLES = {
+    sessions.COMPLETED: "green",
+    sessions.LIMIT: "yellow",
+    sessions.STOPPED: "yellow",
+}
+
+
+def tell_end(args: Namespace, known: Facts, ended: dict[str, Any] | None) -> int:
+    """Tell how a session ended, or that it only rests; the exit code."""
+    if not known.is_over and known.status not in EXITS:
+        with _spoken():
+            _tell_rest(args, known)
+        return NEEDS_PERSON if known.status == PARKED else OK
+    outcome = known.status if known.status in EXITS else sessions.FAILED
+    if ended is None or ended["outcome"] != outcome:  # it broke: no ending was written
+        reason = known.reason or f"it is {known.status}"
+        ended = {"outcome": outcome, "reason": reason, "iterations": known.iteration}
+    with _spoken():
+        if args.json:
+            say_json({"type": "session_ended", "data": ended})
+        else:
+            _tell(known, ended)
+    return EXITS[outcome]
+
+
+@contextmanager
+def _spoken() -> Iterator[None]:
+    """If nobody is left to be told how a session ended, it ended so all the same."""
+    try:
+        yield
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:  # what Python still holds for them has nowhere to go
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(nowhere, stream.fileno())
+
+
+def _tell_rest(args: Namespace, known: Facts) -> None:
+    """The process ends, the session does not."""
+    if not args.json:
+        why = f": {untrusted(known.reason)}" if known.reason else ""
+        note(f"{untrusted(known.name)} is {known.status}{why}")
+        note(f"go on with `{resume_command(known)}`")
+
+
+def _tell(known: Facts, ended: dict[str, Any]) -> None:
+    outcome = ended["outcome"]
+    count = plural(ended["iterations"], "iteration")
+    why = untrusted(str(ended.get("message") or ended["reason"]), 500)
+    say(f"{paint(outcome, STYLES.get(outcome, 'red'))} after {count}: {why}")
+    if outcome == sessions.STOPPED:
+        note(f"go on with `{resume_command(known)}`")
+    elif outcome == sessions.LIMIT:
+        raised = f" --{ended['reason']} N" if ended["reason"] in RAISED else ""
+        note(f"go on with `{resume_command(known, raised)}`")
+    elif outcome == sessions.ESCALATED:
+        note(f"{known.task_id} is blocked; see to it, then `{resume_command(known)}`")
+    name = untrusted(shlex.quote(known.name))
+    next_step(f"hookline session report {name}", "the whole story as one page")

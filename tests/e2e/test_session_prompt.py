@@ -1,0 +1,136 @@
+"""What a prompt is made of, and planning."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.e2e.session_rig import HOOKLINE, PROMISE, Rig, hook, in_order
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Cli
+
+
+def test_a_prompt_names_the_goal_the_iteration_and_how_to_end(cli: Cli) -> None:
+    rig = Rig(cli)
+    rig.configure({})
+    rig.run(goal="make {{iteration}} work", iterations=7, name="mine")
+    first = rig.prompts()[0].text
+    assert in_order(first, "# Goal", "make {{iteration}} work", "iteration 1 of at most 7")
+    assert "session mine" in first
+    assert "<promise>COMPLETE</promise>" in first
+
+
+def test_notes_of_one_iteration_are_in_the_next(cli: Cli) -> None:
+    rig = Rig(cli)
+    note = f"{HOOKLINE} note add --kind"
+    rig.turns(f"{note} learning 'the port is 8081'; {note} stuck 'no network'")
+    rig.configure({})
+    rig.run()
+    first, second = rig.prompts()
+    assert "8081" not in first.text
+    assert in_order(second.text, "# Notes", "learning: the port is 8081", "stuck: no network")
+
+
+def test_notes_of_another_session_are_not(cli: Cli) -> None:
+    rig = Rig(cli)
+    rig.turns(f'{HOOKLINE} note add --kind tip "a secret of $HOOKLINE_SESSION" > /dev/null')
+    rig.configure({})
+    rig.run(name="one")
+    rig.run(name="two")
+    first, second = rig.prompts("R-2")
+    assert "a secret of" not in first.text
+    assert "a secret of two" in second.text
+    assert "a secret of one" not in second.text
+
+
+def test_tasks_below_the_sessions_own_are_listed_while_they_can_be_worked_on(cli: Cli) -> None:
+    rig = Rig(cli)
+    add = f'{HOOKLINE} task add --parent "$HOOKLINE_TASK_ID"'
+    parts = f"{add} 'first part'; {add} 'second part' --depends-on T-3"
+    rig.turns(f"({parts}; {rig.complete_child('third part')}) > /dev/null")
+    rig.configure({})
+    cli.add("not of this session", quiet=False)
+    rig.run()
+    _, second = rig.prompts()
+    assert in_order(second.text, "Tasks (1 of 3 done)", "- T-3 (ready): first part")
+    for other in ("second part", "third part", "not of this session"):
+        assert other not in second.text
+
+
+def test_a_template_of_ones_own_replaces_the_prompt(cli: Cli) -> None:
+    rig = Rig(cli)
+    head = "OURS {{iteration}}/{{iterations}} {{session}}: {{goal}}"
+    cli.put("ours.md", f"{head}\n{{{{history}}}}\nEND\n")
+    rig.configure(
+        {"pre_iteration": [hook("echo BEFORE; echo; echo; echo; echo AFTER")]},
+        session={"prompt": "ours.md"},
+    )
+    rig.turns("echo 'said {{goal}}'")
+    rig.run()
+    first, second = rig.prompts()
+    assert in_order(first.text, "BEFORE\n\n\n\nAFTER", "OURS 1/2 s: do it", "END")
+    assert "How to work" not in first.text
+    assert in_order(second.text, "OURS 2/2 s: do it", "said {{goal}}", "END")
+
+
+def test_the_next_prompt_of_a_stop_hook_is_heard_under_a_template_of_ones_own(cli: Cli) -> None:
+    rig = Rig(cli)
+    cli.put("ours.md", "OURS {{goal}}\n")
+    rig.configure({"stop": [{"command": "echo MEND THIS; false"}]}, session={"prompt": "ours.md"})
+    rig.run()
+    _, second = rig.prompts()
+    assert in_order(second.text, "OURS do it", "MEND THIS")
+
+
+def test_a_template_that_is_not_there_is_told_before_anything_runs(cli: Cli) -> None:
+    rig = Rig(cli)
+    rig.configure(
+        {"session_start": [{"command": rig.note("start")}]}, session={"prompt": "gone.md"}
+    )
+    result = cli("run", "do it", "--agent", "bot", "--json")
+    assert result.code in (1, 2)
+    assert "gone.md" in result.stderr
+    assert rig.trace == []
+
+
+def test_a_profiles_own_prompt_is_part_of_it(cli: Cli) -> None:
+    rig = Rig(cli)
+    cli.put("role.md", "You are careful.\n")
+    agent = {"driver": "command", "command": f"sh {rig.box}/agent.sh", "prompt": "role.md"}
+    rig.configure({}, agents={"careful": agent})
+    rig.run("--agent", "careful", iterations=1)
+    assert in_order(rig.prompts()[0].text, "You are careful.", "# Goal")
+
+
+def test_planning_comes_before_the_first_iteration(cli: Cli) -> None:
+    rig = Rig(cli)
+    rig.configure(
+        {
+            "session_start": [hook("echo STARTED")],
+            "pre_iteration": [hook("echo BEFORE {{iteration}}")],
+            "post_iteration": [{"command": rig.note("post {{iteration}}")}],
+        },
+        session={"plan": True},
+    )
+    add = f'{HOOKLINE} task add --parent "$HOOKLINE_TASK_ID"'
+    rig.turns(f"{add} 'write it'; {add} 'test it' --depends-on T-2", "echo one", PROMISE)
+    ended = rig.run(iterations=5)
+    assert ended.said[:2] == (0, "completed")
+    assert ended.data["iterations"] == 2
+    plan, first, _ = rig.prompts()
+    assert [each.iteration for each in rig.prompts()] == [0, 1, 2]
+    assert "Plan first" in plan.text
+    assert "BEFORE" not in plan.text
+    assert in_order(first.text, "STARTED", "BEFORE 1", "Tasks (0 of 2 done)", "write it")
+    assert "Plan first" not in first.text
+    assert rig.trace == ["post 1", "post 2"]
+
+
+def test_a_plan_that_fails_is_recovered_like_any_turn(cli: Cli) -> None:
+    rig = Rig(cli)
+    rig.configure({"on_error": [hook("echo LOOK {{iteration}}")]}, session={"plan": True})
+    rig.turns("exit 3", "echo recovered", PROMISE)
+    assert rig.run().said[:2] == (0, "completed")
+    _, recovery, first = rig.prompts()
+    assert "LOOK" in recovery.text
+    assert first.iteration == 1
