@@ -473,12 +473,15 @@ class _Session:
     def _note_wishes(self, found: dict[str, Any]) -> None:
         self._state.messages = [*self._state.messages, *found["messages"]]
         self._asked_to = found["wants"] or self._asked_to
+        self._state.limits |= found.get("limits") or {}
 
     def _hear(self, wish: dict[str, Any]) -> None:
         if wish["verb"] == "message":
             self._state.messages = [*self._state.messages, wish["text"]]
         elif wish["verb"] in ("stop", "pause"):
             self._asked_to = wish["verb"]
+        elif wish["verb"] == "resume":
+            self._state.limits |= wish.get("limits") or {}
 
     @property
     def _limits(self) -> Limits:

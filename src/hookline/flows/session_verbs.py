@@ -74,9 +74,9 @@ def perform(tx: Transaction, run_id: str, args: dict[str, Any]) -> Any:
 
 def _brief(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
     """An iteration begins: what its prompt is made of, taken at one moment."""
-    wants, messages = _inbox(tx, run)
+    heard = _inbox(tx, run)
     lost = _keep_claim(tx, run, args["lease"])
-    taken = wants is None and lost is None
+    taken = heard["wants"] is None and lost is None
     tasks = _tasks(tx, run.input["taskId"])
     if taken:
         counts = {"done": tasks["done"], "all": tasks["all"], "ready": len(tasks["ready"])}
@@ -84,9 +84,8 @@ def _brief(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
         tx.append("session_iteration", run.run_id, told)
     return {
         "now": tx.now,
-        "wants": wants,
+        **heard,
         "lost": lost,
-        "messages": messages,
         "held": _told(tx.sessions.drain(run.run_id)) if taken else [],
         "nonce": os.urandom(4).hex(),
         "tasks": tasks,
@@ -101,12 +100,12 @@ def _drain(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
 
 def _close(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
     """An iteration is over."""
-    wants, messages = _inbox(tx, run)
+    heard = _inbox(tx, run)
     tx.append("session_iteration_ended", run.run_id, args["ended"])
     checkpoint = None
     if args.get("checkpoint"):
         checkpoint = _checkpoint(tx, run, args["checkpoint"])
-    return {"now": tx.now, "wants": wants, "messages": messages, "checkpoint": checkpoint}
+    return {"now": tx.now, **heard, "checkpoint": checkpoint}
 
 
 def _checkpoint(tx: Transaction, run: Run, data: dict[str, Any]) -> str | None:
@@ -259,9 +258,11 @@ def _agent(run: Run) -> str:
     return run.input.get("agent") or "agent"
 
 
-def _inbox(tx: Transaction, run: Run) -> tuple[str | None, list[str]]:
-    """What a person wants by now: to stop or to pause, and what they have to say."""
-    wants, messages = None, []
+def _inbox(tx: Transaction, run: Run) -> dict[str, Any]:
+    """What a person wants by now: to stop or to pause, other limits, and what they have to say."""
+    wants: str | None = None
+    messages: list[str] = []
+    limits: dict[str, Any] = {}
     for seq, name, value in tx.runs.signals(run):
         if name != SIGNAL:
             continue
@@ -270,7 +271,9 @@ def _inbox(tx: Transaction, run: Run) -> tuple[str | None, list[str]]:
             messages.append(value["text"])
         elif value["verb"] in ("stop", "pause"):
             wants = "stop" if "stop" in (wants, value["verb"]) else "pause"
-    return wants, messages
+        elif value["verb"] == "resume":  # of a session that was killed, and so does not wait for it
+            limits |= value.get("limits") or {}
+    return {"wants": wants, "messages": messages, "limits": limits}
 
 
 def _told(held: list[HeldOutput]) -> list[dict[str, Any]]:
