@@ -158,6 +158,8 @@ class App:
         for name, variable in (("session", "HOOKLINE_SESSION"), ("run", "HOOKLINE_RUN_ID")):
             if value := env.get(variable):
                 found[name] = value
+        if self._is_within("HOOKLINE_ITERATION"):
+            found["iteration"] = _number(env, "ITERATION")
         if self.under_hook:
             found |= {"cause": _number(env, "CAUSE"), "depth": _number(env, "DEPTH")}
             if hook := env.get("HOOKLINE_HOOK"):

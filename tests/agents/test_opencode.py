@@ -77,6 +77,8 @@ def test_a_read_only_agent_changes_nothing_whatever_the_project_allows(
     desk = sit(tmp_path, model, permissions="full")
     allowed = {"edit": "allow", "bash": "allow"}
     config = {"permission": allowed, "agent": {"build": {"permission": allowed}}}
+    # OpenCode itself would write the schema into a file that lacks it.
+    config = {"$schema": "https://opencode.ai/config.json", **config}
     (project / "opencode.json").write_text(json.dumps(config))
     turn = desk.turn(read_only=True)
     assert (turn.text, turn.error) == ("I only looked", None)
