@@ -15,9 +15,11 @@ from benchmarks import (
     dispatching,
     flows,
     graphs,
+    loop_runners,
     peers,
     programs,
     reading,
+    session_loop,
     wakeups,
 )
 from benchmarks.measure import Plan, Result
@@ -34,6 +36,8 @@ GROUPS: dict[str, Callable[[Plan], Iterator[Result]]] = {
     "reading": reading.measure,
     "wakeups": wakeups.measure,
     "flows": flows.measure,
+    "sessions": session_loop.measure,
+    "runners": loop_runners.measure,
 }
 # Other programs, measured only where they are installed and only when they are named.
 PEERS: dict[str, Callable[[Plan], Iterator[Result]]] = {"peers": peers.measure}
@@ -101,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "name", nargs="*", metavar="NAME", help=f"any of: {', '.join((*GROUPS, *PEERS))}"
     )
-    parser.add_argument("--quick", action="store_true", help="smaller counts, under 30 s")
+    parser.add_argument("--quick", action="store_true", help="smaller counts")
     parser.add_argument("--json", action="store_true", help="one JSON array on stdout")
     return parser
 

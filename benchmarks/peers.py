@@ -81,26 +81,30 @@ def measure(plan: Plan) -> Iterator[Result]:
     yield from _compare(peer, pending, installed, root, rounds)
 
 
-def find() -> str | None:
-    """The folder of the package, or None."""
-    places = [os.path.join(_CHECKOUT, "node_modules", PACKAGE)]
-    program = shutil.which("babysitter")
-    if program:
-        places.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(program)))))
+def find(name: str = PACKAGE, program: str = "babysitter") -> str | None:
+    """The folder of an npm package that has this program, or None."""
+    places = [os.path.join(_CHECKOUT, "node_modules", name)]
+    if found := shutil.which(program):
+        below, _, _ = os.path.realpath(found).rpartition(f"/node_modules/{name}/")
+        places.append(os.path.join(below, "node_modules", name))
     if shutil.which("npm"):
-        found = subprocess.run(("npm", "root", "-g"), capture_output=True, text=True, check=False)
-        places.append(os.path.join(found.stdout.strip(), PACKAGE))
+        listed = subprocess.run(("npm", "root", "-g"), capture_output=True, text=True, check=False)
+        places.append(os.path.join(listed.stdout.strip(), name))
     if not shutil.which("node"):
         return None
     return next((p for p in places if os.path.isfile(os.path.join(p, "package.json"))), None)
 
 
+def version(package: str) -> str:
+    """The version of an installed npm package."""
+    with open(os.path.join(package, "package.json"), encoding="utf-8") as file:
+        return str(json.load(file)["version"])
+
+
 def _peer(package: str, folder: str) -> Peer:
     os.makedirs(os.path.join(folder, "home"))
-    with open(os.path.join(package, "package.json"), encoding="utf-8") as file:
-        version = json.load(file)["version"]
     env = {**environment(folder), "HOME": os.path.join(folder, "home")}
-    return Peer(package, version, folder, env)
+    return Peer(package, version(package), folder, env)
 
 
 def _begin(peer: Peer, count: int) -> list[str]:

@@ -17,17 +17,23 @@ from msgspec import inspect
 
 from docs import reference
 from hookline.domain.tasks import CREATED, STATES, TRANSITIONS
+from hookline.flows import prompts
 from hookline.points import POINTS, VARIABLES
 from hookline.surfaces.cli.main import COMMANDS, GROUPS
+from hookline.surfaces.mcp.tools import TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from hookline.points import Point
     from hookline.surfaces.cli.command import Command
+    from hookline.surfaces.mcp.tools import Tool
 
 HERE = Path(__file__).parent
-PAGES = ("architecture.md", "cli.md", "configuration.md", "events.md", "points.md")
+PAGES = (
+    *("architecture.md", "cli.md", "configuration.md", "events.md", "mcp.md", "points.md"),
+    "sessions.md",
+)
 _PART = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -216,6 +222,29 @@ def _meaning(action: argparse.Action) -> str:
     return "; ".join(word for word in words if word)
 
 
+# Sessions, and the tools of their agents
+
+
+def prompt_variables() -> str:
+    """What a template of one's own can hold."""
+    rows = [(_code("{{" + name + "}}"), _cell(doc)) for name, doc in prompts.VARIABLES.items()]
+    return _table(("variable", "what it becomes"), rows) + "\n"
+
+
+def tools() -> str:
+    """Every tool of the MCP server, with what it takes."""
+    rows = [
+        (_code(name), "core" if tool.core else "all", _inputs(tool), _cell(tool.summary))
+        for name, tool in TOOLS.items()
+    ]
+    return _table(("tool", "set", "input", "does"), rows) + "\n"
+
+
+def _inputs(tool: Tool) -> str:
+    fields = msgspec.structs.fields(tool.arguments)
+    return ", ".join(_code(f.encode_name if f.required else f"{f.encode_name}?") for f in fields)
+
+
 # Configuration
 
 
@@ -232,6 +261,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "variables": variables,
     "event-types": event_types,
     "commands": commands,
+    "prompt-variables": prompt_variables,
+    "tools": tools,
     "configuration": configuration,
 }
 

@@ -277,22 +277,22 @@ def stop(payload: p.AgentContext) -> None:
 # Gates: may this work be submitted, may it be merged?
 
 
-@_point(GATE, WORK, timeout=600)
+@_point(GATE, WORK, timeout=600, fires=True)
 def before_submit(payload: p.GateContext) -> None:
     """The agent's work is done and committed. All gates must pass before it is submitted."""
 
 
-@_point(GATE, WORK, timeout=600)
+@_point(GATE, WORK, timeout=600, fires=True)
 def after_submit(payload: p.GateContext) -> None:
     """The work was submitted."""
 
 
-@_point(GATE, WORK, timeout=600)
+@_point(GATE, WORK, timeout=600, fires=True)
 def before_merge(payload: p.GateContext) -> None:
     """The work was submitted. All gates must pass before it is merged."""
 
 
-@_point(GATE, WORK, timeout=600)
+@_point(GATE, WORK, timeout=600, fires=True)
 def after_merge(payload: p.GateContext) -> None:
     """The work is on the base branch."""
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hookline.domain.repository import (
         BaseMoved,
         Cleaned,
+        Commit,
         Kept,
         MergeConflict,
         Merged,
@@ -227,8 +228,8 @@ class Calls(Protocol):
         *,
         actions: Sequence[Action] = (),
         actions_status: str = "pending",
-    ) -> None:
-        """A call that has to be made, or one that is over already."""
+    ) -> int:
+        """A call that has to be made, or one that is over already; the number of its row."""
         ...
 
     def claim_next(
@@ -677,6 +678,10 @@ class Repository(Protocol):
 
     async def commits_ahead(self, folder: str, base: str, head: str = "HEAD") -> int:
         """How many commits the work in a folder has that the base has not."""
+        ...
+
+    async def commits(self, folder: str, base: str, limit: int = 100) -> list[Commit]:
+        """The newest commits that the work in a folder has and the base has not, oldest first."""
         ...
 
     async def changed_files(self, folder: str, base: str) -> list[str]:

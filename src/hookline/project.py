@@ -17,6 +17,9 @@ CONFIG_NAME = "hookline.yaml"
 FOLDER_NAME = ".hookline"
 
 
+_WORKTREES = os.path.join(os.sep + FOLDER_NAME, "worktrees", "")
+
+
 class Project(NamedTuple):
     """A project's root folder and the folder of Hookline's own files."""
 
@@ -50,7 +53,7 @@ def find_project(start: str, env: Mapping[str, str]) -> Project:
     if forced:
         folder = os.path.abspath(forced)
         return Project(os.path.dirname(folder), folder)
-    root = os.path.abspath(start)
+    root = _outside_worktrees(os.path.abspath(start))
     home = user_folder(env)
     while True:
         folder = os.path.join(root, FOLDER_NAME)
@@ -61,6 +64,12 @@ def find_project(start: str, env: Mapping[str, str]) -> Project:
         if parent == root:
             raise NoProject
         root = parent
+
+
+def _outside_worktrees(path: str) -> str:
+    """A folder, or the project's root where it lies in the worktree of one of its tasks."""
+    before, inside, _ = path.partition(_WORKTREES)
+    return before if inside else path
 
 
 def user_folder(env: Mapping[str, str]) -> str:

@@ -29,7 +29,8 @@ def main(argv: list[str]) -> int:
     """Call the function that the arguments name and report its answer or its error."""
     answers = _take_stdout()
     first, target = argv
-    sys.path.insert(0, os.getcwd())
+    # In a task's worktree an agent could put another module before the one that was trusted.
+    sys.path.insert(0, os.environ.get("HOOKLINE_PROJECT") or os.getcwd())
     # Bytecode that a repository brings was not looked at when its source was trusted, and
     # bytecode that we leave there would look like a change; so it is kept in the user's folder.
     sys.pycache_prefix = os.path.join(user_folder(os.environ), "cache", "bytecode")

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.domain.answers import GateAnswer
+from hookline.domain import promises
+from hookline.domain.answers import GateAnswer, StopDecision
 from hookline.hooks import rules, shellwords, templates
+from hookline.hooks.builtin import evidence
 from hookline.hooks.kinds import command
 from hookline.surfaces.cli import doctor_controls
 from hookline.trust import TrustBook, Verdict
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 CONTROLS = {
     *("untrusted hook", "injection", "nested shell", "closed gate"),
-    *("guard", "link-local", "timeout"),
+    *("guard", "stop hook", "promise", "link-local", "timeout"),
 }
 
 
@@ -70,10 +72,81 @@ def test_outside_a_project_the_machine_and_the_controls_are_checked(place: Place
     assert all(checks[name]["status"] == "ok" for name in CONTROLS)
 
 
-def test_agents_are_named_and_not_started(place: Place) -> None:
-    place.program("codex")
-    assert examine(place)[1]["agents"]["message"] == "codex"
-    assert not place.started.exists()
+def _agent(place: Place, name: str, line: str) -> None:
+    path = place.programs / name
+    path.write_text(f"#!/bin/sh\n{line}\n")
+    path.chmod(0o755)
+
+
+def test_agents_are_told_with_their_version_and_how_a_session_can_use_them(place: Place) -> None:
+    _agent(place, "claude", f'echo "$@ in $(ls -A)" >> {place.started}; echo "2.1.325 (Claude)"')
+    _agent(place, "opencode", "echo 1.18.33 >&2")
+    _agent(place, "aider", "echo aider 0.9")
+    code, checks = examine(place)
+    assert code == 0
+    found = {name: each for name, each in checks.items() if name.startswith("agent ")}
+    assert [each["status"] for each in found.values()] == ["ok"] * 3
+    assert found["agent claude"]["message"] == (
+        "2.1.325 (Claude); `run` can use it as {driver: claude-code}"
+    )
+    assert found["agent opencode"]["message"].startswith("1.18.33; ")
+    assert '{driver: acp, command: "opencode acp"}' in found["agent opencode"]["message"]
+    assert "driver: command" in found["agent aider"]["message"]
+    assert place.started.read_text() == "--version in \n"  # asked once, in an empty folder
+
+
+@pytest.mark.parametrize("line", ["exit 3", "kill -9 $$", "no-such-program"])
+def test_an_agent_that_does_not_start_is_a_warning(place: Place, line: str) -> None:
+    _agent(place, "gemini", line)
+    code, checks = examine(place)
+    assert (code, checks["agent gemini"]["status"]) == (0, "warning")
+    assert "does not tell its version: exit" in checks["agent gemini"]["message"]
+    assert "gemini --version" in checks["agent gemini"]["fix"]
+
+
+def test_codex_without_a_sandbox_is_a_warning(place: Place) -> None:
+    _agent(place, "codex", "echo codex-cli 0.166.0")
+    _agent(place, "unshare", "exit 1")
+    found = examine(place)[1]["agent codex"]
+    assert found["status"] == "warning"
+    assert "its sandbox cannot work here" in found["message"]
+    assert "permissions: full" in found["fix"]
+    _agent(place, "unshare", "exit 0")
+    assert examine(place)[1]["agent codex"]["status"] == "ok"
+
+
+def test_a_program_of_the_repository_is_not_taken_for_an_agent(place: Place) -> None:
+    (place.root / "claude").write_text("#!/bin/sh\ntouch ran\necho 1.0\n")
+    (place.root / "claude").chmod(0o755)
+    checks = examine(place, env={"PATH": ".:/usr/bin:/bin"})[1]
+    assert checks["agents"]["status"] == "skipped"
+    assert not (place.root / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("profile", "status", "words"),
+    [
+        ("driver: claude-code", "warning", "claude is not there"),
+        ("driver: codex, permissions: read", "ok", "permissions read; starts codex"),
+        ("driver: codex, command: ./own", "ok", "starts ./own"),
+        ("driver: codex, env: {PATH: /nowhere}", "warning", "codex is not there"),
+        ("driver: acp, command: 'gone acp'", "warning", "gone is not there"),
+        ("driver: command, command: 'A=1 codex exec'", "ok", "starts codex"),
+        ("driver: command, command: '$AGENT -p'", "ok", "a line for the shell"),
+        ("driver: scripted, script: own", "ok", "driver scripted"),
+    ],
+)
+def test_each_profile_is_looked_up_as_a_session_would(
+    place: Place, profile: str, status: str, words: str
+) -> None:
+    _agent(place, "codex", "echo 1.0")
+    (place.root / "own").write_text("#!/bin/sh\ntouch ran\n")
+    (place.root / "own").chmod(0o755)
+    place.configure(f"version: 1\nagents:\n  one: {{{profile}}}\n")
+    code, checks = examine(place)
+    assert (code, checks["profile one"]["status"]) == (0, status)
+    assert words in checks["profile one"]["message"]
+    assert not (place.root / "ran").exists()
 
 
 @pytest.mark.parametrize(
@@ -307,6 +380,19 @@ def _shrug(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(rules._ON_FAILURE, "closed", "none")
 
 
+def _be_content(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = StopDecision(action="complete", reason="sabotage")
+    monkeypatch.setattr(rules, "_decision", lambda outcome: content)
+
+
+def _believe_quotes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(promises, "own_words", lambda text: text)
+
+
+def _ask_for_no_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evidence, "_work", lambda work: iter(()))
+
+
 @pytest.mark.parametrize(
     ("sabotage", "control"),
     [
@@ -315,6 +401,9 @@ def _shrug(monkeypatch: pytest.MonkeyPatch) -> None:
         (_accept_every_line, "nested shell"),
         (_open_the_gate, "closed gate"),
         (_shrug, "guard"),
+        (_be_content, "stop hook"),
+        (_believe_quotes, "promise"),
+        (_ask_for_no_proof, "promise"),
     ],
 )
 def test_a_control_notices_that_its_guard_is_gone(

@@ -64,6 +64,33 @@ def test_agents_are_found_by_name_and_never_started(place: Place) -> None:
     assert sorted(each.name for each in (place.base / "user").iterdir()) == [".claude"]
 
 
+def test_agents_that_are_there_become_profiles_that_a_session_can_use(place: Place) -> None:
+    for name in ("codex", "opencode"):
+        place.program(name)
+    assert place.json("init")["next"] == 'hookline run "say what is to be done"'
+    shown = {each["key"]: each["value"] for each in place.json("config", "show")}
+    assert shown["agent"] == "codex"
+    assert shown["agents.codex.driver"] == "codex"
+    assert shown["agents.opencode.driver"] == "acp"
+    assert shown["agents.opencode.command"] == "opencode acp"
+
+
+def test_without_an_agent_it_writes_how_one_is_named(place: Place) -> None:
+    place.ok("init")
+    assert "# agent: claude" in (place.root / "hookline.yaml").read_text()
+    done = place.hookline("run", "something")
+    assert done.returncode == 2
+    assert "no agent is configured" in done.stderr
+
+
+def test_the_test_runner_becomes_a_rule_that_can_be_tried(place: Place) -> None:
+    place.program("pytest")
+    (place.root / "pytest.ini").touch()
+    place.ok("init")
+    assert "✓ tests_pass" in place.ok("validate")
+    assert place.started.read_text() == "pytest\n"
+
+
 @pytest.mark.parametrize("available", [True, False])
 def test_what_it_writes_has_no_problem_even_with_every_comment_removed(
     place: Place, available: bool
@@ -81,8 +108,8 @@ def test_what_it_writes_has_no_problem_even_with_every_comment_removed(
     assert problems["errors"] == 0
     assert {each["code"] for each in problems["problems"]} <= {"never-fires"}
     shown = place.ok("config", "show")
-    assert "before_submit" in shown
-    assert "cursor-agent" in shown
+    for word in ("before_submit", "post_iteration", "evidence", "tests_pass", "cursor-agent"):
+        assert word in shown
 
 
 def test_the_hook_it_writes_is_trusted_and_runs(place: Place) -> None:

@@ -175,6 +175,8 @@ class Asking(NamedTuple):
                 verify=lambda hook: None,
                 redact=lambda text: text.replace("hunter2", "***"),
                 agents=LocalAgents({"ada": agent}, None, str(self.root), processes),
+                repository=None,
+                forge=None,
                 changed_files=no_changes,
                 context=context,
             )

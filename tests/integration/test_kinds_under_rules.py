@@ -192,6 +192,8 @@ def caller(root: Path) -> Caller:
             processes=processes,
             http=HttpClient(),
             agents=LocalAgents(AGENTS, None, str(root), processes),
+            repository=None,
+            forge=None,
             verify=lambda hook: None,
             redact=lambda text: text,
             changed_files=no_changes,

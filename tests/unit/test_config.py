@@ -138,7 +138,8 @@ def test_both_families_of_hooks_load_side_by_side(tmp_path: Path) -> None:
         "run_tests",
         "create_pr",
     ]
-    assert product["before_merge"][0].metadata == {"arguments": ["qa", "architecture"]}
+    (gatekeeper,) = product["before_merge"]
+    assert gatekeeper.metadata["arguments"] == {"names": ["qa", "architecture"]}
     assert "before_merge" not in settings.type_hooks["infrastructure"]
     assert settings.task_types["product"].agents.gatekeeper == ["gatekeeper-qa"]
 

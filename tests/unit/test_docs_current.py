@@ -66,3 +66,9 @@ def test_links_lead_somewhere(page: str) -> None:
 def _anchors(page: Path) -> set[str]:
     titles = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_readme_leads_to_every_page() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    linked = {target for target, _ in _LINK.findall(readme)}
+    assert {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")} <= linked

@@ -23,6 +23,8 @@ _NOTE = "hookline-rebase"
 _THEIRS, _OURS = 2, 3
 _PLAIN = ("--merge", "--no-autostash", "--no-autosquash", "--no-fork-point", "--quiet")
 REBASE = ("rebase", *_PLAIN)
+# The commit that a head was, or is about to be, merged as.
+MERGED = "refs/hookline/merged/"
 
 
 class _Note(NamedTuple):
@@ -43,6 +45,7 @@ class Changing(Looking):
         """
         top = await self._top(folder)
         async with await self._exclusive(_lock_of(top)):
+            await self._end_own_rebase(top)
             if (operation := await self._operation(top)) is not None:
                 raise _unfinished(top, operation)
             if not await self._dirty(top):
@@ -78,10 +81,16 @@ class Changing(Looking):
             await self._end_own_rebase(top)
             await self._check_clean(top)
             head = await self._head(top)
-            if await self._is_ancestor(top, base.sha, head):
+            if await self._is_ancestor(top, base.sha, head) or await self._landed(head, base.sha):
                 return Rebased(False, head, base.sha)
             await self._fork(top, base.sha)
             return await self._move(top, head, base.sha)
+
+    async def _landed(self, head: str, base: str) -> str | None:
+        """The commit that we merged this work as, if the base holds it."""
+        noted = await self._sha(self.root, MERGED + head)
+        landed = noted is not None and await self._is_ancestor(self.root, noted, base)
+        return noted if landed else None
 
     async def _move(self, top: str, head: str, onto: str) -> Rebased | RebaseConflict:
         place = await self._git_folder(top)
@@ -100,6 +109,11 @@ class Changing(Looking):
         if not await self._is_ancestor(top, onto, moved):
             raise RepositoryError(f"after the rebase {moved} does not stand on {onto}")
         return Rebased(True, moved, onto)
+
+    async def _recover(self, top: str) -> None:
+        """Undo what a crash in the middle of an act of ours left in a checkout."""
+        async with await self._exclusive(_lock_of(top)):
+            await self._end_own_rebase(top)
 
     async def _end_own_rebase(self, top: str) -> None:
         """Undo a rebase of ours that a crash or a conflict left; anybody else's is not touched."""

@@ -114,6 +114,8 @@ class GitCommands:
         self._env = {**_clean_environment(environ), **_FIXED}
         self._wanted_base = base
         self._wanted_remote = remote
+        self._shared: str | None = None
+        self._checked: set[str] = set()
 
     async def _git(
         self,
@@ -179,11 +181,13 @@ class GitCommands:
 
     async def _common(self) -> str:
         """The git folder that all worktrees of the repository share."""
-        doing = f"{self.root} is not in a repository"
-        said = await self._must(
-            self.root, "rev-parse", "--git-common-dir", doing=doing, help="run `git init`"
-        )
-        return os.path.realpath(os.path.join(self.root, said.text))
+        if self._shared is None:
+            doing = f"{self.root} is not in a repository"
+            said = await self._must(
+                self.root, "rev-parse", "--git-common-dir", doing=doing, help="run `git init`"
+            )
+            self._shared = os.path.realpath(os.path.join(self.root, said.text))
+        return self._shared
 
     async def _exclusive(self, name: str) -> AbstractAsyncContextManager[None]:
         """The lock of that name: `async with await self._exclusive("merge"):`."""

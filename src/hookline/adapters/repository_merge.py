@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hookline.adapters.repository_changes import REBASE, as_message
+from hookline.adapters.repository_changes import MERGED, REBASE, as_message
 from hookline.adapters.repository_git import HOOKED
 from hookline.adapters.repository_push import refusal
-from hookline.adapters.repository_scratch import Scratch
-from hookline.adapters.repository_state import printable
-from hookline.adapters.repository_worktrees import MERGED
+from hookline.adapters.repository_step import Stepping
 from hookline.domain.repository import (
     BaseMoved,
     MergeConflict,
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from hookline.domain.forge import MergeMethod
 
 
-class Merging(Scratch):
+class Merging(Stepping):
     """Merges into the base, at the remote where there is one."""
 
     async def merge(
@@ -100,9 +98,8 @@ class Merging(Scratch):
 
     async def _merged_since(self, commit: str, base: Base) -> str | None:
         """The commit of the base that brought the work in; None when it is not in."""
-        noted = await self._sha(self.root, MERGED + commit)
-        if noted is not None and await self._is_ancestor(self.root, noted, base.sha):
-            return noted
+        if (landed := await self._landed(commit, base.sha)) is not None:
+            return landed
         if not await self._is_ancestor(self.root, commit, base.sha):
             return None
         said = await self._must(
@@ -145,77 +142,6 @@ class Merging(Scratch):
         if now != base.sha:
             return BaseMoved(base.name, base.sha, now or "")
         return refused or Refused("rejected", f"{base.name} did not move")
-
-    async def _advance(self, ref: str, old: str, new: str) -> Refused | None:
-        """Move a branch forward, with the checkout that it is checked out in, if any."""
-        checkout = await self._checkout_of(ref)
-        if checkout is None:
-            if await self._is_being_rebased(ref):
-                return Refused("local-edits", f"{ref} is in the middle of a rebase: finish it")
-            said = await self._git(self.root, "update-ref", "-m", "hookline: merge", ref, new, old)
-            return Refused("rejected", f"{ref} did not move", said.words) if said.code else None
-        if (operation := await self._operation(checkout)) is not None:
-            reason = f"git is in the middle of a {operation} in {checkout}: finish it"
-            return Refused("local-edits", reason)
-        await self._own_what_is_equal(checkout, old, new)
-        said = await self._git(
-            checkout, "merge", "--ff-only", "--no-autostash", "--quiet", new, timeout=HOOKED
-        )
-        if not said.code:
-            return None
-        edits = await self._edits_in_the_way(checkout, old, new)
-        named = ", ".join(edits[:5]) or "see what git says"
-        return Refused(
-            "local-edits",
-            f"edits in {checkout} would be overwritten ({named}): commit them or put them away",
-            said.words,
-        )
-
-    async def _is_being_rebased(self, ref: str) -> bool:
-        place = await self._git_folder(self.root)
-        for folder in ("rebase-merge", "rebase-apply"):
-            try:
-                with open(os.path.join(place, folder, "head-name"), encoding="utf-8") as file:
-                    if file.read(1000).strip() == ref:
-                        return True
-            except OSError:
-                continue
-        return False
-
-    async def _edits_in_the_way(self, checkout: str, old: str, new: str) -> list[str]:
-        said = await self._git(checkout, "diff", "--name-only", "--no-renames", "-z", old, new)
-        touched = set(said.names)
-        return sorted(printable(name) for name in await self._dirty(checkout) if name in touched)
-
-    async def _own_what_is_equal(self, checkout: str, old: str, new: str) -> None:
-        """Let the index know files that already are as they will be.
-
-        A crash in the middle of the step leaves such files, and git would take them for edits.
-        """
-        said = await self._git(checkout, "diff-tree", "-r", "-z", "--no-renames", old, new)
-        dirty = set(await self._dirty(checkout))
-        entries = []
-        fields = said.names
-        for about, name in zip(fields[::2], fields[1::2], strict=True):
-            _, mode, _, blob, status = about.split(" ")
-            if name in dirty and status != "D" and await self._is_blob(checkout, name, mode, blob):
-                entries.append(f"{mode} {blob}\t{name}".encode("utf-8", "surrogateescape"))
-        if entries:
-            await self._must(
-                checkout,
-                "update-index",
-                "-z",
-                "--index-info",
-                stdin=b"\0".join(entries) + b"\0",
-                doing=f"{checkout} cannot be brought along",
-            )
-
-    async def _is_blob(self, checkout: str, name: str, mode: str, blob: str) -> bool:
-        path = os.path.join(checkout, name)
-        if mode not in ("100644", "100755") or os.path.islink(path) or not os.path.isfile(path):
-            return False
-        said = await self._git(checkout, "hash-object", f"--path={name}", "--", path)
-        return said.text == blob
 
 
 def _prepared(sha: str, head: str, base: Base, *, merged: bool = False) -> Prepared:

@@ -10,6 +10,7 @@ import msgspec
 from hookline.adapters.repository_git import NETWORK, GitCommands, cut
 from hookline.domain.repository import (
     BRANCH_PREFIX,
+    Commit,
     Operation,
     Problem,
     RepositoryError,
@@ -99,6 +100,10 @@ class Looking(GitCommands):
             help="check out the branch that work goes into, or name it in the configuration",
         )
 
+    async def base_is_named(self) -> bool:
+        """Whether the configuration or the remote says what the base is."""
+        return self._wanted_base is not None or await self._remote_head() is not None
+
     async def merge_base(self, folder: str, base: str) -> str:
         """The commit at which the work in a folder left the base."""
         return await self._fork(folder, (await self._known_base(base)).sha)
@@ -113,6 +118,14 @@ class Looking(GitCommands):
             folder, "rev-list", "--count", f"{known.sha}..{tip}", doing="commits are not countable"
         )
         return int(said.text)
+
+    async def commits(self, folder: str, base: str, limit: int = 100) -> list[Commit]:
+        """The newest commits that the work in a folder has and the base has not, oldest first."""
+        known = await self._known_base(base)
+        newest = ("log", "--format=%H %s", "-z", f"--max-count={limit}")
+        said = await self._must(folder, *newest, f"{known.sha}..HEAD", doing="no commits to list")
+        pairs = [printable(line).partition(" ") for line in said.names]
+        return [Commit(sha, subject) for sha, _, subject in reversed(pairs)]
 
     async def changed_files(self, folder: str, base: str) -> list[str]:
         """The files that the commits in a folder change, from where they left the base."""
@@ -217,8 +230,12 @@ class Looking(GitCommands):
         return bool(said.text)
 
     async def _check_branch(self, name: str) -> None:
+        if name in self._checked:
+            return
         said = await self._git(self.root, "check-ref-format", f"refs/heads/{name}")
-        if said.code or name.startswith("-"):
+        if not said.code and not name.startswith("-"):
+            self._checked.add(name)
+        else:
             raise RepositoryError(f"{name[:80]!r} cannot be the name of a branch")
 
     async def _branch(self, folder: str) -> str | None:

@@ -7,6 +7,7 @@ import shutil
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from hookline.adapters.repository_changes import MERGED
 from hookline.adapters.repository_git import HOOKED
 from hookline.adapters.repository_push import Pushing
 from hookline.adapters.repository_state import printable
@@ -23,7 +24,6 @@ from hookline.domain.repository import (
 if TYPE_CHECKING:
     from hookline.adapters.repository_state import Base
 
-MERGED = "refs/hookline/merged/"
 _SHOWN = 5
 _UNPUSHED = "git rev-list --max-count=1 HEAD --branches --not --remotes"
 
@@ -41,6 +41,8 @@ class Worktrees(Pushing):
             self._prepare_folder()
             await self._make_branch(branch, onto)
             notices = onto.notices
+            if await self._is_whole(task_id, path, any_branch=True):
+                await self._recover(path)
             if not await self._is_whole(task_id, path):
                 notices += await self._make(task_id, path, branch)
         return await self._worktree(task_id, notices)
@@ -261,9 +263,8 @@ class Worktrees(Pushing):
             known = await self._sha(self.root, place)
             if known is None:
                 continue
-            for commit in (tip, await self._sha(self.root, f"{MERGED}{tip}")):
-                if commit is not None and await self._is_ancestor(self.root, commit, known):
-                    return True
+            if await self._is_ancestor(self.root, tip, known) or await self._landed(tip, known):
+                return True
         return False
 
     async def _remove(self, path: str) -> None:

@@ -43,7 +43,6 @@ class Scope(NamedTuple):
     source: Source
     path: str = "hooks"
     prefix: str = ""
-    gatekeepers: bool = False
     judges: abc.Mapping[str, tuple[str, ...]] = {}
 
     @property

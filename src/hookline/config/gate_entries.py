@@ -100,8 +100,7 @@ class GateReader:
         found = []
         for name in given.names:
             entry = self._gatekeeper(name, place)
-            known = entry["profile"] is not None or entry["byType"] or place.scope.gatekeepers
-            if not known:
+            if entry["profile"] is None and not entry["byType"]:
                 self._report.warning(
                     "unknown-gatekeeper",
                     marks.get(name, word.mark),

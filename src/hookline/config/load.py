@@ -61,8 +61,10 @@ def read_settings(project: Project, home: str) -> Loaded:
     settings = Settings(events=read.events)
     settings.raw_sections = msgspec.Raw(msgspec.json.encode(read.sections))
     mentioned: dict[str, None] = {}
+    judges = _judges(read)
     for layer in layers:
-        blocks = reader.read_block(layer.tree.get("hooks"), Scope(layer.source, prefix=_of(layer)))
+        scope = Scope(layer.source, prefix=_of(layer), judges=judges)
+        blocks = reader.read_block(layer.tree.get("hooks"), scope)
         own = _in_order(blocks, report, layer.source)
         own += _folder(layer, points, project, reader, report)
         _number(own)
@@ -142,6 +144,7 @@ def _number(hooks: list[Hook]) -> None:
 def _blocks(section: str, layers: list[_Layer], reader: EntryReader, read: Read) -> _Blocks:
     """The hooks of every task type or agent; the nearest layer that defines one counts."""
     found: _Blocks = {}
+    judges = _judges(read)
     for layer in layers:
         named = layer.tree.get(section)
         for name, pair in named.pairs.items() if isinstance(named, Mapping) else ():
@@ -151,17 +154,20 @@ def _blocks(section: str, layers: list[_Layer], reader: EntryReader, read: Read)
                 layer.source,
                 f"{section}.{name}.hooks",
                 f"{_of(layer)}{name}/",
-                gatekeepers=section == "task_types" and _has_gatekeeper(name, read),
+                judges={name: judges[name]} if section == "task_types" else judges,
             )
             hooks = reader.read_block(pair.value.get("hooks"), scope)
             found.setdefault(name, hooks)
     return {name: hooks for name, hooks in found.items() if hooks}
 
 
-def _has_gatekeeper(type_name: str, read: Read) -> bool:
-    task_type = read.sections.task_types.get(type_name)
-    named = task_type.agents.gatekeeper if task_type else []
-    return any(name in read.sections.agents for name in named)
+def _judges(read: Read) -> dict[str, tuple[str, ...]]:
+    """The gatekeepers of each task type, those that there are profiles of."""
+    known = read.sections.agents
+    return {
+        name: tuple(each for each in kind.agents.gatekeeper if each in known)
+        for name, kind in read.sections.task_types.items()
+    }
 
 
 def _automation(project: Project, home: str, report: Report) -> dict[str, Tuning]:

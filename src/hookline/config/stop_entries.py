@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.config.checks import NEVER
-from hookline.config.convert import INVALID, Converter
-from hookline.config.nodes import Mapping, Pair, Sequence, is_null
+from hookline.config.gate_entries import read_builtin
+from hookline.config.nodes import Sequence, is_null
 from hookline.config.problems import did_you_mean
 from hookline.hooks.builtin.stop import STOP_BUILTINS
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import collections.abc as abc
 
     from hookline.config.acts import Place
-    from hookline.config.nodes import Node, Scalar
+    from hookline.config.nodes import Node, Pair, Scalar
     from hookline.config.problems import Report
     from hookline.hooks.builtin.stop_context import Arguments
 
@@ -34,29 +34,12 @@ class StopReader:
     def arguments(self, word: Scalar, node: Node | None, place: Place) -> dict[str, Any] | None:
         """The checked arguments of a built-in stop hook; None if they cannot be used."""
         kind = STOP_BUILTINS[word.text].arguments
-        given = self._convert(kind, word, node, f"{place.path}.{word.text}")
+        given = read_builtin(kind, word, node, f"{place.path}.{word.text}", self._report)
         if given is None:
             return None
         self._check_rules(word, given)
         found: dict[str, Any] = msgspec.to_builtins(given)
         return found
-
-    def _convert(
-        self, kind: type[Arguments], word: Scalar, node: Node | None, path: str
-    ) -> Arguments | None:
-        if node is None or is_null(node):
-            return kind()
-        fields = kind.__struct_fields__
-        if not fields:
-            self._report.error("no-arguments", node.mark, f"'{word.text}' takes no arguments")
-            return None
-        if not isinstance(node, Mapping):
-            node = Mapping({fields[0]: Pair(word, node)}, node.mark)
-        before = len(self._report.problems)
-        made = Converter(self._report).convert(node, kind, path)
-        # A value that does not fit was reported; the default in its place is not what was meant.
-        usable = made is not INVALID and len(self._report.problems) == before
-        return made if usable else None
 
     def _check_rules(self, word: Scalar, given: Arguments) -> None:
         if self._rules is None:

@@ -126,6 +126,13 @@ class RebaseConflict(msgspec.Struct, frozen=True):
     files: tuple[ConflictFile, ...]
 
 
+class Commit(msgspec.Struct, frozen=True):
+    """A commit and the first line of its message."""
+
+    sha: str
+    subject: str
+
+
 class Pushed(msgspec.Struct, frozen=True):
     """The remote has the branch at this commit."""
 

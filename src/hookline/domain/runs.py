@@ -104,11 +104,12 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Resolution(msgspec.Struct, frozen=True):
-    """How an effect ended."""
+    """How an effect ended. `also` is written in the same transaction."""
 
     status: str
     value: Any = None
     error: str | None = None
+    also: Any = None
 
 
 class JournalEffect(msgspec.Struct, frozen=True):

@@ -272,6 +272,8 @@ class Advance:
         """Results of our own; whoever came first is right."""
         done, self.done = self.done, []
         for effect_id, resolution in done:
+            if resolution.also is not None:
+                resolution.also(tx)
             with suppress(EffectResolved):
                 journal.resolve(tx, self.run, effect_id, resolution, self.engine.blobs)
 

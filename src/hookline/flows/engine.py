@@ -142,6 +142,8 @@ class Engine:
             self.check(tx, run_id, token)
             run = tx.runs.find(run_id)
             tx.metadata = journal.origin(tx.metadata, run)
+            if resolution.also is not None:
+                resolution.also(tx)
             journal.resolve(tx, run, effect_id, resolution, self.blobs)
 
         try:

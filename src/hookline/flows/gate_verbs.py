@@ -97,7 +97,7 @@ def _merged(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
 
 def _start_merge(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
     work = msgspec.convert(run.input, Submission)
-    work = msgspec.structs.replace(work, conversation=args["conversation"])
+    work = msgspec.structs.replace(work, conversation=args["conversation"], turns=args["turns"])
     pins = {name: value for name, value in run.pins.items() if name != "seq"}
     return {"runId": start(tx, MERGE, work, {**pins, "context": args["context"]})}
 

@@ -8,7 +8,7 @@ import msgspec
 
 from hookline.domain.moments import seconds
 from hookline.domain.submissions import SIGNAL, GateSettings, Submission
-from hookline.flows import prompts
+from hookline.flows.judged import gate_payload
 
 if TYPE_CHECKING:
     from hookline.domain.runs import Run
@@ -126,16 +126,6 @@ class Gating:
 
     def _payload(self, prepared: dict[str, Any]) -> dict[str, Any]:
         """What a gate judges."""
-        work = self.work
-        return {
-            "task_id": work.task_id,
-            "task_title": prompts.one_line(prepared["goal"], 120),
-            "task_path": prepared["taskPath"],
-            "task_type": work.task_type,
-            "branch_name": work.branch,
-            "base_branch": work.base,
-            "worktree": work.worktree,
-            "agent_name": work.agent or "",
-            "commits_count": prepared["commits"],
-            "extra": {"approvals": self.approvals, "skip_pr": work.skip_pr, **self.context},
-        }
+        extra = {**self.context, "approvals": self.approvals}
+        goal, path, commits = (prepared[name] for name in ("goal", "taskPath", "commits"))
+        return gate_payload(self.work, goal, path, commits, extra)

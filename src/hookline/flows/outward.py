@@ -48,6 +48,15 @@ COMPLETED, TASK_DONE = "task_completed", "on_task_complete"
 LONGEST_TELLING, GLANCE = 60.0, 0.05
 
 
+class Records(list["Callable[[Transaction], None]"]):
+    """Records of hook calls that are written together with the result of their effect."""
+
+    def write(self, tx: Transaction) -> None:
+        """Write them all."""
+        for each in self:
+            each(tx)
+
+
 class Outward:
     """The kinds of effects that reach agents and hooks, for one executor."""
 
@@ -159,19 +168,23 @@ class Outward:
         point, hooks = effect.args["point"], self.hooks(effect)
         if any(hook.kind != "built-in" for hook in hooks):
             self._states.pop(run.run_id, None)
-        called = await self._fire(run, effect, guard, hooks)
+        records = Records()
+        called = await self._fire(run, effect, guard, hooks, records)
         if rule_of(point) == GATE:
-            return Resolution(OK, self._gate_answer(run, effect, guard, called))
+            value = self._gate_answer(run, effect, guard, called)
+            return Resolution(OK, value, also=records.write)
         if rule_of(point) == DECIDE:
-            return Resolution(OK, await self._decide(run, effect, guard, decide(called)))
+            value = await self._decide(run, effect, guard, decide(called), records)
+            return Resolution(OK, value, also=records.write)
         answer = RULES[rule_of(point)].fold(called)
         if rule_of(point) == FEED:
             said = [_piped(hook, outcome, point) for hook, outcome in called]
             items = [each for each in said if each is not None and not _is_held(point, each)]
             # A nonce that nothing in the output could have known.
             nonce = os.urandom(4).hex()
-            return Resolution(OK, {"text": answer.text, "items": items, "nonce": nonce})
-        return Resolution(OK, msgspec.to_builtins(answer))
+            value = {"text": answer.text, "items": items, "nonce": nonce}
+            return Resolution(OK, value, also=records.write)
+        return Resolution(OK, msgspec.to_builtins(answer), also=records.write)
 
     def _gate_answer(
         self, run: Run, effect: JournalEffect, guard: Any, called: list[Called]
@@ -198,12 +211,18 @@ class Outward:
         return {**answer, "hook": last, "passed": passed}
 
     async def _decide(
-        self, run: Run, effect: JournalEffect, guard: Any, configured: StopDecision
+        self,
+        run: Run,
+        effect: JournalEffect,
+        guard: Any,
+        configured: StopDecision,
+        records: Records,
     ) -> dict[str, Any]:
         """The decision of both groups: the configured hooks, and those that the agent brought."""
         own, registered = self.registered(effect), None
         if own:
-            registered = decide(await self._fire(run, effect, guard, own, name=" registered"))
+            called = await self._fire(run, effect, guard, own, records, name=" registered")
+            registered = decide(called)
         return dict(msgspec.to_builtins(both(configured, registered)))
 
     def hooks(self, effect: JournalEffect) -> list[Hook]:
@@ -231,7 +250,13 @@ class Outward:
         return self._around.firing.enabled([hook_of(each) for each in found])
 
     async def _fire(
-        self, run: Run, effect: JournalEffect, guard: Any, hooks: list[Hook], name: str = ""
+        self,
+        run: Run,
+        effect: JournalEffect,
+        guard: Any,
+        hooks: list[Hook],
+        records: Records,
+        name: str = "",
     ) -> list[Called]:
         point = effect.args["point"]
 
@@ -252,6 +277,7 @@ class Outward:
             guard=guard,
             on_record=held,
             observe=self._around.feed(run.run_id),
+            later=records.append,
         )
         return await self._around.firing.fire(shot, hooks)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain.forge import ForgeError, ForgeTemporary
@@ -15,8 +14,9 @@ from hookline.domain.repository import (
     RepositoryError,
 )
 from hookline.domain.runs import OK, Resolution
-from hookline.domain.taskpage import task_page
+from hookline.errors import HookFailure
 from hookline.flows import prompts
+from hookline.flows.judged import export_task
 from hookline.flows.outcomes import Temporary
 from hookline.hooks.builtin.test_runners import run_tests_in
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 # The base can move while a result is tested; so often it is built again.
 MOVES = 5
-TASK_FILE = os.path.join(".hookline", "task.md")
 
 
 class RepoEffects:
@@ -49,8 +48,9 @@ class RepoEffects:
         args, repository = effect.args, self._repository
         task = self._task(args["taskId"])
         folder = args["worktree"]
-        place = {"goal": task.goal, "taskPath": self._export(task, folder)}
+        place = {"goal": task.goal, "taskPath": ""}
         try:
+            place["taskPath"] = export_task(task, folder)
             state = await repository.describe(folder)
             if state.dirty and args["uncommitted"] == "refuse":
                 shown = ", ".join(state.dirty[:5])
@@ -93,7 +93,7 @@ class RepoEffects:
             return await self._land(prepared, args, commits)
         except ForgeTemporary as problem:
             raise Temporary(problem.message) from problem
-        except (RepositoryError, ForgeError) as problem:
+        except (RepositoryError, ForgeError, HookFailure) as problem:
             return {"status": "refused", "message": problem.message}
 
     async def _try(
@@ -164,18 +164,6 @@ class RepoEffects:
     def _task(self, identifier: str) -> Task:
         with self._around.store.read() as view:
             return view.graph.task(identifier)
-
-    def _export(self, task: Task, folder: str) -> str:
-        """The task as a file that gates and agents can read; it is never committed."""
-        path = os.path.join(folder, TASK_FILE)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        ignored = os.path.join(os.path.dirname(path), ".gitignore")
-        if not os.path.lexists(ignored):
-            with open(ignored, "w", encoding="utf-8") as file:
-                file.write("*\n")
-        with open(path, "w", encoding="utf-8", errors="replace") as file:
-            file.write(task_page(task))
-        return path
 
 
 def _message(task: Task) -> str:

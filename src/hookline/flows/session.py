@@ -56,6 +56,7 @@ class State(msgspec.Struct, rename="camel", kw_only=True):
     history: list[dict[str, Any]] = []
     base: str | None = None
     limits: dict[str, Any] = {}
+    is_started: bool = False
 
 
 class Turn(msgspec.Struct, rename="camel", kw_only=True):
@@ -122,11 +123,12 @@ class _Session:
 
     async def go_on(self) -> Any:
         """The next iteration, with what comes before the first one."""
-        if self._is_new:
-            if self._plan.evidence:
-                work = await self._ctx.work(None, id="base")
-                self._state.base = work.get("tree")
+        if self._is_new and self._plan.evidence:
+            work = await self._ctx.work(None, id="base")
+            self._state.base = work.get("tree")
+        if not self._state.is_started:  # one that a person cut short is made again
             await self._fire("session_start", {"goal": self._charge.goal})
+            self._state.is_started = not self._is_cut
         if self._state.iteration == 0:
             planned = await self._turn(self._prompt(prompts.PLAN, {}), id="plan")
             if planned.by != "person":

@@ -31,7 +31,6 @@ async def submit(ctx: Context, run: Run) -> Any:
     }
     await ctx.gate("submitted", facts)
     await gating.tell("after_submit")
-    merge = await ctx.gate(
-        "start_merge", {"conversation": gating.conversation, "context": gating.context}
-    )
+    carried = {"conversation": gating.conversation, "turns": gating.turns}
+    merge = await ctx.gate("start_merge", {**carried, "context": gating.context})
     return {"outcome": "submitted", "taskId": work.task_id, "mergeRun": merge["runId"], **facts}

@@ -1,12 +1,14 @@
 """Firing a point by hand: its hooks are called in order, and each call leaves its record.
 
 The event is written together with the first record, so that a point without hooks costs nothing.
-A firing that was cut short and is made again under the same key goes on after the hooks that
-have their record.
+Calls that follow each other quickly are recorded together: a commit each would cost more than
+most hooks. A firing that was cut short and is made again under the same key goes on after the
+hooks that have their record.
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -28,12 +30,17 @@ if TYPE_CHECKING:
     from hookline.ports import Store, Transaction
 
 
+# Hooks that are over within this time are recorded together.
+QUICK = 0.05
+
+
 class Shot(NamedTuple):
     """One firing: where, what its hooks see, and under which keys they are called.
 
     `node` is the run or the task that it belongs to, `name` tells it from others of that node,
     `after` is a place in the log that it cannot be before. `guard` is called in each
     transaction, `on_record` in the one that records a call; `observe` is told of both ends.
+    `later` is handed what is not recorded at the end, to be written with something else.
     """
 
     point: str
@@ -46,6 +53,7 @@ class Shot(NamedTuple):
     guard: Callable[[Transaction], None] = lambda tx: None
     on_record: Callable[[Transaction, Event, Hook, Outcome], None] = lambda *details: None
     observe: Callable[[str, dict[str, Any]], None] = lambda what, details: None
+    later: Callable[[Callable[[Transaction], None]], None] | None = None
 
 
 class Firing:
@@ -75,7 +83,12 @@ class Firing:
                 return stored_outcome(known[hook.name], hook)
             return await written.call(hook, payload)
 
-        called: list[Called] = await dispatch(rule, hooks, shot.payload, call)
+        try:
+            called: list[Called] = await dispatch(rule, hooks, shot.payload, call)
+        except BaseException:
+            written.flush()
+            raise
+        written.hand_over()
         return called
 
     def enabled(self, hooks: Sequence[Hook]) -> list[Hook]:
@@ -105,6 +118,9 @@ class _Written:
         self._firing = firing
         self._shot = shot
         self._event = event
+        self._open: list[tuple[Hook, Outcome, str]] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._trouble: Exception | None = None
 
     async def call(self, hook: Hook, payload: Any) -> Outcome:
         """Call a hook and write down how it went."""
@@ -119,11 +135,43 @@ class _Written:
             rule = RULES[rule_of(shot.point)]
             frame = Frame(shot.point, rule, payload, shot.key(hook), depth=shot.depth)
             outcome = await firing._caller.call(hook, frame)
-        firing._change(lambda tx: self._record(tx, hook, outcome, began))
+        self._open.append((hook, outcome, began))
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(QUICK, self._flush_in_time)
         shot.observe("hook_ended", {**told, **_shown(hook, outcome)})
         return outcome
 
-    def _record(self, tx: Transaction, hook: Hook, outcome: Outcome, began: str) -> None:
+    def hand_over(self) -> None:
+        """Everybody was asked: what is not recorded yet is, now or with what comes next."""
+        if self._shot.later is None or self._trouble is not None:
+            self.flush()
+        elif self._open:
+            self._stop_waiting()
+            open_, self._open = self._open, []
+            self._shot.later(lambda tx: self._write(tx, open_))
+
+    def flush(self) -> None:
+        """Record what is not recorded yet."""
+        self._stop_waiting()
+        if self._trouble is not None:
+            raise self._trouble
+        if self._open:
+            open_, self._open = self._open, []
+            self._firing._change(lambda tx: self._write(tx, open_))
+
+    def _flush_in_time(self) -> None:
+        """A hook takes its time: those before it are recorded meanwhile."""
+        try:
+            self.flush()
+        except Exception as problem:  # noqa: BLE001  # raised where somebody waits for it
+            self._trouble = problem
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _write(self, tx: Transaction, calls: list[tuple[Hook, Outcome, str]]) -> None:
         shot = self._shot
         shot.guard(tx)
         if self._event is None:
@@ -131,13 +179,14 @@ class _Written:
             tx.calls.freeze(self._event.seq, shot.payload)
         seq = self._event.seq
         position = len(tx.calls.deliveries(seq))
-        place = (0, seq, hook.name, shot.point, hook.kind, hook.origin, "pending", position)
-        tx.calls.add(Delivery(*place, attempts=1, started_at=began, condition=hook.when))
-        row = tx.calls.deliveries(seq)[-1]
-        tx.calls.finish(row, self._firing._caller.recorded(outcome))
-        if failed(outcome):
-            report_hook_error(tx, self._event, hook.name, outcome.error or "failed")
-        shot.on_record(tx, self._event, hook, outcome)
+        for place, (hook, outcome, began) in enumerate(calls, start=position):
+            about = (0, seq, hook.name, shot.point, hook.kind, hook.origin, "pending", place)
+            row = Delivery(*about, attempts=1, started_at=began, condition=hook.when)
+            row = msgspec.structs.replace(row, id=tx.calls.add(row))
+            tx.calls.finish(row, self._firing._caller.recorded(outcome))
+            if failed(outcome):
+                report_hook_error(tx, self._event, hook.name, outcome.error or "failed")
+            shot.on_record(tx, self._event, hook, outcome)
 
 
 def _shown(hook: Hook, outcome: Outcome) -> dict[str, Any]:

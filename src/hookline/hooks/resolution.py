@@ -5,8 +5,7 @@ The list itself is what `Standing.hooks_at` gives to those who run it; this only
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -22,11 +21,15 @@ GATEKEEPER = "gatekeeper"
 DEFAULT = "default"
 
 
-class Gatekeeper(msgspec.Struct, frozen=True):
-    """A name under `gatekeeper:`, and the agent profiles that answer to it; none is a gap."""
+class Gatekeeper(msgspec.Struct, frozen=True, kw_only=True):
+    """A name under `gatekeeper:`, and the agent profiles that judge under it; none is a gap.
+
+    `author` is the one that is left out, because the work is its own.
+    """
 
     name: str
     profiles: tuple[str, ...] = ()
+    author: str | None = None
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,12 +54,11 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     gates: tuple[Entry, ...]
 
 
-class Worker(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose work is judged: the agent, the type of the task, and who judges that type."""
+class Worker(NamedTuple):
+    """Whose work is judged: the agent, and the type of its task."""
 
     agent: str | None = None
     task_type: str | None = None
-    judges: Sequence[str] = ()
 
 
 def resolve(
@@ -65,7 +67,10 @@ def resolve(
     profiles: Collection[str] = (),
     switches: Mapping[str, bool] | None = None,
 ) -> list[Resolved]:
-    """The gates of every point for one worker; `switches` are those of `hook enable|disable`."""
+    """The gates of every point for one worker.
+
+    `profiles` are the agents that are configured, `switches` those of `hook enable|disable`.
+    """
     return [_resolve(standing, point, worker, profiles, switches or {}) for point in GATES]
 
 
@@ -113,22 +118,26 @@ def _layer(hook: Hook, source: str) -> str:
 # Gatekeepers
 
 
-def named_gatekeepers(arguments: Any) -> list[str]:
-    """The names that a `gatekeeper` gate was given."""
-    given = arguments.get("names", ()) if isinstance(arguments, dict) else arguments
-    return [name for name in given or () if isinstance(name, str)]
-
-
-def profiles_of(name: str, profiles: Collection[str], judges: Sequence[str]) -> tuple[str, ...]:
-    """The profiles of a gatekeeper: its own, else `gatekeeper-NAME`, else those of the type."""
-    for wanted in (name, f"{GATEKEEPER}-{name}"):
-        if wanted in profiles:
-            return (wanted,)
-    return tuple(judge for judge in judges if judge in profiles)
-
-
-def _gatekeepers(hook: Hook, worker: Worker, profiles: Collection[str]) -> tuple[Gatekeeper, ...]:
+def _gatekeepers(hook: Hook, worker: Worker, known: Collection[str]) -> tuple[Gatekeeper, ...]:
     if hook.kind != "built-in" or hook.target != GATEKEEPER:
         return ()
-    names = named_gatekeepers(hook.metadata.get("arguments"))
-    return tuple(Gatekeeper(name, profiles_of(name, profiles, worker.judges)) for name in names)
+    return tuple(_gatekeeper(entry, worker, known) for entry in _named(hook))
+
+
+def _named(hook: Hook) -> list[dict[str, Any]]:
+    """The gatekeepers of a gate, as the configuration resolved their names."""
+    given = hook.metadata.get("arguments")
+    names = given.get("names", ()) if isinstance(given, dict) else given
+    bare = [{"name": name, "profile": name} for name in names or ()]
+    return list(hook.metadata.get("gatekeepers", bare))
+
+
+def _gatekeeper(entry: dict[str, Any], worker: Worker, known: Collection[str]) -> Gatekeeper:
+    own = entry.get("profile")
+    wanted = [own] if own is not None else entry.get("byType", {}).get(worker.task_type, [])
+    there = [name for name in wanted if name in known]
+    return Gatekeeper(
+        name=str(entry["name"]),
+        profiles=tuple(name for name in there if name != worker.agent),
+        author=worker.agent if worker.agent in there else None,
+    )

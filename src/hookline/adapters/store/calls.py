@@ -47,11 +47,11 @@ class CallTables:
         *,
         actions: Sequence[Action] = (),
         actions_status: str = PENDING,
-    ) -> None:
-        """A call that has to be made, or one that is over already."""
+    ) -> int:
+        """A call that has to be made, or one that is over already; the number of its row."""
         d = delivery
         answer = None if d.answer is None else _encode(d.answer).decode()
-        self._run(
+        cursor = self._run(
             SQL["add_delivery"],
             (
                 *(d.event_seq, d.hook, d.point, d.kind, d.origin, d.status, d.position),
@@ -59,6 +59,7 @@ class CallTables:
             ),
         )
         self._add_actions(d.event_seq, d.hook, actions, actions_status)
+        return int(cursor.lastrowid or 0)
 
     # Who runs it
 

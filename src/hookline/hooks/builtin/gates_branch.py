@@ -20,6 +20,7 @@ from hookline.hooks.builtin.gates_common import (
     told,
     waiting,
 )
+from hookline.hooks.builtin.stop_context import one_line
 
 if TYPE_CHECKING:
     from hookline.domain.answers import GateAnswer
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from hookline.hooks.builtin.gates_common import Judging
 
 MAX_BODY = 32 * 1024
-SHOWN_FILES = 50
+SHOWN = 50
 
 
 async def rebase_on_main(judging: Judging) -> GateAnswer:
@@ -38,6 +39,8 @@ async def rebase_on_main(judging: Judging) -> GateAnswer:
     if state.operation is None and (answer := astray(judging, state)) is not None:
         return answer
     base = judging.context.base_branch
+    if judging.is_trial:
+        return skipped(f"a trial changes nothing: the work was not moved onto {base}")
     try:
         moved = await judging.repository.rebase(judging.folder, base)
     except RepositoryError as problem:
@@ -98,8 +101,8 @@ def _conflict(base: str, found: RebaseConflict) -> GateAnswer:
         "5. Commit, and leave nothing uncommitted. Do not push.\n\n"
         + framed("Each file with both sides", sides, 2 * MAX_OUTPUT)
     )
-    shown = ", ".join(names[:SHOWN_FILES])
-    return refused(f"conflict with {base} in {shown}", prompt, {"conflicts": names[:SHOWN_FILES]})
+    shown = ", ".join(names[:SHOWN])
+    return refused(f"conflict with {base} in {shown}", prompt, {"conflicts": names[:SHOWN]})
 
 
 def _sides(file: ConflictFile, base: str, share: int) -> str:
@@ -122,6 +125,8 @@ async def create_pr(judging: Judging) -> GateAnswer:
         return answer
     if not await judging.repository.commits_ahead(judging.folder, context.base_branch):
         return refused(f"{context.branch_name} has no commits that {context.base_branch} has not")
+    if judging.is_trial:
+        return skipped("a trial changes nothing: nothing was pushed, no pull request was opened")
     if (answer := await _push(judging)) is not None:
         return answer
     pull = await judging.forge.open_pull_request(
@@ -157,17 +162,21 @@ async def _push(judging: Judging) -> GateAnswer | None:
 
 
 async def _body(judging: Judging) -> str:
-    """The pull request's text: the task, then what was done to which files."""
+    """The pull request's text: the task, then the commits and the files that they change."""
     context = judging.context
-    count = await judging.repository.commits_ahead(judging.folder, context.base_branch)
+    commits = await judging.repository.commits(judging.folder, context.base_branch, SHOWN)
     files = await judging.repository.changed_files(judging.folder, context.base_branch)
-    shown = "\n".join(f"- {' '.join(name.split())}" for name in files[:SHOWN_FILES])
-    more = f"\n- and {len(files) - SHOWN_FILES} more" if len(files) > SHOWN_FILES else ""
     by = f" by {context.agent_name}" if context.agent_name else ""
+    made = _listed([f"{each.sha[:12]} {each.subject}" for each in commits])
     return (
-        f"{ends(task_text(judging), MAX_BODY)}\n\n---\n\n"
-        f"Task {context.task_id}{by}: {count} commits, {len(files)} files.\n\n{shown}{more}\n"
+        f"{ends(task_text(judging), MAX_BODY)}\n\n---\n\nTask {context.task_id}{by}.\n\n"
+        f"Commits:\n\n{made}\n\n{len(files)} files:\n\n{_listed(files)}\n"
     )
+
+
+def _listed(names: list[str]) -> str:
+    more = [f"- and {len(names) - SHOWN} more"] if len(names) > SHOWN else []
+    return "\n".join([*(f"- {one_line(name, 200)}" for name in names[:SHOWN]), *more])
 
 
 def _opened(judging: Judging, state: RepositoryState, pull: PullRequest) -> GateAnswer:

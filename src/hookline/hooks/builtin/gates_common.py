@@ -40,6 +40,11 @@ class Judging(NamedTuple):
         return self.world.folder
 
     @property
+    def is_trial(self) -> bool:
+        """Whether the gates are only tried: then nothing may be changed."""
+        return self.context.extra.get("trial") is True
+
+    @property
     def env(self) -> dict[str, str]:
         """The environment of programs and agents that the gate starts."""
         return {**self.world.environ, **self.hook.env, **self.call.env}

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
 ASSIGNMENT = "assigned-secret"
+URL = "password-in-url"
 
 # kind -> pattern. The character before a match must not belong to the same word.
 SHAPES: dict[str, str] = {
@@ -57,7 +58,7 @@ SHAPES: dict[str, str] = {
     "stripe-key": r"[rs]k_live_[A-Za-z0-9]{16,250}",
     "telegram-bot-token": r"[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])",
     "twilio-key": r"SK[0-9a-f]{32}(?![0-9a-f])",
-    "password-in-url": r"(?<=://)[A-Za-z0-9._~%+-]{1,64}:[^\s:/@'\"<>{}$*]{3,128}(?=@[A-Za-z0-9\[])",
+    URL: r"(?<=://)[A-Za-z0-9._~%+-]{1,64}:[^\s:/@'\"<>{}$*]{3,128}(?=@[A-Za-z0-9\[])",
     ASSIGNMENT: (
         r"(?i:secret|token|passwd|password|api[_-]?key|access[_-]?key|auth[_-]?key|private[_-]?key"
         r"|credential)[A-Za-z0-9_.-]{0,30}[\"'\]]{0,2}\s{0,8}(?::=|=>|[:=])\s{0,8}"
@@ -70,6 +71,7 @@ KINDS = tuple(SHAPES)
 _PLACEHOLDER = re.compile(
     r"example|placeholder|changeme|change-me|dummy|redacted|your[-_]|xxxx|\*\*\*|\.\.\.", re.I
 )
+_WORDS = frozenset({"password", "passwd", "pass", "pwd", "secret", "token", "user", "test"})
 # Only values as mixed as a random generator makes them: in bits for each character, and in how
 # often the kind of character changes; names made of words have a digit or two at their end.
 _BITS, _BITS_OF_HEX, _CHANGES = 3.5, 3.0, 0.25
@@ -115,6 +117,8 @@ def _begins_word(text: str, start: int, kind: str) -> bool:
 def _is_real(kind: str, value: str) -> bool:
     if _PLACEHOLDER.search(value):
         return False
+    if kind == URL:
+        return value.partition(":")[2].lower() not in _WORDS
     return kind != ASSIGNMENT or _is_random(value)
 
 

@@ -36,6 +36,7 @@ async def run(hook: Hook, call: Call, world: World) -> Reply:
         prompt=question(hook, call, world, schema),
         env={**world.environ, **hook.env, **call.env},
         timeout=call.timeout,
+        cwd=world.folder,
         read_only=True,
         schema=schema,
         on_start=world.on_start or (lambda group: None),

@@ -13,6 +13,7 @@ from hookline.domain.runs import WAITING
 from hookline.domain.tasks import BLOCKED, NEEDS_CONTINUATION
 from hookline.errors import NEEDS_PERSON
 from hookline.surfaces.cli.command import Command, no_arguments
+from hookline.surfaces.cli.gate_decide import waiting_gates
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import paint, say, say_json, untrusted
 from hookline.surfaces.cli.session_facts import KILLED, PARKED, RAISED, facts, resume_command
@@ -47,6 +48,7 @@ def _attention(args: Namespace) -> int:
             *_held_back(app),
             *_sessions(of_sessions.values()),
             *_runs(view, of_sessions),
+            *_gates(view),
             *_tasks(view, of_sessions.values()),
             *_dead(view),
         ]
@@ -138,6 +140,18 @@ def _question(run: Run, effect: JournalEffect) -> Item:
         f"{run.flow} asks: {effect.args['question']}",
         f"hookline answer {run.run_id} {name} yes|no",
     )
+
+
+# Gates
+
+
+def _gates(view: View) -> Iterator[Item]:
+    for run, asked in waiting_gates(view):
+        task = view.graph.find(run.input["taskId"])
+        goal = task.goal if task is not None else run.run_id
+        message = f"{goal} ({asked.hook} at {asked.point}: {asked.message or 'it waits'})"
+        command = f"hookline gate approve|reject {run.input['taskId']}"
+        yield Item("gate", run.input["taskId"], asked.started_at, message, command)
 
 
 # Tasks and calls

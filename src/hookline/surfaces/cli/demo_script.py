@@ -1,14 +1,10 @@
-"""What the demo says and types, step by step. `@task_started` stands for that event's number."""
+"""What the demo says and types, step by step."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import NamedTuple
 
 SUCCESS = (0,)
-WEBHOOK = "WEBHOOK"
 
 
 class Typed(NamedTuple):
@@ -27,22 +23,17 @@ class Step(NamedTuple):
     commands: tuple[Typed, ...]
 
 
-def fill(step: Step, received: Sequence[str]) -> Step:
-    """The step with what the demo's web server has received until now."""
-    seen = ", ".join(received) or "nothing"
-    return step._replace(explanation=tuple(t.replace(WEBHOOK, seen) for t in step.explanation))
-
-
 def _hookline(*words: str, wrap: bool = True) -> Typed:
     return Typed(("hookline", *words), wrap=wrap)
 
 
 SCRIPT = (
     Step(
-        "1. Hooks are a few lines in hookline.yaml",
+        "1. Everything is a few lines in hookline.yaml",
         (
-            "A shell line, a script, a Python function or a URL, at any event of a task.",
-            "One of these will fail, one will hang, and one has a condition.",
+            "Two agents, the project's tests, and hooks around the work: some talk to the",
+            "agent, some decide when it is done, some stand as gates before main.",
+            "(The agents are scripts, so that this needs no key and no network.)",
         ),
         (Typed(("cat", "hookline.yaml")),),
     ),
@@ -54,49 +45,46 @@ SCRIPT = (
     Step(
         "3. Three tasks; two wait for the one before",
         (
-            "The label `agent` says that an agent does the first one.",
-            "In the graph, ○ can be worked on, · waits, ✓ is done.",
+            "The last one is of the type `public`, which a gatekeeper judges; its label",
+            "`agent` asks for a review. In the graph, ○ can be worked on, · waits.",
         ),
         (
-            _hookline("task", "add", "Write the parser", "--label", "agent"),
-            _hookline("task", "add", "Test the parser", "--depends-on", "T-1"),
-            _hookline("task", "add", "Publish it", "--depends-on", "T-2"),
+            _hookline("task", "add", "Write greet.sh, for one name", "--type", "feature"),
+            _hookline(
+                "task", "add", "Greet several people", "--type", "feature", "--depends-on", "T-1"
+            ),
+            _hookline(
+                *("task", "add", "Add --shout", "--type", "public", "--depends-on", "T-2"),
+                *("--label", "agent"),
+            ),
             _hookline("task", "graph"),
         ),
     ),
     Step(
-        "4. Work begins, and two hooks misbehave",
+        "4. The agents take them to merged code, alone",
         (
-            "`linter` fails; `stuck` has a second and is killed with all it started.",
-            "Neither breaks the other, nor the command: the task is started.",
+            "T-1: ada says that it is done, and a test fails. The stop hook goes on, the",
+            "     failure goes to ada, and she mends it. `links` has nothing to look at.",
+            "T-2: the gate `changelog` blocks; ada is told why, and all gates run again.",
+            "T-3: the gatekeeper qa asks for a change before the merge, then approves.",
         ),
-        (_hookline("task", "start", "T-1"),),
+        (
+            _hookline("work", "--once", "-v", "--types", "feature,public", wrap=False),
+            Typed(("git", "log", "--graph", "--format=%h %s"), wrap=False),
+            Typed(("sh", "greet.sh", "--shout", "Ada", "Bob")),
+        ),
     ),
     Step(
-        "5. The agent is done: now the hooks react",
+        "5. What came of it, and why",
         (
-            "A built-in hook makes a review task of the agent's work, another one makes",
-            "T-2 ready. `announce`, written in Python, asks for a task of its own.",
+            "A built-in hook made the review T-4 of what an agent did; it is left to you.",
+            "Every call is on record: the condition with its values, or what was said.",
+            "The report is one page with the whole story of a session.",
         ),
         (
-            _hookline("task", "complete", "T-1", "--result", "200 lines, no dependencies"),
             _hookline("task", "graph"),
-            Typed(("cat", "journal.txt")),
+            _hookline("why", "links"),
+            _hookline("session", "report", "T-1-ada"),
         ),
-    ),
-    Step(
-        "6. Every change is an event, with what caused it",
-        (f"The web server of this demo was sent: {WEBHOOK}.",),
-        (_hookline("events", "--since", "@task_started", wrap=False),),
-    ),
-    Step(
-        "7. Why did a hook not run? Why did one fail?",
-        ("Each call is on record: the condition with its values, or the output.",),
-        (_hookline("why", "pager"), _hookline("why", "stuck"), _hookline("why", "linter")),
-    ),
-    Step(
-        "8. Run a hook again on the recorded event",
-        ("Dry: its answer is compared with the recorded one, and not carried out.",),
-        (_hookline("hook", "replay", "announce", "--event", "@task_completed"),),
     ),
 )

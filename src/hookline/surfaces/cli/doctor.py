@@ -12,6 +12,7 @@ from hookline.errors import FAILED, OK, NoProject
 from hookline.project import find_project, user_folder
 from hookline.surfaces.cli import doctor_checks as checks
 from hookline.surfaces.cli.command import Command, no_arguments
+from hookline.surfaces.cli.doctor_agents import agent_checks, profile_checks
 from hookline.surfaces.cli.doctor_controls import control_checks
 from hookline.surfaces.cli.doctor_hooks import path_checks, program_checks
 from hookline.surfaces.cli.doctor_store import store_checks
@@ -53,6 +54,7 @@ def _examine() -> Iterator[tuple[str, Iterator[Check]]]:
     """The groups of checks, each made while it is read."""
     home = user_folder(os.environ)
     yield "This machine", checks.guarded("machine", lambda: checks.machine_checks(home))
+    yield "Agents", checks.guarded("agents", lambda: agent_checks(os.environ))
     try:
         project = find_project(os.getcwd(), os.environ)
     except NoProject as problem:
@@ -68,6 +70,7 @@ def _project(project: Project, home: str) -> Iterator[Check]:
     yield from checks.guarded("configuration", lambda: checks.configuration_checks(project, home))
     yield from checks.guarded("path", lambda: path_checks(os.environ))
     yield from checks.guarded("hooks", lambda: program_checks(project, home, os.environ))
+    yield from checks.guarded("profiles", lambda: profile_checks(project, home, os.environ))
 
 
 def _show(check: Check) -> None:

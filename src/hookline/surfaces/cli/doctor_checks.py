@@ -15,7 +15,6 @@ from hookline.app import judge
 from hookline.config import load_settings
 from hookline.config.render import count
 from hookline.errors import HooklineError
-from hookline.surfaces.cli.init_detect import find_agents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -80,7 +79,7 @@ def guarded(name: str, make: Callable[[], Iterable[Check]]) -> Iterator[Check]:
 
 
 def machine_checks(home: str) -> Iterator[Check]:
-    """Python, SQLite, the user's folder, and the agents on PATH."""
+    """Python, SQLite and the user's folder."""
     python = platform.python_version()
     if sys.version_info[:2] >= OLDEST_PYTHON:
         yield ok("python", f"{python} at {sys.executable}")
@@ -91,11 +90,6 @@ def machine_checks(home: str) -> Iterator[Check]:
     else:
         yield failed("sqlite", f"{sqlite3.sqlite_version} is too old", "install SQLite 3.31")
     yield _home(home)
-    agents = find_agents(os.environ)
-    if agents:
-        yield ok("agents", ", ".join(agents))
-    else:
-        yield skipped("agents", "none on PATH; tasks and hooks work without")
 
 
 def _home(home: str) -> Check:

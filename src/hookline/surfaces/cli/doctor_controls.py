@@ -10,8 +10,11 @@ import os
 import tempfile
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from hookline.adapters.identity import is_alive, process_identity
 from hookline.app import App, judge
+from hookline.domain.promises import find_promises
 from hookline.domain.records import FAILED, TIMEOUT
 from hookline.hooks.dispatch import dispatch
 from hookline.hooks.frames import Frame
@@ -34,6 +37,7 @@ REPORT = "do not rely on this version of Hookline, and please report this"
 # How long a killed process may take to leave the process table.
 _LAST_MOMENTS = 1.0
 _POISON = """$(echo>pwned) `echo>pwned` '; echo>pwned; ' "; echo>pwned; " {{error}} & echo>pwned"""
+_PROMISE = "<promise>COMPLETE</promise>"
 
 
 class Breach(Exception):
@@ -102,6 +106,38 @@ async def _guard(folder: str) -> None:
             raise Breach(f"a guard with the hook '{line}' said {answer.verdict}")
 
 
+async def _stop(folder: str) -> None:
+    """A stop hook that finds fault, crashes or is missing does not end a session as done."""
+    for line in ("exit 1", "kill -9 $$", "./no-such-program"):
+        answer = await _ask(folder, "stop", "decide", line)
+        if answer.action == "complete":
+            raise Breach(f"a stop hook with the line '{line}' completed")
+    if (await _ask(folder, "stop", "decide", "exit 0")).action != "complete":
+        raise Breach("this control proves nothing: a stop hook that is content does not complete")
+
+
+async def _promise(folder: str) -> None:
+    """A promise that is only quoted is none; one that is made is no proof."""
+    if find_promises(f"I will say `{_PROMISE}`.\n\n> {_PROMISE}\n"):
+        raise Breach("a promise that was only quoted counts")
+    made = msgspec.to_builtins(find_promises(f"Done. {_PROMISE}"))
+    green, red = [{"ruleName": "tests", "passed": True}], [{"ruleName": "tests", "passed": False}]
+    work = {"inRepository": True, "diffHash": "9f2c", "changedFiles": 1, "stable": True}
+    for results, done in (
+        (red, work),
+        ([], work),
+        (green, None),
+        (green, {**work, "changedFiles": 0}),
+        (green, {**work, "stable": False}),
+    ):
+        context = {"completionPromises": made, "validationResults": results, "work": done}
+        if await _ask_preset(folder, "evidence", context) == "complete":
+            raise Breach("a promise without proof completed")
+    context = {"completionPromises": made, "validationResults": green, "work": work}
+    if await _ask_preset(folder, "evidence", context) != "complete":
+        raise Breach("this control proves nothing: not even a proven promise completes")
+
+
 async def _link_local(folder: str) -> None:
     """Addresses where machines keep their credentials are never asked."""
     for host in ("169.254.169.254", "[fe80::1]", "[::ffff:169.254.169.254]"):
@@ -130,6 +166,8 @@ _CONTROLS: dict[str, tuple[str, Callable[[str], Coroutine[Any, Any, None]]]] = {
     "nested shell": ("free text in sh -c, eval and $(...) was refused", _nested),
     "closed gate": ("stayed closed when its hook failed, crashed or was missing", _gate),
     "guard": ("denied when its hook said so, crashed or was missing", _guard),
+    "stop hook": ("did not complete when it found fault, crashed or was missing", _stop),
+    "promise": ("did not complete when it was only quoted, or was not proven", _promise),
     "link-local": ("requests to link-local addresses were refused", _link_local),
     "timeout": ("a hook without an end was killed, with what it had started", _timeout),
 }
@@ -187,13 +225,28 @@ async def _ask(folder: str, point: str, rule: str, line: str) -> Any:
     return await dispatch(RULES[rule], [_fixture("command", line, point, 10)], {}, call)
 
 
+async def _ask_preset(folder: str, name: str, context: dict[str, Any]) -> str:
+    """What a built-in stop hook decides."""
+    outcome = await _call(folder, "built-in", name, "stop", "decide", payload=context)
+    if outcome.answer is None:
+        raise Breach(f"this control proves nothing: {name} has no answer: {outcome.error}")
+    return str(outcome.answer.action)
+
+
 async def _call(
-    folder: str, kind: str, target: str, point: str, rule: str, *, timeout: float = 10
+    folder: str,
+    kind: str,
+    target: str,
+    point: str,
+    rule: str,
+    *,
+    timeout: float = 10,
+    payload: dict[str, Any] | None = None,
 ) -> Outcome:
     app = _open(folder)
     try:
         hook = _fixture(kind, target, point, timeout)
-        return await caller(app).call(hook, Frame(point, RULES[rule], {}, "control"))
+        return await caller(app).call(hook, Frame(point, RULES[rule], payload or {}, "control"))
     finally:
         app.close()
 

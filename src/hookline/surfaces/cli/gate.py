@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from hookline.hooks.resolution import Worker, resolve
@@ -18,8 +19,6 @@ from hookline.surfaces.cli.output import next_step, note, paint, say, say_json, 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from hookline.app import App
-    from hookline.domain.tasks import Task
     from hookline.hooks.resolution import Entry, Gatekeeper, Resolved
 
 
@@ -50,9 +49,8 @@ def _explain(args: Namespace) -> None:
         task = view.graph.task(args.task)
         agent = worker_of(app, view, task, args.agent)
         switches = view.calls.switches()
-        worker = Worker(agent=agent, task_type=task.type, judges=_judges(app, task))
         profiles = app.settings.agents if app.settings is not None else {}
-        found = resolve(standing(app), worker, profiles, switches)
+        found = resolve(standing(app), Worker(agent, task.type), profiles, switches)
     if args.json:
         say_json({"taskId": task.id, "type": task.type, "agent": agent, "points": found})
         return
@@ -60,20 +58,21 @@ def _explain(args: Namespace) -> None:
     say(f"{paint(task.id, 'bold')}  {untrusted(kind, 80)}, agent {untrusted(agent or 'none', 80)}")
     for each in found:
         _show_point(each)
-    for name in sorted({gap.name for each in found for gap in _gaps(each)}):
-        note(f"warning: nobody can be gatekeeper '{untrusted(name, 80)}': this gate would fail")
-        note(f"  = help: define an agent '{untrusted(name, 80)}' under `agents:`")
+    for gap in (gap for each in found for gap in _gaps(each)):
+        _warn(gap)
     next_step(f"hookline submit {task.id}")
-
-
-def _judges(app: App, task: Task) -> list[str]:
-    known = app.settings.task_types.get(task.type or "") if app.settings is not None else None
-    return known.agents.gatekeeper if known is not None else []
 
 
 def _gaps(resolved: Resolved) -> list[Gatekeeper]:
     named = [each for entry in resolved.gates for each in entry.gatekeepers]
     return [each for each in named if not each.profiles]
+
+
+def _warn(gap: Gatekeeper) -> None:
+    name = untrusted(gap.name, 80)
+    own = f" but {untrusted(gap.author, 80)}, whose own work it is" if gap.author else ""
+    note(f"{paint('warning', 'yellow', sys.stderr)}: nobody can be gatekeeper '{name}'{own}")
+    note(f"  = help: define an agent '{name}' or 'gatekeeper-{name}' under `agents:`")
 
 
 def _show_point(resolved: Resolved) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MARKS = {
     "success": ("✓", "green"),
     "failure": ("✗", "red"),
-    "skip": ("–", "dim"),
+    "skip": ("–", "dim"),  # noqa: RUF001  # the mark of a skip everywhere
     "pending": ("●", "yellow"),
 }
 # So much of a remediation is shown; `--json` has it whole.

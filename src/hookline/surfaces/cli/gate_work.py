@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hookline.config.claiming import claim_rule
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 # So many sessions are looked through for the one that worked on a task.
 SESSIONS = 1000
+BASES = ("main", "master")
 
 
 def task_argument(p: ArgumentParser) -> None:
@@ -118,6 +120,8 @@ async def _place(git: GitRepository, task: Task) -> tuple[str, str, str]:
             await _refuse_unusable(git, own.folder)
             return own.folder, own.branch, own.base
     base, state = await git.base_branch(), await git.describe()
+    if state.branch == base:
+        base = await _usual_base(git, base)
     if state.branch is None:
         raise RepositoryError(
             f"{task.id} has no worktree, and no branch is checked out",
@@ -130,6 +134,16 @@ async def _place(git: GitRepository, task: Task) -> tuple[str, str, str]:
             help="commit it on a branch of its own: `git switch -c BRANCH`",
         )
     return git.root, state.branch, base
+
+
+async def _usual_base(git: GitRepository, current: str) -> str:
+    """Where nothing names the base, it is taken to be what is checked out, work included."""
+    if current not in BASES and not await git.base_is_named():
+        for name in BASES:
+            with suppress(RepositoryError):
+                await git.merge_base(git.root, name)
+                return name
+    return current
 
 
 async def _refuse_unusable(git: GitRepository, folder: str) -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hookline.app import Trust
 
 _STORE = "store"
+_FIRST_TASK = 'hookline task add "My first task"'
 
 
 class Report(msgspec.Struct, rename="camel"):
@@ -144,12 +145,16 @@ def _agreed(args: Namespace, project: Project) -> bool:
 
 def _set_up(project: Project, found: Found, report: Report) -> None:
     if not os.path.exists(project.database):
-        report.next = 'hookline task add "My first task"'
+        report.next = _first_command(found)
     text = configuration(found)
     wrote = _write(project.config, text)
     (report.created if wrote else report.kept).append(CONFIG_NAME)
     _make_store(project, report)
     _trust(project, text if wrote else None, report)
+
+
+def _first_command(found: Found) -> str:
+    return 'hookline run "say what is to be done"' if found.agents else _FIRST_TASK
 
 
 def _write(path: str, text: str) -> bool:

@@ -17,17 +17,18 @@ if TYPE_CHECKING:
 
 MAX_READ = 1 << 20
 
-# An agent's program -> its profile, as a person would write it into hookline.yaml.
+# An agent's program -> its profile. Agents that speak the Agent Client Protocol are driven by it:
+# it tells their tools, takes ours and goes on with a conversation, which a plain command cannot.
 AGENTS: Mapping[str, str] = {
     "claude": "{driver: claude-code}",
     "codex": "{driver: codex}",
-    "opencode": '{driver: command, command: "opencode run", input: argument}',
-    "gemini": '{driver: command, command: "gemini"}',
-    "copilot": '{driver: command, command: "copilot -p", input: argument}',
-    "qwen": '{driver: command, command: "qwen"}',
+    "opencode": '{driver: acp, command: "opencode acp"}',
+    "gemini": '{driver: acp, command: "gemini --acp"}',
+    "copilot": '{driver: acp, command: "copilot --acp"}',
+    "qwen": '{driver: acp, command: "qwen --acp"}',
+    "goose": '{driver: acp, command: "goose acp"}',
     "cursor-agent": '{driver: command, command: "cursor-agent -p", input: argument}',
     "aider": '{driver: command, command: "aider --yes-always --message", input: argument}',
-    "goose": '{driver: command, command: "goose run -i -"}',
     "amp": '{driver: command, command: "amp -x"}',
     "crush": '{driver: command, command: "crush run", input: argument}',
 }

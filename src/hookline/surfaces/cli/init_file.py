@@ -1,4 +1,4 @@
-"""The hookline.yaml that `init` writes: a live hook where one makes sense, the rest explained."""
+"""The hookline.yaml that `init` writes: what makes sense here is live, the rest is explained."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hookline.surfaces.cli.init_detect import AGENTS
 
 if TYPE_CHECKING:
-    from hookline.surfaces.cli.init_detect import Found
+    from hookline.surfaces.cli.init_detect import Found, Tool
 
 _HEAD = """\
 # What Hookline runs, and when. After a change: `hookline check`, then `hookline trust`.
@@ -34,22 +34,34 @@ _TESTS = """\
       timeout: 600                      # seconds; then it is stopped, with all it started
 """
 
-_LATER = """\
+_SESSIONS = """\
 
-  # The points of sessions and gates, for versions that run agents. Remove the `# `.
-  # post_iteration:                     # after each turn of the agent
-  #   - {command: "LINT", timeout: 120, pipe_output: true}  # it reads what this prints
-  # stop: [default]                     # when is it done? By default: all checks pass
-  # before_submit: [rebase_on_main, run_tests, create_pr]  # all must pass, in order
+  # Sessions, `hookline run "GOAL"`: session_start, then in each iteration pre_iteration, the
+  # agent's turn, validation, stop, post_iteration; session_end. To use one, remove the `# `.
+  # post_iteration:                     # with pipe_output the agent reads what this prints
+  #   - {command: "LINT", timeout: 120, pipe_output: true}
+  # stop: [evidence]                    # done is what is promised, checked and changed; the
+  #                                     # default believes a promise, or checks that all pass
+  # before_submit: [rebase_on_main, run_tests, create_pr]  # gates; all must pass, in order
 
-# Agents by name, and the one to use.
-# agents:
+# A session ends when it is done, or at one of its limits.
+# session: {iterations: 20, budget: {minutes: 120, usd: 10}}
+"""
+
+_VALIDATION = """\
+
+# Checks of the agent's work, after each iteration. `hookline validate` tries them now.
+"""
+
+_AGENTS = """\
+
+# Agents by name, and the one to use. `permissions: read|work|full` says what one may do unasked.
 """
 
 
 def configuration(found: Found) -> str:
     """The text of a new hookline.yaml for what was found."""
-    return _HEAD + _live(found) + _later(found) + _agents(found)
+    return _HEAD + _live(found) + _sessions(found) + _validation(found.tests) + _agents(found)
 
 
 def _live(found: Found) -> str:
@@ -64,11 +76,23 @@ def _live(found: Found) -> str:
     return f"{_JOURNAL}    # Once {program} is on PATH, remove the `# `:\n{commented}"
 
 
-def _later(found: Found) -> str:
-    return _LATER.replace("LINT", found.linter.command if found.linter else "make lint")
+def _sessions(found: Found) -> str:
+    return _SESSIONS.replace("LINT", found.linter.command if found.linter else "make lint")
+
+
+def _validation(tests: Tool | None) -> str:
+    line = tests.command if tests is not None else "make test"
+    rules = f'validation:\n  - {{name: tests_pass, type: command, command: "{line}"}}\n'
+    is_live = tests is not None and tests.available
+    return _VALIDATION + (rules if is_live else _commented(rules))
 
 
 def _agents(found: Found) -> str:
     names = found.agents or ["claude"]
-    lines = [f"#   {name}: {AGENTS[name]}\n" for name in names]
-    return "".join(lines) + f"# agent: {names[0]}\n"
+    lines = "".join(f"  {name}: {AGENTS[name]}\n" for name in names)
+    profiles = f"agent: {names[0]}\nagents:\n{lines}"
+    return _AGENTS + (profiles if found.agents else _commented(profiles))
+
+
+def _commented(text: str) -> str:
+    return "".join(f"# {line}\n" for line in text.splitlines())

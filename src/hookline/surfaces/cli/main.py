@@ -39,7 +39,11 @@ COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "orchestrate": ("orchestrate", "COMMANDS", "advance a run, steered by its hooks"),
     "work": ("work", "COMMANDS", "agents take tasks and see them merged"),
     "answer": ("orchestrate", "COMMANDS", "answer a breakpoint"),
+    "worktree": ("worktree", "WORKTREE_COMMANDS", "the checkouts of tasks: list, clean"),
     "attention": ("attention", "COMMANDS", "what waits for a person"),
+    "submit": ("submit", "COMMANDS", "let a task's work pass its gates"),
+    "merge": ("submit", "COMMANDS", "merge a task's submitted work"),
+    "gate": ("gate", "GATE_COMMANDS", "what gates say, and which stand where"),
     "hook": ("hook", "HOOK_COMMANDS", "list, test, replay and switch hooks"),
     "why": ("why", "COMMANDS", "explain an event, a hook or a task"),
     "validate": ("validate", "COMMANDS", "run the validation rules now"),
@@ -52,7 +56,19 @@ COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "doctor": ("doctor", "COMMANDS", "check agents, hooks, store and log"),
 }
 GROUPS = frozenset(
-    {"session", "task", "dep", "note", "checkpoint", "flow", "effect", "hook", "config"}
+    {
+        "session",
+        "task",
+        "dep",
+        "note",
+        "checkpoint",
+        "flow",
+        "effect",
+        "gate",
+        "hook",
+        "config",
+        "worktree",
+    }
 )
 
 

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from hookline.adapters.feed import FeedReader
+from hookline.config.claiming import claim_rule
 from hookline.domain.sessions import Charge
 from hookline.errors import BadInput, ConfigError, Untrusted, UsageError
 from hookline.outside import start_session
@@ -27,6 +28,7 @@ from hookline.surfaces.cli.session_end import tell_end
 from hookline.surfaces.cli.session_names import check_name, unused_name
 from hookline.surfaces.cli.session_resume import go_on, refuse_silence, to_go_on_with
 from hookline.tasks import verbs
+from hookline.tasks.claims import check_allowed
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -58,7 +60,7 @@ def _run(args: Namespace) -> int:
     with writing() as app:
         refuse_unready(args, app)
         agent = chosen_agent(app, args.agent)
-        run_id = start_session(app, lambda tx: _charge(tx, args, agent, limits))
+        run_id = start_session(app, lambda tx: _charge(tx, app, args, agent, limits))
         return tell_end(args, *drive(args, app, run_id, FeedReader(app.project.folder, run_id)))
 
 
@@ -98,8 +100,12 @@ def _show_problems(app: App) -> None:
     print(render(app.settings.problems, app.project.root, colour=colour), file=sys.stderr)
 
 
-def _charge(tx: Transaction, args: Namespace, agent: str, limits: dict[str, Any]) -> Charge:
+def _charge(
+    tx: Transaction, app: App, args: Namespace, agent: str, limits: dict[str, Any]
+) -> Charge:
     task = tx.graph.task(args.task) if args.task else None
+    if task is not None:
+        check_allowed(task, agent, claim_rule(app.settings))
     goal = args.goal or (task.goal if task else None)
     if not goal:
         raise BadInput("what is to be done?", help='such as: hookline run "make the tests pass"')

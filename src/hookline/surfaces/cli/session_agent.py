@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import shutil
 from typing import TYPE_CHECKING, Any
 
 from hookline.errors import BadInput
-from hookline.surfaces.cli.doctor_hooks import first_program
+from hookline.surfaces.cli.doctor_agents import is_there, program_of
 from hookline.surfaces.cli.output import untrusted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from hookline.app import App
-
-# What a profile without `command:` starts.
-PROGRAMS = {"claude-code": "claude", "codex": "codex"}
-# Words that only a shell understands: no program of that name has to be there.
-SHELL_WORDS = frozenset(
-    ". : alias break case cd continue eval exit export fg for getopts hash local read readonly"
-    " return set shift source times trap type ulimit umask unalias unset wait".split()
-)
-SHELL_MARKS = frozenset("$`*?[]{}()~<>|&;!#\"'")
 
 
 def chosen_agent(app: App, name: str | None) -> str:
@@ -57,8 +45,8 @@ def _suggestion(wanted: str, profiles: Iterable[str]) -> str:
 
 
 def _refuse_missing(app: App, name: str, profile: Any) -> None:
-    program = _program(profile)
-    if program is None or _is_there(program, app.project.root, {**app.environ, **profile.env}):
+    program = program_of(profile)
+    if program is None or is_there(program, app.project.root, {**app.environ, **profile.env}):
         return
     raise BadInput(
         f"agent '{untrusted(name, 80)}' needs the program {untrusted(program, 200)},"
@@ -66,25 +54,3 @@ def _refuse_missing(app: App, name: str, profile: Any) -> None:
         help="install it, or correct `command:` of that agent in hookline.yaml;"
         " `hookline doctor` shows PATH",
     )
-
-
-def _program(profile: Any) -> str | None:
-    """The program that a profile starts; None where only a shell could tell."""
-    if profile.driver == "scripted":
-        return None
-    if profile.driver == "command":
-        word = first_program(profile.command or "")
-        is_for_shell = word is None or word in SHELL_WORDS or not SHELL_MARKS.isdisjoint(word)
-        return None if is_for_shell else word
-    try:
-        words = shlex.split(profile.command or PROGRAMS.get(profile.driver, ""))
-    except ValueError:
-        return None
-    return words[0] if words else None
-
-
-def _is_there(program: str, root: str, environ: Mapping[str, str]) -> bool:
-    if "/" in program:
-        path = os.path.join(root, program)
-        return os.path.isfile(path) and os.access(path, os.X_OK)
-    return shutil.which(program, path=environ.get("PATH") or os.defpath) is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -109,13 +109,22 @@ def _begin_submission(args: Namespace, app: App) -> str:
         refuse_at_work(app, view, task)
         agent = worker_of(app, view, task, args.agent)
     work = asyncio.run(find_work(app, task, agent, skip_pr=args.skip_pr))
-    return app.change(_start, SUBMIT, work, flow_finder(app).find(SUBMIT).pins)
+    return _start(args, app, SUBMIT, work)
 
 
-def _start(tx: Transaction, flow: str, work: Submission, pins: dict[str, Any]) -> str:
+def _start(args: Namespace, app: App, flow: str, work: Submission) -> str:
     """A new run, unless the work is on its way already."""
-    found = gate_verbs.run_of(tx, work.task_id)
-    return found.run_id if found is not None else gate_verbs.start(tx, flow, work, pins)
+    pins = flow_finder(app).find(flow).pins
+
+    def start(tx: Transaction) -> str:
+        found = gate_verbs.run_of(tx, work.task_id)
+        return found.run_id if found is not None else gate_verbs.start(tx, flow, work, pins)
+
+    run_id = app.change(start)
+    if not args.json:
+        branch, base = untrusted(work.branch, 100), untrusted(work.base, 100)
+        note(f"{run_id}: {work.task_id}, {branch} into {base}")
+    return run_id
 
 
 def _its_merge(app: App, run: Run) -> Run:
@@ -162,7 +171,7 @@ def _begin_merge(args: Namespace, app: App, task: Task) -> str:
         before = _last(view, SUBMIT, task.id)
     skip_pr = args.skip_pr or bool(before is not None and before.input.get("skipPr"))
     work = asyncio.run(find_work(app, task, agent, skip_pr=skip_pr))
-    return app.change(_start, MERGE, work, flow_finder(app).find(MERGE).pins)
+    return _start(args, app, MERGE, work)
 
 
 def _last(view: View, flow: str, task_id: str) -> Run | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hookline.domain.moments import parse as parse_moment
 from hookline.domain.tasks import DEFAULT_PRIORITY, OPEN, STATES, task_number
-from hookline.errors import BadInput, NothingReady
+from hookline.errors import BadInput
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading, writing
 from hookline.surfaces.cli.output import next_step, paint, say, say_json, untrusted
@@ -19,6 +19,7 @@ from hookline.tasks.verbs import Holder
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable
 
     from hookline.app import App, SessionPlace
     from hookline.domain.tasks import Task
@@ -134,15 +135,15 @@ def _next_arguments(p: ArgumentParser) -> None:
 def _next(args: Namespace) -> None:
     if args.claim:
         with writing() as app:
-            task = app.change(claims.claim_next, _agent(app, args), duration(args.lease))
+            agent, lease = _agent(app, args), duration(args.lease)
+            task = app.change(claims.claim_next, agent, lease, allowed=_allowed(app, args))
             _answer_claim(args, task)
         return
     with reading() as app, app.read() as view:
-        tasks = view.graph.ready(1, app.store.now())
-    if not tasks:
-        raise NothingReady
-    _answer(args, tasks[0], "")
-    next_step(f"hookline task claim {tasks[0].id}")
+        allowed = _allowed(app, args)
+        best = claims.best_ready(view.graph, app.store.now(), _agent(app, args), allowed)
+    _answer(args, best, "")
+    next_step(f"hookline task claim {best.id}")
 
 
 def _graph_arguments(p: ArgumentParser) -> None:
@@ -191,7 +192,8 @@ def _claim(args: Namespace) -> None:
                 raise BadInput("which claim? --renew needs --token N")
             app.change(claims.renew, args.id, token, duration(args.lease))
         else:
-            app.change(claims.claim, args.id, _agent(app, args), duration(args.lease))
+            agent, lease = _agent(app, args), duration(args.lease)
+            app.change(claims.claim, args.id, agent, lease, allowed=_allowed(app, args))
         with app.read() as view:
             _answer_claim(args, view.graph.task(args.id))
 
@@ -379,6 +381,15 @@ def _holder(app: App, args: Namespace) -> Holder:
 
 def _agent(app: App, args: Namespace) -> str:
     return str(args.agent or app.metadata()["triggeredBy"])
+
+
+def _allowed(app: App, args: Namespace) -> Callable[[str, str | None], bool]:
+    """Types of tasks name the agents that may take them; people may take any."""
+    if not args.agent and not app.environ.get("HOOKLINE_AGENT"):
+        return claims.open_to_all
+    from hookline.config.claiming import claim_rule  # only agents need it
+
+    return claim_rule(app.settings)
 
 
 def _moment(args: Namespace) -> str | None:

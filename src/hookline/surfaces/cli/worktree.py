@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.adapters.process import LocalProcesses
-from hookline.adapters.repository import GitRepository
 from hookline.domain.repository import Kept, RepositoryError
 from hookline.domain.tasks import ACTIVE, task_id, task_number
+from hookline.outside import repository
 from hookline.surfaces.cli.command import Command, no_arguments
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import next_step, note, paint, say, say_json, untrusted
@@ -19,18 +18,14 @@ from hookline.surfaces.cli.output import next_step, note, paint, say, say_json, 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+    from hookline.adapters.repository import GitRepository
     from hookline.app import App
     from hookline.domain.repository import Cleaned, Worktree
 
 
-def _repository(app: App) -> GitRepository:
-    processes = LocalProcesses(app.project.blobs)
-    return GitRepository(processes, app.project.root, app.project.folder, app.environ)
-
-
 def _list(args: Namespace) -> None:
     with reading() as app:
-        found = asyncio.run(_look(_repository(app)))
+        found = asyncio.run(_look(repository(app)))
     if args.json:
         say_json([_as_json(*row) for row in found])
         return
@@ -42,12 +37,12 @@ def _list(args: Namespace) -> None:
         next_step("hookline worktree clean", "removes those with nothing unsaved")
 
 
-async def _look(repository: GitRepository) -> list[tuple[Worktree, int, tuple[str, ...]]]:
+async def _look(git: GitRepository) -> list[tuple[Worktree, int, tuple[str, ...]]]:
     rows = []
-    for worktree in await repository.worktrees():
+    for worktree in await git.worktrees():
         tip = f"refs/heads/{worktree.branch}"
-        ahead = await repository.commits_ahead(repository.root, worktree.base, tip)
-        rows.append((worktree, ahead, await repository.unsaved(worktree.task)))
+        ahead = await git.commits_ahead(git.root, worktree.base, tip)
+        rows.append((worktree, ahead, await git.unsaved(worktree.task)))
     return rows
 
 
@@ -86,17 +81,17 @@ def _clean(args: Namespace) -> None:
 
 
 async def _sweep(app: App, named: list[str]) -> list[Cleaned | Kept]:
-    repository = _repository(app)
-    tasks = named or [each.task for each in await repository.worktrees()]
-    return [await _clean_one(app, repository, task) for task in tasks]
+    git = repository(app)
+    tasks = named or [each.task for each in await git.worktrees()]
+    return [await _clean_one(app, git, task) for task in tasks]
 
 
-async def _clean_one(app: App, repository: GitRepository, task: str) -> Cleaned | Kept:
+async def _clean_one(app: App, git: GitRepository, task: str) -> Cleaned | Kept:
     with app.read() as view:
         known = view.graph.find(task) if task.removeprefix("T-").isdigit() else None
     if known is not None and known.state == ACTIVE:
         return Kept(task, ("the task is active: somebody works there",))
-    return await repository.clean(task)
+    return await git.clean(task)
 
 
 def _outcome(each: Cleaned | Kept) -> dict[str, Any]:

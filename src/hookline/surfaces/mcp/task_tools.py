@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.config.claiming import claim_rule
 from hookline.domain.tasks import (
     ACTIVE,
     BLOCKED,
@@ -79,14 +80,17 @@ def task_list(visit: Visit, args: a.TaskList) -> Any:
 
 def task_next(visit: Visit, args: a.TaskNext) -> Any:
     """The best ready task, taken if wanted."""
-    app = visit.app
-    if args.claim:
-        return _shown(visit.change(claims.claim_next, app.metadata()["triggeredBy"]))
-    with app.read() as view:
-        ready = view.graph.ready(1, app.store.now())
-    if not ready:
-        raise NothingReady(help="call task_list to see what waits, and for what")
-    return _shown(ready[0])
+    app, agent = visit.app, visit.app.metadata()["triggeredBy"]
+    allowed = claim_rule(app.settings)
+    try:
+        if args.claim:
+            return _shown(visit.change(claims.claim_next, agent, allowed=allowed))
+        with app.read() as view:
+            return _shown(claims.best_ready(view.graph, app.store.now(), agent, allowed))
+    except NothingReady as problem:
+        raise NothingReady(
+            problem.message, help="call task_list to see what waits, and for what"
+        ) from problem
 
 
 def task_update(visit: Visit, args: a.TaskUpdate) -> Any:

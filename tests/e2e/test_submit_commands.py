@@ -1,0 +1,324 @@
+"""`hookline submit` and `hookline merge` in real repositories with a bare remote."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.conftest import eventually
+from tests.e2e.gate_rig import Repo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.e2e.conftest import Cli
+
+NEEDS_OK = "hooks: {before_submit: [{name: ready, command: 'test -f ok'}]}\n"
+HUMAN = "hooks: {before_submit: [], before_merge: [{name: boss, human: {}}]}\n"
+MENDER = "agents: {bot: {driver: command, command: 'cat > ../prompt; touch ok'}}\n"
+
+
+@pytest.fixture
+def repo(cli: Cli) -> Repo:
+    return Repo(cli)
+
+
+def test_work_that_passes_its_gates_is_merged_and_only_then_completed(repo: Repo, cli: Cli) -> None:
+    repo.begin(NEEDS_OK)
+    task = cli.add("Add a thing")
+    repo.work("ok", "thing")
+    result = cli("submit", task)
+    assert result.code == 0
+    assert result.stdout.startswith(f"{task} merged")
+    assert "✓ before_submit" in result.stderr
+    assert "R-1: T-1, work into main" in result.stderr
+    assert repo.merged() == ["ok", "thing"]
+    found = cli.task(task)
+    assert (found["state"], found["commitsCount"]) == ("completed", 2)
+    order = [e["type"] for e in cli.events("task_submitted", "task_completed", "merge_queued")]
+    assert order == ["task_submitted", "merge_queued", "task_completed"]
+
+
+def test_the_answer_for_programs_says_where_the_work_is_now(repo: Repo, cli: Cli) -> None:
+    repo.begin("hooks: {before_submit: []}\n")
+    task = cli.add("Add a thing")
+    repo.work("thing")
+    answer = cli.json("submit", task)
+    assert (answer["outcome"], answer["flow"], answer["state"]) == ("merged", "merge", "completed")
+    assert answer["sha"] == repo.git("rev-parse", "main", at=repo.remote)
+
+
+def test_work_that_a_gate_rejects_is_sent_back_with_the_reason(repo: Repo, cli: Cli) -> None:
+    repo.begin(NEEDS_OK + "gates: {tries: 0}\n")
+    task = cli.add("Add a thing")
+    repo.work("thing")
+    result = cli("submit", task, "--json")
+    assert result.code == 3
+    assert (result.json["outcome"], result.json["hook"]) == ("sent_back", "ready")
+    assert "`test -f ok` exited 1" in result.json["remediationPrompt"]
+    assert repo.merged() == []
+    found = cli.task(task)
+    assert found["state"] == "needs_continuation"
+    assert "ready: test -f ok exited 1" in found["blockReason"]
+    assert repo.runs() == [("submit", "completed")]
+
+
+def test_the_agent_mends_what_a_gate_rejects_and_all_gates_run_again(repo: Repo, cli: Cli) -> None:
+    first = "{name: first, command: 'echo asked >> ../asked'}"
+    repo.begin(NEEDS_OK.replace("[", f"[{first}, ") + MENDER)
+    task = cli.add("Add a thing")
+    repo.work("thing")
+    assert cli("submit", task).code == 0
+    assert (cli.root.parent / "asked").read_text() == "asked\nasked\n"
+    assert "`test -f ok` exited 1" in (cli.root.parent / "prompt").read_text()
+    assert repo.merged() == ["ok", "thing"]
+    assert cli.task(task)["turnsUsed"] == 1
+
+
+def test_mended_work_passes_when_it_is_submitted_again(repo: Repo, cli: Cli) -> None:
+    repo.begin(NEEDS_OK + "gates: {tries: 0}\n")
+    task = cli.add("Add a thing")
+    repo.work("thing")
+    assert cli("submit", task).code == 3
+    cli.put("ok", "now\n")
+    repo.commit("mended")
+    assert cli("submit", task).code == 0
+    assert repo.runs() == [("submit", "completed"), ("submit", "completed"), ("merge", "completed")]
+
+
+def test_the_worktree_of_a_task_is_where_its_work_is_looked_for(repo: Repo, cli: Cli) -> None:
+    repo.begin(NEEDS_OK)
+    task = cli.add("Add a thing")
+    place = cli.root / ".hookline" / "worktrees" / task
+    repo.git("worktree", "add", "--quiet", "-b", f"hookline/{task}", str(place), "main")
+    (place / "ok").write_text("not committed yet\n", encoding="utf-8")
+    result = cli("submit", task)
+    assert result.code == 0, result.stderr
+    assert f"hookline/{task} into main" in result.stderr
+    assert repo.merged() == ["ok"]
+
+
+def test_a_task_without_commits_completes(repo: Repo, cli: Cli) -> None:
+    repo.begin("hooks: {before_submit: [{command: 'false'}]}\n")
+    task = cli.add("Review it")
+    repo.work()
+    assert cli.json("submit", task)["outcome"] == "completed"
+    assert cli.task(task)["state"] == "completed"
+
+
+def test_by_default_a_pull_request_is_opened_and_without_it_on_request(
+    repo: Repo, cli: Cli
+) -> None:
+    repo.begin()
+    first, second = cli.add("One thing"), cli.add("Another thing")
+    repo.work("one", branch="one")
+    assert cli.json("submit", first)["prUrl"]
+    repo.git("switch", "--quiet", "main")
+    repo.git("pull", "--quiet")
+    repo.work("two", branch="two")
+    assert cli.json("submit", second, "--skip-pr")["prUrl"] is None
+    assert repo.merged() == ["one", "two"]
+    assert len(list((cli.root / ".hookline" / "pulls").glob("*.json"))) == 1
+
+
+# In two steps
+
+
+def test_work_can_be_submitted_now_and_merged_later(repo: Repo, cli: Cli) -> None:
+    repo.begin("hooks: {before_submit: []}\n")
+    task = cli.add("Add a thing")
+    repo.work("thing")
+    assert cli.json("submit", task, "--no-merge")["outcome"] == "submitted"
+    assert (cli.task(task)["state"], repo.merged()) == ("submitted", [])
+    assert cli.json("submit", task, "--no-merge")["outcome"] == "submitted"
+    assert cli.json("merge", task)["outcome"] == "merged"
+    assert (cli.task(task)["state"], repo.merged()) == ("completed", ["thing"])
+    assert repo.runs() == [("submit", "completed"), ("merge", "completed")]
+
+
+def test_merging_what_is_merged_already_changes_nothing(repo: Repo, cli: Cli) -> None:
+    repo.begin("hooks: {before_submit: []}\n")
+    task = cli.add("Add a thing")
+    repo.work("thing")
+    merged = cli.json("submit", task)
+    head = repo.git("rev-parse", "main", at=repo.remote)
+    assert cli.json("merge", task) == merged
+    assert repo.git("rev-parse", "main", at=repo.remote) == head
+    assert len(repo.runs()) == 2
+
+
+def test_a_submitted_task_whose_merge_was_cancelled_is_merged_anew(repo: Repo, cli: Cli) -> None:
+    repo.begin("hooks: {before_submit: []}\n")
+    task = cli.add("Add a thing")
+    repo.work("thing")
+    assert cli.json("submit", task, "--no-merge")["runId"] == "R-1"
+    cli.json("flow", "cancel", "R-2")
+    assert cli.json("merge", task)["outcome"] == "merged"
+    assert repo.merged() == ["thing"]
+
+
+def test_only_submitted_work_can_be_merged(repo: Repo, cli: Cli) -> None:
+    repo.begin()
+    task = cli.add("Add a thing")
+    code, error = cli.refused("merge", task)
+    assert (code, error["code"]) == (1, "illegal-transition")
+    assert "no work of it was submitted" in error["message"]
+    assert f"hookline submit {task}" in error["help"]
+
+
+@pytest.mark.parametrize("verb", ["complete", "cancel", "fail", "block"])
+def test_a_task_that_cannot_be_worked_on_is_not_submitted(repo: Repo, cli: Cli, verb: str) -> None:
+    repo.begin()
+    task = cli.add("Add a thing")
+    cli.json("task", verb, task, *(("--reason", "stuck") if verb == "block" else ()))
+    repo.work("thing")
+    code, error = cli.refused("submit", task)
+    assert (code, error["code"]) == (1, "illegal-transition")
+    assert repo.runs() == []
+
+
+# People
+
+
+def test_work_that_waits_for_a_person_is_approved_and_goes_on(repo: Repo, cli: Cli) -> None:
+    repo.begin(HUMAN)
+    task = cli.add("Add a thing")
+    repo.work("thing")
+    waiting = cli("submit", task)
+    assert waiting.code == 4
+    assert waiting.stdout.startswith(f"{task} waits for a person")
+    assert cli("submit", task).code == 4
+    assert (repo.merged(), cli.task(task)["state"]) == ([], "submitted")
+    cli.json("gate", "approve", task, "--comment", "well done")
+    assert cli("submit", task).code == 0
+    assert repo.merged() == ["thing"]
+    assert repo.runs() == [("submit", "completed"), ("merge", "completed")]
+
+
+def test_a_rejection_without_a_word_sends_the_work_back(repo: Repo, cli: Cli) -> None:
+    repo.begin(HUMAN)
+    task = cli.add("Add a thing")
+    repo.work("thing")
+    assert cli("submit", task).code == 4
+    cli.json("gate", "reject", task)
+    rejected = cli("merge", task)
+    assert rejected.code == 3
+    assert "rejected by ada" in rejected.stdout
+    assert (repo.merged(), cli.task(task)["state"]) == ([], "needs_continuation")
+
+
+# Interruptions
+
+
+def test_an_interrupted_submission_goes_on_where_it_was(repo: Repo, cli: Cli) -> None:
+    slow = "{name: slow, command: 'echo began >> ../began; test -f ../go || sleep 60'}"
+    repo.begin(f"hooks: {{before_submit: [{slow}]}}\n")
+    task = cli.add("Add a thing")
+    repo.work("thing")
+    began = cli.root.parent / "began"
+    process = cli.start("submit", task)
+    eventually(began.exists, "the gate's start")
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert f"go on with `hookline submit {task}`" in said
+    (cli.root.parent / "go").touch()
+    assert cli("submit", task).code == 0
+    assert repo.merged() == ["thing"]
+    assert repo.runs() == [("submit", "completed"), ("merge", "completed")]
+
+
+def test_a_session_cannot_submit_its_own_task(repo: Repo, cli: Cli) -> None:
+    repo.begin()
+    task = cli.add("Add a thing")
+    within = {
+        "HOOKLINE_SESSION": "s",
+        "HOOKLINE_RUN_ID": "R-9",
+        "HOOKLINE_TASK_ID": task,
+        "HOOKLINE_DIR": str(cli.root / ".hookline"),
+    }
+    _, error = cli.refused("submit", task, env=within)
+    assert f"hookline task complete {task}" in error["help"]
+
+
+# Bad repositories: a clear message, and nothing is lost or begun
+
+
+def _no_repository(repo: Repo) -> None:
+    shutil.rmtree(repo.cli.root / ".git")
+
+
+def _no_commits(repo: Repo) -> None:
+    shutil.rmtree(repo.cli.root / ".git")
+    repo.git("init", "--quiet")
+
+
+def _detached(repo: Repo) -> None:
+    repo.git("switch", "--quiet", "--detach")
+
+
+def _base(repo: Repo) -> None:
+    repo.git("switch", "--quiet", "main")
+
+
+def _in_the_middle(repo: Repo) -> None:
+    repo.cli.put("readme", "mine\n")
+    repo.commit("mine")
+    repo.git("switch", "--quiet", "main")
+    repo.cli.put("readme", "theirs\n")
+    repo.commit("theirs")
+    repo.git("switch", "--quiet", "work")
+    with pytest.raises(AssertionError):
+        repo.git("merge", "main")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (_no_repository, "is not in a git repository"),
+        (_no_commits, "the repository has no commits yet"),
+        (_detached, "no branch is checked out"),
+        (_base, "main, which work goes into, is checked out"),
+        (_in_the_middle, "git is in the middle of a merge"),
+    ],
+)
+def test_a_repository_that_cannot_be_submitted_from_is_explained(
+    repo: Repo, cli: Cli, spoil: Callable[[Repo], None], message: str
+) -> None:
+    repo.begin()
+    task = cli.add("Add a thing")
+    repo.work("thing")
+    spoil(repo)
+    code, error = cli.refused("submit", task)
+    assert (code, error["code"]) == (1, "repository")
+    assert message in error["message"]
+    assert error["help"]
+    assert (cli.task(task)["state"], repo.runs()) == ("ready", [])
+    assert (cli.root / "readme").exists()
+
+
+def test_without_a_remote_work_is_merged_here(repo: Repo, cli: Cli) -> None:
+    repo.begin("hooks: {before_submit: []}\n")
+    repo.git("remote", "remove", "origin")
+    task = cli.add("Add a thing")
+    repo.work("thing")
+    assert cli.json("submit", task)["outcome"] == "merged"
+    assert repo.git("show", "main:thing") == "thing"
+    assert repo.merged() == []
+
+
+def test_a_remote_that_refuses_the_merge_sends_the_work_back(repo: Repo, cli: Cli) -> None:
+    repo.begin("hooks: {before_submit: []}\n")
+    hook = repo.remote / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\necho main is protected >&2\nexit 1\n", encoding="utf-8")
+    hook.chmod(0o755)
+    task = cli.add("Add a thing")
+    repo.work("thing")
+    result = cli("submit", task, "--json")
+    assert (result.code, result.json["outcome"]) == (3, "sent_back")
+    assert repo.merged() == []
+    assert repo.git("show", "work:thing") == "thing"
+    assert cli.task(task)["state"] == "needs_continuation"
