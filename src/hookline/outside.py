@@ -32,8 +32,8 @@ from hookline.flows.effects import Surroundings as EffectSurroundings
 from hookline.flows.engine import Engine
 from hookline.flows.gate_plan import gate_flows
 from hookline.flows.gated import Gated
-from hookline.flows.session import LEASE_MARGIN, PINS
 from hookline.flows.session_plan import session_flow
+from hookline.flows.session_state import LEASE_MARGIN, PINS
 from hookline.flows.steering import Steering
 from hookline.hooks.call import Caller, Surroundings, base_environment
 from hookline.hooks.delivery import Deliverer, Owner

@@ -1,32 +1,21 @@
-"""One stretch of one run, from taking its lease to letting it go. Used by the engine alone."""
+"""A run from taking its lease to letting it go: ticks, waits, signals. Used by the engine alone."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 import traceback
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from hookline.domain import runs
-from hookline.domain.events import SESSION_EVENTS
 from hookline.domain.moments import iso
 from hookline.domain.runs import (
-    INSTANT,
-    OK,
     TERMINAL,
-    EffectResolved,
-    FlowMistake,
-    Resolution,
 )
-from hookline.domain.sessions import FLOW as SESSION
-from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.errors import HooklineError, StoreError
 from hookline.flows import journal
-from hookline.flows.context import Context
-from hookline.flows.hands import Hands
 from hookline.flows.outcomes import (
     CONTROLS,
     INTERRUPT,
@@ -37,21 +26,16 @@ from hookline.flows.outcomes import (
     Signalled,
     for_person,
     interrupted,
-    told,
     what_waits,
 )
-from hookline.flows.replay import Driver, Next
-from hookline.flows.waits import instant_value, is_over, next_moment, settle_waits
+from hookline.flows.stretch import Stretch
+from hookline.flows.waits import is_over, next_moment, settle_waits
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Coroutine, Iterable
+    from collections.abc import Awaitable, Iterable
 
-    from hookline.domain.events import Event
-    from hookline.domain.runs import JournalEffect, Run
-    from hookline.flows.definitions import Flow
-    from hookline.flows.engine import Engine
     from hookline.flows.steering import Decision
-    from hookline.ports import Transaction, View
+    from hookline.ports import Transaction
 
     Result = tuple[str, str, Any, str | None, int]
 
@@ -60,31 +44,10 @@ IDLE_TICKS = 3
 SHORT_WAIT = 10.0
 GLANCE = 1.0
 MAX_CLOSINGS = 100
-# So many steps of a flow of our own are recorded in one transaction.
-MAX_STEPS = 50
-OWN_FLOWS = frozenset({SESSION, SUBMIT, MERGE})
 
 
-class Advance:
+class Advance(Stretch):
     """Takes one run as far as it goes, under one token."""
-
-    def __init__(self, engine: Engine, run_id: str, token: int, max_iterations: int | None) -> None:
-        self.engine = engine
-        self.run_id = run_id
-        self.token = token
-        self.max_iterations = max_iterations
-        self.driver: Driver | None = None
-        self.first = 0
-        self.seen = 0
-        self.moves = 0
-        self.counted: int | None = None
-        self.pending: list[JournalEffect] = []
-        self.done: list[tuple[str, Resolution]] = []
-        self.begins = False
-        self.is_settled = False
-        self.hands = Hands(self._carry_out)
-        self.run: Run = self._load()
-        self.is_own = self.run.flow in OWN_FLOWS
 
     async def to_the_end(self) -> Done | Parked:
         """Advance until the run is over or has to wait."""
@@ -155,148 +118,6 @@ class Advance:
             return self._park(what_waits(pending, idle), until, for_person(pending))
         return None
 
-    def _may_tick(self) -> bool:
-        limit = self.max_iterations
-        return limit is None or self.run.iteration - self.first < limit
-
-    # Looking and replaying
-
-    def _load(self) -> Run:
-        with self.engine.store.read() as view:
-            return view.runs.find(self.run_id)
-
-    def _look(self) -> Glance:
-        """The run as it stands; Fenced if it is no longer ours."""
-        with self.engine.store.read() as view:
-            self.engine.check(view, self.run_id, self.token)
-            return self._glance(view)
-
-    def _glance(self, view: View) -> Glance:
-        return Glance(
-            view.runs.pending(self.run),
-            frozenset(name for _, name, _ in view.runs.signals(self.run)),
-            view.runs.resolved_since(self.run, self.seen),
-        )
-
-    def _replay(self) -> None:
-        """Bring the flow's code to where its journal ends."""
-        with self.engine.store.read() as view:
-            self.run = view.runs.find(self.run_id)
-            effects = view.runs.effects(self.run)
-            journal.prove(view.log, self.run, effects)
-        blobs = self.engine.blobs
-        fetched = [
-            msgspec.structs.replace(effect, value=journal.inside(effect.value, blobs))
-            for effect in effects
-        ]
-        self.seen = max((e.resolved_seq or 0 for e in effects), default=0)
-        flow = self.engine.find_flow(self.run.flow)
-        self._note_code(flow.digest)
-        self.driver = Driver(fetched)
-        self.driver.start(self._begin(flow, Context(self.driver, self.run)))
-
-    def _begin(self, flow: Flow, context: Context) -> Coroutine[Any, Any, Any]:
-        try:
-            return flow.begin(context, self.run)
-        except TypeError as problem:
-            given = ", ".join(self.run.input) or "nothing"
-            raise FlowMistake(
-                f"flow '{flow.name}' cannot be begun: {problem}", help=f"its input holds {given}"
-            ) from problem
-
-    def _note_code(self, digest: str) -> None:
-        if self.run.code_digest and digest != self.run.code_digest:
-            self.engine.observe(
-                "code-changed", {"runId": self.run_id, "was": self.run.code_digest, "is": digest}
-            )
-
-    def _settle(self) -> Done | None:
-        """Hand every result to the flow, record what it asks for; its end, if it has one."""
-        while True:
-            assert self.driver is not None  # replayed before
-            self.hands.reap()
-            found = self._look()
-            if found.controls:
-                raise Signalled
-            if not self.is_own:  # nobody else's code runs under the lock of the store
-                self._feed(found.results)
-            if not (found.results or self.done or self.driver.finished or self.driver.requests):
-                self.pending = found.pending
-                return None
-            ended = self._write_down()
-            if ended is not None or self.is_settled:
-                return ended
-
-    def _feed(self, results: list[Result]) -> bool:
-        """Hand results to the flow; whether there were some."""
-        assert self.driver is not None
-        for effect_id, status, value, error, seq in results:
-            self.seen = seq
-            self.moves += 1
-            value = journal.inside(value, self.engine.blobs)
-            self.driver.resolve(effect_id, Resolution(status, value, error))
-        return bool(results)
-
-    def _write_down(self) -> Done | None:
-        """Record what is done and what the flow asks for; one commit for as much as possible."""
-        told: list[Event] = []
-        over = [effect_id for effect_id, _ in self.done]
-
-        def write(tx: Transaction) -> Done | None:
-            self._check(tx)
-            self._record_done(tx)
-            ended = self._record(tx)
-            self.is_settled = False
-            for _ in range(MAX_STEPS if self.is_own else 0):
-                begun = self._begin_chapter(tx)
-                if not self._feed(tx.runs.resolved_since(self.run, self.seen)) and not begun:
-                    self.is_settled, self.pending = True, tx.runs.pending(self.run)
-                    break
-                ended = self._record(tx)
-                if ended is not None:
-                    break
-            told.extend(event for event in tx.events if event.type in SESSION_EVENTS)
-            return ended
-
-        ended: Done | None = self.engine.change(write)
-        for event in told:
-            self.engine.tell(event)
-        for effect_id in over:
-            self.engine.observe("effect", {"runId": self.run_id, "effectId": effect_id})
-        if ended is None and self.begins:
-            with self.engine.store.read() as view:
-                self._begin_chapter(view)
-        return ended
-
-    def _record_done(self, tx: Transaction) -> None:
-        """Results of our own; whoever came first is right."""
-        done, self.done = self.done, []
-        for effect_id, resolution in done:
-            if resolution.also is not None:
-                resolution.also(tx)
-            with suppress(EffectResolved):
-                journal.resolve(tx, self.run, effect_id, resolution, self.engine.blobs)
-
-    def _record(self, tx: Transaction) -> Done | None:
-        assert self.driver is not None
-        if self.driver.finished:
-            return self._finish(tx, self.driver)
-        if self.driver.requests:
-            self._record_requests(tx, self.driver)
-        return None
-
-    def _record_requests(self, tx: Transaction, driver: Driver) -> None:
-        asked, driver.requests = driver.requests, []
-        self.moves += 1
-        journal.request(tx, self.run, asked)
-        for each in asked:
-            if each.kind in INSTANT:
-                result = Resolution(OK, instant_value(tx, self.run_id, each))
-                journal.resolve(tx, self.run, each.effect_id, result, self.engine.blobs)
-        waits = any(each.kind not in INSTANT for each in asked)
-        if waits and self.counted is None and self._may_tick():
-            self.counted = tx.runs.count_iteration(self.run_id)  # a tick follows; one commit less
-
     def _end_waits(self) -> bool:
         """Resolve what has waited long enough; whether there was something."""
         now = time.time()
@@ -310,8 +131,6 @@ class Advance:
 
         self.engine.change(end)
         return True
-
-    # Ticking
 
     async def _tick(self) -> tuple[Done | None, Decision, bool]:
         """One iteration: hooks choose, the engine carries out, hooks say whether to go on."""
@@ -417,31 +236,6 @@ class Advance:
             or any(e.kind == "signal" and e.args["name"] in found.signals for e in found.pending)
         )
 
-    async def _carry_out(self, effect: JournalEffect) -> None:
-        engine = self.engine
-        resolution = await engine.executor.execute(self.run, effect, self._check)
-        if resolution is not None:
-            self.done.append((effect.effect_id, resolution))
-        else:
-            engine.observe("effect", {"runId": self.run_id, "effectId": effect.effect_id})
-
-    def _flush(self) -> None:
-        """Record what is done, although nobody asks for more at the moment."""
-        if not self.done:
-            return
-
-        def write(tx: Transaction) -> None:
-            self._check(tx)
-            self._record_done(tx)
-
-        self.engine.change(write)
-
-    def _check(self, tx: Transaction) -> None:
-        self.engine.check(tx, self.run_id, self.token)
-        tx.metadata = journal.origin(tx.metadata, self.run)
-
-    # Signals and ends
-
     def _take_signal(self) -> Done | Parked:
         def take(tx: Transaction) -> tuple[str, str]:
             self._check(tx)
@@ -456,37 +250,6 @@ class Advance:
 
         name, reason = self.engine.change(take)
         return Done(runs.CANCELLED) if name == "cancel" else Parked(None, reason)
-
-    def _finish(self, tx: Transaction, driver: Driver) -> Done | None:
-        assert driver.root is not None
-        error, value = driver.root.error, driver.root.result
-        if isinstance(error, Next):
-            flow = self.engine.find_flow(self.run.flow)
-            chapter = {"chapter": self.run.chapter + 1, "state": error.state}
-            pins = {"pins": flow.pins} if flow.pins else {}
-            data = {**chapter, "codeDigest": flow.digest, **pins}
-            journal.write(tx, "run_chapter", self.run_id, data)
-            self.begins = True
-            return None
-        if error is None:
-            return self._end(tx, "run_completed", {"value": value}, runs.COMPLETED)
-        return self._end(tx, "run_failed", {"error": told(error)}, runs.FAILED)
-
-    def _begin_chapter(self, view: View) -> bool:
-        """Begin the chapter that was written last; whether there is one to begin."""
-        if not self.begins:
-            return False
-        self.begins = False
-        self.run = view.runs.find(self.run_id)
-        flow = self.engine.find_flow(self.run.flow)
-        self.driver = Driver([])
-        self.driver.start(self._begin(flow, Context(self.driver, self.run)))
-        return True
-
-    def _end(self, tx: Transaction, event_type: str, data: dict[str, Any], status: str) -> Done:
-        journal.write(tx, event_type, self.run_id, data)
-        tx.runs.let_go(self.run_id, self.token, None)
-        return Done(status)
 
     def _give_up(
         self, reason: str, help: str | None = None, *, needs_person: bool = True

@@ -133,7 +133,7 @@ class Executor:
     def keys(self, run: Run, effect: JournalEffect) -> list[str]:
         """The idempotency keys of processes that may work on an effect without being recorded."""
         if effect.kind == "hook":
-            hooks = self._outward.hooks(effect)
+            hooks = [*self._outward.hooks(effect), *self._outward.registered(effect)]
             return [self.hook_key(run, effect, hook) for hook in hooks]
         return [self.key(run, effect)] if effect.kind in ("agent", "validate", "repo") else []
 

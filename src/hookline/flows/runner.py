@@ -144,7 +144,9 @@ class Runner:
     async def _pause(self, parked: Parked, run_id: str) -> None:
         """Wait for a moment, or for something to happen to the run."""
         assert parked.until is not None
-        while (left := parked.until - time.time()) > 0:
+        # A clock that is set back meanwhile makes nobody wait for longer than was said.
+        enough = time.monotonic() + parked.until - time.time()
+        while (left := min(parked.until - time.time(), enough - time.monotonic())) > 0:
             await self._engine.wakeup.wait(min(1.0, left))
             with self._engine.store.read() as view:
                 wake = view.runs.find(run_id).wake_at

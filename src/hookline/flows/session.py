@@ -1,8 +1,8 @@
 """The session: an agent works in a loop, hooks talk to it, until it is done, stuck or spent.
 
 A flow like any other: what happened stands in its journal, and one iteration is one chapter.
-The loop itself is here; what it does to the store is in `session_verbs`, what the agent is told
-in `prompts`.
+The loop itself is here; how it talks to the agent is in `session_talk`, what it does to the store
+in `session_verbs`, and what the agent is told in `prompts`.
 """
 
 from __future__ import annotations
@@ -11,90 +11,20 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
-from hookline.domain.limits import Limits, Progress, after_iteration, countdown, reached
+from hookline.domain.limits import after_iteration, countdown, reached
 from hookline.domain.moments import seconds
 from hookline.domain.promises import find_promises
 from hookline.domain.sessions import COMPLETED, ESCALATED, FAILED, LIMIT, SIGNAL, STOPPED, Charge
 from hookline.flows import prompts
+from hookline.flows.session_state import PINS, Plan, State, Turn, Verdict
+from hookline.flows.session_talk import Talk
 
 if TYPE_CHECKING:
     from hookline.domain.runs import Run
     from hookline.flows.context import Context
 
-PINS = "session"
 HISTORY = 10
 SHOWN_OF_TURN = 200
-LEASE_MARGIN = 3600.0
-LONGEST_WAIT = 1800.0
-
-
-class Plan(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=True):
-    """What a chapter of a session keeps of the configuration."""
-
-    points: list[str] = []
-    limits: dict[str, Any] = {}
-    rules: list[dict[str, Any]] = []
-    template: str | None = None
-    roles: dict[str, str] = {}
-    plan: bool = False
-    conversation: str = "fresh"
-    turn_timeout: float = 3600.0
-    model_wait: float = 60.0
-    evidence: bool = False
-
-
-class State(msgspec.Struct, rename="camel", kw_only=True):
-    """What one iteration hands to the next."""
-
-    iteration: int = 1
-    progress: Progress = msgspec.field(default_factory=Progress)
-    turns: int = 0
-    conversation: str | None = None
-    next_prompt: str | None = None
-    messages: list[str] = []
-    held: list[dict[str, Any]] = []
-    history: list[dict[str, Any]] = []
-    base: str | None = None
-    limits: dict[str, Any] = {}
-    is_started: bool = False
-
-
-class Turn(msgspec.Struct, rename="camel", kw_only=True):
-    """A turn as the journal holds it; unknown fields are ignored."""
-
-    text: str = ""
-    error: str | None = None
-    conversation: str | None = None
-    interrupted: bool = False
-    by: str | None = None
-    usage: dict[str, Any] = {}
-    tools: int = 0
-    wait: dict[str, Any] | None = None
-    files_modified: list[str] = []
-    fingerprint: str | None = None
-    promised: list[dict[str, Any]] = []
-
-    @property
-    def failure(self) -> str | None:
-        """Why the turn counts as failed."""
-        return self.error or ("the agent was interrupted" if self.interrupted else None)
-
-
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What validation found and the stop hooks decided; of a failed turn, nothing."""
-
-    results: list[dict[str, Any]] = []
-    decision: dict[str, Any] = {}
-
-    @property
-    def is_complete(self) -> bool:
-        """The work is done."""
-        return bool(self.decision.get("action") == "complete")
-
-    @property
-    def goes_on(self) -> bool:
-        """Nobody wants the loop to end."""
-        return bool(self.decision.get("action", "continue") == "continue")
 
 
 async def session(ctx: Context, run: Run) -> Any:
@@ -105,21 +35,8 @@ async def session(ctx: Context, run: Run) -> Any:
     return await _Session(ctx, charge, plan, state).go_on()
 
 
-class _Session:
+class _Session(Talk):
     """One chapter of a session."""
-
-    def __init__(self, ctx: Context, charge: Charge, plan: Plan, state: State | None) -> None:
-        self._ctx = ctx
-        self._charge = charge
-        self._plan = plan
-        self._is_new = state is None
-        self._state = state or State(iteration=0 if plan.plan else 1)
-        self._waited = 0.0
-        self._usd = 0.0
-        self._tokens = 0
-        self._asked_to: str | None = None
-        self._is_over = False
-        self._is_cut = False
 
     async def go_on(self) -> Any:
         """The next iteration, with what comes before the first one."""
@@ -174,59 +91,6 @@ class _Session:
         state = self._state
         state.messages, state.next_prompt, state.held = messages, next_prompt, held
 
-    # Turns
-
-    async def _turn(
-        self, prompt: str, *, conversation: str | None = None, id: str = "turn"
-    ) -> Turn:
-        """One turn of the agent; while its model takes no more, the session waits."""
-        waits = 0
-        while True:
-            if self._is_cut:
-                return Turn(interrupted=True, by="person", conversation=conversation)
-            found = await self._ctx.agent(
-                prompt,
-                agent=self._charge.agent,
-                id=id,
-                conversation=conversation,
-                session=self._identity,
-                timeout=self._time_left(),
-                check=False,
-            )
-            turn = msgspec.convert(found, Turn)
-            self._note_cut(found)
-            self._count(turn)
-            if turn.wait is None or turn.interrupted:
-                return turn
-            if await self._wait_for_model(turn.wait, waits):
-                return msgspec.structs.replace(turn, interrupted=True, by="person")
-            waits += 1
-            if turn.tools or turn.text:  # it had begun: the agent goes on where it stopped
-                conversation = turn.conversation
-                prompt = "The model was not available for a while. Go on where you stopped."
-
-    def _count(self, turn: Turn) -> None:
-        usage = turn.usage
-        self._usd += usage.get("usd") or 0.0
-        self._tokens += (usage.get("inputTokens") or 0) + (usage.get("outputTokens") or 0)
-        self._state.turns += 1
-
-    async def _wait_for_model(self, wait: dict[str, Any], waits: int) -> bool:
-        """Wait until the model takes more; whether a person wants to stop meanwhile."""
-        now = await self._ctx.now()
-        pause = min(self._plan.model_wait * 2**waits, LONGEST_WAIT)
-        if wait.get("until") is not None:
-            pause = max(1.0, wait["until"] - seconds(now))
-        reason = "usage limit" if wait["kind"] == "usage_limit" else "model overloaded"
-        await self._do("wait", reason=reason, until=wait.get("until"), seconds=pause)
-        wish = await self._ctx.signal(SIGNAL, max_age=pause)
-        over = await self._do("go_on")
-        self._waited += seconds(over["now"]) - seconds(now)
-        if wish is None:
-            return False
-        self._hear(wish)
-        return self._asked_to is not None
-
     async def _failed(self, turn: Turn, began: str) -> Any:
         verdict = Verdict()
         if turn.by != "person":
@@ -234,16 +98,6 @@ class _Session:
             if self._is_last:
                 verdict = await self._deliver_finally(turn, verdict)
         return await self._close(turn, verdict, began)
-
-    async def _recover(self, turn: Turn) -> None:
-        """Hooks hear of the failure; what they pipe goes to the agent at once."""
-        error = turn.failure or "failed"
-        heard = await self._fire("on_error", {"error": error})
-        if heard["items"] or turn.interrupted:
-            prompt = prompts.recovery(error, heard["items"], heard["nonce"])
-            await self._turn(prompt, conversation=turn.conversation, id="recovery")
-
-    # Judging
 
     async def _judge(self, turn: Turn, step: str = "") -> Verdict:
         """Validation first, then the stop hooks, which see its results."""
@@ -330,8 +184,6 @@ class _Session:
             was_cut = True
             heard = await self._fire("on_error", {"error": last.failure})
             outputs = [*outputs, *heard["items"]]
-
-    # The end of an iteration, and of a session
 
     async def _close(self, turn: Turn, verdict: Verdict, began: str) -> Any:
         state, results, decision = self._state, verdict.results, verdict.decision
@@ -434,104 +286,6 @@ class _Session:
                 self._state.limits |= wish.get("limits") or {}
                 return
             self._hear(wish)
-
-    # What they share
-
-    async def _fire(self, point: str, more: dict[str, Any] | None = None) -> Any:
-        """Fire a point of the session; what its hooks have for the agent now."""
-        if point not in self._plan.points or (self._is_cut and point != "session_end"):
-            return {"items": [], "nonce": ""}
-        found = await self._ctx.hook(point, self._payload(more or {}))
-        self._note_cut(found)
-        return found
-
-    def _payload(self, more: dict[str, Any]) -> dict[str, Any]:
-        base = {
-            "session": self._charge.name,
-            "iteration": self._state.iteration,
-            "agent": self._charge.agent,
-            "taskId": self._charge.task_id,
-            "taskContent": self._charge.goal,
-        }
-        if self._charge.worktree is not None:
-            base["worktree"] = self._charge.worktree
-        return {**base, **more}
-
-    @property
-    def _identity(self) -> dict[str, Any]:
-        return {
-            "name": self._charge.name,
-            "iteration": self._state.iteration,
-            "task": self._charge.task_id,
-        }
-
-    async def _do(self, verb: str, *, id: str = "", **args: Any) -> Any:
-        return await self._ctx.session(verb, args, id=id or verb)
-
-    def _note_cut(self, found: dict[str, Any]) -> None:
-        """A person who cuts something short wants nothing else to begin in this iteration."""
-        self._is_cut = self._is_cut or found.get("by") == "person"
-
-    def _note_wishes(self, found: dict[str, Any]) -> None:
-        self._state.messages = [*self._state.messages, *found["messages"]]
-        self._asked_to = found["wants"] or self._asked_to
-        self._state.limits |= found.get("limits") or {}
-
-    def _hear(self, wish: dict[str, Any]) -> None:
-        if wish["verb"] == "message":
-            self._state.messages = [*self._state.messages, wish["text"]]
-        elif wish["verb"] in ("stop", "pause"):
-            self._asked_to = wish["verb"]
-        elif wish["verb"] == "resume":
-            self._state.limits |= wish.get("limits") or {}
-
-    @property
-    def _limits(self) -> Limits:
-        given = {**self._plan.limits, **self._charge.limits, **self._state.limits}
-        return msgspec.convert(given, Limits)
-
-    @property
-    def _template(self) -> str:
-        own = self._plan.template
-        return prompts.DEFAULT if own is None else prompts.completed(own)
-
-    @property
-    def _lease(self) -> float:
-        return self._plan.turn_timeout + LEASE_MARGIN
-
-    @property
-    def _is_last(self) -> bool:
-        """Whether the iteration limit is reached with this iteration."""
-        most = self._limits.iterations
-        return bool(most) and self._state.progress.iterations + 1 >= (most or 0)
-
-    def _time_left(self) -> float:
-        minutes = self._limits.minutes
-        if not minutes:
-            return self._plan.turn_timeout
-        left = (minutes - self._state.progress.minutes) * 60
-        return max(1.0, min(self._plan.turn_timeout, left))
-
-    def _prompt(
-        self, template: str, brief: dict[str, Any], outputs: list[dict[str, Any]] | None = None
-    ) -> str:
-        state, charge = self._state, self._charge
-        values = {
-            "hook_output": prompts.frame(outputs or [], brief.get("nonce", "")),
-            "messages": prompts.messages(state.messages),
-            "session": charge.name,
-            "iteration": str(state.iteration),
-            "iterations": str(self._limits.iterations or "any number"),
-            "goal": charge.goal,
-            "task": f"{charge.task_id}: {charge.goal}",
-            "task_id": charge.task_id,
-            "ready_tasks": prompts.ready_tasks(brief["tasks"]) if brief else "",
-            "notes": prompts.notes(brief["notes"]) if brief else "",
-            "history": prompts.history(state.history),
-            "next_prompt": state.next_prompt or "",
-            "role": self._plan.roles.get(charge.agent or "", ""),
-        }
-        return prompts.fill(template, values)
 
 
 def _line(ended: dict[str, Any]) -> str:

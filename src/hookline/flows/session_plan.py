@@ -11,7 +11,8 @@ from hookline.errors import BadInput
 from hookline.flows.definitions import Flow
 from hookline.flows.gate_plan import gate_settings
 from hookline.flows.gating import PINS as GATE_PINS
-from hookline.flows.session import PINS, Plan, session
+from hookline.flows.session import session
+from hookline.flows.session_state import PINS, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from hookline.domain.runs import JournalEffect, Request, Run
     from hookline.ports import Blobs, Transaction
 
+# Clocks are corrected by less than this all the time.
+SET_BACK = 60.0
+
 
 def instant_value(tx: Transaction, run_id: str, request: Request) -> Any:
     """The value of an effect that is journaled the moment it is asked for."""
@@ -43,8 +46,19 @@ def is_over(effect: JournalEffect, now: float, signals: Collection[str]) -> bool
     """Whether a waiting effect has waited long enough, or its signal has come."""
     if effect.kind == "signal" and effect.args["name"] in signals:
         return True
+    if effect.kind in ("sleep", "signal") and _was_set_back(effect, now):
+        return True
     due = moment_of(effect)
     return due is not None and due <= now
+
+
+def _was_set_back(effect: JournalEffect, now: float) -> bool:
+    """Whether the clock was set back since a wait of some length began.
+
+    How much of it is over nobody knows then, and to wait for that moment again can take years.
+    """
+    lasts = "seconds" in effect.args or effect.args.get("maxAge") is not None
+    return lasts and seconds(effect.requested_at) > now + SET_BACK
 
 
 def settle_waits(tx: Transaction, run: Run, blobs: Blobs, now: float) -> None:

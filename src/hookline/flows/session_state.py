@@ -1,0 +1,81 @@
+"""What a session keeps: its plan, its state, and what a turn and its judgement came to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from hookline.domain.limits import Progress
+
+PINS = "session"
+LEASE_MARGIN = 3600.0
+
+
+class Plan(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=True):
+    """What a chapter of a session keeps of the configuration."""
+
+    points: list[str] = []
+    limits: dict[str, Any] = {}
+    rules: list[dict[str, Any]] = []
+    template: str | None = None
+    roles: dict[str, str] = {}
+    plan: bool = False
+    conversation: str = "fresh"
+    turn_timeout: float = 3600.0
+    model_wait: float = 60.0
+    evidence: bool = False
+
+
+class State(msgspec.Struct, rename="camel", kw_only=True):
+    """What one iteration hands to the next."""
+
+    iteration: int = 1
+    progress: Progress = msgspec.field(default_factory=Progress)
+    turns: int = 0
+    conversation: str | None = None
+    next_prompt: str | None = None
+    messages: list[str] = []
+    held: list[dict[str, Any]] = []
+    history: list[dict[str, Any]] = []
+    base: str | None = None
+    limits: dict[str, Any] = {}
+    is_started: bool = False
+
+
+class Turn(msgspec.Struct, rename="camel", kw_only=True):
+    """A turn as the journal holds it; unknown fields are ignored."""
+
+    text: str = ""
+    error: str | None = None
+    conversation: str | None = None
+    interrupted: bool = False
+    by: str | None = None
+    usage: dict[str, Any] = {}
+    tools: int = 0
+    wait: dict[str, Any] | None = None
+    files_modified: list[str] = []
+    fingerprint: str | None = None
+    promised: list[dict[str, Any]] = []
+
+    @property
+    def failure(self) -> str | None:
+        """Why the turn counts as failed."""
+        return self.error or ("the agent was interrupted" if self.interrupted else None)
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What validation found and the stop hooks decided; of a failed turn, nothing."""
+
+    results: list[dict[str, Any]] = []
+    decision: dict[str, Any] = {}
+
+    @property
+    def is_complete(self) -> bool:
+        """The work is done."""
+        return bool(self.decision.get("action") == "complete")
+
+    @property
+    def goes_on(self) -> bool:
+        """Nobody wants the loop to end."""
+        return bool(self.decision.get("action", "continue") == "continue")
