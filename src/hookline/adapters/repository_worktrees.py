@@ -218,6 +218,8 @@ class Worktrees(Pushing):
         os.rmdir(fresh)
         await self._must(self.root, "worktree", "repair", path, doing="no repair")
         await self._must(path, "read-tree", "HEAD", doing="no repair")
+        # What is missing would be taken for removed; what is there is left as it is.
+        await self._git(path, "checkout-index", "--quiet", "--all")
         return (f"{path} had lost its ties to the repository; its files are as they were",)
 
     async def _discard(self, path: str) -> None:

@@ -8,21 +8,32 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from hookline.domain.sessions import LIVE, STANDING
-from hookline.errors import HooklineError
+import msgspec
+
+from hookline.domain import runs
+from hookline.domain.sessions import LIVE, SIGNAL, STANDING
+from hookline.domain.submissions import MERGE, SUBMIT
+from hookline.domain.tasks import ACTIVE
+from hookline.errors import HooklineError, IllegalTransition, Untrusted
+from hookline.flows import control, gate_verbs
+from hookline.flows.outcomes import INTERRUPT
+from hookline.tasks import verbs
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Callable, Sequence
 
+    from hookline.domain.runs import Run
     from hookline.flows.engine import Engine
     from hookline.flows.runner import Runner
-    from hookline.ports import View
+    from hookline.ports import Transaction, View
 
 LOOK_AGAIN = 2.0
-# A task that could not be begun is left alone for a while.
+# After an error that is no task's fault, as of a full store, nothing is begun for so long.
 GRACE = 30.0
+# What wakes by itself within this time is waited for.
 SOON = 60.0
 
 
@@ -34,44 +45,80 @@ class Budget(NamedTuple):
     usd: float | None = None
 
 
+class Begun(NamedTuple):
+    """A session on a task."""
+
+    run_id: str
+    task_id: str
+
+
+class Lane(msgspec.Struct):
+    """A place for one session at a time, of the agent that takes tasks for it."""
+
+    agent: str
+    session: Begun | None = None
+
+
+class Desk(Protocol):
+    """Where a worker gets its tasks, and what they cost. `tasks` are those that it deals with."""
+
+    tasks: set[str]
+
+    async def begin(self, agent: str) -> Begun | None:
+        """Claim a task for an agent and start its session; None if there is none to take."""
+        ...
+
+    def has_more(self) -> bool:
+        """Whether there is a task that could be begun."""
+        ...
+
+    def is_settled(self) -> bool:
+        """Whether no hook waits that could still make tasks."""
+        ...
+
+    def usd(self) -> float:
+        """What the tasks have cost until now."""
+        ...
+
+
 class Worker:
-    """Keeps lanes busy. `begin` claims a task for an agent and starts its session, if it can."""
+    """Keeps lanes busy until there is nothing to do, a limit is reached, or it is stopped."""
 
     def __init__(
         self,
         engine: Engine,
         runner: Runner,
         lanes: Sequence[str],
-        begin: Callable[[str], Awaitable[str | None]],
+        desk: Desk,
         *,
         budget: Budget | None = None,
         tell: Callable[[str], None] = lambda line: None,
     ) -> None:
         self._engine = engine
         self._runner = runner
-        self._lanes: list[tuple[str, str | None]] = [(agent, None) for agent in lanes]
-        self._begin = begin
+        self._lanes = [Lane(agent) for agent in lanes]
+        self._desk = desk
         self._budget = budget or Budget()
         self._tell = tell
         self._began = time.monotonic()
-        self._begun = 0
         self._not_before = 0.0
-        self.stopping = False
+        self._is_asked = False
+        self.begun = 0
+        self.is_stopping = False
+        self.leaves = False
+        self.trouble: Untrusted | None = None  # nothing can be begun until a person has looked
 
-    @property
-    def lanes(self) -> list[tuple[str, str | None]]:
-        """Each lane's agent, and the run of the session that it works on."""
-        return list(self._lanes)
-
-    async def serve(self, *, once: bool = False) -> int:
-        """Work for ever, or until nothing is left to do; how many tasks were begun."""
+    async def serve(self, *, once: bool = False) -> None:
+        """Work for ever, or until nothing is left to do or a limit is reached."""
+        self._adopt()
         serving = asyncio.ensure_future(self._runner.serve())
         try:
             while True:
                 self._free_lanes()
                 began = await self._fill_lanes()
-                if (once or self.stopping) and not began and self._is_idle():
-                    return self._begun
+                ends = once or self.is_stopping or self.spent() is not None
+                if ends and not began and self._is_idle():
+                    return
                 if serving.done():
                     serving.result()
                 await self._engine.wakeup.wait(LOOK_AGAIN)
@@ -82,50 +129,167 @@ class Worker:
     def spent(self) -> str | None:
         """Which limit of the whole run is reached."""
         budget = self._budget
-        if budget.tasks is not None and self._begun >= budget.tasks:
+        if budget.tasks is not None and self.begun >= budget.tasks:
             return "tasks"
         if budget.minutes is not None and time.monotonic() - self._began >= budget.minutes * 60:
             return "minutes"
-        return "usd" if budget.usd is not None and self._usd() >= budget.usd else None
+        return "usd" if budget.usd is not None and self._desk.usd() >= budget.usd else None
 
-    def _usd(self) -> float:
+    def kept_from(self) -> str | None:
+        """The limit that keeps this worker from tasks that it could begin."""
+        limit = self.spent()
+        return limit if limit is not None and self._desk.has_more() else None
+
+    def stop(self, *, now: bool = False) -> None:
+        """Begin nothing more, and end what agents do: after their turns, or now."""
+        self.is_stopping = True
+        self.leaves = self.leaves or now
+        self._ask_to_end(now=now)
+
+    def _ask_to_end(self, *, now: bool) -> None:
+        for session in [lane.session for lane in self._lanes if lane.session]:
+            with suppress(IllegalTransition):  # it has just ended by itself
+                if not self._is_asked:
+                    self._engine.change(control.send, session.run_id, SIGNAL, {"verb": "stop"})
+                if now:
+                    self._engine.change(control.send, session.run_id, INTERRUPT, {})
+        self._is_asked = True
+
+    # Lanes
+
+    def _adopt(self) -> None:
+        """Sessions whose worker is gone take lanes again: they go on by themselves."""
         with self._engine.store.read() as view:
-            runs = [view.runs.find(run) for _, run in self._lanes if run]
-        return float(sum(((run.state or {}).get("progress") or {}).get("usd", 0.0) for run in runs))
+            for run in _live_sessions(view):
+                if not self._is_held(view, run.run_id):
+                    task_id: str = run.input["taskId"]
+                    self._desk.tasks.add(task_id)
+                    self._take_lane(Begun(run.run_id, task_id), run.input.get("agent"))
+
+    def _take_lane(self, session: Begun, agent: str | None) -> None:
+        free = [lane for lane in self._lanes if lane.session is None]
+        fitting = [lane for lane in free if lane.agent == agent]
+        for lane in (fitting or free)[:1]:
+            lane.session = session
 
     def _free_lanes(self) -> None:
         with self._engine.store.read() as view:
-            for place, (agent, run_id) in enumerate(self._lanes):
-                if run_id and view.runs.value(run_id, STANDING) != LIVE:
-                    self._lanes[place] = (agent, None)
+            over = [each for each in self._lanes if each.session and self._is_over(view, each)]
+            failed = [
+                view.runs.find(lane.session.run_id)
+                for lane in over
+                if lane.session and view.runs.find(lane.session.run_id).status == runs.FAILED
+            ]
+        for lane in over:
+            lane.session = None
+        for run in failed:
+            self._engine.change(_give_up, run)
+
+    def _is_over(self, view: View, lane: Lane) -> bool:
+        assert lane.session is not None
+        run = view.runs.find(lane.session.run_id)
+        if run.status in runs.TERMINAL:
+            return True
+        if self._is_held(view, run.run_id) or run.wake_at is not None:
+            return False
+        # It waits for a person: it was stopped or paused, or something it needs is not there.
+        return run.status != runs.RUNNING or view.runs.value(run.run_id, STANDING) != LIVE
 
     async def _fill_lanes(self) -> bool:
+        limit = self.spent()
+        if limit in ("minutes", "usd") and not self._is_asked:
+            self._tell(f"the limit of {limit} is reached; stopping after these turns")
+            self._ask_to_end(now=False)
         began = False
-        for place, (agent, run_id) in enumerate(self._lanes):
-            if run_id or self.stopping or self.spent() or time.monotonic() < self._not_before:
-                continue
-            try:
-                run_id = await self._begin(agent)
-            except HooklineError as problem:
-                self._tell(f"{agent}: {problem.message}")
-                self._not_before = time.monotonic() + GRACE
-                continue
-            if run_id is not None:
-                self._lanes[place] = (agent, run_id)
-                self._begun += 1
-                began = True
+        for lane in self._lanes:
+            if lane.session is None and self._may_begin():
+                began = await self._fill(lane) or began
         return began
 
+    def _may_begin(self) -> bool:
+        is_time = time.monotonic() >= self._not_before
+        return is_time and not self.is_stopping and self.spent() is None
+
+    async def _fill(self, lane: Lane) -> bool:
+        try:
+            self._engine.executor.around.verify()
+            lane.session = await self._desk.begin(lane.agent)
+        except Untrusted as problem:
+            self.trouble = problem
+            self.stop()
+            return False
+        except HooklineError as problem:
+            self._tell(f"{lane.agent}: {problem.message}")
+            self._not_before = time.monotonic() + GRACE
+            return False
+        if lane.session is None:
+            return False
+        self.begun += 1
+        return True
+
+    # Whether something is left to do
+
     def _is_idle(self) -> bool:
-        """Whether no lane is busy, and no run of the pipeline has anything to do by itself."""
-        if any(run_id for _, run_id in self._lanes) or self._runner.busy:
+        """Whether no agent is at work, and nothing has anything to do by itself."""
+        if any(lane.session for lane in self._lanes):
+            return False
+        if self.is_stopping:  # what gates do is made again; what an agent does cannot be
+            return self.leaves or not self._agents_mend()
+        if self._runner.busy or not self._desk.is_settled():
             return False
         with self._engine.store.read() as view:
             now = time.time()
-            return not view.runs.due(now, self._engine.owner.is_free) and not _goes_on(view, now)
+            due = view.runs.due(now, self._engine.owner.is_free)
+            return not due and not _goes_on(view, now) and not self._others_work(view)
+
+    def _agents_mend(self) -> bool:
+        with self._engine.store.read() as view:
+            return any(
+                effect.kind == "agent" and self._is_ours(view, run.run_id)
+                for run in _open_submissions(view)
+                for effect in view.runs.pending(run)
+            )
+
+    def _others_work(self, view: View) -> bool:
+        """Whether another worker is busy: what it finishes may make tasks ready."""
+        submissions = [run.run_id for run in _open_submissions(view)]
+        at_work = [run.run_id for run in _live_sessions(view)]
+        return any(self._is_held(view, run_id) for run_id in (*at_work, *submissions))
+
+    def _is_held(self, view: View, run_id: str) -> bool:
+        """Whether a living process advances a run."""
+        holder, _, until = view.runs.holder(run_id)
+        if holder is None:
+            return False
+        return holder == self._engine.owner.name or not self._engine.owner.is_free(holder, until)
+
+    def _is_ours(self, view: View, run_id: str) -> bool:
+        return view.runs.holder(run_id)[0] == self._engine.owner.name
+
+
+def _live_sessions(view: View) -> list[Run]:
+    """Sessions of workers: those of `hookline run` work on no branch of their own."""
+    found = [view.runs.find(run_id) for run_id in view.sessions.live()]
+    return [
+        run
+        for run in found
+        if run.input.get("branch") and view.runs.value(run.run_id, STANDING) == LIVE
+    ]
+
+
+def _open_submissions(view: View) -> list[Run]:
+    return [run for flow in (SUBMIT, MERGE) for run in gate_verbs.open_runs(view, flow)]
 
 
 def _goes_on(view: View, now: float) -> bool:
     """Whether something wakes by itself soon enough to be waited for."""
     wake = view.runs.next_wake(now)
     return wake is not None and wake - now < SOON
+
+
+def _give_up(tx: Transaction, run: Run) -> None:
+    """The task of a session that broke is for a person to look at, and not to be taken again."""
+    task = tx.graph.find(run.input["taskId"])
+    agent = run.input.get("agent")
+    if task is not None and task.state == ACTIVE and task.claim and task.claim.agent == agent:
+        verbs.send_back(tx, task.id, reason=f"the session failed: {run.error}"[:2000])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.demo_checks import facts
 from hookline.surfaces.cli.demo_script import SCRIPT
 from hookline.surfaces.cli.demo_stage import Stage, stage_folder
-from hookline.surfaces.cli.output import paint, say, say_json
+from hookline.surfaces.cli.output import paint, say_json
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -43,9 +42,8 @@ def _demo(args: Namespace) -> int:
         seconds = time.monotonic() - started
         ok = all(fact.happened for fact in found)
         if args.json:
-            facts_ = [fact._asdict() for fact in found]
-            answer = {"ok": ok, "folder": kept, "seconds": round(seconds, 1), "facts": facts_}
-            say_json({**answer, "steps": stage.shown})
+            answer = {"ok": ok, "folder": kept, "seconds": round(seconds, 1)}
+            say_json({**answer, "facts": [each._asdict() for each in found], "steps": stage.shown})
         else:
             _end(stage, seconds, keep=args.keep)
     return 0 if ok else FAILED
@@ -69,19 +67,18 @@ async def _perform(stage: Stage) -> list[Fact]:
 
 
 def _end(stage: Stage, seconds: float, *, keep: bool) -> None:
-    say(paint("What to try next", "bold"))
-    say("  hookline init       set it up in a repository of your own")
-    say("  hookline points     every place where a hook can stand")
-    say("  hookline doctor     is everything as it should be?")
-    say()
+    stage.tell("What to try next", "bold")
+    stage.tell("  hookline init       set it up in a repository of your own")
+    stage.tell("  hookline points     every place where a hook can stand")
+    stage.tell("  hookline doctor     is everything as it should be?")
+    stage.tell()
     if keep:
-        say(f"The repository is in {stage.root}; there, use it with")
-        say(f"  export HOOKLINE_HOME={os.path.join(stage.folder, 'home')}")
-        say("  hookline why changelog; hookline task graph; hookline session list")
+        stage.tell(f"The repository is in {stage.root}; there, use it with")
+        stage.tell(f"  export HOOKLINE_HOME={os.path.join(stage.folder, 'home')}")
+        stage.tell("  hookline why changelog; hookline task graph; hookline session list")
     else:
-        say(f"That took {seconds:.1f} s, and the temporary repository is gone again;")
-        say("`hookline demo --keep` leaves it for you to look at.")
-    sys.stdout.flush()
+        stage.tell(f"That took {seconds:.1f} s, and the temporary repository is gone again;")
+        stage.tell("`hookline demo --keep` leaves it for you to look at.")
 
 
 COMMANDS = {"demo": Command("see it work in a temporary repository", _arguments, _demo)}

@@ -87,24 +87,20 @@ class Stage:
         """Tell what comes, type its commands, show what they print."""
         self.tell(step.title, "bold")
         for line in step.explanation:
-            for part in fit(line, self._width, wrap=True):
-                self.tell(part)
+            self.tell(line)
         for typed in step.commands:
             await self._type(typed)
         self.tell()
 
     def tell(self, text: str = "", style: str | None = None) -> None:
         """A line for the person who watches."""
-        if not self.quiet:
-            say(paint(text, style) if style else text)
-            sys.stdout.flush()  # a command that takes its time is seen while it runs
+        for part in fit(text, self._width, wrap=True) if not self.quiet else ():
+            say(paint(part, style) if style else part)
+        sys.stdout.flush()  # a command that takes its time is seen while it runs
 
     async def _type(self, typed: Typed) -> None:
         line = shlex.join(typed.words)
-        first, *rest = fit(line, self._width - 2, wrap=True)
-        self.tell(f"{paint('$', 'dim')} {paint(first, 'cyan')}")
-        for part in rest:
-            self.tell(f"  {paint(part, 'cyan')}")
+        self.tell(f"$ {line}", "cyan")
 
         def show(each: str) -> None:
             for part in fit(each, self._width - 2, wrap=typed.wrap):

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.adapters.blobs import FileBlobs
 from hookline.domain.runs import ERROR, OK, Resolution, effect_key
-from hookline.domain.sessions import FLOW as SESSION
 from hookline.errors import BadInput
 from hookline.flows import journal
+from hookline.flows.judged_work import JUDGING_FLOWS
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.flow_show import effect_json, effect_line
 from hookline.surfaces.cli.opening import reading, writing
@@ -89,8 +89,8 @@ def post(app: App, run_id: str, effect_id: str, resolution: Resolution) -> Run:
         run = tx.runs.find(run_id)
         if tx.runs.effect(run, effect_id).kind == "breakpoint":
             refuse_agents(os.environ, "effect post to a breakpoint")
-        if run.flow == SESSION:  # an agent must not write its own verdict
-            refuse_agents(os.environ, "effect post to a session")
+        if run.flow in JUDGING_FLOWS:  # an agent must not write its own verdict
+            refuse_agents(os.environ, f"effect post to a {run.flow}")
         journal.resolve(tx, run, effect_id, resolution, FileBlobs(app.project.blobs))
         return run
 

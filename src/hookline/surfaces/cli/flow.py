@@ -14,6 +14,7 @@ from hookline.domain.events import RUN_EVENTS
 from hookline.domain.runs import JournalDamaged
 from hookline.errors import FAILED, BadInput
 from hookline.flows import drawing, journal
+from hookline.flows.judged_work import JUDGING_FLOWS
 from hookline.flows.single import ask_for_effects
 from hookline.outside import engine, flow_finder
 from hookline.surfaces.cli.command import Command, no_arguments
@@ -24,6 +25,7 @@ from hookline.surfaces.cli.flow_watch import at_work, foreground
 from hookline.surfaces.cli.opening import reading, writing
 from hookline.surfaces.cli.output import next_step, note, paint, say, say_json, untrusted
 from hookline.surfaces.cli.values import parse_json
+from hookline.trust import refuse_agents
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -60,6 +62,8 @@ def _start_arguments(p: ArgumentParser) -> None:
 
 def _start(args: Namespace) -> int:
     given, metadata = _object(args.input, "--input"), _object(args.metadata, "--metadata")
+    if args.name in JUDGING_FLOWS:  # an agent could leave out what comes before it
+        refuse_agents(os.environ, f"flow start {args.name}")
     with writing() as app:
         flow = flow_finder(app).find(args.name)
         flow.check_input(given)

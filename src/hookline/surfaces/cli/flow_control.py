@@ -10,9 +10,9 @@ from hookline.adapters.blobs import FileBlobs
 from hookline.adapters.bus import Waker
 from hookline.domain import runs
 from hookline.domain.runs import TERMINAL
-from hookline.domain.sessions import FLOW as SESSION
 from hookline.errors import IllegalTransition
 from hookline.flows import control, journal
+from hookline.flows.judged_work import JUDGING_FLOWS
 from hookline.outside import flow_finder, owner_of
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.flow_show import tell
@@ -43,11 +43,11 @@ def _reason_arguments(p: ArgumentParser) -> None:
 
 
 def _steered(app: App, identifier: str) -> Run:
-    """The run that a command steers; an agent may not steer a session."""
+    """The run that a command steers; an agent may not steer what judges its work."""
     with app.read() as view:
         run = view.runs.find(identifier)
-    if run.flow == SESSION:
-        refuse_agents(os.environ, "flow control of a session")
+    if run.flow in JUDGING_FLOWS:
+        refuse_agents(os.environ, f"flow control of a {run.flow}")
     return run
 
 

@@ -22,8 +22,6 @@ from hookline.surfaces.cli.live_screen import Screen, stdout_file, write_all
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from hookline.adapters.feed import FeedReader
-
 ENDED = "session_ended"
 # Who reads slowly is told in pieces of this many records.
 BATCH = 500
@@ -93,10 +91,18 @@ class AsLines:
         self._screen.show([])
 
 
+class Source(Protocol):
+    """Where records come from, as they are told."""
+
+    def new(self) -> Iterable[dict[str, Any]]:
+        """What was told since the last time."""
+        ...
+
+
 class Watch:
     """Shows a feed while a session goes on in another thread."""
 
-    def __init__(self, reader: FeedReader, show: Show) -> None:
+    def __init__(self, reader: Source, show: Show) -> None:
         self._reader = reader
         self._show = show
         self._said: deque[str] = deque()
@@ -129,7 +135,7 @@ class Watch:
         """Show what was told since the last time."""
         while self._said:
             self._show.say(self._said.popleft())
-        records = self._reader.new()
+        records = iter(self._reader.new())
         while batch := list(islice(records, BATCH)):
             self._show.hear(batch)
         self._show.hear([])

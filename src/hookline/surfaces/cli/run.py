@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ from hookline.surfaces.cli.session_names import check_name, unused_name
 from hookline.surfaces.cli.session_resume import go_on, refuse_silence, to_go_on_with
 from hookline.tasks import verbs
 from hookline.tasks.claims import check_allowed
+from hookline.trust import refuse_agents
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -51,6 +53,7 @@ def _arguments(p: ArgumentParser) -> None:
 
 def _run(args: Namespace) -> int:
     if args.resume:
+        refuse_agents(os.environ, "run --resume")
         if args.goal or args.task or args.agent:
             raise UsageError("a session that goes on keeps its goal, its task and its agent")
         return resume(args)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -27,6 +28,7 @@ from hookline.surfaces.cli.gate_work import (
 from hookline.surfaces.cli.opening import writing
 from hookline.surfaces.cli.output import next_step, note, paint, say, say_json, untrusted
 from hookline.surfaces.cli.run import refuse_unready
+from hookline.trust import refuse_agents
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -77,6 +79,7 @@ def _submit_arguments(p: ArgumentParser) -> None:
 
 
 def _submit(args: Namespace) -> int:
+    _refuse_shortcut(args, "submit")
     with writing() as app:
         refuse_unready(args, app)
         run_id = _under_way(args, app) or _begin_submission(args, app)
@@ -87,6 +90,12 @@ def _submit(args: Namespace) -> int:
         if run.flow == MERGE and not args.no_merge:
             run = watched(app, run.run_id, quiet=args.json)
         return _tell(args, app, run)
+
+
+def _refuse_shortcut(args: Namespace, command: str) -> None:
+    """Without a pull request, the gates that look at one are left out."""
+    if args.skip_pr:
+        refuse_agents(os.environ, f"{command} --skip-pr")
 
 
 def _under_way(args: Namespace, app: App) -> str | None:
@@ -142,6 +151,7 @@ def _merge_arguments(p: ArgumentParser) -> None:
 
 
 def _merge(args: Namespace) -> int:
+    _refuse_shortcut(args, "merge")
     with writing() as app:
         refuse_unready(args, app)
         with app.read() as view:

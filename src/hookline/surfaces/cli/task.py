@@ -13,9 +13,9 @@ from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading, writing
 from hookline.surfaces.cli.output import next_step, paint, say, say_json, untrusted
 from hookline.surfaces.cli.show import show_task, task_line
+from hookline.surfaces.cli.task_writer import has_gates, writer
 from hookline.surfaces.cli.values import duration, parse_json, read_text
 from hookline.tasks import claims, verbs
-from hookline.tasks.verbs import Holder
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -212,7 +212,7 @@ def _release_arguments(p: ArgumentParser) -> None:
 
 def _release(args: Namespace) -> None:
     with writing() as app:
-        holder = _holder(app, args)
+        holder = writer(app, args, "release")
         _answer(
             args,
             app.change(claims.release, args.id, reason=args.reason, holder=holder),
@@ -233,7 +233,11 @@ def _start(args: Namespace) -> None:
     context = parse_json(args.context, "--context") if args.context else {}
     with writing() as app:
         task = app.change(
-            verbs.start, args.id, context=context, at=_moment(args), holder=_holder(app, args)
+            verbs.start,
+            args.id,
+            context=context,
+            at=_moment(args),
+            holder=writer(app, args, "start"),
         )
         _answer(args, task, "started")
         next_step(f"hookline task complete {task.id} --result TEXT")
@@ -252,13 +256,19 @@ def _complete(args: Namespace) -> None:
         if place is not None and task_number(args.id) == task_number(place.task_id):
             _promise(args, app, place)
             return
+        holder = writer(app, args, "complete")
+        if has_gates(app, args.id):
+            task = app.change(verbs.submit, args.id, result=args.result, holder=holder)
+            _answer(args, task, "submitted: its gates decide")
+            next_step(f"hookline submit {task.id}")
+            return
         task = app.change(
             verbs.complete,
             args.id,
             result=args.result,
             artifacts=args.artifact,
             at=_moment(args),
-            holder=_holder(app, args),
+            holder=holder,
         )
         _answer(args, task, "completed")
         next_step("hookline task ready")
@@ -292,7 +302,7 @@ def _block(args: Namespace) -> None:
             args.id,
             reason=args.reason,
             required_knowledge=args.required_knowledge,
-            holder=_holder(app, args),
+            holder=writer(app, args, "block", own=True),
         )
         _answer(args, task, "blocked")
         next_step(f"hookline task unblock {task.id}")
@@ -300,7 +310,7 @@ def _block(args: Namespace) -> None:
 
 def _unblock(args: Namespace) -> None:
     with writing() as app:
-        task = app.change(verbs.unblock, args.id, holder=_holder(app, args))
+        task = app.change(verbs.unblock, args.id, holder=writer(app, args, "unblock"))
         _answer(args, task, "unblocked")
 
 
@@ -325,7 +335,8 @@ def _update(args: Namespace) -> None:
     }
     changes = {name: value for name, value in given.items() if value is not None}
     with writing() as app:
-        task = app.change(verbs.update, args.id, changes, holder=_holder(app, args))
+        holder = writer(app, args, "change", changes)
+        task = app.change(verbs.update, args.id, changes, holder=holder)
         _answer(args, task, "updated")
 
 
@@ -336,7 +347,7 @@ def _cancel_arguments(p: ArgumentParser) -> None:
 
 def _cancel(args: Namespace) -> None:
     with writing() as app:
-        holder = _holder(app, args)
+        holder = writer(app, args, "cancel")
         task = app.change(verbs.cancel, args.id, reason=args.reason, holder=holder)
         _answer(args, task, "cancelled")
 
@@ -348,7 +359,7 @@ def _fail_arguments(p: ArgumentParser) -> None:
 
 def _fail(args: Namespace) -> None:
     with writing() as app:
-        task = app.change(verbs.fail, args.id, error=args.error, holder=_holder(app, args))
+        task = app.change(verbs.fail, args.id, error=args.error, holder=writer(app, args, "fail"))
         _answer(args, task, "failed")
 
 
@@ -356,7 +367,7 @@ def _delete(args: Namespace) -> None:
     with writing() as app:
         with app.read() as view:
             identifier = view.graph.task(args.id).id
-        edges = app.change(verbs.delete, identifier, holder=_holder(app, args))
+        edges = app.change(verbs.delete, identifier, holder=writer(app, args, "delete"))
         if args.json:
             say_json({"id": identifier, "edgesRemoved": edges})
         else:
@@ -373,10 +384,6 @@ def _held_one(p: ArgumentParser) -> None:
 
 def _token(p: ArgumentParser) -> None:
     p.add_argument("--token", type=int, metavar="N", help="your claim's token")
-
-
-def _holder(app: App, args: Namespace) -> Holder:
-    return app.holder if args.token is None else Holder(token=args.token)
 
 
 def _agent(app: App, args: Namespace) -> str:

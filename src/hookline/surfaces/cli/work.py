@@ -3,32 +3,42 @@
 from __future__ import annotations
 
 import asyncio
-import signal
+import math
+import sys
 from typing import TYPE_CHECKING, Any
 
-from hookline.config.claiming import claim_rule
-from hookline.domain.sessions import SIGNAL, Charge
-from hookline.errors import INTERRUPTED, LIMIT, BadInput, NothingReady
-from hookline.flows import control
-from hookline.flows.outcomes import INTERRUPT
+from hookline.domain.records import DEAD, FAILED, TIMEOUT
+from hookline.domain.repository import RepositoryError
+from hookline.errors import INTERRUPTED, BadInput, IllegalTransition
 from hookline.flows.runner import Runner
 from hookline.flows.worker import Budget, Worker
-from hookline.outside import engine, repository, start_session
+from hookline.outside import engine, repository
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.flow_watch import at_work
+from hookline.surfaces.cli.live_watch import Watch
 from hookline.surfaces.cli.opening import writing
-from hookline.surfaces.cli.output import note, say, say_json, untrusted
-from hookline.tasks import claims
+from hookline.surfaces.cli.output import next_step, note, paint, say, say_json, untrusted
+from hookline.surfaces.cli.run import refuse_unready
+from hookline.surfaces.cli.session_agent import chosen_agent
+from hookline.surfaces.cli.session_arguments import verbose_argument
+from hookline.surfaces.cli.work_desk import WorkDesk
+from hookline.surfaces.cli.work_end import account
+from hookline.surfaces.cli.work_news import News
+from hookline.surfaces.cli.work_signals import Signals
+from hookline.surfaces.cli.work_view import AsBoard, AsRecords, Board
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable, Sequence
 
     from hookline.app import App
+    from hookline.domain.records import Delivery, Outcome
     from hookline.domain.tasks import Task
-    from hookline.ports import Transaction
+    from hookline.errors import HooklineError
+    from hookline.surfaces.cli.live_watch import Show
+    from hookline.surfaces.cli.work_end import Account
 
-# Long enough to make a worktree; the session renews it.
-FIRST_LEASE = 600.0
+MOST_LANES = 64
 
 
 def _arguments(p: ArgumentParser) -> None:
@@ -38,37 +48,161 @@ def _arguments(p: ArgumentParser) -> None:
     p.add_argument("--once", action="store_true", help="end when nothing is left to do")
     p.add_argument("--flows", action="store_true", help="serve runs only; take no tasks")
     p.add_argument("--tasks", type=int, metavar="N", help="take at most so many tasks")
-    p.add_argument("--minutes", type=float, metavar="M", help="take no new task after that")
+    p.add_argument("--minutes", type=float, metavar="M", help="take none after so many minutes")
+    p.add_argument("--usd", type=float, metavar="N", help="take none once so much is spent")
+    verbose_argument(p)
 
 
 def _work(args: Namespace) -> int:
-    if args.agents < 1:
-        raise BadInput("--agents must be at least 1")
+    _check_numbers(args)
     with writing() as app:
-        lanes = [] if args.flows else _lanes(app, args)
-        try:
-            done = asyncio.run(_serve(app, args, lanes))
-        except KeyboardInterrupt:
-            note("interrupted; everything goes on where it was when something serves it again")
-            return INTERRUPTED
+        if args.flows:
+            return _serve_flows(args, app)
+        refuse_unready(args, app)
+        _refuse_inside(app)
+        lanes = _lanes(app, args)
+        asyncio.run(_refuse_unusable(app))
+        return _take_tasks(args, app, lanes)
+
+
+# Runs only
+
+
+def _serve_flows(args: Namespace, app: App) -> int:
+    try:
+        served = asyncio.run(_serve(args, app))
+    except KeyboardInterrupt:
+        note("interrupted; everything goes on where it was when something serves it again")
+        return INTERRUPTED
     if args.json:
-        say_json(done)
+        say_json({"begun": 0, "served": served, "limit": None})
     else:
-        say(f"nothing is left to do; {done['begun']} tasks were begun")
-    return LIMIT if done["limit"] and done["limit"] != "tasks" else 0
+        say(f"nothing is left to do; {served} were served")
+    return 0
+
+
+async def _serve(args: Namespace, app: App) -> int:
+    def observe(what: str, details: dict[str, Any]) -> None:
+        if not args.json and what == "effect":
+            note(f"{details['runId']}  {untrusted(details['effectId'])}")
+
+    runner = Runner(engine(app, observe))
+    if not args.json and not args.once:
+        note("serving runs; ^C ends it, and they go on where they were")
+    async with at_work(app):
+        return await runner.serve(once=args.once)
+
+
+# Tasks
+
+
+def _take_tasks(args: Namespace, app: App, lanes: list[str]) -> int:
+    with app.read() as view:
+        place = view.log.last()
+    types = args.types.split(",") if args.types else None
+    _warn_of_types(app, types)
+    desk = WorkDesk(app, lanes, types, after=place, left_alone=_left_alone(lambda: news))
+    news = News(app.project, desk.tasks, place)
+    with Watch(news, _show_for(args, app, lanes)) as watch:
+        try:
+            worker = asyncio.run(_advance(args, app, lanes, desk, watch))
+        except asyncio.CancelledError:  # ^C for the third time
+            raise KeyboardInterrupt from None
+    code = _tell_end(args, account(app, worker, desk, place))
+    if worker.trouble is not None:
+        raise worker.trouble
+    return code
+
+
+async def _advance(
+    args: Namespace, app: App, lanes: list[str], desk: WorkDesk, watch: Watch
+) -> Worker:
+    def observe(what: str, details: dict[str, Any]) -> None:
+        if what == "effect":
+            desk.notice(details["runId"])
+
+    served = engine(app, observe)
+    budget = Budget(args.tasks, args.minutes, args.usd)
+    worker = Worker(served, Runner(served), lanes, desk, budget=budget, tell=watch.say)
+    task = asyncio.current_task()
+    assert task is not None
+    async with at_work(app, _call_failed(watch)):
+        with Signals(worker, watch, leave=task.cancel):
+            await worker.serve(once=args.once)
+    return worker
+
+
+def _show_for(args: Namespace, app: App, lanes: Sequence[str]) -> Show:
+    if args.json:
+        return AsRecords()
+    return AsBoard(Board(len(lanes), args.usd, verbose=args.verbose), app.environ)
+
+
+def _left_alone(news: Callable[[], News]) -> Callable[[Task, HooklineError], None]:
+    def tell(task: Task, problem: HooklineError) -> None:
+        more = {"code": problem.code, "message": problem.message, "help": problem.help}
+        news().put("cannot_begin", taskId=task.id, **more)
+
+    return tell
+
+
+def _call_failed(watch: Watch) -> Callable[[Delivery, Outcome], None]:
+    """Hooks of events are called beside the sessions; what fails is told."""
+
+    def tell(row: Delivery, outcome: Outcome) -> None:
+        if outcome.status in (FAILED, TIMEOUT, DEAD):
+            error = untrusted((outcome.error or "").partition("\n")[0], 200)
+            watch.say(f"hook {untrusted(row.hook, 80)} at event {row.event_seq}: {error}")
+
+    return tell
+
+
+def _tell_end(args: Namespace, found: Account) -> int:
+    if args.json:
+        say_json({"type": "work_ended", "data": found})
+    else:
+        style = "green" if found.exit_code == 0 else "yellow"
+        say(f"{paint(found.headline, style)}: {found.summary}")
+        next_step(*found.next)
+    return found.exit_code
+
+
+# What is refused at the start, and not task by task for ever
+
+
+def _check_numbers(args: Namespace) -> None:
+    if not 1 <= args.agents <= MOST_LANES:
+        raise BadInput(f"--agents must be 1 to {MOST_LANES}")
+    if args.tasks is not None and args.tasks < 1:
+        raise BadInput("--tasks must be at least 1")
+    for name in ("minutes", "usd"):
+        value = getattr(args, name)
+        if value is not None and not (math.isfinite(value) and value > 0):
+            raise BadInput(f"--{name} must be more than 0")
+
+
+def _refuse_inside(app: App) -> None:
+    run_id = app.environ.get("HOOKLINE_RUN_ID")
+    if run_id:
+        raise IllegalTransition(
+            f"this process runs inside {run_id}, which would wait for itself",
+            help="a worker is started by a person, beside everything that it serves",
+        )
+
+
+async def _refuse_unusable(app: App) -> None:
+    git = repository(app)
+    state = await git.describe()
+    if state.blocking is not None:
+        raise RepositoryError(state.blocking.message, help=state.blocking.help)
+    await git.base_branch()
 
 
 def _lanes(app: App, args: Namespace) -> list[str]:
     """The agents that work, as many as there are lanes."""
-    profiles = list(app.settings.agents) if app.settings is not None else []
-    wanted = args.agent or _implementers(app) or profiles
-    unknown = [name for name in wanted if name not in profiles]
-    if unknown or not wanted:
-        raise BadInput(
-            f"there is no agent '{unknown[0]}'" if unknown else "no agent is configured",
-            help="agents are listed under `agents:` in hookline.yaml",
-        )
-    return [wanted[place % len(wanted)] for place in range(args.agents)]
+    wanted = args.agent or _implementers(app) or [None]
+    ready = [chosen_agent(app, name) for name in wanted]
+    return [ready[place % len(ready)] for place in range(max(args.agents, len(args.agent or ())))]
 
 
 def _implementers(app: App) -> list[str]:
@@ -80,99 +214,12 @@ def _implementers(app: App) -> list[str]:
     return list(dict.fromkeys(name for each in types for name in each.agents.implementer))
 
 
-async def _serve(app: App, args: Namespace, lanes: list[str]) -> dict[str, Any]:
-    def observe(what: str, details: dict[str, Any]) -> None:
-        if not args.json and what == "effect":
-            note(f"{details['runId']}  {untrusted(details['effectId'])}")
-
-    served = engine(app, observe)
-    async with at_work(app):
-        runner = Runner(served)
-        if not lanes:
-            return {"begun": 0, "served": await runner.serve(once=args.once), "limit": None}
-        budget = Budget(tasks=args.tasks, minutes=args.minutes)
-        beginner = _Beginner(app, args)
-        worker = Worker(served, runner, lanes, beginner.begin, budget=budget, tell=note)
-        with _Signals(app, worker):
-            begun = await worker.serve(once=args.once)
-        return {"begun": begun, "limit": worker.spent()}
-
-
-class _Beginner:
-    """Claims the best task that an agent may take, and starts its session in a worktree."""
-
-    def __init__(self, app: App, args: Namespace) -> None:
-        self._app = app
-        self._types = args.types.split(",") if args.types else None
-        self._rule = claim_rule(app.settings)
-
-    async def begin(self, agent: str) -> str | None:
-        """The run of a new session; None if there is nothing to take."""
-        app = self._app
-        try:
-            task: Task = app.change(self._claim, agent)
-        except NothingReady:
-            return None
-        try:
-            place = await repository(app).worktree(task.id)
-        except BaseException:
-            app.change(lambda tx: claims.release(tx, task.id, reason="no worktree"))
-            raise
-        settings = app.settings
-        kind = settings.task_types.get(task.type or "") if settings is not None else None
-        charge = Charge(
-            name=f"{task.id}-{agent}",
-            goal=task.goal,
-            task_id=task.id,
-            agent=agent,
-            worktree=place.folder,
-            branch=place.branch,
-            base=place.base,
-            skip_pr=bool(kind and kind.skip_pr),
-        )
-        return start_session(app, lambda tx: charge)
-
-    def _claim(self, tx: Transaction, agent: str) -> Task:
-        return claims.claim_next(tx, agent, FIRST_LEASE, allowed=self._may_take)
-
-    def _may_take(self, agent: str, task_type: str | None) -> bool:
-        if self._types is not None and task_type not in self._types:
-            return False
-        return self._rule(agent, task_type)
-
-
-class _Signals:
-    """^C once: take no more, stop after these turns; twice: now; three times: leave."""
-
-    def __init__(self, app: App, worker: Worker) -> None:
-        self._app = app
-        self._worker = worker
-        self._asked = 0
-        self._task = asyncio.current_task()
-
-    def __enter__(self) -> _Signals:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self._asked_to_end)
-        return self
-
-    def __exit__(self, *details: object) -> None:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
-
-    def _asked_to_end(self) -> None:
-        self._asked += 1
-        self._worker.stopping = True
-        if self._asked > 2 and self._task is not None:
-            self._task.cancel()
-            return
-        for _, run_id in self._worker.lanes:
-            if run_id and self._asked == 1:
-                self._app.change(control.send, run_id, SIGNAL, {"verb": "stop"})
-            elif run_id:
-                self._app.change(control.send, run_id, INTERRUPT, {})
-        note("stopping after these turns; ^C again stops now" if self._asked == 1 else "stopping")
+def _warn_of_types(app: App, types: Sequence[str] | None) -> None:
+    known = app.settings.task_types if app.settings is not None else {}
+    for name in types or ():
+        if name not in known:
+            mark = paint("warning", "yellow", sys.stderr)
+            note(f"{mark}: the type '{untrusted(name, 80)}' is not configured")
 
 
 COMMANDS = {"work": Command("agents take tasks and see them merged", _arguments, _work)}

@@ -1,0 +1,39 @@
+"""Who writes to a task from the command line, and what an agent may not write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hookline.domain.tasks import task_number
+from hookline.tasks.verbs import Holder
+from hookline.trust import under_agent
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Collection
+
+    from hookline.app import App
+
+
+def writer(
+    app: App, args: Namespace, verb: str, changes: Collection[str] = (), *, own: bool = False
+) -> Holder:
+    """Who writes; an agent does not to work that a session or gates judge, but for its `own`."""
+    if under_agent(app.environ):
+        from hookline.flows.judged_work import refuse_verdict  # only agents need it
+
+        place = app.session if own else None
+        if place is None or task_number(args.id) != task_number(place.task_id):
+            with app.read() as view:
+                refuse_verdict(view, view.graph.task(args.id), verb, changes)
+    return app.holder if args.token is None else Holder(token=args.token)
+
+
+def has_gates(app: App, identifier: str) -> bool:
+    """Whether an agent writes to a task whose work is only done when it is merged."""
+    if app.settings is None or not under_agent(app.environ):
+        return False
+    from hookline.config.pipeline import has_pipeline  # only agents need it
+
+    with app.read() as view:
+        return has_pipeline(app.settings, view.graph.task(identifier).type)

@@ -1,0 +1,130 @@
+"""What a worker came to: the tasks that it dealt with, and how each stands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from hookline.domain.submissions import MERGE
+from hookline.domain.tasks import NEEDS_CONTINUATION, SUBMITTED
+from hookline.errors import FAILED, INTERRUPTED, LIMIT, NEEDS_PERSON, OK
+from hookline.flows.gate_verbs import run_of
+from hookline.hooks.verdicts import asked_person
+from hookline.surfaces.cli.live_text import plural
+from hookline.surfaces.cli.work_news import is_stuck
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hookline.app import App
+    from hookline.domain.tasks import Task
+    from hookline.flows.worker import Worker
+    from hookline.ports import View
+    from hookline.surfaces.cli.work_desk import WorkDesk
+
+
+class Account(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
+    """How a worker ended; `tasks` are the states of those that it dealt with."""
+
+    outcome: str
+    begun: int
+    limit: str | None
+    usd: float
+    tasks: dict[str, str]
+    merged: list[str]
+    sent_back: list[str]
+    waiting: list[str]
+    parked: list[str]
+    left_alone: list[str]
+
+    @property
+    def exit_code(self) -> int:
+        """How the command ends."""
+        codes = {"stopped": INTERRUPTED, "limit": LIMIT}
+        if self.left_alone or self.parked:
+            codes["done"] = FAILED if self.left_alone else NEEDS_PERSON
+        return codes.get(self.outcome, OK)
+
+    @property
+    def headline(self) -> str:
+        """Why it ended."""
+        said = {"stopped": "stopped", "limit": f"the limit of {self.limit} is reached"}
+        return said.get(self.outcome, "nothing is left to do")
+
+    @property
+    def summary(self) -> str:
+        """What came of it, in a line."""
+        return ", ".join(self._parts())
+
+    def _parts(self) -> Iterator[str]:
+        yield f"{plural(self.begun, 'task')} begun"
+        yield f"{len(self.merged)} merged"
+        for count, text in (
+            (len(self.sent_back), "sent back"),
+            (len(self.waiting), "waiting for a person"),
+            (len(self.parked), "parked"),
+            (len(self.left_alone), "that cannot be begun"),
+        ):
+            if count:
+                yield f"{count} {text}"
+        if self.usd:
+            yield f"${self.usd:.2f}"
+
+    @property
+    def next(self) -> tuple[str, str]:
+        """The next useful command."""
+        if self.sent_back or self.waiting or self.parked or self.left_alone:
+            return "hookline attention", "what waits for you"
+        if self.outcome in ("stopped", "limit"):
+            return "hookline work", "goes on"
+        return "hookline task graph", ""
+
+
+def account(app: App, worker: Worker, desk: WorkDesk, place: int) -> Account:
+    """How a worker ended, from what the store says since a place in its log."""
+    limit, usd = worker.kept_from(), desk.usd()
+    with app.read() as view:
+        known = [view.graph.find(each) for each in sorted(desk.tasks, key=_number)]
+        tasks = [task for task in known if task is not None]
+        return Account(
+            outcome="stopped" if worker.is_stopping else "limit" if limit else "done",
+            begun=worker.begun,
+            limit=limit,
+            usd=round(usd, 6),
+            tasks={task.id: task.state for task in tasks},
+            merged=_merged(view, desk, place),
+            sent_back=[task.id for task in tasks if task.state == NEEDS_CONTINUATION],
+            waiting=[task.id for task in tasks if _waits(view, task)],
+            parked=[task.id for task in tasks if _is_parked(view, task)],
+            left_alone=sorted(desk.left, key=_number),
+        )
+
+
+def _number(task_id: str) -> int:
+    return int(task_id.removeprefix("T-"))
+
+
+def _merged(view: View, desk: WorkDesk, place: int) -> list[str]:
+    ended = view.log.events(types=("run_completed",), after=place)
+    found = [view.runs.find(event.node_id) for event in ended]
+    return [
+        run.input["taskId"]
+        for run in found
+        if run.flow == MERGE
+        and run.input["taskId"] in desk.tasks
+        and isinstance(run.value, dict)
+        and run.value.get("outcome") == "merged"
+    ]
+
+
+def _is_parked(view: View, task: Task) -> bool:
+    run = run_of(view, task.id)
+    sessions = [view.runs.find(run_id) for run_id in view.sessions.live()]
+    own = [each for each in sessions if each.input["taskId"] == task.id]
+    return any(is_stuck(view, each) for each in (*own, *([run] if run is not None else ())))
+
+
+def _waits(view: View, task: Task) -> bool:
+    run = run_of(view, task.id) if task.state == SUBMITTED else None
+    return run is not None and asked_person(view, run) is not None

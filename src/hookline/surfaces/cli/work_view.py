@@ -1,0 +1,311 @@
+"""What is seen of a worker: what happened is printed once, and below it a line for each lane."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.surfaces.cli import live_records as records
+from hookline.surfaces.cli.gate_show import MARKS
+from hookline.surfaces.cli.live import FRAME, SPINNER, Live
+from hookline.surfaces.cli.live_lines import BELOW, Line, Piece, money, plain
+from hookline.surfaces.cli.live_screen import Screen, stdout_file, write_all
+from hookline.surfaces.cli.live_text import clean, cut, one_line, padded, plural, took
+from hookline.surfaces.cli.work_news import FEED, FIGURES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+TASK_COLUMNS, AGENT_COLUMNS, STEP_COLUMNS = 5, 10, 34
+POINT_COLUMNS, HOOK_COLUMNS = 13, 14
+SHOWN_WISHES = 4
+SESSION, GATES, MERGE = "begins", "gates", "merge"
+
+
+class Strand(msgspec.Struct):
+    """A session, a submission or a merge that is under way."""
+
+    task: str
+    agent: str
+    what: str
+    since: float
+    live: Live
+    iteration: int = 0
+    step: str = ""
+    usd: float = 0.0
+
+    def hear(self, line: dict[str, Any]) -> None:
+        """Take in a line of its feed."""
+        read = records.read(line)
+        if read is None:
+            return
+        found, moment = read
+        if isinstance(found, records.Iteration):
+            self.iteration = found.iteration
+        elif isinstance(found, records.HookStarted):
+            self._does(f"{found.point} {_short(found.point, found.hook)}", moment)
+        elif isinstance(found, records.TurnStarted):
+            self._does(f"agent {found.step}", moment)
+        elif isinstance(found, records.ValidationStarted):
+            self._does(f"validation, {plural(len(found.rules), 'rule')}", moment)
+        elif isinstance(found, records.Waits):
+            self._does(f"waits: {found.reason}", moment)
+        elif isinstance(found, records.HookEnded | records.ValidationEnded):
+            self._does("", moment)
+        elif isinstance(found, records.TurnEnded):
+            self.usd += max(found.usage.usd or 0.0, 0.0)
+            self._does("", moment)
+
+    def _does(self, step: str, moment: float) -> None:
+        self.step, self.since = one_line(step), moment
+
+    def line(self, now: float) -> Line:
+        """Who does what, since when, at what price."""
+        where = f"iteration {self.iteration}" if self.iteration else self.what
+        does = f"{where}, {self.step}" if self.step else where
+        spent = f"  {money(self.usd)}" if self.usd else ""
+        return Line(
+            (
+                Piece("  "),
+                Piece("●", "yellow"),
+                Piece(f" {padded(self.task, TASK_COLUMNS)} "),
+                Piece(f"{padded(cut(self.agent, AGENT_COLUMNS), AGENT_COLUMNS)} "),
+                Piece(padded(cut(does, STEP_COLUMNS), STEP_COLUMNS)),
+                Piece(f" {took(max(now - self.since, 0.0)):>6}{spent}"),
+            )
+        )
+
+
+class Board:
+    """All lanes of a worker. Knows nothing of terminals and threads."""
+
+    def __init__(self, lanes: int, usd: float | None = None, *, verbose: int = 0) -> None:
+        self._lanes = lanes
+        self._budget = usd
+        self._verbose = verbose
+        self._spent = 0.0
+        self._ready = 0
+        self._merged = 0
+        self._strands: dict[str, Strand] = {}
+
+    def take(self, record: dict[str, Any]) -> list[Line]:
+        """Hear a record; the lines that are finished by it."""
+        if record["type"] == FEED:
+            return list(self._hear(record["run"], record["line"]))
+        if record["type"] == FIGURES:
+            self._ready = record["data"]["ready"]
+            return []
+        told = _TELL.get(record["type"])
+        return list(told(self, record["data"])) if told is not None else []
+
+    def _hear(self, run_id: str, line: dict[str, Any]) -> Iterator[Line]:
+        strand = self._strands.get(run_id)
+        if strand is None:
+            return
+        before = strand.usd
+        strand.hear(line)
+        self._spent += strand.usd - before
+        # Gates are told of by their verdicts, and a session by its beginning.
+        if self._verbose and strand.what == SESSION and line["type"] != "session_started":
+            for each in strand.live.take(line):
+                yield Line((Piece(padded(strand.task, TASK_COLUMNS) + " ", "bold"), *each.pieces))
+
+    # What is finished
+
+    def _begun(self, data: dict[str, Any]) -> Iterator[Line]:
+        self._open(data, SESSION)
+        goes_on = "goes on with" if data["resumed"] else "begins"
+        yield _told(data, "", f"{_agent(data)} {goes_on}: {one_line(data['goal'])}")
+
+    def _session_ended(self, data: dict[str, Any]) -> Iterator[Line]:
+        self._strands.pop(data["runId"], None)
+        outcome, style = data["outcome"], "" if data["outcome"] == "completed" else "yellow"
+        after = plural(data["iterations"] or 0, "iteration")
+        why = one_line(str(data["message"] or data["reason"]))
+        yield _told(data, style, f"{_agent(data)} {outcome} after {after}: {why}")
+
+    def _submission(self, data: dict[str, Any]) -> Iterator[Line]:
+        self._open(data, GATES if data["flow"] == "submit" else MERGE)
+        yield from ()
+
+    def _gate(self, data: dict[str, Any]) -> Iterator[Line]:
+        if data["hook"] is None:  # no gate stands there
+            return
+        spent = took(data["durationMs"] / 1000) if data["durationMs"] is not None else ""
+        point = padded(one_line(data["point"]), POINT_COLUMNS)
+        hook = padded(_short(data["point"], data["hook"]), HOOK_COLUMNS)
+        yield Line(
+            (
+                _task(data),
+                Piece(*MARKS.get(data["status"], ("?", "red"))),
+                Piece(f" {point} {hook} {spent:>5}  {one_line(data['message'])}".rstrip()),
+            )
+        )
+        wishes = (data["remediationPrompt"] or "").strip().splitlines()
+        if self._verbose and len(wishes) <= SHOWN_WISHES:
+            for line in wishes:
+                yield Line((_task(data), Piece(BELOW, "dim"), Piece(clean(line), "dim")))
+
+    def _mends(self, data: dict[str, Any]) -> Iterator[Line]:
+        yield _told(data, "yellow", f"{_agent(data)} mends it")
+
+    def _submitted(self, data: dict[str, Any]) -> Iterator[Line]:
+        self._strands.pop(data["runId"], None)
+        yield _told(data, "", f"submitted  {one_line(data['prUrl'] or '')}".rstrip())
+
+    def _merged_line(self, data: dict[str, Any]) -> Iterator[Line]:
+        self._strands.pop(data["runId"], None)
+        self._merged += 1
+        yield _told(data, "green", f"merged {one_line(str(data['sha']))[:12]}")
+
+    def _completed(self, data: dict[str, Any]) -> Iterator[Line]:
+        self._strands.pop(data["runId"], None)
+        yield _told(data, "green", "completed: there was no commit to judge")
+
+    def _sent_back(self, data: dict[str, Any]) -> Iterator[Line]:
+        self._drop(data["taskId"])
+        yield _told(data, "red", f"sent back: {one_line(str(data['reason']))}")
+
+    def _failed(self, data: dict[str, Any]) -> Iterator[Line]:
+        self._strands.pop(data["runId"], None)
+        yield _told(data, "red", f"{data['flow']} failed: {one_line(str(data['reason']))}")
+
+    def _parked(self, data: dict[str, Any]) -> Iterator[Line]:
+        self._strands.pop(data["runId"], None)
+        said = f"{data['flow']} waits for you: {one_line(str(data['reason']))}"
+        yield from _with_help(_told(data, "red", said), data)
+
+    def _cannot_begin(self, data: dict[str, Any]) -> Iterator[Line]:
+        said = f"cannot be begun, and is left alone: {one_line(data['message'])}"
+        yield from _with_help(_told(data, "red", said), data)
+
+    def _open(self, data: dict[str, Any], what: str) -> None:
+        live = Live(verbose=max(self._verbose - 1, 0))
+        strand = Strand(data["taskId"], _agent(data), what, time.time(), live)
+        self._strands[data["runId"]] = strand
+
+    def _drop(self, task: str) -> None:
+        for run_id in [each for each, strand in self._strands.items() if strand.task == task]:
+            del self._strands[run_id]
+
+    # What is open
+
+    def region(self, now: float, rows: int) -> list[Line]:
+        """A line for each thing that is under way, and one of figures; at most so many rows."""
+        strands = list(self._strands.values())
+        fits = strands if len(strands) < rows else strands[: max(rows - 2, 0)]
+        lines = [strand.line(now) for strand in fits]
+        if len(fits) < len(strands) and rows > 1:
+            lines.append(plain(f"    and {len(strands) - len(fits)} more", "dim"))
+        frame = SPINNER[int(now / FRAME) % len(SPINNER)]
+        status = Line((Piece(frame, "cyan"), Piece(" " + " · ".join(self._figures()))))
+        return [*lines, status][-rows:]
+
+    def _figures(self) -> Iterator[str]:
+        busy = sum(strand.what == SESSION for strand in self._strands.values())
+        yield f"lanes {busy}/{self._lanes}"
+        yield f"ready {self._ready}"
+        yield f"merged {self._merged}"
+        if self._spent or self._budget is not None:
+            of = f"/{money(self._budget)}" if self._budget is not None else ""
+            yield money(self._spent) + of
+
+
+_TELL: dict[str, Callable[[Board, dict[str, Any]], Iterator[Line]]] = {
+    "task_begun": Board._begun,
+    "session_ended": Board._session_ended,
+    "submission_started": Board._submission,
+    "gate": Board._gate,
+    "remediation": Board._mends,
+    "submitted": Board._submitted,
+    "merged": Board._merged_line,
+    "completed": Board._completed,
+    "sent_back": Board._sent_back,
+    "run_failed": Board._failed,
+    "parked": Board._parked,
+    "cannot_begin": Board._cannot_begin,
+}
+
+
+def _short(point: str, hook: str) -> str:
+    """A hook without a name of its own is called by its point, which stands beside it already."""
+    name = one_line(hook)
+    return name.partition("]:")[2] or name if f"{point}[" in name else name
+
+
+def _task(data: dict[str, Any]) -> Piece:
+    return Piece(padded(data["taskId"], TASK_COLUMNS) + " ", "bold")
+
+
+def _agent(data: dict[str, Any]) -> str:
+    return one_line(data.get("agent") or "the agent")
+
+
+def _told(data: dict[str, Any], style: str, text: str) -> Line:
+    return Line((_task(data), Piece(text, style)), wraps=True)
+
+
+def _with_help(line: Line, data: dict[str, Any]) -> Iterator[Line]:
+    yield line
+    if data["help"]:
+        yield plain(f"  = help: {one_line(data['help'])}", "dim", wraps=True)
+
+
+# Showing it
+
+
+class AsBoard:
+    """The lanes as a person sees them, on stderr; in a pipe only what is finished."""
+
+    def __init__(self, board: Board, environ: Mapping[str, str]) -> None:
+        self._board = board
+        sys.stderr.flush()
+        self._screen = _Wall(sys.stderr, environ)
+
+    def hear(self, lines: Iterable[dict[str, Any]]) -> None:
+        """Print what is finished, draw what is open."""
+        self._show([line for record in lines for line in self._board.take(record)])
+
+    def say(self, text: str) -> None:
+        """Print a line of our own."""
+        self._show([plain(text, "yellow", wraps=True)])
+
+    def close(self) -> None:
+        """Take the lanes back."""
+        self._screen.show([])
+
+    def _show(self, finished: list[Line]) -> None:
+        screen = self._screen
+        lanes = self._board.region(time.time(), screen.room) if screen.is_live else []
+        screen.show(finished, lanes)
+
+
+class _Wall(Screen):
+    """A screen with room for many lanes."""
+
+    @property
+    def room(self) -> int:
+        """Half of the terminal is left to what is finished."""
+        return max(1, self._size()[1] // 2)
+
+
+class AsRecords:
+    """What happens as programs read it, one object per line. The end is for the command to tell."""
+
+    def __init__(self) -> None:
+        self._file = stdout_file()
+
+    def hear(self, lines: Iterable[dict[str, Any]]) -> None:
+        """Write what was told."""
+        told = [msgspec.json.encode(each) for each in lines if each["type"] not in (FEED, FIGURES)]
+        if told:
+            write_all(self._file, b"\n".join([*told, b""]))
+
+    def say(self, text: str) -> None:
+        """Programs are told nothing beside the records."""
+
+    def close(self) -> None:
+        """There is nothing to take back."""
