@@ -43,7 +43,7 @@ from hookline.hooks.redact import redactor
 from hookline.hooks.registry import HookContext
 from hookline.hooks.standing import Standing
 from hookline.ports import ProcessGroup, ToolServer
-from hookline.trust import Watch
+from hookline.trust import TrustedJudges, Watch, Worktrees, configured_hooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from hookline.domain.sessions import Charge
     from hookline.flows.definitions import Flow
     from hookline.hooks.registry import Hook
-    from hookline.ports import Forge, Processes, Transaction
+    from hookline.ports import Agents, Forge, Processes, Transaction
 
 MAX_LOG_BYTES = 8 * 1024 * 1024
 
@@ -92,12 +92,13 @@ def caller(app: App) -> Caller:
             processes=processes,
             http=HttpClient(),
             verify=_verifier(app),
-            redact=redactor(app.environ),
-            agents=_agents(app, processes),
+            redact=redactor(_all_variables(app)),
+            agents=_judges(app, processes),
             repository=repository(app),
             forge=forge(app),
             changed_files=changed,
             context=app.context,
+            verify_in=trees.verify if (trees := _worktrees(app)) else lambda hook, folder: None,
         )
     )
 
@@ -128,6 +129,8 @@ def engine(
         forge=lambda: forge(app),
         tools=_tools,
         feed=FileFeed(app.project.folder).of,
+        redact=redactor(_all_variables(app)),
+        verify_line=trees.verify_line if (trees := _worktrees(app)) else lambda line, folder: None,
     )
     return Engine(
         app.store,
@@ -264,6 +267,29 @@ def _agents(app: App, processes: Processes) -> LocalAgents:
     return LocalAgents(profiles, default, app.project.root, processes)
 
 
+def _judges(app: App, processes: Processes) -> Agents:
+    """Agents that hooks ask; each is the program that was trusted."""
+    agents, trees = _agents(app, processes), _worktrees(app)
+    if trees is None or app.settings is None:
+        return agents
+    return TrustedJudges(agents, app.settings.agents, app.settings.agent, trees)
+
+
+def _all_variables(app: App) -> dict[str, str]:
+    """The environment, with what the configuration adds to it for agents and hooks."""
+    found = dict(app.environ)
+    if app.settings is None:
+        return found
+    profiles = [(name, profile.env) for name, profile in app.settings.agents.items()]
+    hooks = [(hook.name, hook.env) for hook in configured_hooks(app.settings)]
+    for owner, env in (*profiles, *hooks):
+        for name, value in env.items():
+            known = found.setdefault(name, value)
+            if known != value:  # the same name may have another value for each
+                found[f"{owner}.{name}"] = value
+    return found
+
+
 def _limits(app: App) -> Limits:
     if app.settings is None:
         return Limits({}, {})
@@ -352,6 +378,13 @@ def _watcher(app: App) -> Callable[[], None]:
     if app.trust is None or app.settings is None or app.trust.verdict.always:
         return lambda: None
     return Watch(app.project, app.trust.manifest, app.settings.hooks).verify
+
+
+def _worktrees(app: App) -> Worktrees | None:
+    """What compares worktrees with the project; None where everything is trusted."""
+    if app.trust is None or app.trust.verdict.always:
+        return None
+    return Worktrees(app.project)
 
 
 def _is_free(app: App, owner: str, until: float) -> bool:

@@ -245,7 +245,7 @@ def pre_iteration(payload: p.Iteration) -> None:
 
 
 @_point(FEED, LOOP, timeout=120, fires=True)
-def post_iteration(payload: p.Iteration) -> None:
+def post_iteration(payload: p.IterationDone) -> None:
     """After each iteration that did not fail. Piped output is held for the next prompt."""
 
 

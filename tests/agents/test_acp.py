@@ -101,7 +101,8 @@ def test_the_agent_works_in_its_folder_with_our_tools(tmp_path: Path) -> None:
     (server,) = new["servers"]
     assert (server["name"], server["command"]) == ("hookline", "/bin/hookline")
     assert server["args"] == ["mcp", "--tools", "core"]
-    assert [(one["name"], one["value"]) for one in server["env"]] == [("HOOKLINE_RUN_ID", "R-1")]
+    given = {one["name"]: one["value"] for one in server["env"]}
+    assert (given["HOOKLINE_RUN_ID"], given["HOOKLINE_AGENT"]) == ("R-1", "ada")
 
 
 @pytest.mark.parametrize(

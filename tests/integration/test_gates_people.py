@@ -31,7 +31,7 @@ def test_it_waits_for_a_person(desk: Desk) -> None:
     answer = desk.ask("human", "Does the page look right?")
     assert answer.status == "pending"
     assert "Does the page look right?" in answer.message
-    assert answer.context == {"waitsFor": "person"}
+    assert answer.context == {"waitsFor": "person", "asksAbout": desk.head}
     assert answer.retry_after is None
 
 

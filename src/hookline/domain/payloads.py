@@ -172,14 +172,25 @@ class SessionStart(Payload):
     session: str
     goal: str | None = None
     agent: str | None = None
+    iteration: int = 1
+    task_id: str | None = None
+    task_content: str | None = None
 
 
 class Iteration(Payload):
-    """The iteration that begins or ended."""
+    """The iteration that begins."""
 
     session: str
     iteration: int
     agent: str | None = None
+    task_id: str | None = None
+    task_content: str | None = None
+
+
+class IterationDone(Iteration):
+    """The iteration that ended, and the files that git saw change in it."""
+
+    files_modified: tuple[str, ...] = ()
 
 
 class SessionEnd(Payload):
@@ -188,8 +199,13 @@ class SessionEnd(Payload):
     session: str
     outcome: str
     reason: str | None = None
+    message: str | None = None
     iterations: int = 0
+    turns: int = 0
     resumable: bool = False
+    agent: str | None = None
+    task_id: str | None = None
+    task_content: str | None = None
 
 
 class TaskDone(Payload):
@@ -199,6 +215,7 @@ class TaskDone(Payload):
     iteration: int
     task_id: str
     task_content: str
+    agent: str | None = None
 
 
 class IterationError(Payload):
@@ -207,6 +224,9 @@ class IterationError(Payload):
     session: str
     iteration: int
     error: str
+    agent: str | None = None
+    task_id: str | None = None
+    task_content: str | None = None
 
 
 class ValidationResult(Payload):

@@ -68,7 +68,8 @@ class Surroundings(NamedTuple):
     """What effects need around them.
 
     `tools` is the server of our own tools that an agent of a session is offered; `feed` tells
-    those who watch a run what happens in it.
+    those who watch a run what happens in it. `verify_line` raises Untrusted for a shell line that
+    would run something else in a folder than what was trusted.
     """
 
     root: str
@@ -88,6 +89,8 @@ class Surroundings(NamedTuple):
     forge: Callable[[], Forge] | None = None
     tools: Callable[[Mapping[str, str]], ToolServer | None] = lambda env: None
     feed: Callable[[str], Callable[[str, dict[str, Any]], None]] = lambda run_id: _nobody_watches
+    verify_line: Callable[[str, str], None] = lambda line, folder: None
+    redact: Callable[[str], str] = lambda text: text
 
 
 class Executor:
@@ -116,6 +119,7 @@ class Executor:
         self, run: Run, effect: JournalEffect, guard: Callable[[Transaction], None]
     ) -> Resolution | None:
         """Carry an effect out; None when it waits for something, or will be tried again."""
+        effect = journal.with_arguments(effect, self._around.blobs)
         async with self._slot(effect.kind):
             await self._wait_for_rate(effect.kind)
             # Outside of what is a failure of the effect: a run whose files changed is parked.
@@ -133,6 +137,7 @@ class Executor:
     def keys(self, run: Run, effect: JournalEffect) -> list[str]:
         """The idempotency keys of processes that may work on an effect without being recorded."""
         if effect.kind == "hook":
+            effect = journal.with_arguments(effect, self._around.blobs)
             hooks = [*self._outward.hooks(effect), *self._outward.registered(effect)]
             return [self.hook_key(run, effect, hook) for hook in hooks]
         return [self.key(run, effect)] if effect.kind in ("agent", "validate", "repo") else []

@@ -36,38 +36,48 @@ class Gating:
         self.approvals: list[dict[str, Any]] = []
         self.context: dict[str, Any] = dict(run.pins.get("context", {}))
         self.tries: dict[str, int] = {}
+        self.trouble: str | None = None
+        self.prepared: dict[str, Any] = {}
         self.turns = self.work.turns
         self.conversation = self.work.conversation
 
     async def passes(self, point: str) -> Refused | None:
         """Ask the gates of a point until they pass; why they do not, in the end."""
         passed: list[str] = []
+        judged: str | None = None
         while True:
             prepared = await self.prepare()
             if prepared.get("refused"):
-                return Refused(prepared["refused"])
+                refused = await self._clear(prepared)
+                if refused is not None:
+                    return refused
+                continue
+            if prepared["head"] != judged:
+                passed = []  # what they let pass was other work
             payload = self._payload(prepared)
             answer = await self.ctx.hook(point, payload, skip=passed)
             self.context |= answer.get("context") or {}
             if answer["status"] in ("success", "skip"):
                 return None
             if answer["status"] == "pending":
-                passed = answer["passed"]
-                await self._wait(answer, prepared["head"])
+                # Where the work stands now: a gate may have moved it.
+                passed, judged = answer["passed"], (await self.prepare())["head"]
+                await self._wait(answer, judged)
                 continue
-            passed = []
+            judged = None
             refused = await self._remedy(point, answer)
             if refused is not None:
                 return refused
 
     async def tell(self, point: str) -> None:
         """Fire a point whose hooks have nothing to decide any more; what they say is recorded."""
-        prepared = await self.prepare()
-        await self.ctx.hook(point, self._payload(prepared))
+        await self.ctx.hook(point, self._payload(self.prepared))
 
     async def prepare(self) -> dict[str, Any]:
         """Commit what the agent left, or refuse; where the work stands now."""
-        return dict(await self.ctx.repo("prepare", self._place()))
+        # Kept: once the work is merged, nothing is committed any more.
+        self.prepared = dict(await self.ctx.repo("prepare", self._place()))
+        return self.prepared
 
     async def mend(self, name: str, prompt: str | None, message: str) -> Refused | None:
         """Let the agent mend what `name` rejects, so many times; then it goes to a person."""
@@ -75,7 +85,8 @@ class Gating:
         if not prompt:
             return Refused(f"{name}: {message}")
         if made >= self.settings.tries:
-            return Refused(f"{name}: {message} (after {made} attempts to mend it)")
+            broke = f"; the last one failed: {self.trouble}" if self.trouble else ""
+            return Refused(f"{name}: {message} (after {made} attempts to mend it{broke})")
         self.tries[name] = made + 1
         turn = await self.ctx.agent(
             f"{prompt.rstrip()}\n\nMend this in the folder that you are in, commit it, and say in"
@@ -93,13 +104,20 @@ class Gating:
             check=False,
         )
         self.turns += 1
+        self.trouble = turn.get("error")
         self.conversation = turn.get("conversation") or self.conversation
         wait = turn.get("wait")
         if wait:
             self.tries[name] = made  # the model is to blame, not the agent
+            await self._let_others_go()
             now = seconds(await self.ctx.now())
             await self.ctx.sleep(max(1.0, (wait.get("until") or now + MODEL_WAIT) - now))
         return None
+
+    async def _clear(self, prepared: dict[str, Any]) -> Refused | None:
+        """Let the agent mend a worktree in which nothing can be committed."""
+        message, prompt = prepared["refused"], prepared.get("remediationPrompt")
+        return await self.mend("worktree", prompt, message) if prompt else Refused(message)
 
     async def _remedy(self, point: str, answer: dict[str, Any]) -> Refused | None:
         name = answer.get("hook") or point
@@ -108,11 +126,17 @@ class Gating:
     async def _wait(self, answer: dict[str, Any], head: str | None) -> None:
         """Wait for a person's decision, or until it is worth asking again."""
         pause = answer.get("retryAfter") or LOOK_AGAIN
-        person = (answer.get("context") or {}).get("waitsFor") == "person"
+        context = answer.get("context") or {}
+        person = context.get("waitsFor") == "person"
+        await self._let_others_go()
         wish = await self.ctx.signal(SIGNAL, max_age=None if person else pause)
         if isinstance(wish, dict):
-            decided = {**wish, "hook": answer.get("hook"), "head": head}
+            asked = {"hook": answer.get("hook"), "head": context.get("asksAbout") or head}
+            decided = {**wish, **asked}
             self.approvals = [*self.approvals, decided]
+
+    async def _let_others_go(self) -> None:
+        """Called before a wait that nobody can tell the end of."""
 
     def _place(self) -> dict[str, Any]:
         work = self.work

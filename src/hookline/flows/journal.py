@@ -77,15 +77,17 @@ def depth_of(run: Run) -> int:
     return depth if isinstance(depth, int) and depth > 0 else 0
 
 
-def request(tx: Transaction, run: Run, asked: Sequence[Request]) -> None:
-    """Effects that the flow asks for."""
+def request(
+    tx: Transaction, run: Run, asked: Sequence[Request], blobs: Blobs | None = None
+) -> None:
+    """Effects that the flow asks for; without `blobs`, large arguments were put aside before."""
     for each in asked:
         data = {
             "chapter": run.chapter,
             "effectId": each.effect_id,
             "step": each.step,
             "kind": each.kind,
-            "args": each.args,
+            "args": {name: _outside(value, blobs) for name, value in each.args.items()},
             "digest": each.digest,
             "metadata": each.metadata,
             "policy": each.policy,
@@ -191,6 +193,15 @@ def inside(value: Any, blobs: Blobs) -> Any:
     if _is_reference(value):
         return msgspec.json.decode(blobs.get(value["$blob"]))
     return value
+
+
+def with_arguments(effect: JournalEffect, blobs: Blobs) -> JournalEffect:
+    """An effect with its whole arguments: those that were put aside are fetched."""
+    if not any(map(_is_reference, effect.args.values())):
+        return effect
+    args = {name: inside(value, blobs) for name, value in effect.args.items()}
+    whole: JournalEffect = msgspec.structs.replace(effect, args=args)
+    return whole
 
 
 def _is_reference(value: Any) -> bool:

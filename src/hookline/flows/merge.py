@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from hookline.flows.context import Context
 
 TURN = "merge-turn"
-# The queue is looked at so often where nobody tells that it moved.
-LOOK_AGAIN = 5.0
+MENDED = "merge"
+# The queue is looked at where nobody tells that it moved: soon, then more and more seldom.
+LOOK_AGAIN, LATEST_LOOK = 5.0, 30.0
 
 
 async def merge(ctx: Context, run: Run) -> Any:
@@ -31,7 +32,6 @@ class _Merging(Gating):
             if refused is None:
                 await self._wait_turn()
                 merged = await self._merge()
-                await self.ctx.gate("leave_queue", {})
                 refused = await self._judge(merged)
             if refused is not None:
                 await self.ctx.gate("send_back", {"reason": refused.reason, "turns": self.turns})
@@ -40,10 +40,13 @@ class _Merging(Gating):
                 return await self._finish(merged)
 
     async def _wait_turn(self) -> None:
-        place = await self.ctx.gate("queue", {})
-        while not place["mine"]:
-            await self.ctx.signal(TURN, max_age=LOOK_AGAIN)
-            place = await self.ctx.gate("queue", {})
+        pause = LOOK_AGAIN
+        while not (await self.ctx.gate("queue", {}))["mine"]:
+            await self.ctx.signal(TURN, max_age=pause)
+            pause = min(2 * pause, LATEST_LOOK)
+
+    async def _let_others_go(self) -> None:
+        await self.ctx.gate("leave_queue", {})
 
     async def _merge(self) -> Any:
         args = {
@@ -56,10 +59,17 @@ class _Merging(Gating):
         return await self.ctx.repo("merge", args)
 
     async def _judge(self, merged: Any) -> Refused | None:
-        """What did not merge goes back to the agent."""
+        """What did not merge goes back to the agent.
+
+        Others merge meanwhile, but only once: work that then does not fit again keeps its turn
+        until it does, or the fastest would keep the slow ones out for ever.
+        """
         if merged["status"] == "merged":
+            await self._let_others_go()
             return None
-        return await self.mend("merge", merged.get("remediationPrompt"), merged["message"])
+        if not self.tries.get(MENDED):
+            await self._let_others_go()
+        return await self.mend(MENDED, merged.get("remediationPrompt"), merged["message"])
 
     async def _finish(self, merged: Any) -> Any:
         facts = {"sha": merged["sha"], "commits": merged["commits"], "turns": self.turns}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -13,6 +13,7 @@ from hookline.domain.runs import ERROR, OK, Resolution
 from hookline.domain.sessions import HeldOutput
 from hookline.domain.validation import Rule
 from hookline.errors import HookFailure
+from hookline.flows import prompts
 from hookline.hooks.firing import Shot
 from hookline.hooks.frames import rule_of
 from hookline.hooks.registered import both, decide, hook_of
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from hookline.hooks.rules import Called
     from hookline.ports import Transaction
 
+T = TypeVar("T", bound=msgspec.Struct)
+
 DEFAULT_TIMEOUT = 3600.0
 # Points whose piped output waits for the next prompt; elsewhere it is part of the answer.
 HELD = frozenset({"session_start", "post_iteration"})
@@ -44,6 +47,7 @@ PROMISE = "session_promise"
 # Gates that have nothing to do for work that is merged without a pull request.
 OF_PULL_REQUESTS = frozenset({"create_pr", "ci_status"})
 COMPLETED, TASK_DONE = "task_completed", "on_task_complete"
+LONGEST_REASON = 2000
 # How long the end of a turn waits for what hooks have to say about tasks completed in it.
 LONGEST_TELLING, GLANCE = 60.0, 0.05
 
@@ -74,7 +78,7 @@ class Outward:
         feed = self._around.feed(run.run_id)
         before = await self._state(run) if session else None
         feed("turn_started", {"step": effect.step, "iteration": (session or {}).get("iteration")})
-        turn = await self._turn(run, effect, guard, feed)
+        turn = _redacted(await self._turn(run, effect, guard, feed), self._around.redact)
         value = msgspec.to_builtins(turn)
         if before is not None:
             value |= await self._done(run, before)
@@ -96,7 +100,7 @@ class Outward:
         env = {**executor.environment(run, effect), **_session_environment(session)}
 
         def tell(event: AgentEvent) -> None:
-            feed("agent", msgspec.to_builtins(event))
+            feed("agent", msgspec.to_builtins(_redacted(event, self._around.redact)))
 
         request = TurnRequest(
             prompt=args["prompt"],
@@ -223,7 +227,7 @@ class Outward:
         if own:
             called = await self._fire(run, effect, guard, own, records, name=" registered")
             registered = decide(called)
-        return dict(msgspec.to_builtins(both(configured, registered)))
+        return dict(msgspec.to_builtins(_bounded(both(configured, registered))))
 
     def hooks(self, effect: JournalEffect) -> list[Hook]:
         """The hooks that an effect calls."""
@@ -292,7 +296,12 @@ class Outward:
         folder = self._folder(run)
         before = await around.work.state(folder) if args["base"] else None
         rules = msgspec.convert(args["rules"], list[Rule])
-        world = ValidationWorld(folder, around.processes, env)
+        world = ValidationWorld(
+            folder,
+            around.processes,
+            env,
+            verify=lambda line: around.verify_line(line, folder),
+        )
         feed("validation_started", {"rules": [rule.name for rule in rules]})
         results = await validate(rules, world, args["output"])
         value: dict[str, Any] = {"results": msgspec.to_builtins(results)}
@@ -319,6 +328,25 @@ class Outward:
         return dict(msgspec.to_builtins(found))
 
 
+def _redacted(said: T, redact: Callable[[str], str]) -> T:
+    """What an agent said without the secrets of its environment: it is kept, and told again."""
+    texts = {name: getattr(said, name, None) for name in ("text", "error", "detail")}
+    found: T = msgspec.structs.replace(
+        said, **{name: redact(text) for name, text in texts.items() if text}
+    )
+    return found
+
+
+def _bounded(decision: StopDecision) -> StopDecision:
+    """A decision whose words are fit to be shown, and to be kept from chapter to chapter."""
+    found: StopDecision = msgspec.structs.replace(
+        decision,
+        reason=prompts.one_line(decision.reason, LONGEST_REASON),
+        next_prompt=prompts.capped(decision.next_prompt) if decision.next_prompt else None,
+    )
+    return found
+
+
 def _session_environment(session: dict[str, Any]) -> dict[str, str]:
     if not session:
         return {}
@@ -330,7 +358,7 @@ def _session_environment(session: dict[str, Any]) -> dict[str, str]:
 
 
 def _piped(hook: Hook, outcome: Outcome, point: str) -> dict[str, Any] | None:
-    text = fed_text(outcome) if hook.pipe_output else ""
+    text = prompts.capped(fed_text(outcome)) if hook.pipe_output else ""
     if not text:
         return None
     deliver = hook.metadata.get("deliver", "next")

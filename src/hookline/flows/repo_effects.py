@@ -14,10 +14,12 @@ from hookline.domain.repository import (
     RepositoryError,
 )
 from hookline.domain.runs import OK, Resolution
-from hookline.errors import HookFailure
+from hookline.errors import HookFailure, Untrusted
 from hookline.flows import prompts
 from hookline.flows.judged import export_task
 from hookline.flows.outcomes import Temporary
+from hookline.hooks.builtin.gates_branch import conflict_prompt, unfinished_prompt
+from hookline.hooks.builtin.gates_common import framed
 from hookline.hooks.builtin.test_runners import run_tests_in
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 # The base can move while a result is tested; so often it is built again.
 MOVES = 5
+MAX_WORDS = 1000
 
 
 class RepoEffects:
@@ -60,8 +63,24 @@ class RepoEffects:
             commits = await repository.commits_ahead(folder, args["base"])
             after = await repository.describe(folder)
         except RepositoryError as problem:
-            return {**place, "refused": problem.message, "commits": 0, "head": None}
+            prompt = await self._way_out(args, problem)
+            found = {"refused": problem.message, "remediationPrompt": prompt}
+            return {**place, **found, "commits": 0, "head": None}
         return {**place, "commits": commits, "head": after.head}
+
+    async def _way_out(self, args: dict[str, Any], problem: RepositoryError) -> str | None:
+        """What an agent can do about a worktree in which nothing could be committed."""
+        folder, branch = args["worktree"], args["branch"]
+        state = await self._repository.describe(folder)
+        if state.blocking is None and state.operation is not None:
+            return unfinished_prompt(state.operation, folder, branch)
+        if state.blocking is None and state.dirty:
+            return (
+                f"Your work in {folder} could not be committed. Find out why, mend the cause, and"
+                f" commit it on {branch}; do not work around a hook that refuses it.\n\n"
+                + framed("What was said about it", problem.message)
+            )
+        return None
 
     # Merging
 
@@ -73,28 +92,43 @@ class RepoEffects:
         raise Temporary(f"the base branch moved {MOVES} times while the result was tested")
 
     async def _merge_once(self, run: Run, effect: JournalEffect) -> dict[str, Any] | None:
-        args, repository = effect.args, self._repository
-        task = self._task(args["taskId"])
         try:
-            rebased = await repository.rebase(args["worktree"], args["base"])
-            if isinstance(rebased, RebaseConflict):
-                return _conflict(args["base"], rebased.files)
-            commits = await repository.commits_ahead(args["worktree"], args["base"])
-            message = f"{_message(task)}\n\nTask: {task.id}\n"
-            prepared = await repository.prepare_merge(
-                rebased.head, args["base"], message, args["method"]
-            )
-            if isinstance(prepared, MergeConflict):
-                return _conflict(args["base"], prepared.files)
-            if not prepared.merged:
-                failure = await self._try(prepared, effect, run)
-                if failure is not None:
-                    return failure
-            return await self._land(prepared, args, commits)
+            merged = await self._merged_there(effect.args)
+            return merged or await self._build_and_land(run, effect)
         except ForgeTemporary as problem:
             raise Temporary(problem.message) from problem
-        except (RepositoryError, ForgeError, HookFailure) as problem:
+        except (RepositoryError, ForgeError, HookFailure, Untrusted) as problem:
             return {"status": "refused", "message": problem.message}
+
+    async def _merged_there(self, args: dict[str, Any]) -> dict[str, Any] | None:
+        """The merge that a forge has made of this very work: before a crash, or for a person."""
+        pull = await self._pull_request(args) if self._forge.merges else None
+        if pull is None or pull.state != "merged" or pull.merged_sha is None:
+            return None
+        state = await self._repository.describe(args["worktree"])
+        if state.head != pull.head:
+            return None
+        return {"status": "merged", "sha": pull.merged_sha, "commits": None}
+
+    async def _build_and_land(self, run: Run, effect: JournalEffect) -> dict[str, Any] | None:
+        args, repository = effect.args, self._repository
+        task = self._task(args["taskId"])
+        rebased = await repository.rebase(args["worktree"], args["base"])
+        if isinstance(rebased, RebaseConflict):
+            return _conflict(args["base"], rebased.onto, rebased.files)
+        commits = await repository.commits_ahead(args["worktree"], args["base"])
+        message = f"{_message(task)}\n\nTask: {task.id}\n"
+        prepared = await repository.prepare_merge(
+            rebased.head, args["base"], message, args["method"]
+        )
+        if isinstance(prepared, MergeConflict):
+            return _conflict(args["base"], prepared.base_head, prepared.files)
+        if not prepared.merged:
+            failure = await self._try(prepared, effect, run)
+            if failure is not None:
+                return failure
+        # Of work that is merged already, nothing is left to be counted.
+        return await self._land(prepared, args, None if prepared.merged else commits)
 
     async def _try(
         self, prepared: Prepared, effect: JournalEffect, run: Run
@@ -103,18 +137,21 @@ class RepoEffects:
         around = self._around
         env = self._executor.environment(run, effect)
         async with self._repository.scratch(prepared.sha) as folder:
+            around.verify_line(effect.args["test"] or "", folder)
             tested = await run_tests_in(folder, around.processes, env, effect.args["test"])
         if tested is None or tested.passed:
             return None
         prompt = (
-            f"Merged into {prepared.base}, your work does not pass `{tested.command}`:\n\n"
-            f"{prompts.capped(tested.output)}"
+            f"Merged into {prepared.base} at {prepared.base_head}, your work does not pass"
+            f" `{tested.command}`. Find out why, mend the cause and not the check, run it again"
+            " until it passes, and commit. Do not push.\n\n"
+            + framed("What it printed", tested.output)
         )
         message = f"`{tested.command}` fails on the merged result"
         return {"status": "failed", "message": message, "remediationPrompt": prompt}
 
     async def _land(
-        self, prepared: Prepared, args: dict[str, Any], commits: int
+        self, prepared: Prepared, args: dict[str, Any], commits: int | None
     ) -> dict[str, Any] | None:
         """Move the base; None if it moved meanwhile."""
         forge = self._forge
@@ -122,14 +159,14 @@ class RepoEffects:
         if pull is not None and forge.merges and not prepared.merged:
             pushed = await self._repository.push(args["worktree"], args["branch"])
             if isinstance(pushed, Refused):
-                return {"status": "refused", "message": pushed.reason}
+                return _refusal(pushed)
             outcome = await forge.merge(pull, prepared.head, args["method"])
             return {"status": "merged", "sha": outcome.sha, "commits": commits}
         landed = await self._repository.land(prepared)
         if isinstance(landed, BaseMoved):
             return None
         if isinstance(landed, Refused):
-            return {"status": "refused", "message": landed.reason}
+            return _refusal(landed)
         if pull is not None and not forge.merges:
             await forge.merge(pull, landed.sha, args["method"])
         notices = list(landed.notices)
@@ -170,18 +207,15 @@ def _message(task: Task) -> str:
     return prompts.one_line(task.goal.strip().splitlines()[0], 72)
 
 
-def _conflict(base: str, files: tuple[ConflictFile, ...]) -> dict[str, Any]:
+def _refusal(refused: Refused) -> dict[str, Any]:
+    words = prompts.one_line(refused.output, MAX_WORDS)
+    return {"status": "refused", "message": f"{refused.reason}: {words}".removesuffix(": ")}
+
+
+def _conflict(base: str, onto: str, files: tuple[ConflictFile, ...]) -> dict[str, Any]:
     names = ", ".join(file.path for file in files[:10])
-    sides = "\n\n".join(
-        f"## {file.path}\nyours:\n{file.ours or '(removed)'}\n{base}:\n{file.theirs or '(removed)'}"
-        for file in files[:10]
-    )
-    prompt = (
-        f"Your work conflicts with {base} in: {names}.\n\n{prompts.capped(sides)}\n\n"
-        f"Rebase onto {base}, resolve the conflicts so that both intentions hold, and test."
-    )
     return {
         "status": "conflict",
         "message": f"conflict with {base} in {names}",
-        "remediationPrompt": prompt,
+        "remediationPrompt": conflict_prompt(base, onto, files),
     }

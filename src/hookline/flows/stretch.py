@@ -190,7 +190,7 @@ class Stretch:
     def _record_requests(self, tx: Transaction, driver: Driver) -> None:
         asked, driver.requests = driver.requests, []
         self.moves += 1
-        journal.request(tx, self.run, asked)
+        journal.request(tx, self.run, asked, self.engine.blobs)
         for each in asked:
             if each.kind in INSTANT:
                 result = Resolution(OK, instant_value(tx, self.run_id, each))

@@ -16,7 +16,7 @@ from hookline.hooks.frames import timeout_of, variables
 from hookline.hooks.kinds import KINDS, Call, World
 from hookline.hooks.redact import redact_file
 from hookline.hooks.templates import environment
-from hookline.points import REACT
+from hookline.points import DECIDE, FEED, GATE, REACT
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # What a process under a hook inherits of Hookline's own variables; the rest is set anew.
 INHERITED = frozenset({"HOOKLINE_HOME", "HOOKLINE_DEBUG", "HOOKLINE_AGENT"})
+# Rules whose answers hold text for an agent.
+TOLD = frozenset({FEED, DECIDE, GATE})
 
 
 class Surroundings(NamedTuple):
@@ -45,6 +47,7 @@ class Surroundings(NamedTuple):
     forge: Forge | None
     changed_files: Callable[[str], Awaitable[list[str]]]
     context: Callable[[], HookContext]
+    verify_in: Callable[[Hook, str], None] = lambda hook, folder: None
 
 
 class Caller:
@@ -78,7 +81,8 @@ class Caller:
                 error = outcome.error and self._around.redact(outcome.error)
                 return msgspec.structs.replace(outcome, error=error, values=values)
             self._around.verify(hook)
-            reply = await self._run(hook, frame, on_start)
+            self._around.verify_in(hook, folder_of(frame.payload, self._around.root))
+            reply = self._fit_to_tell(await self._run(hook, frame, on_start), frame)
             answer = frame.rule.read(reply, hook)
         except HookFailure as problem:
             return self._failure(hook, problem, start, values)
@@ -95,6 +99,18 @@ class Caller:
         if clean == answer:
             return outcome
         return msgspec.structs.replace(outcome, answer=msgspec.json.decode(clean))
+
+    def _fit_to_tell(self, reply: Reply, frame: Frame) -> Reply:
+        """What becomes part of a prompt goes to a model and stands in the journal."""
+        if frame.rule.name not in TOLD:
+            return reply
+        redact, answer = self._around.redact, reply.answer
+        if answer is not None:
+            said = msgspec.json.encode(answer).decode()
+            answer = answer if (clean := redact(said)) == said else msgspec.json.decode(clean)
+        return msgspec.structs.replace(
+            reply, answer=answer, text=redact(reply.text), stderr=redact(reply.stderr)
+        )
 
     async def changed_files(self, folder: str | None = None) -> list[str]:
         """Files of a folder, or of the project, that differ from what is committed."""

@@ -158,6 +158,7 @@ def _task_done(sessions: list[Run], task: Task) -> dict[str, Any]:
         "session": ", ".join(names),
         "sessions": [run.run_id for run in sessions],
         "iteration": (sessions[0].state or {}).get("iteration", 1),
+        "agent": sessions[0].input.get("agent") or "",
         "taskId": task.id,
         "taskContent": task.goal,
     }

@@ -12,7 +12,7 @@ import msgspec
 
 from hookline.domain.coverage import MAX_REPORT, USUAL_REPORTS, line_coverage
 from hookline.domain.validation import PATTERN_FLAGS, Finding
-from hookline.errors import BadInput, HookFailure
+from hookline.errors import BadInput, HookFailure, Untrusted
 from hookline.hooks.kinds.command import SHELL
 from hookline.hooks.kinds.program import failure, json_object, reply_of, whole_output
 from hookline.hooks.projectfiles import files_like, is_there, read_file, stamp
@@ -36,12 +36,16 @@ _MATCHING = (sys.executable, "-I", "-S", os.path.join(os.path.dirname(__file__),
 
 
 class ValidationWorld(NamedTuple):
-    """What rules need around them: the project's root, the door to processes, the environment."""
+    """What rules need around them: the project's root, the door to processes, the environment.
+
+    `verify` raises Untrusted for a command that would run what nobody trusted.
+    """
 
     root: str
     processes: Processes
     environ: Mapping[str, str]
     on_start: Callable[[ProcessGroup], None] | None = None
+    verify: Callable[[str], None] = lambda line: None
 
 
 class _Verdict(NamedTuple):
@@ -97,6 +101,8 @@ async def _finding(rule: Rule, world: ValidationWorld, agent_output: str) -> Fin
         said = _said(problem.stdout, problem.stderr)
         message = f"the rule could not run: {problem.message}"
         verdict = _Verdict(False, f"{message}\n{said}".rstrip(), problem.program_exit)
+    except Untrusted as problem:
+        verdict = _Verdict(False, f"the rule could not run: {problem.message}")
     except BadInput as problem:
         verdict = _Verdict(False, problem.message)
     except TimeoutError:
@@ -119,6 +125,7 @@ async def _finding(rule: Rule, world: ValidationWorld, agent_output: str) -> Fin
 
 async def _command(rule: Rule, world: ValidationWorld, agent_output: str) -> _Verdict:
     assert rule.command is not None
+    world.verify(rule.command)
     finished = await _run((SHELL, "-c", rule.command), world, _time(rule))
     code = reply_of(finished).exit_code
     said = _said(finished.stdout, finished.stderr)

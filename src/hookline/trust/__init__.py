@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hookline.trust.book import Grant, TrustBook, Verdict, refuse_agents, under_agent
+    from hookline.trust.book import Grant, TrustBook, Verdict
     from hookline.trust.configured import configured_hooks, configured_uses
     from hookline.trust.cover import covered_files, covered_uses, named_files
     from hookline.trust.manifest import Change, Entry, Manifest, fingerprint
+    from hookline.trust.people import refuse_agents, under_agent
     from hookline.trust.stores import adopt_store, owns_store
     from hookline.trust.watch import Watch
+    from hookline.trust.worktrees import TrustedJudges, Worktrees
 
 __all__ = [
     "Change",
@@ -22,8 +24,10 @@ __all__ = [
     "Grant",
     "Manifest",
     "TrustBook",
+    "TrustedJudges",
     "Verdict",
     "Watch",
+    "Worktrees",
     "adopt_store",
     "configured_hooks",
     "configured_uses",
@@ -38,12 +42,14 @@ __all__ = [
 
 # Imported when first used: every command asks who owns the store, and few ask anything else.
 _HOMES = {
-    "book": ("Grant", "TrustBook", "Verdict", "refuse_agents", "under_agent"),
+    "book": ("Grant", "TrustBook", "Verdict"),
     "configured": ("configured_hooks", "configured_uses"),
     "cover": ("covered_files", "covered_uses", "named_files"),
     "manifest": ("Change", "Entry", "Manifest", "fingerprint"),
+    "people": ("refuse_agents", "under_agent"),
     "stores": ("adopt_store", "owns_store"),
     "watch": ("Watch",),
+    "worktrees": ("TrustedJudges", "Worktrees"),
 }
 
 

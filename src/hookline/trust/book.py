@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from hookline.digest import sha256
-from hookline.errors import PeopleOnly, Untrusted
+from hookline.errors import Untrusted
 from hookline.trust.manifest import (
     MAX_COPY,
     compare,
@@ -18,6 +18,7 @@ from hookline.trust.manifest import (
     read_exactly,
     text_of,
 )
+from hookline.trust.people import under_agent
 from hookline.trust.private import make_private, read_private, remove, write_private
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from hookline.trust.manifest import Change, Entry, Manifest
 
 TRUST_VARIABLE = "HOOKLINE_TRUST"
-AGENT_VARIABLES = ("HOOKLINE_AGENT", "HOOKLINE_HOOK")
 
 
 class Verdict(NamedTuple):
@@ -47,17 +47,6 @@ class Grant(msgspec.Struct, rename="camel", frozen=True):
     files: dict[str, str]
     granted_at: str
     always: bool = False
-
-
-def under_agent(environ: Mapping[str, str]) -> bool:
-    """Whether this process was started by an agent or a hook."""
-    return any(environ.get(name) for name in AGENT_VARIABLES)
-
-
-def refuse_agents(environ: Mapping[str, str], command: str) -> None:
-    """For the commands that only people may use."""
-    if under_agent(environ):
-        raise PeopleOnly(f"`hookline {command}` is for people; this runs under an agent or a hook")
 
 
 class TrustBook:

@@ -129,6 +129,23 @@ def keyed_files(project: Project, data: object) -> Iterator[str]:
             yield from keyed_files(project, each)
 
 
+def command_lines(hook: Hook) -> Iterator[str]:
+    """The shell lines of a hook that run where the work is, and what else they are given."""
+    if hook.kind == "command":
+        yield hook.target
+    yield from hook.env.values()
+    yield from _keyed_lines(hook.metadata)
+
+
+def _keyed_lines(data: object) -> Iterator[str]:
+    if isinstance(data, dict):
+        for key, value in data.items():
+            yield from _strings(value) if key in _LINE_KEYS else _keyed_lines(value)
+    elif isinstance(data, list | tuple):
+        for each in data:
+            yield from _keyed_lines(each)
+
+
 def _hook_files(project: Project, hook: Hook) -> Iterator[str]:
     if hook.kind == "python":
         yield from _python_files(project, hook.target)

@@ -88,6 +88,8 @@ def _arguments(profile: Any, talk: Talk, files: ExitStack) -> list[str]:
         arguments += ["--mcp-config", files.enter_context(private_file(_servers(request.tools)))]
     if request.schema is not None:
         arguments += ["--json-schema", msgspec.json.encode(request.schema).decode()]
+    if request.read_only:  # who is judged must not instruct the judge by the files of the project
+        arguments += ["--setting-sources", "user"]
     if request.read_only or profile.permissions == "read":
         allowed = f"{LOOKING},mcp__{SERVER}"
         arguments += ["--tools", LOOKING, "--allowedTools", allowed, "--strict-mcp-config"]

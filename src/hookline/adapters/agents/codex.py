@@ -81,6 +81,8 @@ def _arguments(profile: Any, talk: Talk, files: ExitStack) -> list[str]:
         arguments += _server(request.tools)
     if profile.permissions == "full" and not request.read_only:
         return [*arguments, "--dangerously-bypass-approvals-and-sandbox"]
+    if request.read_only:  # who is judged must not instruct the judge by the files of the project
+        arguments += _setting("project_doc_max_bytes", 0)
     is_read = request.read_only or profile.permissions == "read"
     sandbox = "read-only" if is_read else "workspace-write"
     return [*arguments, *_setting("approval_policy", "never"), *_setting("sandbox_mode", sandbox)]

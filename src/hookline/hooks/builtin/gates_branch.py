@@ -23,6 +23,8 @@ from hookline.hooks.builtin.gates_common import (
 from hookline.hooks.builtin.stop_context import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hookline.domain.answers import GateAnswer
     from hookline.domain.forge import PullRequest
     from hookline.domain.repository import ConflictFile, Rebased, RepositoryState
@@ -67,15 +69,20 @@ async def _hindered(judging: Judging, problem: RepositoryError) -> GateAnswer:
     state = await standing(judging)
     base = judging.context.base_branch
     if state.operation is not None:
-        return refused(
-            told(problem),
-            f"Git is in the middle of a {state.operation} in {judging.folder}. Finish it, or end"
-            f" it with `git {state.operation} --abort` if it is not wanted; lose no work. Then"
-            f" commit what is left on {judging.context.branch_name}.",
-        )
+        branch = judging.context.branch_name
+        return refused(told(problem), unfinished_prompt(state.operation, judging.folder, branch))
     if state.dirty:
         return refused(told(problem), _uncommitted(judging, state))
     raise HookFailure(f"nothing was rebased onto {base}: {told(problem)}") from problem
+
+
+def unfinished_prompt(operation: str, folder: str, branch: str) -> str:
+    """How an agent gets out of the middle of something that git does."""
+    return (
+        f"Git is in the middle of a {operation} in {folder}. Finish it, or end it with"
+        f" `git {operation} --abort` if it is not wanted; lose no work. Then commit what is left"
+        f" on {branch}."
+    )
 
 
 def _uncommitted(judging: Judging, state: RepositoryState) -> str:
@@ -88,21 +95,25 @@ def _uncommitted(judging: Judging, state: RepositoryState) -> str:
 
 
 def _conflict(base: str, found: RebaseConflict) -> GateAnswer:
-    names = [each.path for each in found.files]
-    share = MAX_OUTPUT // max(len(names), 1) // 2
-    sides = "\n\n".join(_sides(each, base, share) for each in found.files)
-    prompt = (
-        f"Your commits conflict with the newest {base} ({found.onto}). Nothing was changed: your"
+    names = [each.path for each in found.files][:SHOWN]
+    prompt = conflict_prompt(base, found.onto, found.files)
+    return refused(f"conflict with {base} in {', '.join(names)}", prompt, {"conflicts": names})
+
+
+def conflict_prompt(base: str, onto: str, files: Sequence[ConflictFile]) -> str:
+    """How an agent resolves a conflict of its work with a commit of the base."""
+    share = MAX_OUTPUT // max(len(files), 1) // 2
+    sides = "\n\n".join(_sides(each, base, share) for each in files)
+    return (
+        f"Your commits conflict with the newest {base} ({onto}). Nothing was changed: your"
         " branch is as it was. Resolve it like this:\n\n"
-        f"1. Run `git rebase {found.onto}`.\n"
+        f"1. Run `git rebase {onto}`.\n"
         "2. In each file in conflict keep what both sides meant, and remove all markers.\n"
         "3. `git add` those files and run `git rebase --continue` until the rebase is over.\n"
         "4. Run the tests and mend what broke.\n"
         "5. Commit, and leave nothing uncommitted. Do not push.\n\n"
         + framed("Each file with both sides", sides, 2 * MAX_OUTPUT)
     )
-    shown = ", ".join(names[:SHOWN])
-    return refused(f"conflict with {base} in {shown}", prompt, {"conflicts": names[:SHOWN]})
 
 
 def _sides(file: ConflictFile, base: str, share: int) -> str:

@@ -90,12 +90,14 @@ def refused(
     )
 
 
-def waiting(message: str, waits_for: str, retry_after: float | None = None) -> GateAnswer:
+def waiting(
+    message: str, waits_for: str, retry_after: float | None = None, **context: Any
+) -> GateAnswer:
     """It cannot be told yet, for whom the gate waits says the context."""
     return GateAnswer(
         status="pending",
         message=_said(message),
-        context={"waitsFor": waits_for},
+        context={"waitsFor": waits_for, **context},
         retry_after=retry_after,
     )
 

@@ -51,7 +51,8 @@ async def human(judging: Judging) -> GateAnswer:
 def _ask(head: str, question: str | None, moved: bool) -> GateAnswer:
     asked = question or "May this pass?"
     again = " The work has changed since the last decision." if moved else ""
-    return waiting(f"a person decides about {head[:12]}: {asked}{again}", "person")
+    message = f"a person decides about {head[:12]}: {asked}{again}"
+    return waiting(message, "person", asksAbout=head)
 
 
 def _approvals(judging: Judging) -> list[Approval]:

@@ -57,6 +57,8 @@ def _run(args: Namespace) -> int:
         if args.goal or args.task or args.agent:
             raise UsageError("a session that goes on keeps its goal, its task and its agent")
         return resume(args)
+    if os.environ.get("HOOKLINE_SESSION") and os.environ.get("HOOKLINE_AGENT"):
+        refuse_agents(os.environ, "run")  # it would have a budget of its own, and so on for ever
     limits = given_limits(args)
     if args.name is not None:
         check_name(args.name)

@@ -46,6 +46,7 @@ def hook_register(visit: Visit, args: a.HookRegister) -> Any:
         timeout=args.timeout,
     )
     check_registration(new, commands=visit.commands)
+    visit.refuse_others(args.task_id, "register hooks for")
     made = visit.change(registrations.register, args.task_id, new)
     return {
         "hookId": made.id,
@@ -75,6 +76,7 @@ def hook_list(visit: Visit, args: a.TaskId) -> Any:
 
 def hook_clear(visit: Visit, args: a.TaskId) -> Any:
     """No registered stop hooks any more; those of the project stay."""
+    visit.refuse_others(args.task_id, "clear the hooks of")
     count = visit.change(registrations.clear, args.task_id)
     return {"taskId": _task_id(visit, args.task_id), "hooksCleared": count}
 
@@ -89,6 +91,7 @@ async def iteration_start(visit: Visit, args: a.IterationStart) -> Any:
     """A loop on a task."""
     with visit.app.read() as view:
         task = view.graph.task(args.task_id)
+    visit.refuse_others(task.id, "loop on")
     wanted = tuple(args.completion_promises or loops.PROMISES)
     find_promises("", wanted)  # refuses what is no promise
     agent_rules(visit, args.validation_rules or ())

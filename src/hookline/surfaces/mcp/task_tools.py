@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.config.claiming import claim_rule
+from hookline.config.pipeline import has_pipeline
 from hookline.domain.tasks import (
     ACTIVE,
     BLOCKED,
@@ -115,6 +116,7 @@ def task_update(visit: Visit, args: a.TaskUpdate) -> Any:
 
     if args.state in ("ready", "failed", "cancelled"):
         _not_own(visit.session, args.task_id)
+    visit.refuse_verdict(args.task_id, "change", [*changes, *([args.state] if args.state else ())])
     return _shown(visit.change(apply, visit.app.holder))
 
 
@@ -124,6 +126,12 @@ def task_complete(visit: Visit, args: a.TaskComplete) -> Any:
     if session is not None and _same(session.task_id, args.task_id):
         told = _promise(visit, session, args.result)
         return {"taskId": session.task_id, "state": ACTIVE, **told}
+    visit.refuse_verdict(args.task_id, "complete")
+    if _has_gates(visit, args.task_id):
+        submitted = visit.change(
+            verbs.submit, args.task_id, result=args.result, holder=visit.app.holder
+        )
+        return {**_shown(submitted), "message": "Its gates decide whether it is completed."}
     task = visit.change(
         verbs.complete,
         args.task_id,
@@ -136,6 +144,9 @@ def task_complete(visit: Visit, args: a.TaskComplete) -> Any:
 
 def task_block(visit: Visit, args: a.TaskBlock) -> Any:
     """A task that cannot go on."""
+    session = visit.session
+    if session is None or not _same(session.task_id, args.task_id):
+        visit.refuse_verdict(args.task_id, "block")
     task = visit.change(
         verbs.block,
         args.task_id,
@@ -240,6 +251,12 @@ def _promise(visit: Visit, session: Session, summary: str | None) -> dict[str, A
         "message": "Your promise is recorded. The session decides: its validation and stop hooks"
         " run when your turn ends. End your turn now.",
     }
+
+
+def _has_gates(visit: Visit, task_id: str) -> bool:
+    """Whether a task's work is only done when it is merged."""
+    with visit.app.read() as view:
+        return has_pipeline(visit.app.settings, view.graph.task(task_id).type)
 
 
 def _move(tx: Transaction, args: a.TaskUpdate, holder: Holder) -> None:

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.app import App
+from hookline.flows.judged_work import refuse_others, refuse_verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from typing import Concatenate, ParamSpec, TypeVar
 
     from hookline.ports import Transaction
@@ -49,6 +50,17 @@ class Visit(NamedTuple):
         if folder != os.path.abspath(app.project.folder) or not all(found):
             return None
         return Session(*found)
+
+    def refuse_others(self, task_id: str, verb: str) -> None:
+        """Refuse to meddle with a task that the session of another agent works on."""
+        own = self.session.run_id if self.session is not None else None
+        with self.app.read() as view:
+            refuse_others(view, view.graph.task(task_id), own, verb)
+
+    def refuse_verdict(self, task_id: str, verb: str, changes: Collection[str] = ()) -> None:
+        """Refuse what would decide about work in place of those who judge it."""
+        with self.app.read() as view:
+            refuse_verdict(view, view.graph.task(task_id), verb, changes)
 
     def change(
         self, verb: Callable[Concatenate[Transaction, P], R], *args: P.args, **kwargs: P.kwargs

@@ -1,0 +1,13 @@
+"""Which tasks have a way to the base branch that leads through gates of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hookline.config.settings import Settings
+
+
+def has_pipeline(settings: Settings | None, task_type: str | None) -> bool:
+    """Whether a type of tasks is configured: its work is done when it is merged, not before."""
+    return settings is not None and task_type is not None and task_type in settings.task_types

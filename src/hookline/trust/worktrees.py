@@ -1,0 +1,88 @@
+"""Hooks that judge work in another folder than the project's: with the files that were trusted.
+
+A command runs in the worktree of a task, and so would a script that it names: the copy there,
+which the agent whose work is judged could have rewritten.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+from hookline.errors import Untrusted
+from hookline.project import Project
+from hookline.trust.cover import command_lines, named_files
+from hookline.trust.manifest import examine, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hookline.domain.turns import AgentTurn
+    from hookline.hooks.registry import Hook
+    from hookline.ports import Agents, TurnRequest
+
+# What names the project's own folder from anywhere; $PWD does not.
+_ROOT_NAMES = r"\{\{\s*project\s*\}\}|\$HOOKLINE_PROJECT\b|\$\{HOOKLINE_PROJECT\}"
+_ELSEWHERE = "/dev/null"
+
+
+class Worktrees:
+    """Compares files that hooks name with those of the project, before each start in a worktree."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+
+    def verify(self, hook: Hook, folder: str) -> None:
+        """Raise Untrusted if a hook of the project would run something else in this folder."""
+        if hook.layer == "project" and self._is_other(folder):
+            for line in command_lines(hook):
+                self.verify_line(line, folder)
+
+    def verify_line(self, line: str, folder: str) -> None:
+        """Raise Untrusted if a shell line of the project names another file in this folder."""
+        if not self._is_other(folder):
+            return
+        project, there = self._project, Project(os.path.abspath(folder), folder)
+        # These name the trusted file itself, wherever the line runs.
+        plain = re.sub(_ROOT_NAMES, _ELSEWHERE, line).replace(f"{project.root}/", _ELSEWHERE)
+        for name in sorted(_names(project, plain) | _names(there, plain)):
+            trusted = examine(project, os.path.join(project.root, name))
+            if examine(there, os.path.join(there.root, name)).digest != trusted.digest:
+                raise _rewritten(name)
+
+    def _is_other(self, folder: str) -> bool:
+        return os.path.realpath(folder) != os.path.realpath(self._project.root)
+
+
+class TrustedJudges:
+    """Agents that judge: one whose program was rewritten where it works is not started."""
+
+    def __init__(
+        self, agents: Agents, profiles: Mapping[str, Any], default: str | None, trees: Worktrees
+    ) -> None:
+        self._agents = agents
+        self._profiles = profiles
+        self._default = default
+        self._trees = trees
+
+    async def turn(self, name: str | None, request: TurnRequest) -> AgentTurn:
+        """One turn of an agent whose program is the one that was trusted."""
+        profile = self._profiles.get(name or self._default or next(iter(self._profiles), ""))
+        if profile is not None and request.cwd is not None:
+            for line in (profile.command, *profile.args, *profile.env.values()):
+                self._trees.verify_line(line or "", request.cwd)
+        return await self._agents.turn(name, request)
+
+
+def _names(project: Project, line: str) -> set[str]:
+    """The files that a line names in a folder, whether they are there or lead elsewhere."""
+    return {os.path.relpath(path, project.root) for path in named_files(project, line)}
+
+
+def _rewritten(name: str) -> Untrusted:
+    shown = text_of(name) if name.isprintable() else ascii(name)
+    return Untrusted(
+        f"{shown} is not the one that was trusted: the task's worktree holds another."
+        f' Undo that there, or let the hook run "$HOOKLINE_PROJECT/{shown}"'
+    )

@@ -1,0 +1,80 @@
+"""The real Claude Code resolves a conflict of its work with what others merged meanwhile."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.agents.model import Reply
+from tests.agents.session_desk import DONE, PATIENCE, WORKERS, asked, script
+from tests.e2e.conftest import Cli
+from tests.e2e.pipeline_rig import Pipeline, finish, work_ended
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.agents.conftest import Script
+
+GATES = """\
+hooks:
+  before_submit:
+    - {name: meanwhile, command: "sh ../meanwhile.sh"}
+    - rebase_on_main
+    - run_tests
+    - create_pr
+"""
+FIRST, CONFLICT = "This is iteration 1 of", "Your commits conflict with the newest main"
+pytestmark = pytest.mark.timeout(3 * PATIENCE)
+
+
+@pytest.fixture
+def line(tmp_path: Path) -> Iterator[Pipeline]:
+    pipeline = Pipeline(Cli(tmp_path))
+    yield pipeline
+    pipeline.cli.close()
+
+
+def test_claude_resolves_a_conflict_in_its_own_conversation(
+    line: Pipeline, scripted: Script, tmp_path: Path
+) -> None:
+    claude, cli = WORKERS["claude-code"], line.cli
+    line.begin(
+        GATES.replace("../", f"{tmp_path}/"),
+        agents=f"agents: {json.dumps({'it': claude.profile()})}\nagent: it\n",
+    )
+    onto = line.push_aside("other", meanwhile=tmp_path / "meanwhile.sh")
+    task = cli.add("add the part T-1 and list it in the log")
+    mend = (
+        "pwd > $HOOKLINE_PROJECT/../place; "
+        "printf 'other\\nT-1\\n' > log && git add log && GIT_EDITOR=true git rebase --continue"
+    )
+    commands = ("echo mine > parts/T-1; echo T-1 >> log", f"git rebase {onto}", mend)
+    work, rebase, resolve = (Reply(calls=(claude.shell(each),)) for each in commands)
+    model = scripted(
+        *script(CONFLICT, rebase, resolve, Reply(text="Both parts are listed now.")),
+        *script(FIRST, work, DONE),
+    )
+    cli.env |= claude.environment(model, tmp_path / "agent-home")
+
+    ended = work_ended(finish(cli.start("work", "--once", "--json"), PATIENCE))
+    assert ended["merged"] == [task], [each.newest for each in model.requests]
+
+    remediation = asked(model, CONFLICT)
+    assert f"File log\n--- your side:\n{task}\n--- main:\nother\n" in remediation.newest
+    assert FIRST in remediation.history
+    assert (tmp_path / "place").read_text().strip() == str(line.place(task))
+    said = [(hook.rpartition(":")[2], status) for hook, status in line.verdicts(task)]
+    assert said == [
+        ("meanwhile", "success"),
+        ("rebase_on_main", "failure"),
+        ("meanwhile", "success"),
+        ("rebase_on_main", "success"),
+        ("run_tests", "success"),
+        ("create_pr", "success"),
+    ]
+    assert (line.merges(), line.parts(), len(line.pulls())) == ([task], {"other", task}, 1)
+    assert cli.task(task)["turnsUsed"] == 2
+    line.check_main()
