@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from hookline.adapters.identity import kill_marked
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
@@ -155,6 +157,8 @@ class Cli:
             if process.poll() is None:
                 process.kill()
             process.communicate()
+        # An agent whose session was killed waits for ever for what its test would have told it.
+        kill_marked(f"HOOKLINE_HOME={self.home}".encode())
 
 
 @pytest.fixture
