@@ -52,6 +52,7 @@ def test_findings_as_json(project: Cli) -> None:
         "type": "command",
         "command": "echo 2 failed; exit 1",
         "exitCode": 1,
+        "coverage": None,
     }
     assert (readme["ruleName"], readme["passed"]) == ("readme", True)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hookline.adapters.identity import process_identity, signal_group
@@ -15,8 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 POLL_SECONDS = 0.01
-# A killed process is gone in a moment.
-KILL_SECONDS = 0.2
+# A killed process is gone in a moment; a large one on a busy machine takes a little longer.
+KILL_SECONDS = 0.5
+_dying: list[subprocess.Popen[bytes]] = []
+
+
+def reap() -> None:
+    """Let the system forget what was killed and has ended since."""
+    _dying[:] = [process for process in _dying if process.poll() is None]
 
 
 class Leader:
@@ -28,6 +33,7 @@ class Leader:
         process: subprocess.Popen[bytes],
         on_exit: Callable[[], None],
     ) -> None:
+        reap()
         self._loop = loop
         self._process = process
         self._on_exit = on_exit
@@ -61,8 +67,10 @@ class Leader:
         if self.kill():
             # Only after a cancellation: no task of a loop that may be closing has to outlive
             # this one for it.
-            with suppress(subprocess.TimeoutExpired):
+            try:
                 self._process.wait(KILL_SECONDS)
+            except subprocess.TimeoutExpired:
+                _dying.append(self._process)
 
     def _poll(self) -> None:
         if self._process.poll() is None:

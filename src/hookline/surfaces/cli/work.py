@@ -77,7 +77,7 @@ def _serve_flows(args: Namespace, app: App) -> int:
     if args.json:
         say_json({"begun": 0, "served": served, "limit": None})
     else:
-        say(f"nothing is left to do; {served} were served")
+        say(f"nothing is due; {served} advanced")
     return 0
 
 

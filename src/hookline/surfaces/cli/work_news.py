@@ -126,7 +126,7 @@ class News:
         run = view.runs.find(event.node_id)
         # A session that waited for its model says that it goes on, too.
         if run.input["taskId"] in self._tasks and run.run_id not in self._strands:
-            yield self._begins(run, event.timestamp, resumed=event.type == "session_resumed")
+            yield self._begins(run, event.timestamp, resumed=event.type != "session_started")
 
     def _begins(self, run: Run, since: str, *, resumed: bool) -> dict[str, Any]:
         more = {"session": run.input["name"], "goal": run.input["goal"], "resumed": resumed}
@@ -233,6 +233,9 @@ class News:
 _HEAR: dict[str, Callable[[News, View, Event], Iterator[dict[str, Any]]]] = {
     "session_started": News._session_begins,
     "session_resumed": News._session_begins,
+    # The session of a worker that was killed goes on without a word.
+    "session_iteration": News._session_begins,
+    "session_iteration_ended": News._session_begins,
     "session_ended": News._session_ended,
     "submission_started": News._submission_begins,
     FIRED: News._fired,
