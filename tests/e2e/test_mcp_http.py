@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import re
 import signal
+import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -32,6 +34,20 @@ INITIALIZE = {
         "clientInfo": {"name": "tester", "version": "1"},
     },
 }
+
+# The client of the SDK lets go of refused connections without closing them.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+
+
+@pytest.fixture(autouse=True)
+def swept() -> Iterator[None]:
+    """What the client left behind is not found by another test."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 class Served:
