@@ -228,6 +228,26 @@ def test_conflicting_edits_do_not_hold_up_the_remote(shared: Place) -> None:
     assert Path(shared.root, "readme").read_text() == "mine\n"
 
 
+def test_our_own_base_catches_up_with_a_push_after_which_we_died(shared: Place) -> None:
+    worked(shared)
+    repository = shared.repository()
+    prepared = do(repository.prepare_merge(HEAD, "main", "Merge T-1"))
+    assert isinstance(prepared, Prepared)
+    shared.git("push", "--quiet", "origin", f"{prepared.sha}:refs/heads/main")
+    assert do(repository.land(prepared)) == Merged(prepared.sha, "main")
+    assert shared.git("rev-parse", "main") == prepared.sha
+    assert Path(shared.root, "work").read_text() == "done\n"
+    assert shared.status() == []
+
+
+def test_the_whole_way_again_brings_our_own_base_along(shared: Place) -> None:
+    worked(shared)
+    old = shared.git("rev-parse", "main")
+    merged = merge(shared)
+    shared.git("reset", "--quiet", "--hard", old)
+    assert merge(shared).sha == merged.sha == shared.git("rev-parse", "main")
+
+
 def test_commits_of_ours_that_nobody_has_stay_out_of_the_merge(shared: Place) -> None:
     private = shared.commit("private", "x\n")
     worked(shared)

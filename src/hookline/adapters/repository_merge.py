@@ -60,7 +60,7 @@ class Merging(Stepping):
         base = await self.fetch(prepared.base)
         async with await self._exclusive("merge"):
             if prepared.merged or await self._is_ancestor(self.root, prepared.sha, base.sha):
-                return Merged(prepared.sha, base.name)
+                return await self._landed_earlier(prepared, base)
             if base.sha != prepared.base_head:
                 return BaseMoved(base.name, prepared.base_head, base.sha)
             if base.remote is not None:
@@ -124,11 +124,17 @@ class Merging(Stepping):
             return BaseMoved(base.name, prepared.base_head, now.sha)
         return refusal(said, f"{base.name} was not moved at {base.remote}")
 
+    async def _landed_earlier(self, prepared: Prepared, base: Base) -> Merged:
+        """What a process that died after its push left to be done."""
+        along = base.remote is not None
+        notices = await self._bring_along(prepared.sha, base.name) if along else ()
+        return Merged(prepared.sha, base.name, notices)
+
     async def _bring_along(self, sha: str, base: str) -> tuple[str, ...]:
         """Move our own branch of that name too, where nothing is lost by it."""
         ref = f"refs/heads/{base}"
         ours = await self._sha(self.root, ref)
-        if ours is None or not await self._is_ancestor(self.root, ours, sha):
+        if ours in (None, sha) or not await self._is_ancestor(self.root, ours, sha):
             return ()
         refused = await self._advance(ref, ours, sha)
         return () if refused is None else (f"your own {base} stays behind: {refused.reason}",)
