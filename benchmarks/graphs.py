@@ -12,7 +12,7 @@ from hookline.tasks import claims, dependencies, verbs
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from hookline.ports import Transaction
+    from hookline.ports.store import Transaction
 
     Act = Callable[[], object]
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hookline.config import Settings
     from hookline.domain.events import Event
     from hookline.domain.records import Delivery, Outcome
-    from hookline.ports import Transaction
+    from hookline.ports.store import Transaction
     from hookline.trust import Manifest, Verdict
 
 P = ParamSpec("P")

@@ -42,7 +42,8 @@ from hookline.hooks.frames import DRY_RUN
 from hookline.hooks.redact import redactor
 from hookline.hooks.registry import HookContext
 from hookline.hooks.standing import Standing
-from hookline.ports import ProcessGroup, ToolServer
+from hookline.ports.agents import ToolServer
+from hookline.ports.processes import ProcessGroup
 from hookline.trust import TrustedJudges, Watch, Worktrees, configured_hooks
 
 if TYPE_CHECKING:
@@ -54,7 +55,10 @@ if TYPE_CHECKING:
     from hookline.domain.sessions import Charge
     from hookline.flows.definitions import Flow
     from hookline.hooks.registry import Hook
-    from hookline.ports import Agents, Forge, Processes, Transaction
+    from hookline.ports.agents import Agents
+    from hookline.ports.processes import Processes
+    from hookline.ports.store import Transaction
+    from hookline.ports.work import Forge
 
 MAX_LOG_BYTES = 8 * 1024 * 1024
 

@@ -13,12 +13,12 @@ import pytest
 
 from hookline.adapters.agents.drivers import LocalAgents
 from hookline.adapters.process import LocalProcesses
-from hookline.ports import ToolServer, TurnRequest
+from hookline.ports.agents import ToolServer, TurnRequest
 
 if TYPE_CHECKING:
     from hookline.config.types import Agent
     from hookline.domain.turns import AgentEvent, AgentTurn
-    from hookline.ports import ProcessGroup
+    from hookline.ports.processes import ProcessGroup
 
 PROJECT = Path(__file__).parents[2]
 SECRET = "told-to-the-server-alone"

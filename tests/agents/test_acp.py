@@ -17,11 +17,11 @@ from hookline.adapters.process import LocalProcesses
 from hookline.config.types import Agent
 from hookline.domain.turns import AgentEvent, Usage
 from hookline.flows.gated import Gated
-from hookline.ports import ToolServer, TurnRequest
+from hookline.ports.agents import ToolServer, TurnRequest
 
 if TYPE_CHECKING:
     from hookline.domain.turns import AgentTurn
-    from hookline.ports import ProcessGroup
+    from hookline.ports.processes import ProcessGroup
 
 FAKE = Path(__file__).with_name("fake_acp.py")
 

@@ -12,7 +12,7 @@ import pytest
 
 from hookline.config.types import Agent
 from hookline.domain.turns import ModelWait, Usage
-from hookline.ports import ToolServer
+from hookline.ports.agents import ToolServer
 from tests.agents.model import Call, Reply
 from tests.agents.rig import (
     SECRET,

@@ -11,7 +11,7 @@ import pytest
 from hookline.adapters.agents.lines import LINE_LIMIT, Lines
 from hookline.config.types import Agent
 from hookline.domain.turns import Usage
-from hookline.ports import ToolServer
+from hookline.ports.agents import ToolServer
 from tests.agents.rig import Desk, cancelled_once_at_work, until_gone
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hookline.domain.runs import Run
-    from hookline.ports import Transaction
+    from hookline.ports.store import Transaction
 
 NEVER: Any = lambda owner, until: False  # noqa: E731
 ALWAYS: Any = lambda owner, until: True  # noqa: E731

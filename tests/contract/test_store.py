@@ -19,7 +19,7 @@ from hookline.errors import (
     StaleClaim,
     UnknownTask,
 )
-from hookline.ports import Store
+from hookline.ports.store import Store
 from hookline.tasks import claims, verbs
 from hookline.tasks.dependencies import link, unlink
 from hookline.tasks.verbs import Holder
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from hookline.ports import Transaction, View
+    from hookline.ports.store import Transaction, View
 
 
 class OpenStore(Store, Protocol):

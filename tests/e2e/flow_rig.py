@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import subprocess
 
     from hookline.domain.runs import JournalEffect, Run
-    from hookline.ports import Transaction
+    from hookline.ports.store import Transaction
     from tests.e2e.conftest import Cli
 
 EFFECTS = 31

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hookline.config.types import Agent
     from hookline.domain.answers import GateAnswer
     from hookline.domain.repository import Worktree
-    from hookline.ports import Forge
+    from hookline.ports.work import Forge
     from tests.integration.repository_rig import Place
 
 BRANCH = "hookline/T-1"

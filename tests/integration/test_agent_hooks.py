@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hookline.domain.records import Outcome
-    from hookline.ports import ProcessGroup
+    from hookline.ports.processes import ProcessGroup
 
 EVENT = event("task_completed", "T-1", {"result": "fine"}, seq=7)
 

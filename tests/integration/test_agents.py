@@ -14,13 +14,13 @@ from hookline.adapters.process import LocalProcesses
 from hookline.config.types import Agent
 from hookline.domain.turns import Usage
 from hookline.errors import BadInput
-from hookline.ports import TurnRequest
+from hookline.ports.agents import TurnRequest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from hookline.domain.turns import AgentTurn
-    from hookline.ports import ProcessGroup
+    from hookline.ports.processes import ProcessGroup
 
 PROMPT = 'fix it; it\'s $(touch pwned) `broken`\nand "quoted" ü'
 

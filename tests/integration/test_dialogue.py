@@ -13,13 +13,13 @@ import pytest
 
 from hookline.adapters.process import LocalProcesses
 from hookline.flows.gated import Gated
-from hookline.ports import CannotStart
+from hookline.ports.processes import CannotStart
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager
 
-    from hookline.ports import Dialogue, Processes, ProcessGroup
+    from hookline.ports.processes import Dialogue, Processes, ProcessGroup
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 

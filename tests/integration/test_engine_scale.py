@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hookline.flows.context import Context
-    from hookline.ports import Transaction
+    from hookline.ports.store import Transaction
 
 
 @pytest.fixture

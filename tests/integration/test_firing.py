@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hookline.app import App
     from hookline.domain.events import Event
     from hookline.domain.records import Outcome
-    from hookline.ports import Transaction
+    from hookline.ports.store import Transaction
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from hookline.adapters.forges.github import GitHubForge
     from hookline.domain.forge import PullRequest
-    from hookline.ports import Forge
+    from hookline.ports.work import Forge
 
 HEAD = "a" * 40
 LIMITED = json.dumps({"message": "API rate limit exceeded"}).encode()

@@ -25,7 +25,7 @@ from hookline.domain.forge import (
 )
 
 if TYPE_CHECKING:
-    from hookline.ports import Forge
+    from hookline.ports.work import Forge
 
 SHA, OTHER_SHA = "a" * 40, "b" * 40
 OPENER = """

@@ -21,7 +21,7 @@ from hookline.adapters.process import LocalProcesses
 from hookline.errors import HookFailure, HookTimeout
 from hookline.hooks.kinds import KINDS, Call, World
 from hookline.hooks.registry import Hook
-from hookline.ports import CannotReach, HttpReply
+from hookline.ports.network import CannotReach, HttpReply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hookline.domain.records import Reply
-    from hookline.ports import HttpReply, ProcessGroup
+    from hookline.ports.network import HttpReply
+    from hookline.ports.processes import ProcessGroup
 
 EVENT = {
     "seq": 7,

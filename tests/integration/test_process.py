@@ -22,7 +22,7 @@ from hookline.adapters.identity import (
     this_process,
 )
 from hookline.adapters.process import LocalProcesses
-from hookline.ports import CannotStart, Finished, ProcessGroup
+from hookline.ports.processes import CannotStart, Finished, ProcessGroup
 
 if TYPE_CHECKING:
     from collections.abc import Callable

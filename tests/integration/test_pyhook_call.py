@@ -16,7 +16,7 @@ from hookline.adapters.process import LocalProcesses
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hookline.ports import Finished
+    from hookline.ports.processes import Finished
 
 OURS = """
 from __future__ import annotations

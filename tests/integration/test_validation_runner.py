@@ -19,7 +19,7 @@ from tests.integration.test_process import none_left
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hookline.ports import ProcessGroup
+    from hookline.ports.processes import ProcessGroup
 
 
 class Project:

@@ -18,7 +18,7 @@ from hookline.testing import Clock
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hookline.ports import Transaction
+    from hookline.ports.store import Transaction
 
 TASK = "T-1"
 WRITES: dict[str, Callable[[Transaction, Holder], Any]] = {

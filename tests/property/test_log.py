@@ -23,7 +23,7 @@ from tests.property.strategies import events, json_objects, texts
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hookline.ports import Transaction
+    from hookline.ports.store import Transaction
 
 # Derived or perishable: these are not in the log.
 OUTSIDE = {"number", "unmet", "rank", "lease_until"}

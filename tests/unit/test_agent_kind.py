@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hookline.domain.records import Reply
-    from hookline.ports import TurnRequest
+    from hookline.ports.agents import TurnRequest
 
 VERDICT = {"status": "failure", "message": 'a {brace} and a "quote"'}
 TEXT = json.dumps(VERDICT)

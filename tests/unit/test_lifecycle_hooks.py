@@ -18,7 +18,7 @@ from hookline.hooks.builtin.lifecycle import (
 from hookline.testing import Clock, FakeFlows, FakeGraph, FakeLog, context, event
 
 if TYPE_CHECKING:
-    from hookline.ports import EventLog, GraphView
+    from hookline.ports.store import EventLog, GraphView
 
 RESEARCH = {"goal": "Research graph patterns", "labels": ["agent", "research"], "priority": 1}
 

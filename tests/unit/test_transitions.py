@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from hookline.ports import Transaction
+    from hookline.ports.store import Transaction
 
 # For each verb, the states in which it may be used; everywhere else it is refused.
 ALLOWED = {

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import AsyncIterator, Callable
 
-    from hookline.ports import ProcessGroup
+    from hookline.ports.processes import ProcessGroup
 
 # A process that left the group can hold a pipe open for ever; its output is not waited for.
 DRAIN_SECONDS = 0.2

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from hookline.digest import sha256
 from hookline.domain.work import WorkState, WorkTree
 from hookline.errors import HookFailure
-from hookline.ports import CannotStart
+from hookline.ports.processes import CannotStart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hookline.ports import Finished, Processes
+    from hookline.ports.processes import Finished, Processes
 
 TIMEOUT = 20.0
 # Without it, looking at a repository locks its index, and an agent's own git meets the lock.

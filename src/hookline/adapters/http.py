@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 import httpx
 
-from hookline.ports import CannotReach, HttpReply
+from hookline.ports.network import CannotReach, HttpReply
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping

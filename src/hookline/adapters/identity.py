@@ -9,7 +9,7 @@ import os
 from functools import cache
 from typing import NamedTuple
 
-from hookline.ports import ProcessGroup
+from hookline.ports.processes import ProcessGroup
 
 # The number is the same on every POSIX system, and the signal module costs an import of enum.
 SIGKILL = 9

@@ -7,7 +7,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from hookline.adapters.identity import process_identity, signal_group
-from hookline.ports import ProcessGroup
+from hookline.ports.processes import ProcessGroup
 
 if TYPE_CHECKING:
     import asyncio

@@ -17,13 +17,13 @@ from hookline.adapters.capture import Capture
 from hookline.adapters.dialogue import DRAIN_SECONDS, spoken_with
 from hookline.adapters.identity import SIGKILL
 from hookline.adapters.leader import Leader
-from hookline.ports import CannotStart, Finished
+from hookline.ports.processes import CannotStart, Finished
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from typing import IO
 
-    from hookline.ports import Dialogue, ProcessGroup
+    from hookline.ports.processes import Dialogue, ProcessGroup
 
 CHUNK = 64 * 1024
 # A killed process that hangs in the kernel, such as on a dead network disk, is left to it.

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.adapters.repository_locks import MARK, current, exclusive
 from hookline.domain.repository import RepositoryError
-from hookline.ports import CannotStart
+from hookline.ports.processes import CannotStart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AbstractAsyncContextManager
 
-    from hookline.ports import Processes
+    from hookline.ports.processes import Processes
 
 LOCAL = 300.0
 # Commits, merges and pushes run hooks of git, which may be a whole test suite.

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable
 
     from hookline.flows.steering import Decision
-    from hookline.ports import Transaction
+    from hookline.ports.store import Transaction
 
     Result = tuple[str, str, Any, str | None, int]
 

@@ -21,7 +21,7 @@ from hookline.flows.outward import Outward
 from hookline.hooks.actions import perform
 from hookline.hooks.kinds.program import MAX_ANSWER, whole_output
 from hookline.hooks.settle import note_start
-from hookline.ports import CannotStart
+from hookline.ports.processes import CannotStart
 from hookline.tasks import verbs
 
 if TYPE_CHECKING:
@@ -31,19 +31,10 @@ if TYPE_CHECKING:
     from hookline.hooks.firing import Firing
     from hookline.hooks.registry import Hook
     from hookline.hooks.standing import Standing
-    from hookline.ports import (
-        Agents,
-        Blobs,
-        Finished,
-        Forge,
-        Processes,
-        ProcessGroup,
-        Repository,
-        Store,
-        ToolServer,
-        Transaction,
-        Work,
-    )
+    from hookline.ports.agents import Agents, ToolServer
+    from hookline.ports.processes import Finished, Processes, ProcessGroup
+    from hookline.ports.store import Blobs, Store, Transaction
+    from hookline.ports.work import Forge, Repository, Work
 
 DEFAULT_TIMEOUT = 3600.0
 DEFAULT_RETRIES = 2

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hookline.flows.effects import Executor
     from hookline.flows.steering import Steering
     from hookline.hooks.delivery import Owner
-    from hookline.ports import Blobs, Store, Transaction, View, Wakeup
+    from hookline.ports.store import Blobs, Store, Transaction, View, Wakeup
 
 LEASE = 3.0
 # How soon a run that someone else advances is looked at again.

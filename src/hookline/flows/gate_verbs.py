@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from hookline.domain.runs import Run
     from hookline.domain.tasks import Task
-    from hookline.ports import Transaction, View
+    from hookline.ports.store import Transaction, View
 
 PLACE = "hookline.merge-place"
 TURN = "merge-turn"

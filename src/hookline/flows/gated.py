@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
-    from hookline.ports import Dialogue, Finished, Processes, ProcessGroup
+    from hookline.ports.processes import Dialogue, Finished, Processes, ProcessGroup
 
 _GATE = ("/bin/sh", "-c", 'read -r go || exit 125; exec "$@"', "sh")
 

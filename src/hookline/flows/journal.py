@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from hookline.domain.events import Event
     from hookline.domain.runs import JournalEffect, Request, Run
-    from hookline.ports import Blobs, EventLog, Transaction
+    from hookline.ports.store import Blobs, EventLog, Transaction
 
 INLINE = 64 * 1024
 STARTED_BY = "startedBy"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from hookline.domain.tasks import Task
-    from hookline.ports import View
+    from hookline.ports.store import View
 
 JUDGING_FLOWS = frozenset({sessions.FLOW, SUBMIT, MERGE})
 # What may be said about work that is judged without any weight in the judgement.

@@ -21,7 +21,7 @@ from hookline.hooks.rules import RULES, fed_text
 from hookline.hooks.settle import FIRED
 from hookline.hooks.validation import ValidationWorld, validate
 from hookline.points import DECIDE, FEED, GATE
-from hookline.ports import TurnRequest
+from hookline.ports.agents import TurnRequest
 from hookline.tasks import registrations
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from hookline.flows.effects import Executor
     from hookline.hooks.registry import Hook
     from hookline.hooks.rules import Called
-    from hookline.ports import Transaction
+    from hookline.ports.store import Transaction
 
 T = TypeVar("T", bound=msgspec.Struct)
 

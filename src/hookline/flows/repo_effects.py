@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hookline.domain.runs import JournalEffect, Run
     from hookline.domain.tasks import Task
     from hookline.flows.effects import Executor
-    from hookline.ports import Forge, Repository
+    from hookline.ports.work import Forge, Repository
 
 # The base can move while a result is tested; so often it is built again.
 MOVES = 5

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from hookline.flows.engine import Engine
-    from hookline.ports import Transaction
+    from hookline.ports.store import Transaction
 
 BEAT = LEASE / 4
 IDLE = 2.0

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from hookline.domain.runs import Run
     from hookline.domain.sessions import HeldOutput
     from hookline.domain.tasks import Task
-    from hookline.ports import Transaction, View
+    from hookline.ports.store import Transaction, View
 
 # A claim is renewed in each iteration; it outlasts the longest turn.
 LEASE_MARGIN = 3600.0

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from hookline.domain.runs import JournalEffect, Run
     from hookline.flows.engine import Engine
-    from hookline.ports import Transaction
+    from hookline.ports.store import Transaction
 
 LOOK_AGAIN = 1.0
 

@@ -9,7 +9,7 @@ from hookline.flows import journal
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from hookline.ports import Blobs, Store, View
+    from hookline.ports.store import Blobs, Store, View
 
 RESOLVED = "effect_resolved"
 

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from hookline.hooks.delivery import Owner
     from hookline.hooks.registry import Hook, HookRegistry
     from hookline.hooks.rules import Called
-    from hookline.ports import ProcessGroup, Store, Transaction
+    from hookline.ports.processes import ProcessGroup
+    from hookline.ports.store import Store, Transaction
 
 START, END = "on-iteration-start", "on-iteration-end"
 # What steering itself remembers of a run: a hook under way, and effects put off to a moment.

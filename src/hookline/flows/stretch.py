@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hookline.domain.runs import JournalEffect, Run
     from hookline.flows.definitions import Flow
     from hookline.flows.engine import Engine
-    from hookline.ports import Transaction, View
+    from hookline.ports.store import Transaction, View
 
     Result = tuple[str, str, Any, str | None, int]
 

@@ -12,7 +12,7 @@ from hookline.flows import journal
 
 if TYPE_CHECKING:
     from hookline.domain.events import Event
-    from hookline.ports import Transaction
+    from hookline.ports.store import Transaction
 
 
 LONGEST = 256 * 1024

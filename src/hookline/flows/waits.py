@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from hookline.domain.runs import JournalEffect, Request, Run
-    from hookline.ports import Blobs, Transaction
+    from hookline.ports.store import Blobs, Transaction
 
 # Clocks are corrected by less than this all the time.
 SET_BACK = 60.0

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hookline.domain.runs import Run
     from hookline.flows.engine import Engine
     from hookline.flows.runner import Runner
-    from hookline.ports import Transaction, View
+    from hookline.ports.store import Transaction, View
 
 LOOK_AGAIN = 2.0
 # After an error that is no task's fault, as of a full store, nothing is begun for so long.

@@ -12,7 +12,7 @@ from hookline.tasks import claims, dependencies, verbs
 
 if TYPE_CHECKING:
     from hookline.domain.records import Action
-    from hookline.ports import Transaction
+    from hookline.ports.store import Transaction
 
 
 StartFlow = Callable[["Transaction", str, dict[str, Any]], None]

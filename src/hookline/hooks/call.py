@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from hookline.domain.records import Reply
     from hookline.hooks.frames import Frame
     from hookline.hooks.registry import Hook, HookContext
-    from hookline.ports import Agents, Forge, Http, Processes, ProcessGroup, Repository
+    from hookline.ports.agents import Agents
+    from hookline.ports.network import Http
+    from hookline.ports.processes import Processes, ProcessGroup
+    from hookline.ports.work import Forge, Repository
 
 # What a process under a hook inherits of Hookline's own variables; the rest is set anew.
 INHERITED = frozenset({"HOOKLINE_HOME", "HOOKLINE_DEBUG", "HOOKLINE_AGENT"})

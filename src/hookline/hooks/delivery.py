@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from hookline.domain.events import Event
     from hookline.hooks.call import Caller
-    from hookline.ports import ProcessGroup, Store, Transaction
+    from hookline.ports.processes import ProcessGroup
+    from hookline.ports.store import Store, Transaction
 
 MAX_ATTEMPTS = 3
 LEASE_MARGIN = 60.0

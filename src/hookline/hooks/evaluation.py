@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hookline.domain.validation import Rule
     from hookline.domain.work import WorkTree
     from hookline.hooks.registry import Hook
-    from hookline.ports import Transaction
+    from hookline.ports.store import Transaction
     from hookline.tasks.loops import Finding, Loop
 
 MAX_FILES = 1000

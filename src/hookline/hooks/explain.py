@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hookline.domain.events import Event
     from hookline.domain.records import Delivery
     from hookline.hooks.registry import Hook
-    from hookline.ports import View
+    from hookline.ports.store import View
 
 
 class Step(msgspec.Struct, rename="camel"):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from hookline.hooks.call import Caller
     from hookline.hooks.registry import Hook
     from hookline.hooks.rules import Called
-    from hookline.ports import Store, Transaction
+    from hookline.ports.store import Store, Transaction
 
 
 # Hooks that are over within this time are recorded together.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from hookline.domain.events import Event
     from hookline.domain.records import Action
-    from hookline.ports import EventLog, GraphView
+    from hookline.ports.store import EventLog, GraphView
 
 LAYERS = ("project", "user", "plugin", "built-in")
 KINDS = ("python", "command", "script", "http", "agent", "built-in")

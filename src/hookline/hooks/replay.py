@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hookline.domain.records import Delivery
     from hookline.hooks.call import Caller
     from hookline.hooks.registry import Hook
-    from hookline.ports import GraphView, View
+    from hookline.ports.store import GraphView, View
 
 
 class Replayed(msgspec.Struct, rename="camel"):

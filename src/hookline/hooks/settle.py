@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hookline.domain.runs import JournalEffect, Run
     from hookline.domain.tasks import Task
     from hookline.hooks.registry import Hook, HookRegistry
-    from hookline.ports import Transaction
+    from hookline.ports.store import Transaction
 
 DEPTH_LIMIT = 8
 CASCADE_LIMIT = "cascade_limit"

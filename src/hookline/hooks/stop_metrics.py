@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from hookline.domain.events import Event
     from hookline.domain.records import Delivery
-    from hookline.ports import View
+    from hookline.ports.store import View
 
 STOP = "stop"
 # Completed is final, so what undoes a complete comes while the task waits for its gates, or

@@ -17,14 +17,14 @@ from hookline.hooks.kinds.command import SHELL
 from hookline.hooks.kinds.program import failure, json_object, reply_of, whole_output
 from hookline.hooks.projectfiles import files_like, is_there, read_file, stamp
 from hookline.hooks.redact import redactor
-from hookline.ports import CannotStart
+from hookline.ports.processes import CannotStart
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 
     from hookline.domain.payloads import ValidationResult
     from hookline.domain.validation import Rule
-    from hookline.ports import Finished, Processes, ProcessGroup
+    from hookline.ports.processes import Finished, Processes, ProcessGroup
 
 AT_ONCE = 4
 TIMEOUT = 300.0

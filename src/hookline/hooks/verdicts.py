@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hookline.domain.events import Event
     from hookline.domain.records import Delivery
     from hookline.domain.runs import Run
-    from hookline.ports import View
+    from hookline.ports.store import View
 
 AUTO_ACCEPTED = "auto-accepted: no gate stands here"
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from hookline.domain.taskfile import TaskSpec
     from hookline.domain.tasks import Task
-    from hookline.ports import Transaction
+    from hookline.ports.store import Transaction
 
 
 def add_all(tx: Transaction, specs: Sequence[TaskSpec]) -> list[Task]:

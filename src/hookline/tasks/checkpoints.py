@@ -13,7 +13,7 @@ from hookline.tasks.verbs import check_text
 
 if TYPE_CHECKING:
     from hookline.domain.events import Event
-    from hookline.ports import EventLog, Transaction
+    from hookline.ports.store import EventLog, Transaction
 
 CREATED, RESUMED = "checkpoint_created", "checkpoint_resumed"
 WEEK = 7 * 24 * 60

@@ -20,7 +20,7 @@ from hookline.tasks.verbs import ANYONE, Holder, check_holder, check_text, optio
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hookline.ports import Graph, Transaction
+    from hookline.ports.store import Graph, Transaction
 
     # Whether an agent may take tasks of a type; None is a task without one.
     Allowed = Callable[[str, str | None], bool]

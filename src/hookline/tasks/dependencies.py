@@ -8,7 +8,7 @@ from hookline.domain.tasks import CREATED, DEPENDS_ON, READY, SETTLED, Edge, edg
 from hookline.errors import BadInput, UnknownEdge
 
 if TYPE_CHECKING:
-    from hookline.ports import Transaction
+    from hookline.ports.store import Transaction
 
 
 def link(tx: Transaction, from_id: str, to_id: str) -> Edge:

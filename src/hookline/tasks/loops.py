@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from hookline.domain.events import Event
-    from hookline.ports import EventLog, Transaction
+    from hookline.ports.store import EventLog, Transaction
 
 STARTED, VALIDATED = "iteration_started", "iteration_validated"
 ADVANCED, COMPLETED = "iteration_advanced", "iteration_completed"

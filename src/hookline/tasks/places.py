@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hookline.domain.events import Event
     from hookline.errors import HooklineError
-    from hookline.ports import EventLog
+    from hookline.ports.store import EventLog
 
 
 def name_of(prefix: str, event: Event) -> str:

@@ -11,7 +11,7 @@ from hookline.tasks.verbs import optional_text
 if TYPE_CHECKING:
     from hookline.domain.events import Event
     from hookline.domain.tasks import Task
-    from hookline.ports import GraphView, Transaction
+    from hookline.ports.store import GraphView, Transaction
 
 PROMISED = "session_promise"
 _SHOWN = 20

@@ -11,7 +11,7 @@ from hookline.tasks.places import name_of
 
 if TYPE_CHECKING:
     from hookline.domain.events import Event
-    from hookline.ports import EventLog, Transaction
+    from hookline.ports.store import EventLog, Transaction
 
 REGISTERED, CLEARED = "hook_registered", "hooks_cleared"
 MAX_HOOKS = 20

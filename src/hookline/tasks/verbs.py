@@ -18,7 +18,7 @@ from hookline.tasks.dependencies import link
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hookline.ports import Transaction
+    from hookline.ports.store import Transaction
 
 MAX_TEXT = 64 * 1024
 MAX_ITEMS = 1000

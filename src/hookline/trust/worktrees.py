@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from hookline.domain.turns import AgentTurn
     from hookline.hooks.registry import Hook
-    from hookline.ports import Agents, TurnRequest
+    from hookline.ports.agents import Agents, TurnRequest
 
 # What names the project's own folder from anywhere; $PWD does not.
 _ROOT_NAMES = r"\{\{\s*project\s*\}\}|\$HOOKLINE_PROJECT\b|\$\{HOOKLINE_PROJECT\}"

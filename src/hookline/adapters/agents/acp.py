@@ -21,11 +21,11 @@ from hookline.adapters.agents.acp_failures import AUTH_REQUIRED, Failure, hung_u
 from hookline.adapters.agents.acp_lines import LINE_LIMIT, Lines
 from hookline.adapters.agents.acp_session import Introduced, Opened, place, worded
 from hookline.domain.turns import AgentTurn
-from hookline.ports import CannotStart
+from hookline.ports.processes import CannotStart
 
 if TYPE_CHECKING:
     from hookline.adapters.agents.drivers import Talk
-    from hookline.ports import Dialogue
+    from hookline.ports.processes import Dialogue
 
 Answer = TypeVar("Answer")
 

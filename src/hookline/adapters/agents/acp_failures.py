@@ -12,7 +12,7 @@ from hookline.domain.turns import ModelWait
 if TYPE_CHECKING:
     from acp import RequestError
 
-    from hookline.ports import Dialogue
+    from hookline.ports.processes import Dialogue
 
 MAX_WORDS = 300
 AUTH_REQUIRED = -32000

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
-    from hookline.ports import ToolServer
+    from hookline.ports.agents import ToolServer
 
 SERVER_NAME = "hookline"
 

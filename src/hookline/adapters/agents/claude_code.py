@@ -26,11 +26,12 @@ from hookline.adapters.agents.lines import (
 )
 from hookline.adapters.agents.waits import OVERLOADED, model_wait
 from hookline.domain.turns import AgentEvent, AgentTurn, ModelWait, Usage
-from hookline.ports import CannotStart
+from hookline.ports.processes import CannotStart
 
 if TYPE_CHECKING:
     from hookline.adapters.agents.drivers import Talk
-    from hookline.ports import Finished, ToolServer
+    from hookline.ports.agents import ToolServer
+    from hookline.ports.processes import Finished
 
 SERVER = "hookline"
 LOOKING = "Read,Glob,Grep"

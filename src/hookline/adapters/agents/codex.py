@@ -26,11 +26,12 @@ from hookline.adapters.agents.lines import (
 )
 from hookline.adapters.agents.waits import model_wait
 from hookline.domain.turns import AgentEvent, AgentTurn, Usage
-from hookline.ports import CannotStart
+from hookline.ports.processes import CannotStart
 
 if TYPE_CHECKING:
     from hookline.adapters.agents.drivers import Talk
-    from hookline.ports import Finished, ToolServer
+    from hookline.ports.agents import ToolServer
+    from hookline.ports.processes import Finished
 
 SERVER = "mcp_servers.hookline"
 CONVERSATION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -14,13 +14,14 @@ from hookline.adapters.git import GitWork
 from hookline.adapters.identity import all_processes, kill_marked
 from hookline.domain.turns import AgentEvent
 from hookline.errors import BadInput
-from hookline.ports import ToolServer
+from hookline.ports.agents import ToolServer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from hookline.domain.turns import AgentTurn
-    from hookline.ports import Processes, TurnRequest
+    from hookline.ports.agents import TurnRequest
+    from hookline.ports.processes import Processes
 
 
 class Talk(NamedTuple):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from hookline.adapters.agents.drivers import Talk
-    from hookline.ports import Finished
+    from hookline.ports.processes import Finished
 
 LINE_LIMIT = 8 * 1024 * 1024
 TEXT_LIMIT = 1024 * 1024

@@ -9,7 +9,7 @@ import msgspec
 
 from hookline.domain.turns import AgentEvent, AgentTurn, ScriptedTurn
 from hookline.errors import BadInput
-from hookline.ports import CannotStart
+from hookline.ports.processes import CannotStart
 
 if TYPE_CHECKING:
     from hookline.adapters.agents.drivers import Talk

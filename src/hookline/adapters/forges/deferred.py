@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from hookline.domain.forge import CheckState, MergeMethod, MergeOutcome, PullRequest
-    from hookline.ports import Forge
+    from hookline.ports.work import Forge
 
 
 class DeferredForge:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hookline.errors import HooklineError
     from hookline.hooks.kinds import Call, World
     from hookline.hooks.registry import Hook
-    from hookline.ports import Forge, Repository
+    from hookline.ports.work import Forge, Repository
 
 MAX_MESSAGE = 1000
 MAX_OUTPUT = 32 * 1024

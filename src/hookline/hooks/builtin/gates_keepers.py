@@ -26,7 +26,7 @@ from hookline.hooks.kinds.agent import final_object
 from hookline.hooks.kinds.program import MAX_ANSWER
 from hookline.hooks.kinds.question import MAX_PROMPT, cut
 from hookline.hooks.projectfiles import read_file
-from hookline.ports import TurnRequest
+from hookline.ports.agents import TurnRequest
 
 if TYPE_CHECKING:
     from hookline.domain.answers import GateAnswer

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hookline.domain.events import Event
-    from hookline.ports import GraphView
+    from hookline.ports.store import GraphView
 
 
 def auto_create_review_task(event: Event, graph: GraphView) -> list[Action]:

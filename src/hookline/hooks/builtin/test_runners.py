@@ -16,13 +16,13 @@ from hookline.errors import BadInput, HookFailure, HookTimeout
 from hookline.hooks.builtin.gates_runners import TEST_RUNNERS
 from hookline.hooks.kinds.program import failure, reply_of
 from hookline.hooks.projectfiles import files_like, read_file
-from hookline.ports import CannotStart
+from hookline.ports.processes import CannotStart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hookline.hooks.builtin.gates_runners import Line, Runner
-    from hookline.ports import Finished, Processes, ProcessGroup
+    from hookline.ports.processes import Finished, Processes, ProcessGroup
 
 TEST_TIMEOUT = 1800.0
 PROBE_TIMEOUT = 30.0

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from hookline.hooks.kinds import agent, builtin, command, http, python, script
-from hookline.ports import Agents, Forge, Http, Processes, ProcessGroup, Repository
+from hookline.ports.agents import Agents
+from hookline.ports.network import Http
+from hookline.ports.processes import Processes, ProcessGroup
+from hookline.ports.work import Forge, Repository
 
 if TYPE_CHECKING:
     from hookline.domain.records import Reply

@@ -12,7 +12,7 @@ from hookline.errors import HookFailure, HookTimeout
 from hookline.hooks.kinds.program import MAX_ANSWER, json_object
 from hookline.hooks.kinds.question import answer_schema, cut, question
 from hookline.points import FEED, POINTS, REACT
-from hookline.ports import TurnRequest
+from hookline.ports.agents import TurnRequest
 
 if TYPE_CHECKING:
     from hookline.domain.turns import AgentTurn, ModelWait

@@ -10,14 +10,14 @@ from urllib.parse import quote
 from hookline.domain.records import Reply
 from hookline.errors import HookFailure, HookTimeout
 from hookline.hooks.kinds.program import MAX_ANSWER, json_object
-from hookline.ports import CannotReach
+from hookline.ports.network import CannotReach
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hookline.hooks.kinds import Call, World
     from hookline.hooks.registry import Hook
-    from hookline.ports import HttpReply
+    from hookline.ports.network import HttpReply
 
 SHOWN_OF_ERROR = 2048
 _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")

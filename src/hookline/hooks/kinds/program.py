@@ -9,14 +9,14 @@ import msgspec
 
 from hookline.domain.records import Reply
 from hookline.errors import HookFailure, HookTimeout
-from hookline.ports import CannotStart
+from hookline.ports.processes import CannotStart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hookline.hooks.kinds import Call, World
     from hookline.hooks.registry import Hook
-    from hookline.ports import Finished
+    from hookline.ports.processes import Finished
 
 MAX_ANSWER = 1024 * 1024
 NOT_EXECUTABLE, NOT_FOUND = 126, 127

@@ -13,7 +13,7 @@ from hookline.points import POINTS, REACT
 if TYPE_CHECKING:
     from hookline.hooks.kinds import Call, World
     from hookline.hooks.registry import Hook
-    from hookline.ports import Finished
+    from hookline.ports.processes import Finished
 
 
 async def run(hook: Hook, call: Call, world: World) -> Reply:

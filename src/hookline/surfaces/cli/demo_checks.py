@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from hookline.domain.records import Delivery
     from hookline.domain.tasks import Task
-    from hookline.ports import View
+    from hookline.ports.store import View
 
 TASKS = ("T-1", "T-2", "T-3")
 KEEPER = "public/before_merge[0]:gatekeeper"

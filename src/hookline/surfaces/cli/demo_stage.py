@@ -18,7 +18,7 @@ from hookline.adapters.identity import kill_group
 from hookline.adapters.process import LocalProcesses
 from hookline.adapters.store.database import Database
 from hookline.errors import HooklineError, StoreError
-from hookline.ports import ProcessGroup
+from hookline.ports.processes import ProcessGroup
 from hookline.surfaces.cli.output import is_terminal, paint, say
 
 if TYPE_CHECKING:

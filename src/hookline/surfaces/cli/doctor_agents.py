@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from hookline.adapters.process import LocalProcesses
 from hookline.config import load_settings
 from hookline.hooks.call import base_environment
-from hookline.ports import CannotStart
+from hookline.ports.processes import CannotStart
 from hookline.surfaces.cli.doctor_checks import ok, skipped, warning
 from hookline.surfaces.cli.doctor_hooks import first_program
 from hookline.surfaces.cli.init_detect import AGENTS, find_agents
@@ -23,7 +23,7 @@ from hookline.surfaces.cli.init_detect import AGENTS, find_agents
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from hookline.ports import Finished
+    from hookline.ports.processes import Finished
     from hookline.project import Project
     from hookline.surfaces.cli.doctor_checks import Check
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from hookline.app import App
     from hookline.domain.runs import Run
-    from hookline.ports import Transaction
+    from hookline.ports.store import Transaction
 
 
 def _list_arguments(p: ArgumentParser) -> None:

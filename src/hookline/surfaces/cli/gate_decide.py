@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hookline.domain.runs import Run
     from hookline.domain.tasks import Task
     from hookline.hooks.verdicts import Verdict
-    from hookline.ports import Transaction, View
+    from hookline.ports.store import Transaction, View
 
 
 class Decided(msgspec.Struct, rename="camel", frozen=True):

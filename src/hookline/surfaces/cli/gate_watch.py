@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hookline.domain.records import Delivery, Outcome
     from hookline.domain.runs import JournalEffect, Run
     from hookline.hooks.verdicts import Verdict
-    from hookline.ports import View
+    from hookline.ports.store import View
 
 GLANCE = 1.0
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hookline.adapters.repository import GitRepository
     from hookline.app import App
     from hookline.domain.tasks import Task
-    from hookline.ports import View
+    from hookline.ports.store import View
 
 # So many sessions are looked through for the one that worked on a task.
 SESSIONS = 1000

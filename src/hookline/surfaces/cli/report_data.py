@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from hookline.adapters.store.sqlite import View
     from hookline.domain.runs import JournalEffect, Run
-    from hookline.ports import Blobs
+    from hookline.ports.store import Blobs
 
 REGISTERED = " registered"
 

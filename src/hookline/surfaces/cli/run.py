@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from hookline.app import App
-    from hookline.ports import Transaction
+    from hookline.ports.store import Transaction
 
 
 def _arguments(p: ArgumentParser) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from hookline.app import App
-    from hookline.ports import Transaction
+    from hookline.ports.store import Transaction
     from hookline.surfaces.cli.session_facts import Facts
 
 MAX_MESSAGE = 32 * 1024

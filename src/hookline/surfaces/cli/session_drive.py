@@ -6,7 +6,6 @@ Used by `hookline run`; `session attach` only watches.
 from __future__ import annotations
 
 import asyncio
-import signal
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,7 +13,6 @@ import msgspec
 from hookline.adapters.feed import FeedReader, FileFeed
 from hookline.domain.records import FAILED, TIMEOUT
 from hookline.domain.sessions import SIGNAL
-from hookline.errors import HooklineError
 from hookline.flows import control
 from hookline.flows.outcomes import INTERRUPT
 from hookline.flows.runner import Runner
@@ -23,6 +21,7 @@ from hookline.surfaces.cli.flow_watch import at_work, refuse_inside
 from hookline.surfaces.cli.live import Live
 from hookline.surfaces.cli.live_watch import AsJson, AsLines, Watch
 from hookline.surfaces.cli.session_facts import facts, last_ending, spent
+from hookline.surfaces.cli.stopping import Stopping
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -69,62 +68,26 @@ async def _advance(app: App, run_id: str, watch: Watch) -> Done | Parked:
     task = asyncio.current_task()
     assert task is not None
     async with at_work(app, _told_of(app, run_id)):
-        with _Signals(app, run_id, watch, leave=task.cancel):
+        session = _Session(app, run_id)
+        with Stopping(session.stop, watch, (AFTER_TURN, NOW), leave=task.cancel):
             return await Runner(engine(app)).run_one(run_id)
 
 
-class _Signals:
-    """^C once: stop after this turn; twice: now; three times: leave. SIGTERM and SIGHUP: now."""
+class _Session:
+    """How a session is asked to stop: after its turn, or now."""
 
-    def __init__(self, app: App, run_id: str, watch: Watch, *, leave: Callable[[], Any]) -> None:
+    def __init__(self, app: App, run_id: str) -> None:
         self._app = app
         self._run_id = run_id
-        self._watch = watch
-        self._leave = leave
-        self._asked = 0
+        self._is_asked = False
 
-    def __enter__(self) -> _Signals:
-        loop = asyncio.get_running_loop()
-        for number, answer in (
-            (signal.SIGINT, self._interrupted),
-            (signal.SIGTERM, self._ended),
-            (signal.SIGHUP, self._ended),
-        ):
-            # Who starts us with a signal ignored, as nohup does, means it to be.
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                loop.add_signal_handler(number, answer)
-        return self
-
-    def __exit__(self, *details: object) -> None:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.remove_signal_handler(number)
-
-    def _interrupted(self) -> None:
-        self._asked += 1
-        if self._asked == 1:
-            self._send(AFTER_TURN, stop=True)
-        elif self._asked == 2:
-            self._send(NOW, now=True)
-        else:
-            self._leave()
-
-    def _ended(self) -> None:
-        if self._asked >= 2:
-            self._leave()
-            return
-        self._send(NOW, stop=self._asked == 0, now=True)
-        self._asked = 2
-
-    def _send(self, told: str, *, stop: bool = False, now: bool = False) -> None:
-        try:
-            if stop:
-                self._app.change(control.send, self._run_id, SIGNAL, {"verb": "stop"})
-            if now:
-                self._app.change(control.send, self._run_id, INTERRUPT, {})
-        except HooklineError as problem:  # the store is busy or full, or the session just ended
-            told = f"{problem.message}; ^C again"
-        self._watch.say(told)
+    def stop(self, *, now: bool) -> None:
+        """Send what is wanted to whoever advances the session."""
+        if not self._is_asked:
+            self._app.change(control.send, self._run_id, SIGNAL, {"verb": "stop"})
+            self._is_asked = True
+        if now:
+            self._app.change(control.send, self._run_id, INTERRUPT, {})
 
 
 def _told_of(app: App, run_id: str) -> Callable[[Delivery, Outcome], None]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from hookline.domain.events import Event
     from hookline.domain.runs import Run
-    from hookline.ports import View
+    from hookline.ports.store import View
 
 EVERY = 1_000_000
 STARTING, RUNNING, WAITING, PARKED, PAUSED, KILLED, CANCELLED = (

@@ -9,7 +9,7 @@ from hookline.errors import BadInput
 from hookline.surfaces.cli.session_facts import all_sessions
 
 if TYPE_CHECKING:
-    from hookline.ports import View
+    from hookline.ports.store import View
 
 MAX_NAME = 100
 LONGEST_MADE_UP = 28

@@ -23,7 +23,7 @@ from hookline.surfaces.cli.session_facts import (
 
 if TYPE_CHECKING:
     from hookline.app import App
-    from hookline.ports import Transaction, View
+    from hookline.ports.store import Transaction, View
     from hookline.surfaces.cli.session_facts import Facts
 
 

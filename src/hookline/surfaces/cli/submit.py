@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from hookline.domain.runs import Run
     from hookline.domain.submissions import Submission
     from hookline.domain.tasks import Task
-    from hookline.ports import Transaction, View
+    from hookline.ports.store import Transaction, View
 
 MERGED, SENT_BACK, WAITING, PARKED = "merged", "sent_back", "waiting", "parked"
 EXITS = {SENT_BACK: BLOCKED, WAITING: NEEDS_PERSON, PARKED: NEEDS_PERSON}

@@ -21,10 +21,10 @@ from hookline.surfaces.cli.output import next_step, note, paint, say, say_json, 
 from hookline.surfaces.cli.run import refuse_unready
 from hookline.surfaces.cli.session_agent import chosen_agent
 from hookline.surfaces.cli.session_arguments import verbose_argument
+from hookline.surfaces.cli.stopping import Stopping
 from hookline.surfaces.cli.work_desk import WorkDesk
 from hookline.surfaces.cli.work_end import account
 from hookline.surfaces.cli.work_news import News
-from hookline.surfaces.cli.work_signals import Signals
 from hookline.surfaces.cli.work_view import AsBoard, AsRecords, Board
 
 if TYPE_CHECKING:
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from hookline.surfaces.cli.work_end import Account
 
 MOST_LANES = 64
+
+AFTER_TURNS = "taking no more; stopping after these turns; ^C again stops now"
+NOW = "stopping now; ^C again leaves at once, `hookline work` goes on"
 
 
 def _arguments(p: ArgumentParser) -> None:
@@ -127,7 +130,7 @@ async def _advance(
     task = asyncio.current_task()
     assert task is not None
     async with at_work(app, _call_failed(watch)):
-        with Signals(worker, watch, leave=task.cancel):
+        with Stopping(worker.stop, watch, (AFTER_TURNS, NOW), leave=task.cancel):
             await worker.serve(once=args.once)
     return worker
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hookline.app import App
     from hookline.domain.repository import Worktree
     from hookline.domain.tasks import Task
-    from hookline.ports import Transaction, View
+    from hookline.ports.store import Transaction, View
     from hookline.surfaces.cli.session_facts import Facts
 
 # Long enough to make a worktree; the session renews it.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hookline.app import App
     from hookline.domain.tasks import Task
     from hookline.flows.worker import Worker
-    from hookline.ports import View
+    from hookline.ports.store import View
     from hookline.surfaces.cli.work_desk import WorkDesk
 
 

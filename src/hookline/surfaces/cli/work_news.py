@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hookline.domain.events import Event
     from hookline.domain.runs import Run
     from hookline.hooks.verdicts import Verdict
-    from hookline.ports import View
+    from hookline.ports.store import View
     from hookline.project import Project
 
 # Records that are only for those who look at the lanes: a line of a feed, and figures.

@@ -24,7 +24,7 @@ from hookline.tasks.registrations import registered
 
 if TYPE_CHECKING:
     from hookline.domain.tasks import Task
-    from hookline.ports import Transaction
+    from hookline.ports.store import Transaction
     from hookline.surfaces.mcp import arguments as a
     from hookline.surfaces.mcp.visit import Session, Visit
     from hookline.tasks.verbs import Holder

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
     from typing import Concatenate, ParamSpec, TypeVar
 
-    from hookline.ports import Transaction
+    from hookline.ports.store import Transaction
 
     P = ParamSpec("P")
     R = TypeVar("R")

@@ -1,0 +1,51 @@
+"""Agents, and what one turn of theirs is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from hookline.domain.turns import AgentEvent
+from hookline.ports.processes import ProcessGroup
+
+if TYPE_CHECKING:
+    from hookline.domain.turns import AgentTurn
+
+
+class ToolServer(msgspec.Struct, frozen=True):
+    """An MCP server that an agent is offered: how it is started, and what it must inherit."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+
+
+class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What an agent is asked in one turn, and how.
+
+    With `conversation` the agent goes on with that one, where it can. A `read_only` agent may
+    look at everything and change nothing. `schema` is the JSON Schema of the answer, for agents
+    that can be held to one.
+    """
+
+    prompt: str
+    env: Mapping[str, str]
+    timeout: float
+    cwd: str | None = None
+    conversation: str | None = None
+    read_only: bool = False
+    schema: dict[str, Any] | None = None
+    max_turns: int | None = None
+    tools: ToolServer | None = None
+    on_start: Callable[[ProcessGroup], None] = lambda group: None
+    on_conversation: Callable[[str], None] = lambda conversation: None
+    on_event: Callable[[AgentEvent], None] = lambda event: None
+
+
+class Agents(Protocol):
+    """The agents that the configuration names."""
+
+    async def turn(self, name: str | None, request: TurnRequest) -> AgentTurn:
+        """One turn of an agent; what goes wrong with it is part of the turn."""
+        ...

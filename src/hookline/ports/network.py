@@ -1,0 +1,34 @@
+"""The door to the network."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class HttpReply(msgspec.Struct, frozen=True):
+    """What a server answered, its body capped by the caller's limit."""
+
+    status: int
+    body: bytes
+
+
+class CannotReach(Exception):
+    """The server could not be asked, refused, or did not answer as it must."""
+
+
+class Http(Protocol):
+    """The one door to the network."""
+
+    async def post(
+        self, url: str, *, body: bytes, headers: Mapping[str, str], timeout: float, limit: int
+    ) -> HttpReply:
+        """POST to exactly this host; no redirect is followed, link-local is refused.
+
+        Raises CannotReach, or TimeoutError when the deadline passed.
+        """
+        ...

@@ -1,0 +1,175 @@
+"""The work itself: folders, the repository, and where pull requests live."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from hookline.domain.forge import CheckState, MergeMethod, MergeOutcome, PullRequest
+    from hookline.domain.repository import (
+        BaseMoved,
+        Cleaned,
+        Commit,
+        Kept,
+        MergeConflict,
+        Merged,
+        Prepared,
+        Pushed,
+        RebaseConflict,
+        Rebased,
+        Refused,
+        RepositoryState,
+        Worktree,
+    )
+    from hookline.domain.work import WorkState, WorkTree
+
+
+class Work(Protocol):
+    """What an agent did to the folder that it works in."""
+
+    async def state(self, folder: str) -> WorkState:
+        """The commit, and the files that differ from it."""
+        ...
+
+    async def between(self, folder: str, before: WorkState, after: WorkState) -> list[str]:
+        """The files that changed from one state to the other."""
+        ...
+
+    async def tree(self, folder: str, base: str | None = None) -> WorkTree:
+        """The content of a folder, and how it differs from a tree of before."""
+        ...
+
+
+class Forge(Protocol):
+    """Where pull requests live.
+
+    Each act first looks whether it is done, so that a repeat after a crash never does it twice.
+    All of them raise ForgeError: ForgeTemporary when a later try may succeed.
+    """
+
+    name: str
+    push_remote: str | None
+    merges: bool
+
+    async def find_pull_request(self, branch: str, base: str) -> PullRequest | None:
+        """The open pull request of a branch into a base."""
+        ...
+
+    async def pull_request(self, number: int) -> PullRequest:
+        """A pull request as it is now, also when it is merged or closed; else ForgeMissing."""
+        ...
+
+    async def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:
+        """The open pull request of a branch into a base, opened now if there is none."""
+        ...
+
+    async def update_pull_request(
+        self, number: int, *, title: str | None = None, body: str | None = None
+    ) -> PullRequest:
+        """Change what is given; the pull request as it is then."""
+        ...
+
+    async def checks(self, of: PullRequest | str) -> CheckState:
+        """What the checks of a commit, or of a pull request's head, say."""
+        ...
+
+    async def merge(self, pull_request: PullRequest, sha: str, method: MergeMethod) -> MergeOutcome:
+        """Merge, or find that it is merged.
+
+        Where the forge `merges`, `sha` is the head that was judged, and HeadMoved is raised when
+        it is another one. Where it does not, git has merged, and `sha` is the commit that holds
+        the work on the base: the forge records it.
+        """
+        ...
+
+    async def comment(
+        self, pull_request: PullRequest, text: str, *, key: str | None = None
+    ) -> None:
+        """Comment once per key; without a key, once per text."""
+        ...
+
+
+class Repository(Protocol):
+    """The git repository of a project: a worktree per task, and what becomes of the work in it.
+
+    Every act looks first, acts, and proves what it did. Repeated after a crash it is harmless;
+    when it fails, the tree is clean and no commit is lost. `base` is the name of a branch.
+    """
+
+    async def describe(self, folder: str | None = None) -> RepositoryState:
+        """The state of the repository that a folder lies in, with what stands in the way."""
+        ...
+
+    async def base_branch(self) -> str:
+        """The branch that finished work goes into."""
+        ...
+
+    async def worktree(self, task_id: str, base: str | None = None) -> Worktree:
+        """The task's worktree: the one it has, repaired if need be, or a new one off the base."""
+        ...
+
+    async def worktrees(self) -> list[Worktree]:
+        """Every task's worktree, and every branch of a task whose worktree is gone."""
+        ...
+
+    async def unsaved(self, task_id: str) -> tuple[str, ...]:
+        """What would be lost with a task's worktree."""
+        ...
+
+    async def clean(self, task_id: str) -> Cleaned | Kept:
+        """Remove a task's worktree if nothing in it is unsaved, and its branch once merged."""
+        ...
+
+    async def commit_all(self, folder: str, message: str, author: str | None = None) -> str | None:
+        """Commit all that is not ignored; the commit, or None when there was nothing."""
+        ...
+
+    async def commits_ahead(self, folder: str, base: str, head: str = "HEAD") -> int:
+        """How many commits the work in a folder has that the base has not."""
+        ...
+
+    async def commits(self, folder: str, base: str, limit: int = 100) -> list[Commit]:
+        """The newest commits that the work in a folder has and the base has not, oldest first."""
+        ...
+
+    async def changed_files(self, folder: str, base: str) -> list[str]:
+        """The files that the commits in a folder change, from where they left the base."""
+        ...
+
+    async def diff(self, folder: str, base: str, limit: int = 65536) -> str:
+        """What the commits in a folder change; of a longer diff the beginning and the end."""
+        ...
+
+    async def merge_base(self, folder: str, base: str) -> str:
+        """The commit at which the work in a folder left the base."""
+        ...
+
+    async def rebase(self, folder: str, onto: str) -> Rebased | RebaseConflict:
+        """Move the commits in a folder onto the newest base; after a conflict all is as before."""
+        ...
+
+    async def push(self, folder: str, branch: str, remote: str | None = None) -> Pushed | Refused:
+        """Bring the remote's branch to ours, never over commits of others."""
+        ...
+
+    async def merge(
+        self, head: str, base: str, message: str, method: MergeMethod = "merge"
+    ) -> Merged | MergeConflict | BaseMoved | Refused:
+        """Merge a commit into the base; of one that is merged already, say since when."""
+        ...
+
+    async def prepare_merge(
+        self, head: str, base: str, message: str, method: MergeMethod = "merge"
+    ) -> Prepared | MergeConflict:
+        """Build what the base would become, to be tested in `scratch` before it is landed."""
+        ...
+
+    async def land(self, prepared: Prepared) -> Merged | BaseMoved | Refused:
+        """Move the base to what was prepared, if it still is where it was then."""
+        ...
+
+    def scratch(self, sha: str) -> AbstractAsyncContextManager[str]:
+        """A checkout of one commit that is gone at the end of the block; its path."""
+        ...
