@@ -322,3 +322,20 @@ def test_a_remote_that_refuses_the_merge_sends_the_work_back(repo: Repo, cli: Cl
     assert repo.merged() == []
     assert repo.git("show", "work:thing") == "thing"
     assert cli.task(task)["state"] == "needs_continuation"
+
+
+def test_a_session_on_a_task_with_gates_submits_and_does_not_complete(repo: Repo, cli: Cli) -> None:
+    repo.begin(
+        "agents: {bot: {driver: command,"
+        " command: \"echo done > made; echo '<promise>COMPLETE</promise>'\"}}\n"
+        'task_types: {product: {hooks: {before_submit: [{command: "test -f made"}]}}}\n'
+    )
+    first = cli.add("make it", "--type", "product")
+    second = cli.add("build on it", "--depends-on", first)
+    done = cli("run", "--task", first)
+    assert (done.code, cli.task(first)["state"]) == (0, "submitted")
+    assert f"hookline submit {first}" in done.stderr
+    assert (repo.merged(), cli.task(second)["state"]) == ([], "created")
+    assert cli("submit", first).code == 0
+    assert repo.merged() == ["made"]
+    assert [cli.task(each)["state"] for each in (first, second)] == ["completed", "ready"]

@@ -11,3 +11,11 @@ if TYPE_CHECKING:
 def has_pipeline(settings: Settings | None, task_type: str | None) -> bool:
     """Whether a type of tasks is configured: its work is done when it is merged, not before."""
     return settings is not None and task_type is not None and task_type in settings.task_types
+
+
+def skips_pr(settings: Settings | None, task_type: str | None) -> bool:
+    """Whether work of a type is merged without a pull request."""
+    if settings is None or task_type is None:
+        return False
+    kind = settings.task_types.get(task_type)
+    return kind is not None and kind.skip_pr

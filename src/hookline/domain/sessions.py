@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from hookline.errors import HooklineError
+
+if TYPE_CHECKING:
+    from hookline.domain.repository import Worktree
 
 FLOW = "session"
 # The one signal that sessions listen to; its value says what is wanted.
@@ -64,3 +67,13 @@ class Charge(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     branch: str | None = None
     base: str | None = None
     skip_pr: bool = False
+
+    def in_worktree(self, place: Worktree, *, skip_pr: bool) -> Charge:
+        """The same charge, carried out in a worktree and delivered through the gates."""
+        return msgspec.structs.replace(
+            self,
+            worktree=place.folder,
+            branch=place.branch,
+            base=place.base,
+            skip_pr=skip_pr,
+        )

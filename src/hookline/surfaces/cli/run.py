@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from typing import TYPE_CHECKING, Any
 
 from hookline.adapters.feed import FeedReader
 from hookline.config.claiming import claim_rule
+from hookline.config.pipeline import has_pipeline, skips_pr
 from hookline.domain.sessions import Charge
 from hookline.errors import BadInput, ConfigError, Untrusted, UsageError
-from hookline.outside import start_session
+from hookline.outside import repository, start_session
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import writing
 from hookline.surfaces.cli.output import (
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from hookline.app import App
+    from hookline.domain.repository import Worktree
     from hookline.ports.store import Transaction
 
 
@@ -65,8 +68,28 @@ def _run(args: Namespace) -> int:
     with writing() as app:
         refuse_unready(args, app)
         agent = chosen_agent(app, args.agent)
-        run_id = start_session(app, lambda tx: _charge(tx, app, args, agent, limits))
+        place = _worktree(app, args.task)
+
+        def charge(tx: Transaction) -> Charge:
+            made = _charge(tx, app, args, agent, limits)
+            if place is None:
+                return made
+            skip_pr = skips_pr(app.settings, tx.graph.task(made.task_id).type)
+            return made.in_worktree(place, skip_pr=skip_pr)
+
+        run_id = start_session(app, charge)
         return tell_end(args, *drive(args, app, run_id, FeedReader(app.project.folder, run_id)))
+
+
+def _worktree(app: App, task_id: str | None) -> Worktree | None:
+    """Where a task is worked on whose work goes through gates; None for all others."""
+    if task_id is None:
+        return None
+    with app.read() as view:
+        task = view.graph.task(task_id)
+    if not has_pipeline(app.settings, task.type):
+        return None
+    return asyncio.run(repository(app).worktree(task.id))
 
 
 def resume(args: Namespace) -> int:

@@ -78,7 +78,9 @@ def _tell(known: Facts, ended: dict[str, Any]) -> None:
     count = plural(ended["iterations"], "iteration")
     why = untrusted(str(ended.get("message") or ended["reason"]), 500)
     say(f"{paint(outcome, STYLES.get(outcome, 'red'))} after {count}: {why}")
-    if outcome == sessions.STOPPED:
+    if outcome == sessions.COMPLETED and known.branch is not None:
+        note(f"its gates come next: hookline submit {known.task_id}")
+    elif outcome == sessions.STOPPED:
         note(f"go on with `{resume_command(known)}`")
     elif outcome == sessions.LIMIT:
         raised = f" --{ended['reason']} N" if ended["reason"] in RAISED else ""

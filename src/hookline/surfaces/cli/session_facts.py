@@ -48,6 +48,7 @@ class Facts(msgspec.Struct, rename="camel", frozen=True, kw_only=True, omit_defa
     agent: str | None
     iteration: int
     created_at: str | None
+    branch: str | None = None
     pid: int | None = None
     until: str | None = None
     reason: str | None = None
@@ -78,6 +79,7 @@ def facts(view: View, run: Run) -> Facts:
         agent=given.get("agent"),
         iteration=_iteration(view, run),
         created_at=run.created_at,
+        branch=given.get("branch"),
         **more,
     )
 

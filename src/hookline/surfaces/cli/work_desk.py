@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hookline.adapters.blobs import FileBlobs
 from hookline.config.claiming import claim_rule
+from hookline.config.pipeline import skips_pr
 from hookline.domain import sessions
 from hookline.domain.sessions import STANDING, Charge
 from hookline.domain.submissions import MERGE, SUBMIT
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from hookline.app import App
-    from hookline.domain.repository import Worktree
     from hookline.domain.tasks import Task
     from hookline.ports.store import Transaction, View
     from hookline.surfaces.cli.session_facts import Facts
@@ -139,22 +139,9 @@ class WorkDesk:
         if stopped is not None:
             go_on(app, stopped, {})
             return stopped.run_id
-        charge = self._charge(task, agent, place, name)
+        charge = Charge(name=name, goal=task.goal, task_id=task.id, agent=agent)
+        charge = charge.in_worktree(place, skip_pr=skips_pr(app.settings, task.type))
         return start_session(app, lambda tx: charge)
-
-    def _charge(self, task: Task, agent: str, place: Worktree, name: str) -> Charge:
-        settings = self._app.settings
-        kind = settings.task_types.get(task.type or "") if settings is not None else None
-        return Charge(
-            name=name,
-            goal=task.goal,
-            task_id=task.id,
-            agent=agent,
-            worktree=place.folder,
-            branch=place.branch,
-            base=place.base,
-            skip_pr=bool(kind and kind.skip_pr),
-        )
 
 
 def _stopped(view: View, task: Task, agent: str) -> Facts | None:
