@@ -18,6 +18,7 @@ from hookline.config.types import Agent
 from hookline.domain.turns import AgentEvent, Usage
 from hookline.flows.gated import Gated
 from hookline.ports.agents import ToolServer, TurnRequest
+from tests.groups import group_members
 
 if TYPE_CHECKING:
     from hookline.domain.turns import AgentTurn
@@ -307,7 +308,7 @@ def test_a_hanging_agent_is_killed_with_its_children(tmp_path: Path) -> None:
     desk = Desk(tmp_path, "hangs")
     turn = desk.turn(timeout=2)
     assert turn.error == "the agent did not end within 2 s; it was killed"
-    assert _members(desk.groups[0].pgid) == []
+    assert group_members(desk.groups[0].pgid) == []
 
 
 @pytest.mark.parametrize("behaviour", ["waits", "hangs"])
@@ -326,7 +327,7 @@ def test_a_cancelled_turn_is_cancelled_in_order_if_the_agent_obeys(
 
     asyncio.run(cancel_when_it_speaks())
     assert desk.methods()[-1] == "cancel"
-    assert _members(desk.groups[0].pgid) == []
+    assert group_members(desk.groups[0].pgid) == []
 
 
 def test_a_turn_can_be_cancelled_before_the_agent_speaks(tmp_path: Path) -> None:
@@ -341,17 +342,4 @@ def test_a_turn_can_be_cancelled_before_the_agent_speaks(tmp_path: Path) -> None
             await turn
 
     asyncio.run(cancel_when_it_started())
-    assert _members(desk.groups[0].pgid) == []
-
-
-def _members(pgid: int) -> list[str]:
-    """Living processes of a group."""
-    found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            fields = Path(f"/proc/{name}/stat").read_text().rsplit(")", 1)[1].split()
-        except OSError:
-            continue
-        if int(fields[2]) == pgid and fields[0] not in "ZX":
-            found.append(name)
-    return found
+    assert group_members(desk.groups[0].pgid) == []

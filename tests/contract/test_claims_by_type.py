@@ -8,11 +8,9 @@ import pytest
 
 from hookline.errors import ClaimRefused, NothingReady
 from hookline.tasks import claims, verbs
-from tests.contract.test_store import STORES, OpenStore, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from tests.contract.conftest import OpenStore, Place
 
 NAMED = {"product": ("one", "two"), "hotfix": ("one",)}
 
@@ -20,18 +18,6 @@ NAMED = {"product": ("one", "two"), "hotfix": ("one",)}
 def allowed(agent: str, task_type: str | None) -> bool:
     """`product` is for one and two, `hotfix` for one; all else is open."""
     return agent in NAMED.get(task_type or "", (agent,))
-
-
-@pytest.fixture(params=STORES, ids=lambda opener: opener.__name__)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
-    made = Place(request.param, tmp_path)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def store(place: Place) -> OpenStore:
-    return place.open()
 
 
 def add(store: OpenStore, task_type: str | None, **options: Any) -> str:

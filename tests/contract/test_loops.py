@@ -13,25 +13,10 @@ from hookline.tasks.checkpoints import CheckpointExpired, Standing, UnknownCheck
 from hookline.tasks.loops import Finding, LoopLimit, LoopOver, NotComplete, Plan, UnknownIteration
 from hookline.tasks.promises import TasksOpen
 from hookline.tasks.registrations import Registration
-from tests.contract.test_store import STORES, OpenStore, Place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from hookline.tasks.loops import Loop
-
-
-@pytest.fixture(params=STORES, ids=lambda opener: opener.__name__)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
-    made = Place(request.param, tmp_path)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def store(place: Place) -> OpenStore:
-    return place.open()
+    from tests.contract.conftest import OpenStore, Place
 
 
 def change(store: OpenStore, verb: Any, *args: Any, **options: Any) -> Any:

@@ -6,7 +6,6 @@ import asyncio
 import os
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,10 +13,12 @@ import pytest
 from hookline.adapters.process import LocalProcesses
 from hookline.flows.gated import Gated
 from hookline.ports.processes import CannotStart
+from tests.groups import group_members
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
 
     from hookline.ports.processes import Dialogue, Processes, ProcessGroup
 
@@ -50,23 +51,10 @@ def speak(
     )
 
 
-def members(pgid: int) -> list[str]:
-    """Living processes of a group."""
-    found = []
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            fields = Path(f"/proc/{name}/stat").read_text().rsplit(")", 1)[1].split()
-        except OSError:
-            continue
-        if int(fields[2]) == pgid and fields[0] not in "ZX":
-            found.append(name)
-    return found
-
-
 def none_left(pgid: int) -> bool:
     """A killed process takes a moment to go; one that was missed stays."""
     end = time.monotonic() + 5
-    while members(pgid):
+    while group_members(pgid):
         if time.monotonic() > end:
             return False
         time.sleep(0.01)

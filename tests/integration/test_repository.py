@@ -29,23 +29,6 @@ if TYPE_CHECKING:
 BRANCH = "hookline/T-1"
 
 
-@pytest.fixture(params=["no remote", "remote"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    made = Place(tmp_path, name="a project\nof ünïcode")
-    made.begin()
-    if request.param == "remote":
-        made.publish()
-    return made
-
-
-@pytest.fixture
-def shared(tmp_path: Path) -> Place:
-    made = Place(tmp_path)
-    made.begin()
-    made.publish()
-    return made
-
-
 def begun(place: Place, task: str = "T-1") -> Worktree:
     return do(place.repository().worktree(task))
 

@@ -23,30 +23,6 @@ from tests.integration.repository_rig import Place, do
 HEAD = "refs/heads/hookline/T-1"
 
 
-@pytest.fixture(params=["no remote", "remote"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    made = Place(tmp_path, name="a project\nof ünïcode")
-    made.begin()
-    if request.param == "remote":
-        made.publish()
-    return made
-
-
-@pytest.fixture
-def alone(tmp_path: Path) -> Place:
-    made = Place(tmp_path)
-    made.begin()
-    return made
-
-
-@pytest.fixture
-def shared(tmp_path: Path) -> Place:
-    made = Place(tmp_path)
-    made.begin()
-    made.publish()
-    return made
-
-
 def worked(place: Place, name: str = "work", text: str = "done\n", task: str = "T-1") -> str:
     made = do(place.repository().worktree(task))
     place.write(name, text, at=made.path)
