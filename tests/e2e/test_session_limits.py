@@ -39,6 +39,13 @@ def limited(rig: Rig, **session: Any) -> None:
             "echo $((n % 2)) > file; echo $n",
             3,
         ),
+        (
+            "thrashing",
+            {"guards": {"thrashing": 1}},
+            "echo $((n % 2)) > file; git add file;"
+            " git -c user.name=A -c user.email=a@example.org commit -qm $n; echo $n",
+            3,
+        ),
     ],
 )
 def test_a_limit_ends_the_session_with_its_name(

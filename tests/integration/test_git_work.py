@@ -127,6 +127,18 @@ def test_a_commit_of_what_was_edited_before_changes_no_file(folder: Folder) -> N
     assert "b" in folder.since(before)
 
 
+def test_commits_that_lead_back_are_the_same_state(folder: Folder) -> None:
+    folder.begin(file="one\n")
+    states = [folder.state()]
+    for text in ("two\n", "one\n"):
+        (folder.top / "file").write_text(text)
+        folder.commit(text)
+        states.append(folder.state())
+    before, between, after = (state.fingerprint for state in states)
+    assert before == after != between
+    assert len({state.commit for state in states}) == 3
+
+
 def test_the_first_commit_is_compared_with_nothing(folder: Folder) -> None:
     folder.git("init", "-q")
     before = folder.state()

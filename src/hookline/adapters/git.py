@@ -93,6 +93,7 @@ class GitWork:
         self._env = {name: value for name, value in environ.items() if name[:4] != "GIT_"}
         self._objects = objects
         self._known: dict[str, tuple[str, str]] = {}
+        self._tree = ("", "")
 
     async def state(self, folder: str) -> WorkState:
         """The commit, and the files that differ from it."""
@@ -108,7 +109,18 @@ class GitWork:
                 name = entry.split(" ", {"1": 8, "u": 10, "?": 1}[entry[0]])[-1]
                 names.append(_within(name, prefix))
         stamps = await asyncio.to_thread(self._stamps, folder, names) if names else {}
-        return WorkState(commit, stamps)
+        return WorkState(commit, await self._tree_of(commit, folder), stamps)
+
+    async def _tree_of(self, commit: str | None, folder: str) -> str | None:
+        """What a commit holds; another one that holds the same is no other state of the files."""
+        if commit is None or commit == _INITIAL:
+            return None
+        if self._tree[0] != commit:
+            done = await self._git((*LOOK, "rev-parse", f"{commit}^{{tree}}"), folder)
+            if done is None or done.exit_code:
+                return commit
+            self._tree = (commit, done.stdout.strip())
+        return self._tree[1]
 
     def _stamps(self, folder: str, names: list[str]) -> dict[str, str]:
         """A stamp for the content of each file; what nobody touched is not read again."""
@@ -131,7 +143,7 @@ class GitWork:
         names = after.differs_at(before)
         if before.commit != after.commit and before.commit and after.commit:
             argv = ("git", "diff", "--name-only", "--no-renames", "-z")
-            initial = before.commit == "(initial)"
+            initial = before.commit == _INITIAL
             ends = (_EMPTY_TREE if initial else before.commit, after.commit)
             done = await self._git((*argv, *ends), folder)
             listed = _whole(done).split("\0") if done and not done.exit_code else []
@@ -187,6 +199,7 @@ class GitWork:
             return None
 
 
+_INITIAL = "(initial)"  # what git calls the commit of a repository without any
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 

@@ -8,13 +8,14 @@ from hookline.digest import sha256
 
 
 class WorkState(msgspec.Struct, frozen=True):
-    """What stands in a folder: its commit, and a stamp for each file that differs from it.
+    """What stands in a folder: its commit and tree, and a stamp for each file that differs.
 
     Two states with the same fingerprint hold the same files. Outside a repository there is no
     commit and nothing is known.
     """
 
     commit: str | None = None
+    tree: str | None = None
     stamps: dict[str, str] = {}
     in_repository: bool = True
 
@@ -23,7 +24,7 @@ class WorkState(msgspec.Struct, frozen=True):
         """A short name of this state; None where nothing is known."""
         if not self.in_repository:
             return None
-        encoded = msgspec.json.encode((self.commit, sorted(self.stamps.items())))
+        encoded = msgspec.json.encode((self.tree, sorted(self.stamps.items())))
         return str(sha256(encoded).hexdigest()[:16])
 
     def differs_at(self, other: WorkState) -> set[str]:
