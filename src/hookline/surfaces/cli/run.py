@@ -68,7 +68,7 @@ def _run(args: Namespace) -> int:
     with writing() as app:
         refuse_unready(args, app)
         agent = chosen_agent(app, args.agent)
-        place = _worktree(app, args.task)
+        place = _worktree(app, args.task, agent)
 
         def charge(tx: Transaction) -> Charge:
             made = _charge(tx, app, args, agent, limits)
@@ -81,12 +81,13 @@ def _run(args: Namespace) -> int:
         return tell_end(args, *drive(args, app, run_id, FeedReader(app.project.folder, run_id)))
 
 
-def _worktree(app: App, task_id: str | None) -> Worktree | None:
+def _worktree(app: App, task_id: str | None, agent: str) -> Worktree | None:
     """Where a task is worked on whose work goes through gates; None for all others."""
     if task_id is None:
         return None
     with app.read() as view:
         task = view.graph.task(task_id)
+    check_allowed(task, agent, claim_rule(app.settings))
     if not has_pipeline(app.settings, task.type):
         return None
     return asyncio.run(repository(app).worktree(task.id))
@@ -132,8 +133,6 @@ def _charge(
     tx: Transaction, app: App, args: Namespace, agent: str, limits: dict[str, Any]
 ) -> Charge:
     task = tx.graph.task(args.task) if args.task else None
-    if task is not None:
-        check_allowed(task, agent, claim_rule(app.settings))
     goal = args.goal or (task.goal if task else None)
     if not goal:
         raise BadInput("what is to be done?", help='such as: hookline run "make the tests pass"')

@@ -1,0 +1,12 @@
+"""What all tests rely on."""
+
+from __future__ import annotations
+
+import signal
+
+# Who runs the tests in the background may have these ignored, and every program would inherit it.
+for _number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(
+            _number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL
+        )
