@@ -16,6 +16,7 @@ from hookline.errors import BadInput, StoreError, StoreOlder, StoreReadOnly, Unt
 from hookline.hooks.builtin.lifecycle import lifecycle_hooks, native_hooks
 from hookline.hooks.registry import Hook, HookContext, HookRegistry
 from hookline.hooks.settle import Settling, settle
+from hookline.hooks.standing import Standing
 from hookline.plugins import any_hooks
 from hookline.project import CONFIG_NAME, Project, find_project, user_folder
 from hookline.tasks.verbs import Holder
@@ -193,10 +194,18 @@ class App:
         return Holder(self.environ.get("HOOKLINE_AGENT"), int(token) if token.isdigit() else None)
 
     @property
+    def standing(self) -> Standing:
+        """Which hooks stand at each point of this project."""
+        found = self.settings
+        if found is None:
+            return Standing(self.registry)
+        return Standing(self.registry, found.points, found.type_hooks, found.agent_hooks)
+
+    @property
     def settling(self) -> Settling:
         """What is done about the hooks of an event inside its transaction."""
         return Settling(
-            self.registry,
+            self.standing,
             self.suspended,
             self.owner,
             start_flow=self._start_flow,

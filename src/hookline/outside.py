@@ -41,7 +41,6 @@ from hookline.hooks.firing import Firing
 from hookline.hooks.frames import DRY_RUN
 from hookline.hooks.redact import redactor
 from hookline.hooks.registry import HookContext
-from hookline.hooks.standing import Standing
 from hookline.ports.agents import ToolServer
 from hookline.ports.processes import ProcessGroup
 from hookline.trust import TrustedJudges, Watch, Worktrees, configured_hooks
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from hookline.domain.sessions import Charge
     from hookline.flows.definitions import Flow
     from hookline.hooks.registry import Hook
+    from hookline.hooks.standing import Standing
     from hookline.ports.agents import Agents
     from hookline.ports.processes import Processes
     from hookline.ports.store import Transaction
@@ -210,10 +210,7 @@ def _sections(app: App) -> Sections | None:
 
 def standing(app: App) -> Standing:
     """Which hooks stand at each point of a project."""
-    if app.settings is None:
-        return Standing(app.registry)
-    found = app.settings
-    return Standing(app.registry, found.points, found.type_hooks, found.agent_hooks)
+    return app.standing
 
 
 def _session_flow(app: App) -> Flow:

@@ -93,6 +93,23 @@ def test_a_template_that_is_not_there_is_told_before_anything_runs(cli: Cli) -> 
     assert rig.trace == []
 
 
+def test_a_template_with_an_unknown_variable_is_told_before_anything_runs(cli: Cli) -> None:
+    rig = Rig(cli)
+    cli.put("ours.md", "# Ours\n\nDo {{gaol}}.\n")
+    rig.configure(
+        {"session_start": [{"command": rig.note("start")}]}, session={"prompt": "ours.md"}
+    )
+    result = cli("run", "do it", "--agent", "bot")
+    assert result.code == 2
+    assert "ours.md:3:4" in result.stderr
+    assert "did you mean 'goal'?" in result.stderr
+    assert rig.trace == []
+    cli.put("ours.md", "# Ours\n\nDo {{goal}}.\n")
+    cli.json("trust", "--yes")
+    assert rig.run(iterations=1).code == 5
+    assert rig.trace == ["start"]
+
+
 def test_a_profiles_own_prompt_is_part_of_it(cli: Cli) -> None:
     rig = Rig(cli)
     cli.put("role.md", "You are careful.\n")

@@ -200,6 +200,52 @@ def test_a_huge_file_and_a_folder_in_its_place_are_errors(root: Path) -> None:
     assert codes(load(root)) == [("unreadable", "hookline.yaml")]
 
 
+# The prompt of a session.
+
+
+def test_unknown_variables_of_a_prompt_are_told_at_their_place(root: Path) -> None:
+    put(root / "hookline.yaml", text="session: {prompt: prompts/loop.md}\n")
+    text = "# Goal\r\n\r\nDo {{goal}}, {{ gaol }}!\n{{zzz}} {{gaol}}\n"
+    put(root / "prompts" / "loop.md", text=text)
+    first, second = load(root).problems
+    assert (first.code, first.severity) == ("unknown-variable", "error")
+    assert (first.file, first.line, first.column, first.length) == ("prompts/loop.md", 3, 14, 10)
+    assert first.help.startswith("did you mean 'goal'? available: hook_output, messages,")
+    assert (second.file, second.line, second.column) == ("prompts/loop.md", 4, 1)
+    assert "'zzz'" in second.message
+
+
+def test_a_prompt_that_is_mended_is_read_again(root: Path) -> None:
+    put(root / "hookline.yaml", text="session: {prompt: loop.md}\n")
+    prompt = root / "loop.md"
+    assert codes(load(root)) == [("unreadable", "hookline.yaml")]
+    put(prompt, text="{{gaol}}")
+    assert codes(load(root)) == [("unknown-variable", "loop.md")]
+    before = prompt.stat()
+    put(prompt, text="{{goal}}")
+    os.utime(prompt, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert codes(load(root)) == []
+
+
+def test_a_prompt_that_is_no_file_holds_nobody_up(root: Path) -> None:
+    os.mkfifo(root / "pipe")
+    (root / "folder").mkdir()
+    put(root / "long", text="x" * (256 * 1024 + 1))
+    for name in ("pipe", "folder", "long", "/dev/zero", r"a\0b"):
+        put(root / "hookline.yaml", text=f'session: {{prompt: "{name}"}}\n')
+        (problem,) = load(root).problems
+        assert (problem.code, problem.severity, problem.line) == ("unreadable", "warning", 1)
+
+
+def test_a_prompt_full_of_unknown_variables_is_told_in_bounds(root: Path) -> None:
+    put(root / "hookline.yaml", text="session: {prompt: loop.md}\n")
+    many = "".join(f"{{{{v{number}}}}}" for number in range(20_000))
+    put(root / "loop.md", text=f"{{{{{'x' * 10_000}}}}}{many}")
+    found = load(root).problems
+    assert len(found) == 20
+    assert max(len(each.message) for each in found) < 200
+
+
 # The cache.
 
 YAML = """

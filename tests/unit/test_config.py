@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hookline.config.load import read_settings
+from hookline.points import POINTS
 from hookline.project import Project
 
 if TYPE_CHECKING:
@@ -420,6 +421,37 @@ def test_points_that_nothing_fires_yet_are_told_once_each(tmp_path: Path) -> Non
     assert [(each.code, each.severity, each.line) for each in found] == [
         ("never-fires", "warning", 3)
     ]
+
+
+OWN_POINTS = [
+    *("session_start", "pre_iteration", "post_iteration", "session_end", "on_task_complete"),
+    *("on_error", "stop", "before_submit", "after_submit", "before_merge", "after_merge"),
+]
+
+
+@pytest.mark.parametrize("owner", ["agents: {a: {driver: codex, ", "task_types: {a: {"])
+def test_own_hooks_stand_where_somebody_asks_for_them_and_nowhere_else(
+    tmp_path: Path, owner: str
+) -> None:
+    points = [name for name, point in POINTS.items() if point.fires] + ["deploy"]
+    given = ", ".join(f"{name}: [{{command: x}}]" for name in points)
+    settings = load(tmp_path, f"{owner}hooks: {{{given}}}}}}}\nevents: [deploy]\n")
+    assert [*(settings.agent_hooks or settings.type_hooks)["a"]] == OWN_POINTS
+    refused = [name for name in points if name not in OWN_POINTS]
+    assert [each.code for each in settings.problems] == ["misplaced-hooks"] * len(refused)
+    assert [marked(tmp_path, each) for each in settings.problems] == refused
+
+
+def test_an_empty_list_at_a_point_of_events_silences_nobody(tmp_path: Path) -> None:
+    text = "agents: {a: {driver: codex, hooks: {task_completed: []}}}\n"
+    assert only_error(tmp_path, text).code == "misplaced-hooks"
+
+
+def test_own_hooks_have_their_priorities(tmp_path: Path) -> None:
+    late, soon = "{name: late, command: x, priority: 200}", "{name: soon, command: x}"
+    settings = load(tmp_path, f"task_types: {{a: {{hooks: {{before_submit: [{late}, {soon}]}}}}}}")
+    assert errors(settings) == []
+    assert [hook.name for hook in settings.type_hooks["a"]["before_submit"]] == ["soon", "late"]
 
 
 GATE = """

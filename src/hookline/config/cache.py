@@ -7,6 +7,7 @@ a changed configuration nor a damaged file is ever taken for the truth.
 from __future__ import annotations
 
 import os
+import stat
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -25,10 +26,14 @@ _FILE = b"file:"
 
 
 class Watched(NamedTuple):
-    """A file outside the key whose presence and mode the checks depended on."""
+    """A file outside the key whose presence and mode the checks depended on.
+
+    `digest` is that of its content where they depended on that as well.
+    """
 
     path: str
     mode: int | None
+    digest: str = ""
 
 
 class Entry(NamedTuple):
@@ -82,8 +87,20 @@ def mode_of(path: str) -> int | None:
     """A file's type and permissions, or None if there is none."""
     try:
         return os.stat(path).st_mode
-    except OSError:
+    except (OSError, ValueError):  # a name can hold what no path can
         return None
+
+
+def watched_content(path: str) -> Watched:
+    """A file whose content the checks are about to look at."""
+    mode = mode_of(path)
+    is_file = mode is not None and stat.S_ISREG(mode)
+    return Watched(path, mode, _digest(path) if is_file else "")
+
+
+def _digest(path: str) -> str:
+    found: str = sha256(_contents(path)).hexdigest()
+    return found
 
 
 def _unchanged(encoded: bytes) -> bool:
@@ -91,7 +108,10 @@ def _unchanged(encoded: bytes) -> bool:
         watched = msgspec.json.decode(encoded, type=list[Watched])
     except msgspec.MsgspecError:
         return False
-    return all(mode_of(each.path) == each.mode for each in watched)
+    return all(
+        mode_of(each.path) == each.mode and (not each.digest or _digest(each.path) == each.digest)
+        for each in watched
+    )
 
 
 def _state(project: Project, home: str) -> Iterator[bytes]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import re
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
 
 from hookline.config.nodes import mark_within
-from hookline.config.problems import did_you_mean
+from hookline.config.problems import Mark, did_you_mean
 from hookline.domain import payloads
+from hookline.errors import BadInput
 from hookline.hooks.conditions import check
 from hookline.hooks.templates import compile_line
 from hookline.points import REACT
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 _VARIABLE = re.compile(r"\{\{\s*(.*?)\s*\}\}")
 NEVER = "this hook would never run"
+MAX_NAMED = 20
 
 
 def check_command(line: Scalar, point: Point, report: Report) -> None:
@@ -124,3 +127,39 @@ def check_script(script: Scalar, path: str, report: Report) -> None:
             help=f"chmod +x {script.text}",
             consequence=NEVER,
         )
+
+
+def check_prompt(root: str, name: str, mark: Mark, report: Report) -> None:
+    """A session's prompt must be a file, and name no variable that there is not."""
+    from hookline.flows import prompts  # few projects have a prompt of their own
+
+    try:
+        template = prompts.read(root, name)
+    except BadInput as problem:
+        report.warning(
+            "unreadable",
+            mark,
+            problem.message,
+            help=problem.help or "",
+            consequence="`hookline run` will refuse this prompt",
+        )
+        return
+    unknown: dict[str, re.Match[str]] = {}
+    for found in prompts.unknown_variables(template):
+        unknown.setdefault(found[1][:60], found)
+    for word, found in islice(unknown.items(), MAX_NAMED):
+        report.error(
+            "unknown-variable",
+            _mark_in(name, found),
+            f"there is no variable '{word}' in the prompt of a session",
+            help=did_you_mean(
+                word, prompts.VARIABLES, f"available: {', '.join(prompts.VARIABLES)}"
+            ),
+            consequence="the agent would read the braces",
+        )
+
+
+def _mark_in(file: str, found: re.Match[str]) -> Mark:
+    before = found.string[: found.start()]
+    column = len(before) - before.rfind("\n")
+    return Mark(file, before.count("\n") + 1, column, len(found[0]))

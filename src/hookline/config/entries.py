@@ -15,7 +15,7 @@ from hookline.config.types import Entry
 from hookline.hooks.builtin import CHAINS, NAMED_BUILTINS, REACT_BUILTINS, STEER_BUILTINS
 from hookline.hooks.chains import chained
 from hookline.hooks.registry import DEFAULT_PRIORITY, Hook
-from hookline.points import FEED, GUARD
+from hookline.points import FEED, GUARD, POINTS, REACT, STEER
 
 if TYPE_CHECKING:
     import collections.abc as abc
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _KEYS = Entry.__struct_fields__
 _TUNED = {**REACT_BUILTINS, **STEER_BUILTINS}
 _TUNING_KEYS = ("name", "enabled", "priority", "description")
+# Whose hooks are called for an event or a run, which belong to no agent and no task type.
+FOR_ALL = (REACT, STEER)
 # What has a meaning under one rule only.
 _RULE_OF_KEY = {"pipe_output": FEED, "deliver": FEED, "on_failure": GUARD, "rewrites": GUARD}
 
@@ -66,7 +68,7 @@ class EntryReader:
         found: dict[str, list[Hook]] = {}
         for name, (key, value) in block.pairs.items():
             point = self.point(name, key.mark)
-            if point is None or is_null(value):
+            if point is None or is_null(value) or not self._may_own(point, key, scope):
                 continue
             if not isinstance(value, Sequence):
                 self._not_a_list(value, scope, name)
@@ -93,6 +95,21 @@ class EntryReader:
                 consequence=NEVER,
             )
         return self._points.get(name)
+
+    def _may_own(self, point: Point, key: Scalar, scope: Scope) -> bool:
+        """Whether a block's hooks count at a point: those of an agent or a type not at events."""
+        if scope.is_top or point.rule not in FOR_ALL:
+            return True
+        theirs = [each.name for each in POINTS.values() if each.fires and each.rule not in FOR_ALL]
+        self._report.error(
+            "misplaced-hooks",
+            key.mark,
+            f"'{scope.path}' cannot hold {point.name}: its hooks are the same for all",
+            help="put them under the file's own `hooks:`; agents and task types have hooks of "
+            f"their own at {', '.join(theirs)}",
+            consequence="these hooks would never run",
+        )
+        return False
 
     def warn_if_quiet(self, point: Point, mark: Mark) -> None:
         """Say once for each point that nothing fires it yet."""

@@ -13,7 +13,8 @@ import msgspec
 
 from hookline.config.acts import Scope
 from hookline.config.automation import read_automation
-from hookline.config.cache import config_files, hook_folders
+from hookline.config.cache import config_files, hook_folders, watched_content
+from hookline.config.checks import check_prompt
 from hookline.config.entries import EntryReader
 from hookline.config.nodes import Mapping
 from hookline.config.plugin_hooks import read_plugins
@@ -77,8 +78,20 @@ def read_settings(project: Project, home: str) -> Loaded:
     settings.type_hooks = _blocks("task_types", layers, reader, read)
     settings.agent_hooks = _blocks("agents", layers, reader, read)
     settings.tuning = _tuning(reader, _automation(project, home, report))
+    prompt = _prompt(project, read, report)
     settings.problems = report.problems
-    return Loaded(settings, reader.watched, read.origins)
+    return Loaded(settings, [*reader.watched, *prompt], read.origins)
+
+
+def _prompt(project: Project, read: Read, report: Report) -> list[Watched]:
+    """Check the template of a session's prompt; the file that this depended on."""
+    name = read.sections.session.prompt
+    if name is None:
+        return []
+    # Before it is read: a file that changes in between is read again the next time.
+    watched = watched_content(os.path.join(project.root, name))
+    check_prompt(project.root, name, read.origins["session.prompt"], report)
+    return [watched]
 
 
 def _layers(project: Project, home: str, report: Report) -> list[_Layer]:
@@ -157,6 +170,8 @@ def _blocks(section: str, layers: list[_Layer], reader: EntryReader, read: Read)
                 judges={name: judges[name]} if section == "task_types" else judges,
             )
             hooks = reader.read_block(pair.value.get("hooks"), scope)
+            for own in hooks.values():
+                own.sort(key=lambda each: each.priority)
             found.setdefault(name, hooks)
     return {name: hooks for name, hooks in found.items() if hooks}
 

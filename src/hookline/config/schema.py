@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from hookline.config.entries import FOR_ALL
 from hookline.config.types import Document
 from hookline.hooks.builtin import CHAINS, NAMED_BUILTINS, REACT_BUILTINS
 from hookline.points import POINTS
@@ -21,8 +22,8 @@ def json_schema() -> dict[str, Any]:
     """A schema (draft 2020-12) that editors complete and check hookline.yaml with."""
     schema = msgspec.json.schema(Document)
     definitions = schema["$defs"]
-    for owner in ("Document", "TaskType", "Agent"):
-        definitions[owner]["properties"]["hooks"] = {"$ref": "#/$defs/Hooks"}
+    for owner, hooks in (("Document", "Hooks"), ("TaskType", "OwnHooks"), ("Agent", "OwnHooks")):
+        definitions[owner]["properties"]["hooks"] = {"$ref": f"#/$defs/{hooks}"}
     definitions["Entry"]["properties"].update(
         {name: {"description": f"A built-in: {_stands(points)}."} for name, points in _named()}
     )
@@ -31,6 +32,7 @@ def json_schema() -> dict[str, Any]:
         _allow_units(definition.get("properties", {}))
     definitions["HookList"] = _hook_list()
     definitions["Hooks"] = _hooks()
+    definitions["OwnHooks"] = _own_hooks(definitions["Hooks"]["properties"])
     return {"$schema": _DIALECT, "title": "hookline.yaml", **schema}
 
 
@@ -50,6 +52,16 @@ def _hooks() -> dict[str, Any]:
             point.name: {"description": point.doc, **_LIST} for point in POINTS.values()
         },
         "additionalProperties": _LIST,
+    }
+
+
+def _own_hooks(points: dict[str, Any]) -> dict[str, Any]:
+    own = {name: each for name, each in points.items() if POINTS[name].rule not in FOR_ALL}
+    return {
+        "description": "Hooks that replace those of their points for one agent or task type.",
+        "type": ["object", "null"],
+        "properties": own,
+        "additionalProperties": False,
     }
 
 

@@ -18,7 +18,7 @@ from hookline.hooks.firing import Shot
 from hookline.hooks.frames import rule_of
 from hookline.hooks.registered import both, decide, hook_of
 from hookline.hooks.rules import RULES, fed_text
-from hookline.hooks.settle import FIRED
+from hookline.hooks.settle import FIRED, TASK_DONE, task_of
 from hookline.hooks.validation import ValidationWorld, validate
 from hookline.points import DECIDE, FEED, GATE
 from hookline.ports.agents import TurnRequest
@@ -46,7 +46,7 @@ HELD = frozenset({"session_start", "post_iteration"})
 PROMISE = "session_promise"
 # Gates that have nothing to do for work that is merged without a pull request.
 OF_PULL_REQUESTS = frozenset({"create_pr", "ci_status"})
-COMPLETED, TASK_DONE = "task_completed", "on_task_complete"
+COMPLETED = "task_completed"
 LONGEST_REASON = 2000
 # How long the end of a turn waits for what hooks have to say about tasks completed in it.
 LONGEST_TELLING, GLANCE = 60.0, 0.05
@@ -134,8 +134,7 @@ class Outward:
 
     async def _hear_out(self, run: Run, effect: JournalEffect) -> None:
         """What a turn's completed tasks make hooks say belongs into the next prompt."""
-        subscribers = self._around.standing.registry.subscribers(TASK_DONE)
-        piped = {hook.name for hook in subscribers if hook.pipe_output}
+        piped = {h.name for h in self._around.standing.anyones(TASK_DONE) if h.pipe_output}
         waited = 0.0
         while piped and waited < LONGEST_TELLING and self._untold(run, effect, piped):
             await asyncio.sleep(GLANCE)
@@ -234,7 +233,7 @@ class Outward:
         around, payload = self._around, effect.args["payload"]
         agent = payload.get("agent") or payload.get("agent_name")
         found = around.standing.hooks_at(
-            effect.args["point"], agent=agent, task_type=payload.get("task_type")
+            effect.args["point"], agent=agent, task_type=self._type_of(payload)
         )
         skipped = set(effect.args.get("skip", ()))
         without_pr = (payload.get("extra") or {}).get("skip_pr")
@@ -243,6 +242,15 @@ class Outward:
             for hook in around.firing.enabled(found)
             if hook.name not in skipped and not (without_pr and hook.target in OF_PULL_REQUESTS)
         ]
+
+    def _type_of(self, payload: dict[str, Any]) -> str | None:
+        """The type of the task that a point is about; a session names its task alone."""
+        known, task_id = payload.get("task_type"), payload.get("taskId")
+        if known or not isinstance(task_id, str) or not self._around.standing.of_types:
+            return known
+        with self._around.store.read() as view:
+            task = task_of(view.graph, task_id)
+        return task.type if task else None
 
     def registered(self, effect: JournalEffect) -> list[Hook]:
         """The hooks that an agent brought for the decision that an effect makes."""

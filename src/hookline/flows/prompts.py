@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from typing import TYPE_CHECKING, Any
 
+from hookline.errors import BadInput
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 VARIABLES = {
     "hook_output": "what hooks have for the agent, framed; nothing where there is none",
@@ -65,8 +69,28 @@ _GAP = re.compile(r"\n{3,}")
 _PROMISE = re.compile(r"(?<!`)<promise\s*>\s*\w+\s*</promise\s*>(?!`)")
 # Lines of an output that could pass for a line of the frame around it.
 _MARKS = re.compile(r"^(\[\w+: |--- (?:end of the )?output of hooks)", re.MULTILINE)
+MAX_PROMPT = 256 * 1024
 SHOWN_OF_TEXT = 600
 CAP = 32 * 1024
+
+
+def read(root: str, name: str) -> str:
+    """A prompt's file; BadInput if it cannot be one."""
+    try:
+        # A named pipe that nobody writes to would hold us for ever.
+        number = os.open(os.path.join(root, name), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(number, "rb") as file:
+            if not stat.S_ISREG(os.fstat(number).st_mode):
+                raise BadInput(f"the prompt {name} is no file")
+            data = file.read(MAX_PROMPT + 1)
+    except (OSError, ValueError) as problem:  # a name can hold what no path can
+        raise BadInput(
+            f"the prompt {name} cannot be read: {getattr(problem, 'strerror', problem)}",
+            help="correct `prompt:` in hookline.yaml, or write the file",
+        ) from problem
+    if len(data) > MAX_PROMPT:
+        raise BadInput(f"the prompt {name} is longer than {MAX_PROMPT:,} bytes")
+    return data.decode("utf-8", "replace")
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
@@ -92,10 +116,10 @@ def quoted(prompt: str) -> str:
     return _PROMISE.sub(lambda found: f"`{found[0]}`", prompt)
 
 
-def unknown_variables(template: str) -> list[str]:
-    """Names in a template that have no value."""
+def unknown_variables(template: str) -> Iterator[re.Match[str]]:
+    """The places in a template that name no value; their first group is the name."""
     known = {*VARIABLES, "task_id"}
-    return sorted({name for name in _VARIABLE.findall(template) if name not in known})
+    return (found for found in _VARIABLE.finditer(template) if found[1] not in known)
 
 
 def frame(outputs: Sequence[Mapping[str, Any]], nonce: str) -> str:

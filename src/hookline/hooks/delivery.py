@@ -16,7 +16,14 @@ from hookline.hooks.dispatch import dispatch
 from hookline.hooks.frames import Frame, event_payload, rule_of, timeout_of
 from hookline.hooks.registry import Hook
 from hookline.hooks.rules import RULES, failed, fed_text
-from hookline.hooks.settle import Settling, carry_out, caused_by, report_hook_error, settle
+from hookline.hooks.settle import (
+    Settling,
+    carry_out,
+    caused_by,
+    hooks_told,
+    report_hook_error,
+    settle,
+)
 from hookline.points import FEED, REACT
 
 if TYPE_CHECKING:
@@ -125,7 +132,7 @@ class Deliverer:
         return seen
 
     def _hook(self, row: Delivery) -> Hook:
-        return self._settling.registry.find(row.hook) or gone(row)
+        return self._settling.standing.find(row.hook) or gone(row)
 
     async def _call(
         self, hook: Hook, row: Delivery, event: Event, payload: dict[str, Any], token: int
@@ -170,14 +177,21 @@ class Deliverer:
             self._check(tx, event.seq, token)
             tx.calls.finish(row, self._caller.recorded(outcome), outcome.answer if reacted else ())
             if held:
-                said = HeldOutput(event.seq, row.hook, row.point, held)
-                for session in (tx.calls.payload(event.seq) or {}).get("sessions", ()):
-                    tx.sessions.hold(session, said)
+                self._hold(tx, HeldOutput(event.seq, row.hook, row.point, held))
             if failed(outcome) or outcome.status == DEAD:
                 report_hook_error(tx, event, row.hook, outcome.error or "failed")
             settle(tx, self._settling)
         self._record(row, outcome)
         return outcome
+
+    def _hold(self, tx: Transaction, said: HeldOutput) -> None:
+        """Keep what a hook said for each told session that it stands for."""
+        seen = tx.calls.payload(said.event_seq) or {}
+        kind = (seen.get("task") or {}).get("type")
+        for session in seen.get("sessions", ()):
+            told = hooks_told(self._settling.standing, tx.runs.find(session), kind)
+            if any(hook.name == said.hook for hook in told):
+                tx.sessions.hold(session, said)
 
     def _carry_out(self, event: Event, token: int) -> None:
         with self._store.read() as view:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from hookline.domain.runs import JournalEffect, Run
     from hookline.domain.tasks import Task
     from hookline.hooks.registry import Hook, HookRegistry
-    from hookline.ports.store import Transaction
+    from hookline.hooks.standing import Standing
+    from hookline.ports.store import GraphView, Transaction
 
 DEPTH_LIMIT = 8
 CASCADE_LIMIT = "cascade_limit"
@@ -37,7 +38,8 @@ RUN_POINTS = {
     "effect_requested": "on-breakpoint",
 }
 # A task that is completed while a session runs is told to that session.
-SESSION_POINTS = {"task_completed": "on_task_complete"}
+TASK_DONE = "on_task_complete"
+SESSION_POINTS = {"task_completed": TASK_DONE}
 ALSO_FIRED = {**RUN_POINTS, **SESSION_POINTS}
 
 
@@ -53,7 +55,7 @@ class Settling(NamedTuple):
     `start_flow` starts a run for a hook, `watch` sees each event inside its transaction.
     """
 
-    registry: HookRegistry
+    standing: Standing
     suspended: Mapping[str, str]
     owner: str
     depth_limit: int = DEPTH_LIMIT
@@ -69,7 +71,7 @@ def settle(tx: Transaction, how: Settling) -> None:
         event = tx.events[position]
         position += 1
         how.watch(tx, event)
-        found = _subscribers(tx, how.registry, event)
+        found = _subscribers(tx, how.standing, event)
         hooks = [hook for hook in found if switches.get(hook.name, hook.enabled)]
         if not hooks:
             continue
@@ -90,14 +92,26 @@ def point_of(hook: Hook, event: Event) -> str:
     return ALSO_FIRED.get(event.type, event.type)
 
 
-def _subscribers(tx: Transaction, registry: HookRegistry, event: Event) -> Sequence[Hook]:
+def _subscribers(tx: Transaction, standing: Standing, event: Event) -> Sequence[Hook]:
     """The hooks of an event's type and of the point that it fires besides, in order."""
-    own = registry.subscribers(event.type)
-    fires = _is_of_run(event) or event.type in SESSION_POINTS
-    more = registry.subscribers(ALSO_FIRED[event.type]) if fires else ()
-    if not more or not _fires(tx, event):
+    own = standing.registry.subscribers(event.type)
+    more: Sequence[Hook] = ()
+    if event.type in SESSION_POINTS and standing.anyones(TASK_DONE):
+        task = task_of(tx.graph, event.node_id)
+        kind = task.type if task else None
+        told = told_sessions(tx, event)
+        more = [hook for run in told for hook in hooks_told(standing, run, kind)]
+    elif _is_of_run(event):
+        more = standing.registry.subscribers(RUN_POINTS[event.type])
+        more = more if more and _fires(tx, event) else ()
+    if not more:
         return own
     return sorted({h.name: h for h in (*own, *more)}.values(), key=lambda each: each.order)
+
+
+def hooks_told(standing: Standing, run: Run, task_type: str | None) -> Sequence[Hook]:
+    """The hooks at the end of a task that stand for one session: those of its agent before all."""
+    return standing.hooks_at(TASK_DONE, agent=run.input.get("agent"), task_type=task_type)
 
 
 def _is_of_run(event: Event) -> bool:
@@ -110,8 +124,6 @@ def _fires(tx: Transaction, event: Event) -> bool:
     if event.type == "effect_resolved":
         _, effect = _effect_of(tx, event)
         return effect.kind not in INSTANT
-    if event.type in SESSION_POINTS:
-        return bool(told_sessions(tx, event))
     return True
 
 
@@ -135,7 +147,7 @@ def note_start(tx: Transaction, registry: HookRegistry, run: Run, effect: Journa
 
 def _frozen(tx: Transaction, event: Event) -> dict[str, Any]:
     """What the hooks of an event see besides it, as it is now."""
-    task = _task(tx, event.node_id)
+    task = task_of(tx.graph, event.node_id)
     seen: dict[str, Any] = {"task": msgspec.to_builtins(task) if task else None}
     if event.type in SESSION_POINTS and task is not None:
         return {**seen, **_task_done(told_sessions(tx, event), task)}
@@ -306,8 +318,9 @@ def _cut(tx: Transaction, event: Event, hooks: list[Hook], limit: int) -> None:
     tx.append(CASCADE_LIMIT, event.node_id, data, metadata={"cause": event.seq, "depth": depth})
 
 
-def _task(tx: Transaction, node_id: str) -> Task | None:
-    return tx.graph.find(node_id) if node_id.startswith("T-") and node_id[2:].isdigit() else None
+def task_of(graph: GraphView, node_id: str) -> Task | None:
+    """The task that a node is, or None for a node of another kind."""
+    return graph.find(node_id) if node_id.startswith("T-") and node_id[2:].isdigit() else None
 
 
 def _bounded(value: dict[str, Any]) -> dict[str, Any]:

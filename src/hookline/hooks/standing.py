@@ -38,6 +38,20 @@ class Standing(NamedTuple):
             return found
         return [_default(name, point) for name in POINT_DEFAULTS.get(point, ())]
 
+    def anyones(self, point: str) -> list[Hook]:
+        """The configured hooks of a point, whoever they are for."""
+        own = [points.get(point, ()) for points in self._scoped()]
+        return [*self.registry.subscribers(point), *(hook for hooks in own for hook in hooks)]
+
+    def find(self, name: str) -> Hook | None:
+        """The hook of that name, whoever it is for, or None."""
+        own = (hooks for points in self._scoped() for hooks in points.values())
+        scoped = (hook for hooks in own for hook in hooks if hook.name == name)
+        return self.registry.find(name) or next(scoped, None)
+
+    def _scoped(self) -> list[Mapping[str, Sequence[Hook]]]:
+        return [*self.of_agents.values(), *self.of_types.values()]
+
 
 def _default(name: str, point: str) -> Hook:
     return Hook(

@@ -95,7 +95,7 @@ def _told_of(app: App, run_id: str) -> Callable[[Delivery, Outcome], None]:
     tell = FileFeed(app.project.folder).of(run_id)
 
     def observe(row: Delivery, outcome: Outcome) -> None:
-        hook = app.registry.find(row.hook)
+        hook = app.standing.find(row.hook)
         piped = hook is not None and hook.pipe_output
         if piped or outcome.status in (FAILED, TIMEOUT):
             tell(
