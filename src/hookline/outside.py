@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from hookline.domain.sessions import Charge
     from hookline.flows.definitions import Flow
     from hookline.hooks.registry import Hook
-    from hookline.hooks.standing import Standing
     from hookline.ports.agents import Agents
     from hookline.ports.processes import Processes
     from hookline.ports.store import Transaction
@@ -123,7 +122,7 @@ def engine(
         blobs=blobs,
         environ=base_environment(app.environ),
         processes=processes,
-        standing=standing(app),
+        standing=app.standing,
         firing=Firing(app.store, calls, change=change, suspended=app.suspended.get),
         agents=_agents(app, Gated(processes)),
         work=GitWork(processes, app.environ, os.path.join(app.project.folder, "objects")),
@@ -208,13 +207,8 @@ def _sections(app: App) -> Sections | None:
     return app.settings.sections if app.settings is not None else None
 
 
-def standing(app: App) -> Standing:
-    """Which hooks stand at each point of a project."""
-    return app.standing
-
-
 def _session_flow(app: App) -> Flow:
-    return session_flow(_sections(app), standing(app), app.project.root)
+    return session_flow(_sections(app), app.standing, app.project.root)
 
 
 def _tools(env: Mapping[str, str]) -> ToolServer:

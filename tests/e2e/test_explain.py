@@ -182,6 +182,7 @@ def test_switches_beat_the_configuration(project: Cli) -> None:
         "enabled": True,
         "layer": "project",
         "origin": "hookline.yaml:4",
+        "for": None,
     }
     project.add("quiet now")
     assert project.calls("slow") == ["timeout"]

@@ -107,3 +107,23 @@ def test_own_hooks_at_a_point_of_events_are_refused(cli: Cli, point: str) -> Non
     assert f"'agents.bot.hooks' cannot hold {point}" in problem["message"]
     assert "`hooks:`" in problem["help"]
     assert all(each in problem["help"] for each in (*OWN_POINTS, "on_task_complete"))
+
+
+def test_hooks_of_agents_and_types_are_hooks_like_others(cli: Cli) -> None:
+    cli.configure(
+        "agents: {bot: {driver: command, command: 'true',"
+        " hooks: {pre_iteration: [{name: mine, command: 'echo mine'}]}}}\n"
+        "task_types: {product: {hooks: {before_submit: [{name: made, command: 'true'}]}}}\n"
+    )
+    rows = cli.json("hook", "list")
+    assert [(row["name"], row["for"]) for row in rows if row["for"]] == [
+        ("mine", "agent bot"),
+        ("made", "type product"),
+    ]
+    assert cli.json("hook", "show", "made")["target"] == "true"
+    assert cli.json("hook", "test", "mine", "--payload", "{}")["stdout"] == "mine\n"
+    assert cli.json("why", "made")["verdict"] == "made was never called"
+    cli.json("hook", "disable", "made")
+    task = cli.add("build", "--type", "product")
+    explained = cli.json("gate", "explain", task)["points"][0]
+    assert [(gate["hook"], gate["enabled"]) for gate in explained["gates"]] == [("made", False)]

@@ -8,7 +8,7 @@ from hookline.hooks.builtin import POINT_DEFAULTS
 from hookline.hooks.registry import Hook
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from hookline.hooks.registry import HookRegistry
 
@@ -40,17 +40,23 @@ class Standing(NamedTuple):
 
     def anyones(self, point: str) -> list[Hook]:
         """The configured hooks of a point, whoever they are for."""
-        own = [points.get(point, ()) for points in self._scoped()]
-        return [*self.registry.subscribers(point), *(hook for hooks in own for hook in hooks)]
+        own = [hook for _, hook in self.owned() if point in hook.points]
+        return [*self.registry.subscribers(point), *own]
 
     def find(self, name: str) -> Hook | None:
         """The hook of that name, whoever it is for, or None."""
-        own = (hooks for points in self._scoped() for hooks in points.values())
-        scoped = (hook for hooks in own for hook in hooks if hook.name == name)
-        return self.registry.find(name) or next(scoped, None)
+        own = (hook for _, hook in self.owned() if hook.name == name)
+        return self.registry.find(name) or next(own, None)
 
-    def _scoped(self) -> list[Mapping[str, Sequence[Hook]]]:
-        return [*self.of_agents.values(), *self.of_types.values()]
+    def get(self, name: str) -> Hook:
+        """The hook of that name, whoever it is for, or UnknownHook with the nearest name."""
+        return self.find(name) or self.registry.get(name)
+
+    def owned(self) -> Iterator[tuple[str, Hook]]:
+        """The hooks of agents and of types of tasks, with whom each is for."""
+        for kind, scope in (("agent", self.of_agents), ("type", self.of_types)):
+            for owner, points in scope.items():
+                yield from ((f"{kind} {owner}", h) for hooks in points.values() for h in hooks)
 
 
 def _default(name: str, point: str) -> Hook:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from hookline.hooks.resolution import Worker, resolve
 from hookline.hooks.verdicts import verdicts
-from hookline.outside import standing
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.gate_decide import DECIDE_COMMANDS
 from hookline.surfaces.cli.gate_run import RUN_COMMANDS
@@ -50,7 +49,7 @@ def _explain(args: Namespace) -> None:
         agent = worker_of(app, view, task, args.agent)
         switches = view.calls.switches()
         profiles = app.settings.agents if app.settings is not None else {}
-        found = resolve(standing(app), Worker(agent, task.type), profiles, switches)
+        found = resolve(app.standing, Worker(agent, task.type), profiles, switches)
     if args.json:
         say_json({"taskId": task.id, "type": task.type, "agent": agent, "points": found})
         return

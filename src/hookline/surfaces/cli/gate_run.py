@@ -14,7 +14,7 @@ from hookline.flows.outward import OF_PULL_REQUESTS
 from hookline.hooks.builtin import GATES
 from hookline.hooks.firing import Firing, Shot
 from hookline.hooks.verdicts import AUTO_ACCEPTED, verdicts
-from hookline.outside import caller, repository, standing
+from hookline.outside import caller, repository
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.gate_show import note_remediation, verdict_line
 from hookline.surfaces.cli.gate_work import (
@@ -82,7 +82,7 @@ async def _try(app: App, task: Task, point: str, agent: str | None, *, quiet: bo
 
 
 def _gates(app: App, firing: Firing, point: str, work: Submission) -> list[Hook]:
-    found = standing(app).hooks_at(point, agent=work.agent, task_type=work.task_type)
+    found = app.standing.hooks_at(point, agent=work.agent, task_type=work.task_type)
     return [
         hook
         for hook in firing.enabled(found)

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from hookline.hooks.registry import Hook
 
 
-def describe(hook: Hook, switches: dict[str, bool]) -> dict[str, Any]:
-    """A hook as `hook list --json` shows it."""
+def describe(hook: Hook, switches: dict[str, bool], owner: str | None = None) -> dict[str, Any]:
+    """A hook as `hook list --json` shows it; `owner` is the agent or type that it is for."""
     return {
         "name": hook.name,
         "points": list(hook.points),
@@ -50,6 +50,7 @@ def describe(hook: Hook, switches: dict[str, bool]) -> dict[str, Any]:
         "enabled": switches.get(hook.name, hook.enabled),
         "layer": hook.layer,
         "origin": hook.origin,
+        "for": owner,
     }
 
 
@@ -61,8 +62,11 @@ def _list(args: Namespace) -> None:
     with reading() as app:
         with app.read() as view:
             switches = view.calls.switches()
-        hooks = [h for h in app.registry.list() if not args.point or args.point in h.points]
-        rows = [describe(hook, switches) for hook in hooks]
+        rows = [
+            describe(hook, switches, owner)
+            for owner, hook in _all(app)
+            if not args.point or args.point in hook.points
+        ]
         if args.json:
             say_json(rows)
             return
@@ -72,15 +76,21 @@ def _list(args: Namespace) -> None:
     next_step("hookline hook show NAME")
 
 
+def _all(app: App) -> list[tuple[str | None, Hook]]:
+    """Every hook, with the agent or type of tasks that it is for."""
+    return [*((None, hook) for hook in app.registry.list()), *app.standing.owned()]
+
+
 def _list_line(row: dict[str, Any], width: int, held_back: str | None) -> str:
     mark = paint("●", "green") if row["enabled"] else paint("○", "dim")
     if held_back:
         mark = paint("✗", "yellow")
     state = "" if row["enabled"] else "  off"
+    owner = f"  for {untrusted(row['for'])}" if row["for"] else ""
     return (
         f"{mark} {untrusted(row['name']):{width}}  {row['priority']:>4}  {row['kind']:8} "
         f"{row['rule']:6} {paint(untrusted(', '.join(row['points']), 60), 'cyan')}"
-        f"{paint('  ' + untrusted(row['origin']) + state, 'dim')}"
+        f"{paint('  ' + untrusted(row['origin']) + owner + state, 'dim')}"
         + (paint(f"  {held_back}", "yellow") if held_back else "")
     )
 
@@ -91,9 +101,10 @@ def _name(p: ArgumentParser) -> None:
 
 def _show(args: Namespace) -> None:
     with reading() as app:
-        hook = app.registry.get(args.name)
+        hook = app.standing.get(args.name)
+        owners = [owner for owner, each in app.standing.owned() if each.name == hook.name]
         with app.read() as view:
-            row = describe(hook, view.calls.switches())
+            row = describe(hook, view.calls.switches(), ", ".join(owners) or None)
             calls = view.calls.calls_of(hook.name, 10)
         row |= {
             "target": hook.target,
@@ -122,7 +133,7 @@ def _show(args: Namespace) -> None:
 def _switch(args: Namespace, enabled: bool) -> None:
     refuse_agents(os.environ, "hook enable|disable")
     with writing() as app:
-        app.registry.get(args.name)
+        app.standing.get(args.name)
         app.change(lambda tx: tx.calls.set_switch(args.name, enabled))
         if args.json:
             say_json({"name": args.name, "enabled": enabled})
@@ -266,7 +277,7 @@ def _print_replay(result: Replayed) -> None:
 
 
 def _runnable(app: App, name: str) -> Hook:
-    hook = app.registry.get(name)
+    hook = app.standing.get(name)
     if app.settings is not None and app.settings.has_errors:
         raise ConfigError
     if name in app.suspended:

@@ -47,7 +47,7 @@ def _why(args: Namespace) -> None:
 
 
 def _explain(app: App, view: View, subject: str) -> Explanation:
-    hook = app.registry.find(subject)
+    hook = app.standing.find(subject)
     if hook is not None or view.calls.calls_of(subject, 1):
         return explain_hook(view, hook, subject, view.calls.switches().get(subject))
     if subject.isascii() and subject.isdigit():
@@ -58,7 +58,7 @@ def _explain(app: App, view: View, subject: str) -> Explanation:
     if subject[:2] in ("T-", "t-"):
         return explain_task(view, subject)
     try:
-        app.registry.get(subject)
+        app.standing.get(subject)
     except UnknownHook as problem:
         raise UnknownHook(
             f"'{untrusted(subject, 60)}' is no event, hook or task", help=problem.help

@@ -20,7 +20,7 @@ from hookline.hooks.evaluation import Evaluator, Groups, Senses
 from hookline.hooks.firing import Firing
 from hookline.hooks.registered import configured_hooks, hook_of
 from hookline.hooks.validation import ValidationWorld, validate
-from hookline.outside import caller, standing
+from hookline.outside import caller
 from hookline.tasks.registrations import registered
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def groups_of(visit: Visit, task_id: str) -> Groups:
     with app.read() as view:
         task = view.graph.task(task_id)
         own = [hook_of(each) for each in registered(view.log, task.id)]
-    return Groups(configured_hooks(standing(app), agent=visit.agent, task_type=task.type), own)
+    return Groups(configured_hooks(app.standing, agent=visit.agent, task_type=task.type), own)
 
 
 def is_guarded(visit: Visit, task_id: str) -> bool:
