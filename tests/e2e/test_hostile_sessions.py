@@ -171,16 +171,21 @@ def test_an_agent_does_not_meddle_with_the_task_of_another_session(cli: Cli) -> 
     assert (task["goal"], task["state"], task["notes"]) == ("do it", "completed", ["hello"])
 
 
-def test_work_of_a_type_with_gates_is_not_completed_by_an_agent(cli: Cli) -> None:
+def test_work_of_a_type_with_gates_is_completed_past_them_by_people_alone(cli: Cli) -> None:
     cli.configure("task_types: {product: {hooks: {before_merge: [{human: {}}]}}}\n")
     first, second = cli.add("one", "--type", "product"), cli.add("two", "--type", "product")
+    third = cli.add("three", "--type", "other")
     after = cli.add("builds on it", "--depends-on", first)
     agent = {"HOOKLINE_AGENT": "bot"}
     assert cli.json("task", "complete", first, env=agent)["state"] == "submitted"
     assert cli.task(after)["state"] == "created"
     code, error = cli.refused("task", "complete", first, env=agent)
     assert (code, error["code"]) == (4, "people-only")
-    assert cli.json("task", "complete", second)["state"] == "completed"
+    past = ("task", "complete", second, "--without-gates")
+    assert cli.refused(*past, env=agent)[1]["code"] == "people-only"
+    assert cli.json("task", "complete", second)["state"] == "submitted"
+    assert cli.json(*past)["state"] == "completed"
+    assert cli.json("task", "complete", third)["state"] == "completed"
 
 
 # Gates

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hookline.config.pipeline import has_pipeline
 from hookline.domain.tasks import task_number
 from hookline.tasks.verbs import Holder
 from hookline.trust import under_agent
@@ -30,10 +31,8 @@ def writer(
 
 
 def has_gates(app: App, identifier: str) -> bool:
-    """Whether an agent writes to a task whose work is only done when it is merged."""
-    if app.settings is None or not under_agent(app.environ):
+    """Whether a task's work is only done when it is merged."""
+    if app.settings is None or not app.settings.task_types:
         return False
-    from hookline.config.pipeline import has_pipeline  # only agents need it
-
     with app.read() as view:
         return has_pipeline(app.settings, view.graph.task(identifier).type)
