@@ -159,6 +159,19 @@ class Fake:
         await self._cancelled.wait()
         return PromptResponse(stop_reason="cancelled")
 
+    async def _toils(self, session: str) -> PromptResponse:
+        number = 0
+        while not self._cancelled.is_set():
+            number += 1
+            both = [f"{number}{half}" for half in "ab"]
+            for name in both:
+                call = acp.start_tool_call(name, f"dig {name}", kind="execute", status="pending")
+                await self._client.session_update(session, call)
+            for name in both:
+                done = acp.update_tool_call(name, status="completed")
+                await self._client.session_update(session, done)
+        return PromptResponse(stop_reason="cancelled")
+
     async def _hangs(self, session: str) -> PromptResponse:
         subprocess.Popen(("sleep", "600"))
         await self._say(session, "half")

@@ -304,6 +304,27 @@ def test_floods_end_the_turn(tmp_path: Path, behaviour: str, problem: str) -> No
     assert not is_alive(desk.groups[0])
 
 
+def test_an_agent_that_takes_too_many_steps_is_cancelled_in_order(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, "toils")
+    turn = desk.turn(max_turns=3)
+    assert turn.error == "the agent was stopped after 3 steps, the most of a turn"
+    assert (turn.stop_reason, turn.wait) == ("max_turns", None)
+    assert desk.methods()[-1] == "cancel"
+    assert group_members(desk.groups[0].pgid) == []
+    # Two tools at once are one step.
+    assert [event.name for event in desk.events if event.type == "tool_result"][:6] == [
+        f"dig {number}{half}" for number in (1, 2, 3) for half in "ab"
+    ]
+
+
+def test_steps_of_the_past_are_not_counted(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, "loads")
+    assert desk.turn(conversation="old-7", max_turns=3).error is None
+    # The last words are a step too.
+    turn = desk.turn(conversation="old-7", max_turns=2)
+    assert (turn.stop_reason, turn.tools) == ("max_turns", 2)
+
+
 def test_a_hanging_agent_is_killed_with_its_children(tmp_path: Path) -> None:
     desk = Desk(tmp_path, "hangs")
     turn = desk.turn(timeout=2)

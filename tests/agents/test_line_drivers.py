@@ -13,6 +13,7 @@ from hookline.config.types import Agent
 from hookline.domain.turns import Usage
 from hookline.ports.agents import ToolServer
 from tests.agents.rig import Desk, cancelled_once_at_work, until_gone
+from tests.groups import group_members
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,6 +37,7 @@ GOOD = {
 
 def fake(folder: Path, driver: Any, script: str) -> Desk:
     """An agent whose program is a shell script; it is given $GOOD, a whole and good turn."""
+    folder.mkdir(exist_ok=True)
     path = folder / "fake-agent"
     path.write_text(f"#!/bin/sh\ncat > prompt\n{script}\n")
     path.chmod(0o755)
@@ -150,6 +152,52 @@ def test_a_thread_that_is_no_name_is_not_taken_for_one(tmp_path: Path) -> None:
     turn = desk.turn()
     assert (turn.error, turn.conversation, desk.conversations) == (None, None, [])
     assert turn.usage == Usage(input_tokens=1, output_tokens=2)
+
+
+def test_tools_that_run_beside_each_other_are_one_step(tmp_path: Path) -> None:
+    def told(what: str, name: str) -> str:
+        item = {"id": name, "type": "command_execution", "command": name}
+        return f"echo '{json.dumps({'type': f'item.{what}', 'item': item})}'"
+
+    order = ("started a", "started b", "completed a", "completed b", "started c", "completed c")
+    script = "\n".join(told(*each.split()) for each in order)
+    turn = fake(tmp_path / "fits", "codex", f'{script}\necho "$GOOD"').turn(max_turns=3)
+    assert (turn.text, turn.error, turn.tools) == ("fine", None, 3)
+    # It is stopped while it still works, or has ended by then: both are too many.
+    for number, end in enumerate(("exec sleep 300", "exit 0", 'echo "$GOOD"')):
+        desk = fake(tmp_path / f"over-{number}", "codex", f"{script}\n{end}")
+        turn = desk.turn(max_turns=1)
+        assert turn.error == "the agent was stopped after 1 step, the most of a turn"
+        assert (turn.stop_reason, turn.wait) == ("max_turns", None)
+        assert group_members(desk.groups[-1].pgid) == []
+
+
+def test_claudes_steps_are_counted_also_where_it_counts_anew(tmp_path: Path) -> None:
+    def said(name: str, **more: Any) -> dict[str, Any]:
+        content = [{"type": "text", "text": name}]
+        return {"type": "assistant", "message": {"id": name, "content": content}, **more}
+
+    ended = {"type": "result", "subtype": "success", "num_turns": 1}
+    lines = [said("a"), said("of a subagent", parent_tool_use_id="t"), said("a"), ended]
+    lines += [said("b"), ended]
+    given = "\n".join(map(json.dumps, lines))
+    desk = fake(tmp_path, "claude-code", 'echo "$LINES_OF_IT"; [ -z "$HANGS" ] || exec sleep 300')
+    desk.env = {"LINES_OF_IT": given}
+    assert desk.turn(max_turns=2).error is None
+    desk.env["HANGS"] = "yes"
+    turn = desk.turn(max_turns=1)
+    assert turn.error == "the agent was stopped after 1 step, the most of a turn"
+    assert (turn.stop_reason, turn.wait) == ("max_turns", None)
+    assert group_members(desk.groups[-1].pgid) == []
+
+
+def test_a_complaint_about_the_model_does_not_excuse_too_many_steps(tmp_path: Path) -> None:
+    complaint = json.dumps({"type": "error", "message": "exceeded rate limit, retrying"})
+    words = json.dumps(GOOD["codex"][1])
+    tool = json.dumps({"type": "item.completed", "item": {"id": "a", "type": "web_search"}})
+    desk = fake(tmp_path, "codex", f"echo '{complaint}\n{tool}\n{words}'; exec sleep 300")
+    turn = desk.turn(max_turns=1)
+    assert (turn.stop_reason, turn.wait) == ("max_turns", None)
 
 
 def test_words_of_a_subagent_or_of_the_program_are_not_the_agents(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agents.model import Reply
+from tests.agents.model import Reply, Rule
 from tests.agents.session_desk import DONE, PATIENCE, WORKERS, asked, script
 from tests.e2e.conftest import Cli
 from tests.e2e.pipeline_rig import Pipeline, finish, work_ended
@@ -25,6 +25,12 @@ hooks:
     - rebase_on_main
     - run_tests
     - create_pr
+"""
+BOUNDED = """\
+gates: {turns: 2, tries: 2}
+hooks:
+  before_submit:
+    - {name: enough, command: "echo NOT ENOUGH; test $(wc -l < dug) -ge WANTED"}
 """
 FIRST, CONFLICT = "This is iteration 1 of", "Your commits conflict with the newest main"
 pytestmark = pytest.mark.timeout(3 * PATIENCE)
@@ -78,3 +84,32 @@ def test_claude_resolves_a_conflict_in_its_own_conversation(
     assert (line.merges(), line.parts(), len(line.pulls())) == ([task], {"other", task}, 1)
     assert cli.task(task)["turnsUsed"] == 2
     line.check_main()
+
+
+@pytest.mark.parametrize(("wanted", "is_merged"), [(4, True), (5, False)])
+def test_mending_ends_after_so_many_steps_and_its_gate_judges_what_was_done(
+    line: Pipeline, scripted: Script, tmp_path: Path, wanted: int, is_merged: bool
+) -> None:
+    claude, cli = WORKERS["claude-code"], line.cli
+    line.begin(
+        BOUNDED.replace("WANTED", str(wanted)),
+        agents=f"agents: {json.dumps({'it': claude.profile()})}\nagent: it\n",
+    )
+    task = cli.add("dig")
+    begin, dig = (
+        Reply(calls=(claude.shell(each),))
+        for each in ("echo mine > parts/T-1; echo T-1 >> log; touch dug", "echo deeper >> dug")
+    )
+    model = scripted(Rule("NOT ENOUGH", dig, anywhere=True), *script(FIRST, begin, DONE))
+    cli.env |= claude.environment(model, tmp_path / "agent-home")
+
+    finish(cli.start("work", "--once", "--json"), PATIENCE)
+    found = cli.task(task)
+    assert found["state"] == ("completed" if is_merged else "needs_continuation")
+    assert (found["turnsUsed"], line.merges()) == (3, [task] if is_merged else [])
+    if is_merged:
+        assert line.git("show", "main:dug", at=line.main) == "\n".join(["deeper"] * 4)
+    else:
+        stopped = "the agent was stopped after 2 steps, the most of a turn"
+        assert f"the last one failed: {stopped}" in str(found["blockReason"])
+        assert (line.place(task) / "dug").read_text() == "deeper\n" * 4

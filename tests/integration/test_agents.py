@@ -147,7 +147,7 @@ def test_turns_are_taken_in_order_and_the_same_effect_has_the_same_turn(tmp_path
     team = scripted(tmp_path, {"text": "one"}, {"text": "two"})
     said = [team.turn(key=key).text for key in ("a", "b", "a", "b")]
     assert said == ["one", "two", "one", "two"]
-    assert team.turn(key="c").error == "turns.json has 2 turns, and this is one more"
+    assert team.turn(key="c").error == "turns.json has no turn 3"
     assert team.turn(key="x", run="R-2").text == "one"
 
 

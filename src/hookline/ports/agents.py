@@ -26,7 +26,8 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     With `conversation` the agent goes on with that one, where it can. A `read_only` agent may
     look at everything and change nothing. `schema` is the JSON Schema of the answer, for agents
-    that can be held to one.
+    that can be held to one. An agent that takes more than `max_turns` steps of its model is
+    stopped, where they can be seen.
     """
 
     prompt: str

@@ -20,6 +20,7 @@ from hookline.adapters.agents import acp_permissions, acp_updates
 from hookline.adapters.agents.acp_failures import AUTH_REQUIRED, Failure, hung_up, refused
 from hookline.adapters.agents.acp_lines import LINE_LIMIT, Lines
 from hookline.adapters.agents.acp_session import Introduced, Opened, place, worded
+from hookline.adapters.agents.steps import STOPPED, Steps
 from hookline.domain.turns import AgentTurn
 from hookline.ports.processes import CannotStart
 
@@ -77,12 +78,14 @@ class _Turn:
         self._talk = talk
         self._request = talk.request
         self._dialogue = dialogue
-        self._heard = acp_updates.Heard(talk.request.on_event)
+        self._steps = Steps(talk.request.max_turns)
+        self._heard = acp_updates.Heard(talk.request.on_event, self._steps)
         self._lines = Lines(dialogue.reader, dialogue.writer, self._stray)
         self._connection = Connection(self._asked, self._lines)
         self._introduced: Introduced | None = None
         self._conversation: str | None = None
         self._prompting: asyncio.Task[Any] | None = None
+        self._enough: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._is_cancelled = False
 
     async def take(self) -> AgentTurn:
@@ -90,7 +93,8 @@ class _Turn:
         try:
             result = await self._within_its_time()
         except Failure as failure:
-            return self._told(error=str(failure), stop_reason="error", wait=failure.wait)
+            reason = failure.stop_reason
+            return self._told(error=str(failure), stop_reason=reason, wait=failure.wait)
         finally:
             await self._connection.close()
         await self._dialogue.end(GRACE_SECONDS)
@@ -118,7 +122,7 @@ class _Turn:
             await self._cancel()
             words = f"the agent did not end within {self._request.timeout:g} s; it was killed"
             raise Failure(words) from None
-        except asyncio.CancelledError:
+        except (Failure, asyncio.CancelledError):
             await self._cancel()
             raise
         except RequestError as error:
@@ -142,7 +146,10 @@ class _Turn:
         )
         self._prompting = asyncio.create_task(asking)
         # The answer to the prompt is still awaited when the turn is cancelled.
-        result = await asyncio.shield(self._prompting)
+        await asyncio.wait((self._prompting, self._enough), return_when=asyncio.FIRST_COMPLETED)
+        if self._steps.ending:
+            raise Failure(self._steps.ending, stop_reason=STOPPED)
+        result = self._prompting.result()
         return result if isinstance(result, dict) else {}
 
     async def _introduce(self) -> Introduced:
@@ -214,13 +221,14 @@ class _Turn:
         """Let the agent end its turn in order, if it does so at once."""
         self._is_cancelled = True
         prompting = self._prompting
-        if prompting is None or prompting.done():
+        if prompting is None:
             return
         try:
-            async with asyncio.timeout(GRACE_SECONDS):
-                params = {"sessionId": self._conversation}
-                await self._connection.send_notification("session/cancel", params)
-                await asyncio.wait((prompting,))
+            if not prompting.done():
+                async with asyncio.timeout(GRACE_SECONDS):
+                    params = {"sessionId": self._conversation}
+                    await self._connection.send_notification("session/cancel", params)
+                    await asyncio.wait((prompting,))
         except (TimeoutError, ConnectionError):
             pass
         finally:
@@ -235,6 +243,8 @@ class _Turn:
         """What the agent wants of us; it was offered nothing but an ear and permissions."""
         if method == "session/update":
             self._heard.update(params)
+            if self._steps.ending and not self._enough.done():
+                self._enough.set_result(None)
         elif method == "session/request_permission" and not is_notification:
             return self._permit(params)
         elif not is_notification:

@@ -20,11 +20,14 @@ NOT_STARTED = {126, 127}
 
 
 class Failure(Exception):
-    """Why a turn failed, and whether it can be tried again later."""
+    """Why a turn failed, how it ended, and whether it can be tried again later."""
 
-    def __init__(self, message: str, wait: ModelWait | None = None) -> None:
+    def __init__(
+        self, message: str, wait: ModelWait | None = None, stop_reason: str = "error"
+    ) -> None:
         super().__init__(message)
         self.wait = wait
+        self.stop_reason = stop_reason
 
 
 def refused(error: RequestError, logins: list[str]) -> Failure:

@@ -12,6 +12,8 @@ from hookline.domain.turns import AgentEvent, Usage
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hookline.adapters.agents.steps import Steps
+
 SHORT = 200
 MAX_TOOLS = 10_000
 
@@ -62,8 +64,9 @@ class _Tool(msgspec.Struct):
 class Heard:
     """Everything that an agent told in one turn; what came before the turn is history."""
 
-    def __init__(self, on_event: Callable[[AgentEvent], None]) -> None:
+    def __init__(self, on_event: Callable[[AgentEvent], None], steps: Steps) -> None:
         self.is_turn = False
+        self._steps = steps
         self._on_event = on_event
         self._text = Capture()
         self._message: str | None = None
@@ -123,6 +126,7 @@ class Heard:
             return
         if not text:
             return
+        self._steps.act()
         if self._text.total and update.message_id != self._message:
             text = f"\n\n{text}"
         self._message = update.message_id
@@ -141,6 +145,7 @@ class Heard:
             self._on_event(AgentEvent(type="tool", name=tool.name, detail=tool.detail))
         if is_over:
             tool.is_over = True
+            self._steps.answer()
             ok = update.status == "completed"
             self._on_event(
                 AgentEvent(type="tool_result", name=tool.name, detail=tool.detail, ok=ok)
@@ -154,6 +159,7 @@ class Heard:
             name = (update.title or update.kind or "tool")[:SHORT]
             self._tools[key] = _Tool(name=name, kind=update.kind or "")
             self._text = Capture()
+            self._steps.act()
         return self._tools[key]
 
 

@@ -24,6 +24,7 @@ from hookline.adapters.agents.lines import (
     private_file,
     shown,
 )
+from hookline.adapters.agents.steps import STOPPED, Steps, stopped
 from hookline.adapters.agents.waits import OVERLOADED, model_wait
 from hookline.domain.turns import AgentEvent, AgentTurn, ModelWait, Usage
 from hookline.ports.processes import CannotStart
@@ -71,8 +72,11 @@ async def _ask(profile: Any, talk: Talk, conversation: str, which: list[str]) ->
     talk.request.on_conversation(conversation)
     with ExitStack() as files:
         argv = [*shlex.split(profile.command or "claude"), *_arguments(profile, talk, files)]
+        argv += [*which, *profile.args]
+        if talk.request.max_turns is not None:  # of two limits the last one counts
+            argv += ["--max-turns", str(talk.request.max_turns)]
         try:
-            done = await listen([*argv, *which, *profile.args], talk, hearing.take)
+            done = await listen(argv, talk, hearing.take, steps=hearing.steps)
         except CannotStart as problem:
             return AgentTurn(error=f"{problem}; `command:` names the program", stop_reason="error")
     if "--resume" in which and UNKNOWN in f"{hearing.result.problem}{done.stderr}":
@@ -196,6 +200,11 @@ class _Result(msgspec.Struct):
         return self.is_error or self.subtype != "success"
 
     @property
+    def was_stopped(self) -> bool:
+        """Whether the limit of steps ended it."""
+        return self.subtype == "error_max_turns"
+
+    @property
     def problem(self) -> str:
         """What went wrong, in Claude Code's words."""
         if not self.failed:
@@ -218,6 +227,8 @@ class _Hearing:
 
     def __init__(self, talk: Talk) -> None:
         self.result = _Result()
+        # Claude Code counts anew whenever a subagent in the background has ended.
+        self.steps = Steps(talk.request.max_turns)
         self._talk = talk
         self._has_result = False
         self._usage = Usage()
@@ -252,7 +263,8 @@ class _Hearing:
         if result.permission_denials:
             names = sorted({denial.tool_name for denial in result.permission_denials})
             notice(self._talk, f"tools that the agent was denied: {', '.join(names)}")
-        ending = "timeout" if done.timed_out else "error"
+        was_stopped = result.was_stopped or self.steps.ending
+        ending = STOPPED if was_stopped else "timeout" if done.timed_out else "error"
         return AgentTurn(
             text=text,
             error=error,
@@ -260,7 +272,7 @@ class _Hearing:
             conversation=conversation,
             usage=self._usage,
             tools=self._tools,
-            wait=self._wait(error) if error and not done.timed_out else None,
+            wait=self._wait(error) if error and ending == "error" else None,
         )
 
     def _began(self, init: _Init) -> None:
@@ -274,6 +286,8 @@ class _Hearing:
         is_own = line.parent_tool_use_id is None
         if is_own and line.message.id != self._message:
             self._message, self._text = line.message.id, ""
+            self.steps.answer()
+            self.steps.act()
         for block in line.message.blocks:
             if block.type == "text" and is_own:
                 self._text = f"{self._text}\n{block.text}".lstrip("\n")[-TEXT_LIMIT:]
@@ -303,6 +317,8 @@ class _Hearing:
         )
 
     def _error(self, done: Finished) -> str | None:
+        if self.steps.ending:
+            return self.steps.ending
         if done.timed_out or not self._has_result:
             ended = failure(done, self._talk.request.timeout)
             if ended and "root/sudo" in done.stderr:
@@ -310,6 +326,9 @@ class _Hearing:
             return ended or "the agent ended without a result"
         if not self.result.failed:
             return failure(done, self._talk.request.timeout)
+        most = self._talk.request.max_turns
+        if self.result.was_stopped and most is not None:
+            return stopped(most)
         said = shown(self.result.problem)
         if self.result.api_error_status == 401:
             return f"the model refused the agent's key (401): {said}; sign in with `claude`"

@@ -24,6 +24,7 @@ from hookline.adapters.agents.lines import (
     private_file,
     shown,
 )
+from hookline.adapters.agents.steps import STOPPED, Steps
 from hookline.adapters.agents.waits import model_wait
 from hookline.domain.turns import AgentEvent, AgentTurn, Usage
 from hookline.ports.processes import CannotStart
@@ -63,7 +64,8 @@ async def _ask(profile: Any, talk: Talk, which: list[str]) -> AgentTurn | None:
         argv = [*shlex.split(profile.command or "codex"), *_arguments(profile, talk, files)]
         argv += [*profile.args, *which, "-"]
         try:
-            done = await listen(argv, talk, hearing.take, tools.env if tools else None)
+            env = tools.env if tools else None
+            done = await listen(argv, talk, hearing.take, env, hearing.steps)
         except CannotStart as problem:
             return AgentTurn(error=f"{problem}; `command:` names the program", stop_reason="error")
     if which and UNKNOWN in done.stderr:
@@ -180,6 +182,7 @@ class _Hearing:
     """What a turn's lines said so far."""
 
     def __init__(self, talk: Talk) -> None:
+        self.steps = Steps(talk.request.max_turns)
         self._talk = talk
         self._conversation: str | None = None
         self._text = ""
@@ -210,8 +213,8 @@ class _Hearing:
     def turn(self, done: Finished) -> AgentTurn:
         """The whole turn, once the program is over."""
         error = self._error(done)
-        ending = "timeout" if done.timed_out else "error"
-        blamed = self._problem if self._total is None and not done.timed_out else None
+        ending = STOPPED if self.steps.ending else "timeout" if done.timed_out else "error"
+        blamed = self._problem if self._total is None and ending == "error" else None
         return AgentTurn(
             text=self._text,
             error=error,
@@ -229,6 +232,7 @@ class _Hearing:
 
     def _item_began(self, item: _Item) -> None:
         if item.type in TOOLS:
+            self.steps.act()
             self._text = ""  # what is said before a tool is used is not the last word
             self._tools += 1
             self._open.add(item.id)
@@ -237,6 +241,7 @@ class _Hearing:
 
     def _item_ended(self, item: _Item) -> None:
         if item.type == "agent_message":
+            self.steps.act()
             self._text = item.text
             self._talk.request.on_event(AgentEvent(type="text", text=item.text))
         elif item.type == "error":
@@ -245,6 +250,7 @@ class _Hearing:
             if item.id not in self._open:
                 self._item_began(item)
             self._open.discard(item.id)
+            self.steps.answer()
             self._watch_sandbox(item)
             name, _ = _described(item, self._talk.folder)
             ok = item.status != "failed"
@@ -260,8 +266,8 @@ class _Hearing:
 
     def _error(self, done: Finished) -> str | None:
         ended = failure(done, self._talk.request.timeout)
-        if done.timed_out:
-            return ended
+        if done.timed_out or self.steps.ending:
+            return self.steps.ending or ended
         if self._total is None and self._problem:
             return _explained(self._problem)
         if self._no_sandbox and not self._commands_ran:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import tempfile
 from collections.abc import Callable
@@ -10,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.adapters.identity import SIGKILL
 from hookline.domain.turns import AgentEvent
+from hookline.ports.processes import Finished
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from hookline.adapters.agents.drivers import Talk
-    from hookline.ports.processes import Finished
+    from hookline.adapters.agents.steps import Steps
 
 LINE_LIMIT = 8 * 1024 * 1024
 TEXT_LIMIT = 1024 * 1024
@@ -69,23 +72,39 @@ class Lines:
 
 
 async def listen(
-    argv: Sequence[str], talk: Talk, take: Take, more: Mapping[str, str] | None = None
+    argv: Sequence[str],
+    talk: Talk,
+    take: Take,
+    more: Mapping[str, str] | None = None,
+    steps: Steps | None = None,
 ) -> Finished:
     """Start an agent with the prompt on its stdin and hand over its lines as they come.
 
-    Raises CannotStart.
+    With `steps`, which `take` counts, it is killed once it takes too many. Raises CannotStart.
     """
     request = talk.request
     lines = Lines(take)
-    done = await talk.processes.run(
-        argv,
-        cwd=talk.folder,
-        env={**request.env, **(more or {})},
-        timeout=request.timeout,
-        stdin=request.prompt.encode("utf-8", "replace"),
-        on_start=request.on_start,
-        on_output=lines.feed,
-    )
+
+    def hear(chunk: bytes) -> None:
+        lines.feed(chunk)
+        if steps is not None and steps.ending and not patience.expired():
+            patience.reschedule(0)
+
+    try:
+        async with asyncio.timeout(None) as patience:
+            done = await talk.processes.run(
+                argv,
+                cwd=talk.folder,
+                env={**request.env, **(more or {})},
+                timeout=request.timeout,
+                stdin=request.prompt.encode("utf-8", "replace"),
+                on_start=request.on_start,
+                on_output=hear,
+            )
+    except TimeoutError:
+        if not patience.expired():
+            raise
+        done = Finished(tuple(argv), -SIGKILL, "", "", 0.0)
     lines.end()
     if lines.skipped:
         many = f"{lines.skipped} lines" if lines.skipped > 1 else "a line"
