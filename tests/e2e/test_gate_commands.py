@@ -270,7 +270,8 @@ def test_a_decision_is_asked_for_told_and_written_down(repo: Repo, cli: Cli) -> 
     (event,) = cli.events("gate_decided")
     assert event["nodeId"] == task
     assert event["data"]["comment"] == "fine"
-    assert cli("attention").code == 0
+    (item,) = cli("attention", "--json").json
+    assert (item["kind"], item["command"]) == ("gates", f"hookline merge {task}")
     code, error = cli.refused("gate", "reject", task)
     assert (code, error["code"]) == (1, "illegal-transition")
     assert "has a decision already" in error["message"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.pipeline_rig import Pipeline, keepers
+from tests.e2e.pipeline_rig import Pipeline, keepers, work_ended
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
@@ -158,7 +158,7 @@ def test_a_conflict_that_nobody_resolves_parks_the_task(line: Pipeline, cli: Cli
     assert len(line.prompts(task)) == 3
     found = cli.task(task)
     assert found["state"] == "needs_continuation"
-    assert "conflict with main in log (after 3 attempts to mend it)" in found["blockReason"]
+    assert "conflict with main in log (attempts to mend it: 3)" in found["blockReason"]
     (item,) = cli("attention", "--json").json
     assert item["id"] == task
     assert (line.git("rev-parse", "HEAD", at=place), line.git("status", "-s", at=place)) == (
@@ -172,7 +172,15 @@ def test_work_that_others_outran_once_is_not_outrun_again(line: Pipeline, cli: C
     line.begin("hooks: {before_submit: []}\n")
     line.together(5)
     tasks = [cli.add(f"part {number}") for number in range(5)]
-    assert sorted(line.worker("--agents", "5")["merged"]) == tasks
+    done = cli("work", "--once", "--json", "--agents", "5")
+    assert sorted(work_ended(done)["merged"]) == tasks
+    records = [json.loads(each) for each in done.stdout.splitlines()]
+    for task in tasks:  # each reason is told before the agent mends it
+        steps = [e for e in records if e["data"].get("taskId") == task]
+        told = [e["type"] for e in steps if e["type"] in ("trouble", "remediation")]
+        assert told == ["trouble", "remediation"] * (len(line.prompts(task)) - 1)
+    reasons = {each["data"]["reason"] for each in records if each["type"] == "trouble"}
+    assert reasons == {"conflict with main in log"}
     # The work itself, what was merged meanwhile, and what was merged while that was resolved.
     assert max(len(line.prompts(task)) for task in tasks) <= 3
     assert sorted(line.merges()) == tasks
@@ -189,7 +197,13 @@ def test_a_result_that_fails_its_test_is_not_merged_until_it_is_mended(
     (place / "log").write_text("")
     line.commit("the log is lost", at=place)
     before = line.git("rev-parse", "main", at=line.main)
-    assert cli("submit", task, "--agent", "bot").code == 0
+    done = cli("submit", task, "--agent", "bot")
+    assert done.code == 0
+    told = [each for each in done.stderr.splitlines() if "✗" in each or "●" in each]
+    assert told == [
+        "  ✗ merge         `make test` fails on the merged result",
+        "  ● bot mends it",
+    ]
     (prompt,) = line.prompts(task)
     assert "FAILED: the log lists\n" in prompt
     assert f"Merged into main at {before}, your work does not pass `make test`" in prompt
@@ -221,7 +235,7 @@ def test_a_task_without_commits(line: Pipeline, cli: Cli, setting: str, state: s
     line.begin(f"gates: {{without_commits: {setting}}}\nhooks: {{before_submit: [run_tests]}}\n")
     line.turn("echo 'nothing to object to'\n")
     task = cli.add("review it")
-    line.worker()
+    line.worker(code=0 if state == "completed" else 4)
     assert cli.task(task)["state"] == state
     assert (line.verdicts(task), line.merges(), line.pulls()) == ([], [], [])
 
@@ -229,8 +243,8 @@ def test_a_task_without_commits(line: Pipeline, cli: Cli, setting: str, state: s
 def test_uncommitted_work_is_refused_where_that_is_wanted(line: Pipeline, cli: Cli) -> None:
     line.begin("gates: {uncommitted: refuse}\n")
     task = cli.add("a part")
-    assert line.worker()["sentBack"] == [task]
-    assert "2 files are not committed: log, parts/T-1" in cli.task(task)["blockReason"]
+    assert line.worker(code=4)["sentBack"] == [task]
+    assert "not committed: log, parts/T-1" in cli.task(task)["blockReason"]
     place = line.place(task)
     assert (place / "parts" / task).read_text() == "by bot\n"
     line.commit("by hand, then", at=place)

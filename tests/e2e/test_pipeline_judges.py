@@ -82,7 +82,7 @@ def test_nobody_judges_their_own_work(line: Pipeline, cli: Cli) -> None:
 def test_a_worker_goes_on_when_a_person_approves(line: Pipeline, cli: Cli) -> None:
     line.begin(HUMAN)
     task = cli.add("a part")
-    line.worker()
+    line.worker(code=4)
     waiting = cli("attention", "--json")
     assert (waiting.code, [item["id"] for item in waiting.json]) == (4, [task])
     assert cli("submit", task).code == 4

@@ -58,7 +58,7 @@ def test_edits_in_the_way_of_a_merge_without_a_remote(line: Pipeline, cli: Cli) 
     line.begin(remote=False)
     cli.put("log", "a thought of mine\n")
     task = cli.add("a part")
-    assert line.worker()["sentBack"] == [task]
+    assert line.worker(code=4)["sentBack"] == [task]
     reason = cli.task(task)["blockReason"]
     assert f"edits in {cli.root} would be overwritten (log)" in reason
     assert (cli.root / "log").read_text() == "a thought of mine\n"
@@ -84,7 +84,7 @@ def test_a_hook_of_git_that_refuses_the_commit(line: Pipeline, cli: Cli) -> None
     line.begin()
     hook = git_hook(cli.root / ".git", "pre-commit", "echo the moon is full >&2; exit 1")
     task = cli.add("a part")
-    assert line.worker()["sentBack"] == [task]
+    assert line.worker(code=4)["sentBack"] == [task]
     assert "the moon is full" in cli.task(task)["blockReason"]
     assert "the moon is full" in line.prompts(task)[1]
     assert (line.place(task) / "parts" / task).read_text() == "by bot\n"
@@ -109,7 +109,7 @@ def test_a_branch_that_is_protected(line: Pipeline, cli: Cli) -> None:
     protected = "grep -q refs/heads/main && echo main is protected >&2 && exit 1; exit 0"
     hook = git_hook(line.remote, "pre-receive", protected)
     task = cli.add("a part")
-    assert line.worker()["sentBack"] == [task]
+    assert line.worker(code=4)["sentBack"] == [task]
     reason = cli.task(task)["blockReason"]
     assert "main was not moved at origin" in reason
     assert "main is protected" in reason

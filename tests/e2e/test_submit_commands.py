@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.conftest import eventually
+from tests.e2e.conftest import eventually, kill
 from tests.e2e.gate_rig import Repo
 
 if TYPE_CHECKING:
@@ -24,6 +26,11 @@ MENDER = "agents: {bot: {driver: command, command: 'cat > ../prompt; touch ok'}}
 @pytest.fixture
 def repo(cli: Cli) -> Repo:
     return Repo(cli)
+
+
+def left(cli: Cli) -> list[tuple[str, str]]:
+    """The tasks that wait for somebody, each with the command to type."""
+    return [(item["id"], item["command"]) for item in cli("attention", "--json").json]
 
 
 def test_work_that_passes_its_gates_is_merged_and_only_then_completed(repo: Repo, cli: Cli) -> None:
@@ -134,7 +141,9 @@ def test_work_can_be_submitted_now_and_merged_later(repo: Repo, cli: Cli) -> Non
     assert cli.json("submit", task, "--no-merge")["outcome"] == "submitted"
     assert (cli.task(task)["state"], repo.merged()) == ("submitted", [])
     assert cli.json("submit", task, "--no-merge")["outcome"] == "submitted"
+    assert left(cli) == [(task, f"hookline merge {task}")]
     assert cli.json("merge", task)["outcome"] == "merged"
+    assert left(cli) == []
     assert (cli.task(task)["state"], repo.merged()) == ("completed", ["thing"])
     assert repo.runs() == [("submit", "completed"), ("merge", "completed")]
 
@@ -156,6 +165,7 @@ def test_a_submitted_task_whose_merge_was_cancelled_is_merged_anew(repo: Repo, c
     repo.work("thing")
     assert cli.json("submit", task, "--no-merge")["runId"] == "R-1"
     cli.json("flow", "cancel", "R-2")
+    assert left(cli) == [(task, f"hookline merge {task}")]
     assert cli.json("merge", task)["outcome"] == "merged"
     assert repo.merged() == ["thing"]
 
@@ -199,13 +209,17 @@ def test_work_that_waits_for_a_person_is_approved_and_goes_on(repo: Repo, cli: C
 
 
 def test_a_rejection_without_a_word_sends_the_work_back(repo: Repo, cli: Cli) -> None:
-    repo.begin(HUMAN)
+    gates = "[{name: ready, command: 'test -f ok'}, {name: boss, human: {}}]"
+    repo.begin(f"hooks: {{before_submit: [], before_merge: {gates}}}\n{MENDER}")
     task = cli.add("Add a thing")
     repo.work("thing")
-    assert cli("submit", task).code == 4
+    waiting = cli("submit", task)
+    assert waiting.code == 4
+    assert "bot mends it" in waiting.stderr
     cli.json("gate", "reject", task)
     rejected = cli("merge", task)
     assert rejected.code == 3
+    assert "mends it" not in rejected.stderr
     assert "rejected by ada" in rejected.stdout
     assert (repo.merged(), cli.task(task)["state"]) == ([], "needs_continuation")
 
@@ -213,9 +227,12 @@ def test_a_rejection_without_a_word_sends_the_work_back(repo: Repo, cli: Cli) ->
 # Interruptions
 
 
-def test_an_interrupted_submission_goes_on_where_it_was(repo: Repo, cli: Cli) -> None:
+@pytest.mark.parametrize("again", [("submit", "T-1"), ("work", "--once")])
+def test_an_interrupted_submission_goes_on_where_it_was(
+    repo: Repo, cli: Cli, again: tuple[str, ...]
+) -> None:
     slow = "{name: slow, command: 'echo began >> ../began; test -f ../go || sleep 60'}"
-    repo.begin(f"hooks: {{before_submit: [{slow}]}}\n")
+    repo.begin(f"hooks: {{before_submit: [{slow}]}}\n{MENDER}")
     task = cli.add("Add a thing")
     repo.work("thing")
     began = cli.root.parent / "began"
@@ -225,10 +242,55 @@ def test_an_interrupted_submission_goes_on_where_it_was(repo: Repo, cli: Cli) ->
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130
     assert f"go on with `hookline submit {task}`" in said
+    assert left(cli) == [("R-1", f"hookline submit {task}")]
     (cli.root.parent / "go").touch()
-    assert cli("submit", task).code == 0
+    assert cli(*again).code == 0
     assert repo.merged() == ["thing"]
     assert repo.runs() == [("submit", "completed"), ("merge", "completed")]
+
+
+def test_what_a_killed_submission_leaves_is_shown_and_its_verdicts_are_told_again(
+    repo: Repo, cli: Cli
+) -> None:
+    slow = "{name: slow, command: 'echo began >> ../began; test -f ../go || sleep 60'}"
+    repo.begin(f"hooks: {{before_submit: [{{name: quick, command: 'true'}}, {slow}]}}\n")
+    task = cli.add("Add a thing")
+    repo.work("thing")
+    process = cli.start("submit", task)
+    eventually((cli.root.parent / "began").exists, "the gate's start")
+    eventually(lambda: len(cli.json("gate", "list", task)) == 1, "the first verdict")
+    assert left(cli) == []
+    kill(process)
+    assert left(cli) == [(task, f"hookline submit {task}")]
+    (cli.root.parent / "go").touch()
+    done = cli("submit", task)
+    assert (done.code, left(cli)) == (0, [])
+    told = [line.split()[1:3] for line in done.stderr.splitlines() if "✓ before_submit" in line]
+    assert told == [["before_submit", "quick"], ["before_submit", "slow"]]
+
+
+def test_a_gate_that_waits_tells_when_it_is_asked_again_and_is_asked_at_once_on_request(
+    repo: Repo, cli: Cli
+) -> None:
+    gate = "{name: slow, command: 'echo asked >> ../asked; test -f ../go || exit 75'}"
+    repo.begin(f"hooks: {{before_submit: [{gate}]}}\n")
+    task = cli.add("Add a thing")
+    repo.work("thing")
+    process = cli.start("submit", task)
+    eventually(lambda: repo.runs() == [("submit", "parked")], "the wait")
+    (run,) = cli.json("flow", "status")
+    assert run["wakeAt"] - time.time() <= 60
+    assert left(cli) == []
+    (cli.root.parent / "go").touch()
+    assert cli("submit", task).code == 0
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 0
+    waits = [line for line in said.splitlines() if "●" in line]
+    assert waits[0].endswith("it cannot be told yet")
+    assert re.fullmatch(
+        rf"  ● asked again at \d\d:\d\d:\d\d, or at once by `hookline submit {task}`", waits[1]
+    )
+    assert (cli.root.parent / "asked").read_text() == "asked\n" * 2
 
 
 def test_a_session_cannot_submit_its_own_task(repo: Repo, cli: Cli) -> None:
@@ -335,7 +397,57 @@ def test_a_session_on_a_task_with_gates_submits_and_does_not_complete(repo: Repo
     done = cli("run", "--task", first)
     assert (done.code, cli.task(first)["state"]) == (0, "submitted")
     assert f"hookline submit {first}" in done.stderr
+    assert left(cli) == [(first, f"hookline submit {first}")]
     assert (repo.merged(), cli.task(second)["state"]) == ([], "created")
-    assert cli("submit", first).code == 0
+    done = cli("submit", first)
+    assert done.code == 0
+    assert "✓ before_submit test    " in done.stderr
+    assert "✓ before_submit test    " in cli("gate", "list", first).stdout
+    found = cli.json("gate", "list", first)[0]["hook"]
+    assert found == "product/before_submit[0]:test"
     assert repo.merged() == ["made"]
     assert [cli.task(each)["state"] for each in (first, second)] == ["completed", "ready"]
+
+
+def test_work_that_was_called_done_and_has_no_run_yet_is_to_be_submitted(
+    repo: Repo, cli: Cli
+) -> None:
+    repo.begin("task_types: {product: {hooks: {before_submit: []}}}\n")
+    task = cli.add("make it", "--type", "product")
+    cli.json("task", "complete", task, env={"HOOKLINE_AGENT": "bot"})
+    assert (cli.task(task)["state"], repo.runs()) == ("submitted", [])
+    assert left(cli) == [(task, f"hookline submit {task}")]
+
+
+@pytest.mark.parametrize("kind", [("--type", "product"), ()])
+def test_work_that_was_sent_back_is_gone_on_with_in_its_worktree(
+    repo: Repo, cli: Cli, kind: tuple[str, ...]
+) -> None:
+    repo.begin(
+        "agents: {bot: {driver: command, command:"
+        " \"test ! -f made || touch ok; touch made; echo '<promise>COMPLETE</promise>'\"}}\n"
+        'hooks: {before_submit: [{name: ready, command: "test -f ok"}]}\n'
+        "task_types: {product: {}}\n"
+        "gates: {tries: 0}\n"
+    )
+    task = cli.add("make it", *kind)
+    assert cli("work", "--once").code == 4
+    assert left(cli) == [(task, f"hookline run --task {task}")]
+    assert f"if you mend it yourself: hookline submit {task}" in cli("attention").stdout
+    assert cli("run", "--task", task).code == 0
+    assert cli("submit", task).code == 0
+    assert repo.merged() == ["made", "ok"]
+
+
+def test_a_gate_that_names_a_file_which_only_the_work_brings_says_so(repo: Repo, cli: Cli) -> None:
+    repo.begin("task_types: {product: {hooks: {before_submit: [run_tests: sh greet.sh]}}}\n")
+    task = cli.add("make it", "--type", "product")
+    place = cli.root / ".hookline" / "worktrees" / task
+    repo.git("worktree", "add", "--quiet", "-b", f"hookline/{task}", str(place), "main")
+    (place / "greet.sh").write_text("echo hello\n", encoding="utf-8")
+    assert cli("submit", task).code == 3
+    assert cli.task(task)["blockReason"] == (
+        "run_tests: greet.sh is in the task's worktree alone, and what judges work cannot come with"
+        " it. Let the hook run a script of the project that calls greet.sh; or commit greet.sh in"
+        " the project and run `hookline trust`"
+    )

@@ -128,7 +128,7 @@ def test_what_a_gate_rejects_is_told_and_sent_back(shop: Workshop) -> None:
     shop.cli.add("first")
     shop.cli.add("second", "--depends-on", "T-1")
     result = shop.cli("work", "--once")
-    assert result.code == 0
+    assert result.code == 4
     assert result.stdout == "nothing is left to do: 1 task begun, 0 merged, 1 sent back\n"
     lines = result.stderr.splitlines()
     assert lines[0] == "T-1   ada begins: first"
@@ -232,6 +232,8 @@ def test_an_agent_cannot_start_a_worker(shop: Workshop) -> None:
     result = shop.cli("work", "--once", "--json", env={"HOOKLINE_RUN_ID": "R-1"})
     assert result.code == 1
     assert "inside R-1" in result.error["message"]
+    result = shop.cli("work", "--once", "--json", env={"HOOKLINE_AGENT": "ada"})
+    assert "`hookline work` is for people" in result.error["message"]
 
 
 def test_a_task_that_cannot_be_begun_is_told_once(shop: Workshop) -> None:
@@ -268,7 +270,7 @@ def test_work_that_changes_what_is_trusted_stops_the_worker(shop: Workshop) -> N
 def test_work_that_waits_for_a_person_is_finished_after_their_word(shop: Workshop) -> None:
     shop.configure("hooks:\n  before_merge: [{human: {question: Ship it?}}]\n")
     shop.cli.add("first")
-    records, ended = shop.work()
+    records, ended = shop.work(code=4)
     asked = [each for each in of(records, "gate") if each["waitsForPerson"]]
     assert len(asked) == 1
     assert asked[0]["message"].endswith("Ship it?")
@@ -346,6 +348,7 @@ def test_two_workers_share_the_tasks(shop: Workshop) -> None:
     ends = [json.loads(worker.communicate(timeout=90)[0].splitlines()[-1]) for worker in workers]
     assert [worker.returncode for worker in workers] == [0, 0]
     assert sum(end["data"]["begun"] for end in ends) == 4
+    assert sum(len(end["data"]["merged"]) for end in ends) == 4
     assert sorted(shop.merges()) == ["leaf 0", "leaf 1", "leaf 2", "root"]
     assert [shop.state(goal) for goal in goals] == ["completed"] * 3
 

@@ -86,7 +86,7 @@ def test_a_named_worktree_with_unsaved_work_is_an_error(project: Cli) -> None:
     git(project, "commit", "--quiet", "--message", "Work", at=path)
     code, error = project.refused("worktree", "clean", "T-1")
     assert (code, error["code"]) == (1, "repository")
-    assert "1 commits that are neither merged into main nor pushed" in error["message"]
+    assert "commits that are neither merged into main nor pushed: 1" in error["message"]
     assert path.exists()
     git(project, "merge", "--quiet", "hookline/T-1")
     assert project.json("worktree", "clean", "1") == [

@@ -34,7 +34,7 @@ def test_clean_work_passes_whatever_was_there_before(desk: Desk) -> None:
     desk.work("a.py", "token = os.environ['TOKEN']\n")
     answer = desk.ask("secrets")
     assert answer.status == "success"
-    assert answer.message == "no credentials in 1 added lines of 2 files"
+    assert answer.message == "no credentials (files: 2, added lines: 1)"
 
 
 def test_a_credential_is_told_by_place_and_kind_and_never_shown(desk: Desk) -> None:
@@ -94,7 +94,7 @@ def test_work_within_its_limits_passes(desk: Desk) -> None:
     desk.work("a.txt", "one\ntwo\n")
     limits = {"files": 1, "lines": 2, "bytes": 8, "forbid": ["*.lock"]}
     answer = desk.ask("diff_limits", limits)
-    assert (answer.status, answer.message) == ("success", "1 files changed, within the limits")
+    assert (answer.status, answer.message) == ("success", "within the limits (changed files: 1)")
 
 
 @pytest.mark.parametrize(

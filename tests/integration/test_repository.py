@@ -345,7 +345,7 @@ def test_uncommitted_files_stop_a_rebase_before_it_begins(place: Place) -> None:
     made = worked(place)
     place.elsewhere("other", "x\n")
     place.write("unfinished", "half", at=made.path)
-    with pytest.raises(RepositoryError, match="not committed, such as unfinished"):
+    with pytest.raises(RepositoryError, match="committed, such as unfinished"):
         do(place.repository().rebase(made.path, "main"))
     assert Path(made.path, "unfinished").read_text() == "half"
 
@@ -437,7 +437,7 @@ def test_there_must_be_a_remote_to_push_to(tmp_path: Path) -> None:
 def test_unsaved_work_is_never_removed(place: Place) -> None:
     made = worked(place)
     kept = do(place.repository().clean("T-1"))
-    assert kept == Kept("T-1", ("1 commits that are neither merged into main nor pushed",))
+    assert kept == Kept("T-1", ("commits that are neither merged into main nor pushed: 1",))
     place.write("untracked file", "x", at=made.path)
     kept = do(place.repository().clean("T-1"))
     assert isinstance(kept, Kept)

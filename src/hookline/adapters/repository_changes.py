@@ -160,7 +160,7 @@ class Changing(Looking):
             raise _unfinished(top, operation)
         if dirty := await self._dirty(top):
             raise RepositoryError(
-                f"{len(dirty)} files in {top} are not committed, such as {printable(dirty[0])}",
+                f"not all files in {top} are committed, such as {printable(dirty[0])}",
                 help="commit them first",
             )
 

@@ -248,7 +248,7 @@ class Worktrees(Pushing):
             if not await self._is_merged(tip, base) and not await self._is_pushed(tip):
                 known = await self._known_base(base)
                 said = await self._git(path, "rev-list", "--count", f"{known.sha}..{tip}")
-                return f"{said.text} commits that are neither merged into {base} nor pushed"
+                return f"commits that are neither merged into {base} nor pushed: {said.text}"
         return None
 
     async def _is_pushed(self, tip: str) -> bool:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.runs import TERMINAL
-from hookline.domain.submissions import MERGE, SUBMIT, Submission
+from hookline.domain.runs import PARKED, TERMINAL
+from hookline.domain.submissions import MERGE, SIGNAL, SUBMIT, Submission
 from hookline.domain.tasks import COMPLETED, OPEN
 from hookline.errors import HooklineError
 from hookline.flows import journal
@@ -16,12 +16,14 @@ from hookline.tasks import verbs
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hookline.domain.runs import Run
+    from hookline.domain.runs import JournalEffect, Run
     from hookline.domain.tasks import Task
     from hookline.ports.store import Transaction, View
 
 PLACE = "hookline.merge-place"
 TURN = "merge-turn"
+# Why a run rests whose command was interrupted.
+INTERRUPTED = "interrupted"
 
 
 def start(
@@ -48,6 +50,36 @@ def run_of(view: View, task_id: str) -> Run | None:
             if run.input.get("taskId") == task_id:
                 return run
     return None
+
+
+def is_interrupted(run: Run) -> bool:
+    """Whether a run only rests because the command that advanced it was interrupted."""
+    return run.status == PARKED and run.wake_at is None and run.reason == INTERRUPTED
+
+
+def wake(tx: Transaction, run_id: str) -> None:
+    """Let whoever serves runs go on with one that rests."""
+    if is_interrupted(tx.runs.find(run_id)):
+        _, token, _ = tx.runs.holder(run_id)
+        tx.runs.let_go(run_id, token, 0.0)
+
+
+def wait_of(view: View, run: Run) -> JournalEffect | None:
+    """What gates of a run wait for that are asked again after a while, and not by a person."""
+    found = (
+        effect
+        for effect in view.runs.pending(run)
+        if (effect.kind, effect.args.get("name")) == ("signal", SIGNAL)
+    )
+    return next((each for each in found if each.args.get("maxAge") is not None), None)
+
+
+def ask_again(tx: Transaction, run_id: str) -> None:
+    """Have gates asked now that would be asked again after a while."""
+    run = tx.runs.find(run_id)
+    is_told = any(name == SIGNAL for _, name, _ in tx.runs.signals(run))
+    if wait_of(tx, run) is not None and not is_told:
+        journal.write(tx, "run_signalled", run_id, {"name": SIGNAL, "value": None})
 
 
 def perform(tx: Transaction, run_id: str, args: dict[str, Any]) -> Any:

@@ -9,6 +9,7 @@ import msgspec
 from hookline.domain.moments import seconds
 from hookline.domain.submissions import SIGNAL, GateSettings, Submission
 from hookline.flows.judged import gate_payload
+from hookline.hooks.names import short_name
 
 if TYPE_CHECKING:
     from hookline.domain.runs import Run
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 PINS = "gates"
 # Gates that nobody wakes are asked again after this time.
-LOOK_AGAIN = 3600.0
+LOOK_AGAIN = 60.0
 MODEL_WAIT = 60.0
 
 
@@ -82,11 +83,12 @@ class Gating:
     async def mend(self, name: str, prompt: str | None, message: str) -> Refused | None:
         """Let the agent mend what `name` rejects, so many times; then it goes to a person."""
         made = self.tries.get(name, 0)
+        reason = f"{short_name(name)}: {message.removeprefix(f'{name} failed: ')}"
         if not prompt:
-            return Refused(f"{name}: {message}")
+            return Refused(reason)
         if made >= self.settings.tries:
             broke = f"; the last one failed: {self.trouble}" if self.trouble else ""
-            return Refused(f"{name}: {message} (after {made} attempts to mend it{broke})")
+            return Refused(f"{reason} (attempts to mend it: {made}{broke})")
         self.tries[name] = made + 1
         turn = await self.ctx.agent(
             f"{prompt.rstrip()}\n\nMend this in the folder that you are in, commit it, and say in"

@@ -56,8 +56,9 @@ class RepoEffects:
             place["taskPath"] = export_task(task, folder)
             state = await repository.describe(folder)
             if state.dirty and args["uncommitted"] == "refuse":
-                shown = ", ".join(state.dirty[:5])
-                refused = f"{state.dirty_count} files are not committed: {shown}"
+                named = state.dirty[:5]
+                left = state.dirty_count - len(named)
+                refused = f"not committed: {', '.join(named)}{f' and {left} more' * (left > 0)}"
                 return {**place, "refused": refused, "commits": 0, "head": state.head}
             await repository.commit_all(folder, _message(task))
             commits = await repository.commits_ahead(folder, args["base"])

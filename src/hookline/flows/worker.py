@@ -158,13 +158,19 @@ class Worker:
     # Lanes
 
     def _adopt(self) -> None:
-        """Sessions whose worker is gone take lanes again: they go on by themselves."""
+        """Sessions whose worker is gone take lanes again: they go on by themselves.
+
+        So do submissions that a person interrupted before: whoever starts a worker wants them done.
+        """
         with self._engine.store.read() as view:
+            stopped = [each for each in _open_submissions(view) if gate_verbs.is_interrupted(each)]
             for run in _live_sessions(view):
                 if not self._is_held(view, run.run_id):
                     task_id: str = run.input["taskId"]
                     self._desk.tasks.add(task_id)
                     self._take_lane(Begun(run.run_id, task_id), run.input.get("agent"))
+        for run in stopped:
+            self._engine.change(gate_verbs.wake, run.run_id)
 
     def _take_lane(self, session: Begun, agent: str | None) -> None:
         free = [lane for lane in self._lanes if lane.session is None]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hookline.errors import Untrusted
 from hookline.project import Project
 from hookline.trust.cover import command_lines, named_files
-from hookline.trust.manifest import examine, text_of
+from hookline.trust.manifest import MISSING, examine, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # What names the project's own folder from anywhere; $PWD does not.
 _ROOT_NAMES = r"\{\{\s*project\s*\}\}|\$HOOKLINE_PROJECT\b|\$\{HOOKLINE_PROJECT\}"
 _ELSEWHERE = "/dev/null"
+_OTHER = "the task's worktree holds another"
 
 
 class Worktrees:
@@ -47,9 +48,10 @@ class Worktrees:
         # These name the trusted file itself, wherever the line runs.
         plain = re.sub(_ROOT_NAMES, _ELSEWHERE, line).replace(f"{project.root}/", _ELSEWHERE)
         for name in sorted(_names(project, plain) | _names(there, plain)):
-            trusted = examine(project, os.path.join(project.root, name))
-            if examine(there, os.path.join(there.root, name)).digest != trusted.digest:
-                raise _rewritten(name)
+            trusted = examine(project, os.path.join(project.root, name)).digest
+            found = examine(there, os.path.join(there.root, name)).digest
+            if found != trusted:
+                raise _not_trusted(name, trusted, found)
 
     def _is_other(self, folder: str) -> bool:
         return os.path.realpath(folder) != os.path.realpath(self._project.root)
@@ -80,9 +82,16 @@ def _names(project: Project, line: str) -> set[str]:
     return {os.path.relpath(path, project.root) for path in named_files(project, line)}
 
 
-def _rewritten(name: str) -> Untrusted:
+def _not_trusted(name: str, trusted: str, found: str) -> Untrusted:
     shown = text_of(name) if name.isprintable() else ascii(name)
+    if trusted == MISSING:
+        return Untrusted(
+            f"{shown} is in the task's worktree alone, and what judges work cannot come with it."
+            f" Let the hook run a script of the project that calls {shown}; or commit {shown} in"
+            " the project and run `hookline trust`"
+        )
+    holds = "it is gone from the task's worktree" if found == MISSING else _OTHER
     return Untrusted(
-        f"{shown} is not the one that was trusted: the task's worktree holds another."
+        f"{shown} is not the one that was trusted: {holds}."
         f' Undo that there, or let the hook run "$HOOKLINE_PROJECT/{shown}"'
     )

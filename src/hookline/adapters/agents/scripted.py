@@ -24,7 +24,7 @@ async def turn(profile: Any, talk: Talk) -> AgentTurn:
     number = _number(talk)
     chosen = turns[min(number, len(turns) - 1)]
     if number >= len(turns) and not chosen.repeat:
-        return AgentTurn(error=f"{profile.script} has {len(turns)} turns, and this is one more")
+        return AgentTurn(error=f"{profile.script} has no turn {number + 1}")
     if chosen.expect is not None and chosen.expect not in request.prompt:
         wanted = f"turn {number + 1} of {profile.script} expects {chosen.expect!r} in its prompt"
         return AgentTurn(error=f"{wanted}, not {request.prompt[:200]!r}")

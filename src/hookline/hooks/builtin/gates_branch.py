@@ -88,7 +88,7 @@ def unfinished_prompt(operation: str, folder: str, branch: str) -> str:
 def _uncommitted(judging: Judging, state: RepositoryState) -> str:
     names = "\n".join(state.dirty)
     return (
-        f"{state.dirty_count} files in {judging.folder} are not committed, so that your work cannot"
+        f"Not all files in {judging.folder} are committed, so that your work cannot"
         f" be brought onto {judging.context.base_branch}. Commit those that belong to your task,"
         " and remove or ignore the others.\n\n" + framed("The list of files", names)
     )
@@ -181,7 +181,7 @@ async def _body(judging: Judging) -> str:
     made = _listed([f"{each.sha[:12]} {each.subject}" for each in commits])
     return (
         f"{ends(task_text(judging), MAX_BODY)}\n\n---\n\nTask {context.task_id}{by}.\n\n"
-        f"Commits:\n\n{made}\n\n{len(files)} files:\n\n{_listed(files)}\n"
+        f"Commits:\n\n{made}\n\nFiles ({len(files)}):\n\n{_listed(files)}\n"
     )
 
 

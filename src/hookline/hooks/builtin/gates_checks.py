@@ -97,7 +97,7 @@ async def ci_status(judging: Judging) -> GateAnswer:
     found = await judging.forge.checks(state.head)
     short = state.head[:12]
     if found.status == "success":
-        return passed(f"all {len(found.checks)} checks of {short} passed", {"ciHead": state.head})
+        return passed(f"every check of {short} passed", {"ciHead": state.head})
     if found.status == "none":
         return _unchecked(judging, short, given)
     if found.status == "pending":

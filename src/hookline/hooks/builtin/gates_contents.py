@@ -43,7 +43,7 @@ async def secrets(judging: Judging) -> GateAnswer:
         return _leak(judging, found.findings)
     lines = sum(len(file.added) for file in files)
     unseen = f"; not looked into: {', '.join(found.unseen[:SHOWN])}" if found.unseen else ""
-    return passed(f"no credentials in {lines} added lines of {len(files)} files{unseen}")
+    return passed(f"no credentials (files: {len(files)}, added lines: {lines}){unseen}")
 
 
 class _Found(NamedTuple):
@@ -130,7 +130,7 @@ async def diff_limits(judging: Judging) -> GateAnswer:
     forbidden = [name for name in names if _matches(name, given.forbid)]
     if broken or forbidden:
         return _too_much(judging, broken, forbidden)
-    return passed(f"{len(names)} files changed, within the limits")
+    return passed(f"within the limits (changed files: {len(names)})")
 
 
 async def _changed_lines(judging: Judging) -> int | None:

@@ -8,15 +8,27 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.app import BROKEN
+from hookline.config.pipeline import belongs_in_worktree
 from hookline.domain import runs, sessions
 from hookline.domain.runs import WAITING
-from hookline.domain.tasks import BLOCKED, NEEDS_CONTINUATION
+from hookline.domain.submissions import MERGE, SIGNAL, SUBMIT
+from hookline.domain.tasks import BLOCKED, NEEDS_CONTINUATION, SUBMITTED
 from hookline.errors import NEEDS_PERSON
+from hookline.flows.gate_verbs import open_runs
+from hookline.hooks.verdicts import asked_person
 from hookline.surfaces.cli.command import Command, no_arguments
-from hookline.surfaces.cli.gate_decide import waiting_gates
+from hookline.surfaces.cli.gate_show import shown_hook
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import paint, say, say_json, untrusted
-from hookline.surfaces.cli.session_facts import KILLED, PARKED, RAISED, facts, resume_command
+from hookline.surfaces.cli.serving import EVERY_RUN, served_runs
+from hookline.surfaces.cli.session_facts import (
+    KILLED,
+    PARKED,
+    RAISED,
+    facts,
+    is_held,
+    resume_command,
+)
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -26,6 +38,7 @@ if TYPE_CHECKING:
     from hookline.app import App
     from hookline.domain.runs import JournalEffect, Run
     from hookline.domain.tasks import Task
+    from hookline.hooks.verdicts import Verdict
     from hookline.surfaces.cli.session_facts import Facts
 
 EVERY = 1_000_000
@@ -49,7 +62,8 @@ def _attention(args: Namespace) -> int:
             *_sessions(of_sessions.values()),
             *_runs(view, of_sessions),
             *_gates(view),
-            *_tasks(view, of_sessions.values()),
+            *_submissions(app, view),
+            *_tasks(app, view, of_sessions.values()),
             *_dead(view),
         ]
     if args.json:
@@ -128,7 +142,8 @@ def _stuck(view: View, run: Run) -> Item:
     event = view.log.events(node_id=run.run_id, types=("run_parked",))[-1]
     remedy = f"; {event.data['help']}" if event.data.get("help") else ""
     message = f"{run.flow}: {run.reason or 'parked'}{remedy}"
-    return Item("run", run.run_id, event.timestamp, message, f"hookline flow resume {run.run_id}")
+    command = _go_on(run) if run.flow in GATED else f"hookline flow resume {run.run_id}"
+    return Item("run", run.run_id, event.timestamp, message, command)
 
 
 def _question(run: Run, effect: JournalEffect) -> Item:
@@ -146,27 +161,85 @@ def _question(run: Run, effect: JournalEffect) -> Item:
 
 
 def _gates(view: View) -> Iterator[Item]:
-    for run, asked in waiting_gates(view):
+    for run, asked in _waiting_gates(view):
         task = view.graph.find(run.input["taskId"])
         goal = task.goal if task is not None else run.run_id
-        message = f"{goal} ({asked.hook} at {asked.point}: {asked.message or 'it waits'})"
+        hook = shown_hook(asked.hook or "a gate")
+        message = f"{goal} ({hook} at {asked.point}: {asked.message or 'it waits'})"
         command = f"hookline gate approve|reject {run.input['taskId']}"
         yield Item("gate", run.input["taskId"], asked.started_at, message, command)
+
+
+# Submitted work that nobody takes through its gates
+
+GATED = (SUBMIT, MERGE)
+WAITS = {SUBMIT: "its gates wait", MERGE: "its merge waits"}
+
+
+def _submissions(app: App, view: View) -> Iterator[Item]:
+    asked = {run.run_id for run, _ in _waiting_gates(view)}
+    served = served_runs(app.project.folder)
+    on_their_way = set()
+    for run in (run for flow in GATED for run in open_runs(view, flow)):
+        on_their_way.add(run.input["taskId"])
+        task = view.graph.find(run.input["taskId"])
+        is_watched = not served.isdisjoint((run.run_id, EVERY_RUN))
+        if task is not None and run.run_id not in asked and _is_left(view, run) and not is_watched:
+            yield _left(task, run.flow, run.updated_at)
+    for task in view.graph.tasks(states=(SUBMITTED,)):
+        if task.id not in on_their_way:
+            yield _left(task, _last_flow(view, task), _since(view, task))
+
+
+def _is_left(view: View, run: Run) -> bool:
+    """Whether a run could go on, and no process advances it."""
+    holder, _, until = view.runs.holder(run.run_id)
+    return not (is_held(holder, until) or run.status == runs.PAUSED or run.wake_at is None)
+
+
+def _left(task: Task, flow: str, since: str | None) -> Item:
+    message = f"{task.goal} ({WAITS[flow]}: nothing is at work on it)"
+    return Item("gates", task.id, since, message, f"hookline {flow} {task.id}")
+
+
+def _last_flow(view: View, task: Task) -> str:
+    """What is to be done with submitted work whose run is over: its merge, if it had begun."""
+    since = _since(view, task) or ""
+    merges = (run for run in view.runs.of_flow(MERGE) if run.input.get("taskId") == task.id)
+    return MERGE if any((run.created_at or "") >= since for run in merges) else SUBMIT
+
+
+def _go_on(run: Run) -> str:
+    return f"hookline {run.flow} {run.input['taskId']}"
 
 
 # Tasks and calls
 
 
-def _tasks(view: View, found: Iterable[Facts]) -> Iterator[Item]:
-    told = {known.task_id for known in found if known.status == sessions.ESCALATED}
+def _tasks(app: App, view: View, found: Iterable[Facts]) -> Iterator[Item]:
+    ways_on = (sessions.ESCALATED, sessions.LIMIT)
+    told = {known.task_id for known in found if known.status in ways_on}
     for task in view.graph.tasks(states=(BLOCKED, NEEDS_CONTINUATION)):
         if task.id in told:  # by its session, which also knows the way on
             continue
-        command = "unblock" if task.state == BLOCKED else "start"
         why = f": {task.block_reason}" if task.block_reason else ""
         message = f"{task.goal} ({task.state}{why})"
-        since = _since(view, task)
-        yield Item("task", task.id, since, message, f"hookline task {command} {task.id}")
+        command = f"hookline task unblock {task.id}"
+        if task.state == NEEDS_CONTINUATION:
+            command = f"hookline submit {task.id}"
+            if belongs_in_worktree(app.settings, app.project.folder, task):
+                message += f"; if you mend it yourself: {command}"
+                command = f"hookline run --task {task.id}"
+        yield Item("task", task.id, _since(view, task), message, command)
+
+
+def _waiting_gates(view: View) -> Iterator[tuple[Run, Verdict]]:
+    """Every run that waits for a person's decision, with what it asks."""
+    for flow in (SUBMIT, MERGE):
+        for run in open_runs(view, flow):
+            asked = asked_person(view, run)
+            if asked is not None and not any(n == SIGNAL for _, n, _ in view.runs.signals(run)):
+                yield run, asked
 
 
 def _since(view: View, task: Task) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from hookline.hooks.names import short_name
 from hookline.hooks.resolution import Worker, resolve
 from hookline.hooks.verdicts import verdicts
 from hookline.surfaces.cli.command import Command
@@ -84,7 +85,7 @@ def _show_point(resolved: Resolved) -> None:
 
 def _entry_line(entry: Entry) -> str:
     called = entry.target if entry.kind == "built-in" else entry.hook
-    parts = [untrusted(called, 60)]
+    parts = [untrusted(short_name(called), 60)]
     if entry.gatekeepers:
         parts.append(", ".join(_judge(each) for each in entry.gatekeepers))
     if entry.when:

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.submissions import MERGE, SIGNAL, SUBMIT
+from hookline.domain.submissions import SIGNAL
 from hookline.errors import IllegalTransition
 from hookline.flows import control, gate_verbs
 from hookline.hooks.verdicts import asked_person
 from hookline.surfaces.cli.command import Command
+from hookline.surfaces.cli.gate_show import shown_hook
 from hookline.surfaces.cli.gate_work import task_argument
 from hookline.surfaces.cli.opening import writing
-from hookline.surfaces.cli.output import next_step, say, say_json, untrusted
+from hookline.surfaces.cli.output import next_step, say, say_json
 from hookline.tasks.verbs import optional_text
 from hookline.trust import refuse_agents
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator
 
     from hookline.domain.runs import Run
     from hookline.domain.tasks import Task
@@ -62,7 +62,7 @@ def _decide(args: Namespace, decision: str) -> None:
         if args.json:
             say_json(made)
             return
-        say(f"{made.task_id}: {untrusted(made.hook or made.point)} is told: {made.decision}")
+        say(f"{made.task_id}: {shown_hook(made.hook or made.point)} is told: {made.decision}")
         next_step(f"hookline {made.flow} {made.task_id}", "if nothing serves flows")
 
 
@@ -104,15 +104,6 @@ def _question(view: View, task: Task) -> tuple[Run, Verdict]:
             help=f"`hookline {run.flow} {task.id}` goes on with it",
         )
     return run, asked
-
-
-def waiting_gates(view: View) -> Iterator[tuple[Run, Verdict]]:
-    """Every run that waits for a person's decision, with what it asks; for `attention`."""
-    for flow in (SUBMIT, MERGE):
-        for run in gate_verbs.open_runs(view, flow):
-            asked = asked_person(view, run)
-            if asked is not None and not any(n == SIGNAL for _, n, _ in view.runs.signals(run)):
-                yield run, asked
 
 
 DECIDE_COMMANDS = {

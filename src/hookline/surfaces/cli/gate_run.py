@@ -16,7 +16,7 @@ from hookline.hooks.firing import Firing, Shot
 from hookline.hooks.verdicts import AUTO_ACCEPTED, verdicts
 from hookline.outside import caller, repository
 from hookline.surfaces.cli.command import Command
-from hookline.surfaces.cli.gate_show import note_remediation, verdict_line
+from hookline.surfaces.cli.gate_show import note_remediation, shown_hook, verdict_line
 from hookline.surfaces.cli.gate_work import (
     agent_argument,
     find_work,
@@ -25,7 +25,7 @@ from hookline.surfaces.cli.gate_work import (
     worker_of,
 )
 from hookline.surfaces.cli.opening import writing
-from hookline.surfaces.cli.output import next_step, note, paint, say, say_json, untrusted
+from hookline.surfaces.cli.output import next_step, note, paint, say, say_json
 from hookline.surfaces.cli.run import refuse_unready
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ async def _try(app: App, task: Task, point: str, agent: str | None, *, quiet: bo
 
     def observe(what: str, details: dict[str, Any]) -> None:
         if what == "hook_started" and not quiet:
-            note(paint(f"  … {point} {untrusted(details['hook'])}", "dim", sys.stderr))
+            note(paint(f"  … {point} {shown_hook(details['hook'])}", "dim", sys.stderr))
 
     firing = Firing(app.store, caller(app), change=app.change, suspended=app.suspended.get)
     shot = Shot(point, payload, task.id, trial, key, observe=observe)

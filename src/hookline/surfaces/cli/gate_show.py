@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING
 
+from hookline.flows.journal import inside
+from hookline.hooks.names import short_name
+from hookline.surfaces.cli.live_text import one_line, padded
 from hookline.surfaces.cli.output import note, paint, printable, untrusted
 
 if TYPE_CHECKING:
     from typing import TextIO
 
+    from hookline.domain.runs import JournalEffect
     from hookline.hooks.verdicts import Verdict
+    from hookline.ports.store import Blobs
 
 MARKS = {
     "success": ("✓", "green"),
@@ -20,16 +26,46 @@ MARKS = {
 }
 # So much of a remediation is shown; `--json` has it whole.
 LINES, COLUMNS = 40, 200
+UNTOLD = "it cannot be told yet"
 
 
 def verdict_line(verdict: Verdict, stream: TextIO | None = None) -> str:
     """A verdict on one line."""
     mark, style = MARKS.get(verdict.status, ("?", "red"))
     took = "" if verdict.duration_ms is None else f"{verdict.duration_ms / 1000:.1f}s"
-    hook = untrusted(verdict.hook or "-")
-    message = untrusted(verdict.message, COLUMNS)
-    line = f"  {paint(mark, style, stream)} {verdict.point:13} {hook:24} {took:>6}  {message}"
+    hook = padded(shown_hook(verdict.hook or "-"), 24)
+    message = untrusted(said_by(verdict.status, verdict.message), COLUMNS)
+    line = f"  {paint(mark, style, stream)} {verdict.point:13} {hook} {took:>6}  {message}"
     return line.rstrip()
+
+
+def shown_hook(hook: str) -> str:
+    """A hook as people read its name."""
+    return one_line(short_name(hook))
+
+
+def trouble_of(effect: JournalEffect, blobs: Blobs) -> tuple[str, str] | None:
+    """What kept work from being committed or merged, and why, where no gate says so."""
+    if effect.kind != "repo" or effect.resolved_seq is None:
+        return None
+    value = inside(effect.value, blobs)
+    if not isinstance(value, dict):
+        return None
+    if effect.args["verb"] == "merge" and value.get("status") != "merged":
+        return "merge", str(value.get("message") or "it failed")
+    if effect.args["verb"] == "prepare" and value.get("refused"):
+        return "worktree", str(value["refused"])
+    return None
+
+
+def said_by(status: str, message: str) -> str:
+    """What a gate said; one that waits without a word says at least that."""
+    return message or (UNTOLD if status == "pending" else "")
+
+
+def clock(moment: float) -> str:
+    """A moment of today as the clock on the wall shows it."""
+    return time.strftime("%H:%M:%S", time.localtime(moment))
 
 
 def note_remediation(prompt: str | None) -> None:

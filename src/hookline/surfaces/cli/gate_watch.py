@@ -6,19 +6,24 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING
 
+from hookline.adapters.blobs import FileBlobs
 from hookline.adapters.wakeup import AsyncWaker
 from hookline.domain.records import DEAD, FAILED, TIMEOUT
-from hookline.flows import control
-from hookline.flows.gate_verbs import TURN
+from hookline.flows import control, gate_verbs
+from hookline.flows.gate_verbs import INTERRUPTED, TURN
 from hookline.flows.runner import Runner
+from hookline.flows.waits import moment_of
 from hookline.hooks.verdicts import verdicts
 from hookline.outside import engine, owner_of
 from hookline.surfaces.cli.flow_watch import at_work, refuse_inside
-from hookline.surfaces.cli.gate_show import verdict_line
+from hookline.surfaces.cli.gate_show import COLUMNS, clock, trouble_of, verdict_line
 from hookline.surfaces.cli.opening import deliver
 from hookline.surfaces.cli.output import note, paint, untrusted
+from hookline.surfaces.cli.serving import serving
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from hookline.app import App
     from hookline.domain.records import Delivery, Outcome
     from hookline.domain.runs import JournalEffect, Run
@@ -32,10 +37,12 @@ def watched(app: App, run_id: str, *, quiet: bool) -> Run:
     """Advance a run until it is over or waits for someone; ^C parks it."""
     refuse_inside(app, run_id)
     lines = _Lines(app, run_id, quiet=quiet)
+    app.change(gate_verbs.ask_again, run_id)
     try:
-        asyncio.run(_advance(app, run_id, lines))
+        with serving(app, run_id):
+            asyncio.run(_advance(app, run_id, lines))
     except KeyboardInterrupt:
-        app.change(control.park, owner_of(app), run_id, "interrupted")
+        app.change(control.park, owner_of(app), run_id, INTERRUPTED)
         note(f"{run_id} is parked; go on with `hookline {lines.run.flow} {lines.task_id}`")
         raise
     deliver(app)
@@ -60,11 +67,17 @@ class _Lines:
     def __init__(self, app: App, run_id: str, *, quiet: bool) -> None:
         self._app = app
         self._quiet = quiet
+        self._blobs = FileBlobs(app.project.blobs)
         with app.read() as view:
             self.run = view.runs.find(run_id)
-            self._begun = view.log.last()
+            effects = view.runs.effects(self.run)
+            self._begun = _beginning(effects, view.log.last())
         self.task_id: str = self.run.input["taskId"]
-        self._told: set[object] = set()
+        # What others have done is told by nobody; a turn that they began is not repeated.
+        self._told: set[object] = {
+            each.effect_id for each in effects if each.resolved_seq is not None or each.attempts
+        }
+        self._pending: object = None
 
     async def go_on(self) -> None:
         """Tell what is new until nobody wants to know any more."""
@@ -78,11 +91,10 @@ class _Lines:
         if self._quiet:
             return
         with self._app.read() as view:
-            found = [*self._verdicts(view), *self._turns(view)]
-        for key, line in found:
-            if key not in self._told:
-                self._told.add(key)
-                note(line)
+            found = sorted([*self._verdicts(view), *self._steps(view)], key=lambda each: each[0])
+            lines = [line for _, line in found] + self._waits(view)
+        for line in lines:
+            note(line)
 
     def call_failed(self, row: Delivery, outcome: Outcome) -> None:
         """A hook of an event was called; a failure is told."""
@@ -90,14 +102,44 @@ class _Lines:
             error = untrusted((outcome.error or "").partition("\n")[0], 200)
             note(f"{paint('✗', 'red', sys.stderr)} hook {untrusted(row.hook)}: {error}")
 
-    def _verdicts(self, view: View) -> list[tuple[object, str]]:
-        found = verdicts(view, self.task_id, after=self._begun)
-        return [(_key(each), verdict_line(each, sys.stderr)) for each in found]
+    def _verdicts(self, view: View) -> Iterator[tuple[int, str]]:
+        for each in verdicts(view, self.task_id, after=self._begun):
+            if each.status == "pending":
+                self._pending = _key(each)
+            if self._is_new(_key(each)):
+                yield each.seq, verdict_line(each, sys.stderr)
 
-    def _turns(self, view: View) -> list[tuple[object, str]]:
-        effects = view.runs.effects(view.runs.find(self.run.run_id))
-        lines = [(effect.effect_id, _step(effect)) for effect in effects]
-        return [(key, line) for key, line in lines if line]
+    def _steps(self, view: View) -> Iterator[tuple[int, str]]:
+        for effect in view.runs.effects(view.runs.find(self.run.run_id)):
+            if effect.effect_id in self._told:
+                continue
+            trouble = trouble_of(effect, self._blobs)
+            line = _trouble(*trouble) if trouble else _step(effect)
+            if line or effect.resolved_seq is not None:
+                self._told.add(effect.effect_id)
+            if line:
+                yield effect.resolved_seq or effect.requested_seq, line
+
+    def _waits(self, view: View) -> list[str]:
+        """When gates are asked again that wait for no person; told once, as what they say is."""
+        run = view.runs.find(self.run.run_id)
+        wait = gate_verbs.wait_of(view, run)
+        moment = moment_of(wait) if wait is not None else None
+        if moment is None or not self._is_new(("again", self._pending)):
+            return []
+        at_once = f"at once by `hookline {run.flow} {self.task_id}`"
+        return [f"{_mark('●', 'yellow')} asked again at {clock(moment)}, or {at_once}"]
+
+    def _is_new(self, key: object) -> bool:
+        is_new = key not in self._told
+        self._told.add(key)
+        return is_new
+
+
+def _beginning(effects: list[JournalEffect], now: int) -> int:
+    """From where verdicts are told: those of gates that are under way belong to what goes on."""
+    open_ = (e for e in effects if e.kind == "hook" and e.resolved_seq is None)
+    return min((effect.requested_seq for effect in open_), default=now)
 
 
 def _key(verdict: Verdict) -> object:
@@ -109,7 +151,15 @@ def _key(verdict: Verdict) -> object:
 def _step(effect: JournalEffect) -> str:
     if effect.kind == "agent":
         agent = untrusted(effect.args.get("agent") or "the agent", 80)
-        return f"  {paint('●', 'yellow', sys.stderr)} {agent} mends it"
+        return f"{_mark('●', 'yellow')} {agent} mends it"
     if effect.kind == "signal" and effect.args["name"] == TURN:
-        return f"  {paint('●', 'yellow', sys.stderr)} waits for its turn to merge"
+        return f"{_mark('●', 'yellow')} waits for its turn to merge"
     return ""
+
+
+def _trouble(name: str, reason: str) -> str:
+    return f"{_mark('✗', 'red')} {name:13} {untrusted(reason, COLUMNS)}"
+
+
+def _mark(mark: str, style: str) -> str:
+    return f"  {paint(mark, style, sys.stderr)}"

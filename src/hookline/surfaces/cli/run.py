@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.adapters.feed import FeedReader
 from hookline.config.claiming import claim_rule
-from hookline.config.pipeline import has_pipeline, skips_pr
+from hookline.config.pipeline import belongs_in_worktree, skips_pr
 from hookline.domain.sessions import Charge
 from hookline.errors import BadInput, ConfigError, Untrusted, UsageError
 from hookline.outside import repository, start_session
@@ -82,13 +82,13 @@ def _run(args: Namespace) -> int:
 
 
 def _worktree(app: App, task_id: str | None, agent: str) -> Worktree | None:
-    """Where a task is worked on whose work goes through gates; None for all others."""
+    """Where a task is worked on whose work goes through gates, or lies there already."""
     if task_id is None:
         return None
     with app.read() as view:
         task = view.graph.task(task_id)
     check_allowed(task, agent, claim_rule(app.settings))
-    if not has_pipeline(app.settings, task.type):
+    if not belongs_in_worktree(app.settings, app.project.folder, task):
         return None
     return asyncio.run(repository(app).worktree(task.id))
 

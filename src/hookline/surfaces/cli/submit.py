@@ -265,7 +265,7 @@ def _next(found: Standing) -> None:
         "submitted": f"hookline merge {task}",
         SENT_BACK: f"hookline submit {task}",
         WAITING: f"hookline gate approve {task}",
-        PARKED: f"hookline flow resume {found.run_id}",
+        PARKED: f"hookline {found.flow} {task}",
     }
     why = "once it is mended" if found.outcome == SENT_BACK else ""
     next_step(commands.get(found.outcome, f"hookline gate list {task}"), why)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from hookline.surfaces.cli.live_watch import Watch
 from hookline.surfaces.cli.opening import writing
 from hookline.surfaces.cli.output import next_step, note, paint, say, say_json, untrusted
 from hookline.surfaces.cli.run import refuse_unready
+from hookline.surfaces.cli.serving import serving
 from hookline.surfaces.cli.session_agent import chosen_agent
 from hookline.surfaces.cli.session_arguments import verbose_argument
 from hookline.surfaces.cli.stopping import Stopping
@@ -26,6 +28,7 @@ from hookline.surfaces.cli.work_desk import WorkDesk
 from hookline.surfaces.cli.work_end import account
 from hookline.surfaces.cli.work_news import News
 from hookline.surfaces.cli.work_view import AsBoard, AsRecords, Board
+from hookline.trust import refuse_agents
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -61,8 +64,9 @@ def _work(args: Namespace) -> int:
     with writing() as app:
         if args.flows:
             return _serve_flows(args, app)
-        refuse_unready(args, app)
         _refuse_inside(app)
+        refuse_agents(os.environ, "work")
+        refuse_unready(args, app)
         lanes = _lanes(app, args)
         asyncio.run(_refuse_unusable(app))
         return _take_tasks(args, app, lanes)
@@ -93,7 +97,8 @@ async def _serve(args: Namespace, app: App) -> int:
     if not args.json and not args.once:
         note("serving runs; ^C ends it, and they go on where they were")
     async with at_work(app):
-        return await runner.serve(once=args.once)
+        with serving(app):
+            return await runner.serve(once=args.once)
 
 
 # Tasks
@@ -122,7 +127,7 @@ async def _advance(
 ) -> Worker:
     def observe(what: str, details: dict[str, Any]) -> None:
         if what == "effect":
-            desk.notice(details["runId"])
+            desk.notice(details["runId"], details["effectId"])
 
     served = engine(app, observe)
     budget = Budget(args.tasks, args.minutes, args.usd)
@@ -130,7 +135,10 @@ async def _advance(
     task = asyncio.current_task()
     assert task is not None
     async with at_work(app, _call_failed(watch)):
-        with Stopping(worker.stop, watch, (AFTER_TURNS, NOW), leave=task.cancel):
+        with (
+            serving(app),
+            Stopping(worker.stop, watch, (AFTER_TURNS, NOW), leave=task.cancel),
+        ):
             await worker.serve(once=args.once)
     return worker
 

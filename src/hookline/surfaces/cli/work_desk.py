@@ -12,6 +12,7 @@ from hookline.domain import sessions
 from hookline.domain.sessions import STANDING, Charge
 from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.errors import HooklineError, NothingReady, StoreError
+from hookline.flows.gate_verbs import run_of
 from hookline.flows.spending import Spending
 from hookline.flows.worker import Begun
 from hookline.outside import repository, start_session
@@ -50,6 +51,7 @@ class WorkDesk:
     ) -> None:
         self.tasks: set[str] = set()
         self.left: set[str] = set()
+        self.merges: set[str] = set()
         self._app = app
         self._agents = agents
         self._types = types
@@ -91,8 +93,10 @@ class WorkDesk:
         """What the tasks have cost until now."""
         return self._spending.usd()
 
-    def notice(self, run_id: str) -> None:
+    def notice(self, run_id: str, effect_id: str) -> None:
         """A run was advanced here: its task is one that this worker deals with."""
+        if effect_id.startswith(MERGE):  # whoever makes it counts it
+            self.merges.add(run_id)
         if run_id not in self._noticed:
             self._noticed.add(run_id)
             with self._app.read() as view:
@@ -113,11 +117,15 @@ class WorkDesk:
         for limit in (FIRST_LOOK, claims.LOOKED_AT):
             ready = view.graph.ready(limit, now)
             for task in ready:
-                if task.id not in self.left and self._may_take(agent, task.type):
+                if self._is_free(view, task) and self._may_take(agent, task.type):
                     return task
             if len(ready) < limit:
                 break
         return None
+
+    def _is_free(self, view: View, task: Task) -> bool:
+        """Whether nothing speaks against it: work that a person submitted is not begun again."""
+        return task.id not in self.left and run_of(view, task.id) is None
 
     def _may_take(self, agent: str, task_type: str | None) -> bool:
         if self._types is not None and task_type not in self._types:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.domain.submissions import MERGE
-from hookline.domain.tasks import NEEDS_CONTINUATION, SUBMITTED
+from hookline.domain.tasks import BLOCKED, NEEDS_CONTINUATION, SUBMITTED
 from hookline.errors import FAILED, INTERRUPTED, LIMIT, NEEDS_PERSON, OK
 from hookline.flows.gate_verbs import run_of
 from hookline.hooks.verdicts import asked_person
@@ -36,15 +36,20 @@ class Account(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     sent_back: list[str]
     waiting: list[str]
     parked: list[str]
+    blocked: list[str]
     left_alone: list[str]
 
     @property
     def exit_code(self) -> int:
         """How the command ends."""
         codes = {"stopped": INTERRUPTED, "limit": LIMIT}
-        if self.left_alone or self.parked:
+        if self.left_alone or self._needs_person:
             codes["done"] = FAILED if self.left_alone else NEEDS_PERSON
         return codes.get(self.outcome, OK)
+
+    @property
+    def _needs_person(self) -> bool:
+        return bool(self.sent_back or self.waiting or self.parked or self.blocked)
 
     @property
     def headline(self) -> str:
@@ -64,6 +69,7 @@ class Account(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
             (len(self.sent_back), "sent back"),
             (len(self.waiting), "waiting for a person"),
             (len(self.parked), "parked"),
+            (len(self.blocked), "blocked"),
             (len(self.left_alone), "that cannot be begun"),
         ):
             if count:
@@ -74,7 +80,7 @@ class Account(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     @property
     def next(self) -> tuple[str, str]:
         """The next useful command."""
-        if self.sent_back or self.waiting or self.parked or self.left_alone:
+        if self._needs_person or self.left_alone:
             return "hookline attention", "what waits for you"
         if self.outcome in ("stopped", "limit"):
             return "hookline work", "goes on"
@@ -97,6 +103,7 @@ def account(app: App, worker: Worker, desk: WorkDesk, place: int) -> Account:
             sent_back=[task.id for task in tasks if task.state == NEEDS_CONTINUATION],
             waiting=[task.id for task in tasks if _waits(view, task)],
             parked=[task.id for task in tasks if _is_parked(view, task)],
+            blocked=[task.id for task in tasks if task.state == BLOCKED],
             left_alone=sorted(desk.left, key=_number),
         )
 
@@ -112,7 +119,7 @@ def _merged(view: View, desk: WorkDesk, place: int) -> list[str]:
         run.input["taskId"]
         for run in found
         if run.flow == MERGE
-        and run.input["taskId"] in desk.tasks
+        and run.run_id in desk.merges
         and isinstance(run.value, dict)
         and run.value.get("outcome") == "merged"
     ]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from hookline.adapters.blobs import FileBlobs
 from hookline.adapters.feed import FeedReader
 from hookline.adapters.store.sqlite import SqliteStore
 from hookline.domain.moments import iso
@@ -20,9 +21,10 @@ from hookline.domain.sessions import FLOW as SESSION
 from hookline.domain.sessions import LIVE, STANDING
 from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.errors import StoreError
-from hookline.flows.gate_verbs import open_runs
+from hookline.flows.gate_verbs import open_runs, wait_of
 from hookline.hooks.settle import FIRED
 from hookline.hooks.verdicts import asked_person, verdicts
+from hookline.surfaces.cli.gate_show import trouble_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -62,6 +64,7 @@ class News:
         self._tasks = tasks
         self._place = after
         self._store: SqliteStore | None = None
+        self._blobs = FileBlobs(project.blobs)
         self._strands: dict[str, Strand] = {}
         self._told: set[object] = set()
         self._said: deque[dict[str, Any]] = deque()
@@ -92,6 +95,7 @@ class News:
             lines = [line for line in strand.reader.new() if _is_of(line, strand)]
             if lines and strand.run.flow != SESSION:
                 yield from self._verdicts(view, strand.task_id)
+                yield from self._troubles(view, strand)
             for line in lines:
                 yield {"type": FEED, "run": strand.run.run_id, "line": line}
                 if strand.run.flow != SESSION and line["type"] == "turn_started":
@@ -108,6 +112,19 @@ class News:
             if key not in self._told:
                 self._told.add(key)
                 yield record("gate", each.started_at, taskId=task_id, **_shown(each))
+
+    def _troubles(self, view: View, strand: Strand) -> Iterator[dict[str, Any]]:
+        """Why work is not merged, where no gate says so."""
+        for effect in view.runs.effects(view.runs.find(strand.run.run_id)):
+            key = (strand.run.run_id, effect.effect_id)
+            if effect.resolved_at is None or key in self._told:
+                continue
+            self._told.add(key)
+            trouble = trouble_of(effect, self._blobs)
+            if trouble is not None and (effect.resolved_seq or 0) > self._begun:
+                name, reason = trouble
+                more = {"name": name, "reason": reason}
+                yield self._about(strand, "trouble", effect.resolved_at, **more)
 
     # The log
 
@@ -194,6 +211,20 @@ class News:
         if strand is not None and "until" not in event.data and is_stuck(view, run):
             why = {name: event.data.get(name) for name in ("reason", "help")}
             yield self._about(strand, "parked", event.timestamp, flow=run.flow, **why)
+        elif strand is not None and strand.run.flow != SESSION:
+            yield from self._verdicts(view, strand.task_id)
+            yield from self._asked_again(view, strand, event)
+
+    def _asked_again(self, view: View, strand: Strand, event: Event) -> Iterator[dict[str, Any]]:
+        """When gates are asked again that wait for no person; told once, as what they say is."""
+        if "until" not in event.data or wait_of(view, strand.run) is None:
+            return
+        said = [each for each in verdicts(view, strand.task_id) if each.run == strand.run.run_id]
+        key = ("again", _key(said[-1]) if said else None)
+        if key not in self._told:
+            self._told.add(key)
+            more = {"hook": said[-1].hook if said else None, "at": event.data.get("until")}
+            yield self._about(strand, "asked_again", event.timestamp, **more)
 
     def _sent_back(self, view: View, event: Event) -> Iterator[dict[str, Any]]:
         if event.node_id in self._tasks:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.domain.moments import seconds
 from hookline.surfaces.cli import live_records as records
-from hookline.surfaces.cli.gate_show import MARKS
+from hookline.surfaces.cli.gate_show import MARKS, clock, said_by, shown_hook
 from hookline.surfaces.cli.live import FRAME, SPINNER, Live
 from hookline.surfaces.cli.live_lines import BELOW, Line, Piece, money, plain
 from hookline.surfaces.cli.live_screen import Screen, stdout_file, write_all
@@ -46,7 +47,7 @@ class Strand(msgspec.Struct):
         if isinstance(found, records.Iteration):
             self.iteration = found.iteration
         elif isinstance(found, records.HookStarted):
-            self._does(f"{found.point} {_short(found.point, found.hook)}", moment)
+            self._does(f"{found.point} {shown_hook(found.hook)}", moment)
         elif isinstance(found, records.TurnStarted):
             self._does(f"agent {found.step}", moment)
         elif isinstance(found, records.ValidationStarted):
@@ -136,12 +137,13 @@ class Board:
             return
         spent = took(data["durationMs"] / 1000) if data["durationMs"] is not None else ""
         point = padded(one_line(data["point"]), POINT_COLUMNS)
-        hook = padded(_short(data["point"], data["hook"]), HOOK_COLUMNS)
+        said = said_by(data["status"], data["message"])
+        hook = padded(shown_hook(data["hook"]), HOOK_COLUMNS)
         yield Line(
             (
                 _task(data),
                 Piece(*MARKS.get(data["status"], ("?", "red"))),
-                Piece(f" {point} {hook} {spent:>5}  {one_line(data['message'])}".rstrip()),
+                Piece(f" {point} {hook} {spent:>5}  {one_line(said)}".rstrip()),
             )
         )
         wishes = (data["remediationPrompt"] or "").strip().splitlines()
@@ -151,6 +153,14 @@ class Board:
 
     def _mends(self, data: dict[str, Any]) -> Iterator[Line]:
         yield _told(data, "yellow", f"{_agent(data)} mends it")
+
+    def _trouble(self, data: dict[str, Any]) -> Iterator[Line]:
+        said = f" {padded(data['name'], POINT_COLUMNS)} {one_line(data['reason'])}"
+        yield Line((_task(data), Piece(*MARKS["failure"]), Piece(said)))
+
+    def _asked_again(self, data: dict[str, Any]) -> Iterator[Line]:
+        hook = shown_hook(data["hook"] or "it")
+        yield _told(data, "yellow", f"{hook} is asked again at {clock(seconds(data['at']))}")
 
     def _submitted(self, data: dict[str, Any]) -> Iterator[Line]:
         self._strands.pop(data["runId"], None)
@@ -220,6 +230,8 @@ _TELL: dict[str, Callable[[Board, dict[str, Any]], Iterator[Line]]] = {
     "submission_started": Board._submission,
     "gate": Board._gate,
     "remediation": Board._mends,
+    "trouble": Board._trouble,
+    "asked_again": Board._asked_again,
     "submitted": Board._submitted,
     "merged": Board._merged_line,
     "completed": Board._completed,
@@ -228,12 +240,6 @@ _TELL: dict[str, Callable[[Board, dict[str, Any]], Iterator[Line]]] = {
     "parked": Board._parked,
     "cannot_begin": Board._cannot_begin,
 }
-
-
-def _short(point: str, hook: str) -> str:
-    """A hook without a name of its own is called by its point, which stands beside it already."""
-    name = one_line(hook)
-    return name.partition("]:")[2] or name if f"{point}[" in name else name
 
 
 def _task(data: dict[str, Any]) -> Piece:
