@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 
@@ -17,3 +18,13 @@ def group_members(pgid: int) -> list[str]:
         if int(fields[2]) == pgid and fields[0] not in "ZX":
             found.append(name)
     return found
+
+
+def none_left(pgid: int) -> bool:
+    """A killed process takes a moment to go; one that was missed stays."""
+    end = time.monotonic() + 5
+    while group_members(pgid):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True

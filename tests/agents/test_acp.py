@@ -18,7 +18,7 @@ from hookline.config.types import Agent
 from hookline.domain.turns import AgentEvent, Usage
 from hookline.flows.gated import Gated
 from hookline.ports.agents import ToolServer, TurnRequest
-from tests.groups import group_members
+from tests.groups import none_left
 
 if TYPE_CHECKING:
     from hookline.domain.turns import AgentTurn
@@ -310,7 +310,7 @@ def test_an_agent_that_takes_too_many_steps_is_cancelled_in_order(tmp_path: Path
     assert turn.error == "the agent was stopped after 3 steps, the most of a turn"
     assert (turn.stop_reason, turn.wait) == ("max_turns", None)
     assert desk.methods()[-1] == "cancel"
-    assert group_members(desk.groups[0].pgid) == []
+    assert none_left(desk.groups[0].pgid)
     # Two tools at once are one step.
     assert [event.name for event in desk.events if event.type == "tool_result"][:6] == [
         f"dig {number}{half}" for number in (1, 2, 3) for half in "ab"
@@ -329,7 +329,7 @@ def test_a_hanging_agent_is_killed_with_its_children(tmp_path: Path) -> None:
     desk = Desk(tmp_path, "hangs")
     turn = desk.turn(timeout=2)
     assert turn.error == "the agent did not end within 2 s; it was killed"
-    assert group_members(desk.groups[0].pgid) == []
+    assert none_left(desk.groups[0].pgid)
 
 
 @pytest.mark.parametrize("behaviour", ["waits", "hangs"])
@@ -348,7 +348,7 @@ def test_a_cancelled_turn_is_cancelled_in_order_if_the_agent_obeys(
 
     asyncio.run(cancel_when_it_speaks())
     assert desk.methods()[-1] == "cancel"
-    assert group_members(desk.groups[0].pgid) == []
+    assert none_left(desk.groups[0].pgid)
 
 
 def test_a_turn_can_be_cancelled_before_the_agent_speaks(tmp_path: Path) -> None:
@@ -363,4 +363,4 @@ def test_a_turn_can_be_cancelled_before_the_agent_speaks(tmp_path: Path) -> None
             await turn
 
     asyncio.run(cancel_when_it_started())
-    assert group_members(desk.groups[0].pgid) == []
+    assert none_left(desk.groups[0].pgid)

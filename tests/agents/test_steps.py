@@ -10,7 +10,7 @@ from hookline.config.types import Agent
 from tests.agents.model import Reply, Rule
 from tests.agents.rig import Desk
 from tests.agents.session_desk import WORKERS
-from tests.groups import group_members
+from tests.groups import none_left
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +41,7 @@ def test_an_agent_that_goes_on_for_ever_is_stopped_and_can_go_on_later(
     turn = desk.turn(max_turns=3)
     assert turn.error == "the agent was stopped after 3 steps, the most of a turn"
     assert (turn.stop_reason, turn.wait) == ("max_turns", None)
-    assert group_members(desk.groups[-1].pgid) == []
+    assert none_left(desk.groups[-1].pgid)
     is_exact = worker is WORKERS["claude-code"]
     assert len(desk.read("steps").split()) in ((3,) if is_exact else (3, 4))
 

@@ -267,24 +267,20 @@ def test_no_hook_or_rule_of_a_killed_session_works_beside_the_new_one(cli: Cli, 
 # Two at once
 
 
-def test_of_two_that_resume_a_killed_session_one_is_told(cli: Cli) -> None:
+def test_of_two_that_resume_a_killed_session_one_goes_on_with_it(cli: Cli) -> None:
     rig = Rig(cli)
-    begun, go = rig.file("begun"), rig.file("go")
-    wait = f"while [ ! -e {go} ]; do sleep 0.02; done"
-    rig.turns(f"touch {begun}; sleep 100", rest=f"{wait}; {PROMISE}")
+    begun = rig.file("begun")
+    rig.turns(f"touch {begun}; sleep 100", rest=PROMISE)
     rig.configure({"session_end": [{"command": rig.note("end {{status}}")}]})
     session = rig.start()
     eventually(begun.exists, "the first turn")
     kill(session)
     words = ("run", "--resume", "--name", "s", "--json")
     both = [cli.start(*words), cli.start(*words)]
-    eventually(lambda: any(each.poll() is not None for each in both), "the end of one of them")
-    go.touch()
-    (told,) = (each for each in both if each.returncode is not None)
-    (winner,) = (each for each in both if each is not told)
-    _, stderr = told.communicate()
-    assert json.loads(stderr)["error"]["code"] == "session-busy"
-    assert finished(winner).said[:2] == (0, "completed")
+    said = [(each.communicate(timeout=60)[1], each.returncode) for each in both]
+    # Who came later watched the other one, or is told that it is at work or over.
+    refused = [json.loads(stderr)["error"]["code"] for stderr, code in said if code]
+    assert refused in ([], ["session-busy"], ["illegal-transition"])
     assert rig.trace == ["end completed"]
     assert [each.iteration for each in rig.prompts()] == [1, 1, 2]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +12,7 @@ import pytest
 from hookline.adapters.process import LocalProcesses
 from hookline.flows.gated import Gated
 from hookline.ports.processes import CannotStart
-from tests.groups import group_members
+from tests.groups import none_left
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,16 +48,6 @@ def speak(
         line_limit=LIMIT,
         on_start=on_start,
     )
-
-
-def none_left(pgid: int) -> bool:
-    """A killed process takes a moment to go; one that was missed stays."""
-    end = time.monotonic() + 5
-    while group_members(pgid):
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 def test_both_speak_in_turn(processes: Processes) -> None:
