@@ -293,5 +293,5 @@ def _line(ended: dict[str, Any]) -> str:
     if ended["error"]:
         return f"failed: {prompts.one_line(ended['error'], SHOWN_OF_TURN)}"
     files = len(ended["filesModified"])
-    changed = f"{files} files changed" if files else "no file changed"
+    changed = f"{files} file{'s' * (files > 1)} changed" if files else "no file changed"
     return f"{changed}; {ended['text']}"

@@ -12,7 +12,7 @@ from hookline.config.pipeline import belongs_in_worktree
 from hookline.domain import runs, sessions
 from hookline.domain.runs import WAITING
 from hookline.domain.submissions import MERGE, SIGNAL, SUBMIT
-from hookline.domain.tasks import BLOCKED, NEEDS_CONTINUATION, SUBMITTED
+from hookline.domain.tasks import BLOCKED, COMPLETED, NEEDS_CONTINUATION, SUBMITTED
 from hookline.errors import NEEDS_PERSON
 from hookline.flows.gate_verbs import open_runs
 from hookline.hooks.verdicts import asked_person
@@ -198,7 +198,9 @@ def _is_left(view: View, run: Run) -> bool:
 
 
 def _left(task: Task, flow: str, since: str | None) -> Item:
-    message = f"{task.goal} ({WAITS[flow]}: nothing is at work on it)"
+    waits = "it is merged, and what comes after that waits"
+    waits = waits if task.state == COMPLETED else WAITS[flow]
+    message = f"{task.goal} ({waits}: nothing is at work on it)"
     return Item("gates", task.id, since, message, f"hookline {flow} {task.id}")
 
 

@@ -70,6 +70,7 @@ class News:
         self._said: deque[dict[str, Any]] = deque()
         self._begun = after
         self._next_figures = 0.0
+        self._looked = iso(time.time())
 
     def put(self, kind: str, **data: Any) -> None:
         """Tell something that stands in no log; from any thread."""
@@ -244,18 +245,20 @@ class News:
         self._next_figures = time.monotonic() + FIGURES_AGAIN
         ready = view.graph.ready(MOST_READY, iso(time.time()))
         yield record(FIGURES, ready=len(ready))
-        yield from self._taken_over(view, iso(time.time()))
+        # Whatever was taken over was so after the last look, and has told something since.
+        since, self._looked = self._looked, iso(time.time())
+        yield from self._taken_over(view, since)
 
-    def _taken_over(self, view: View, now: str) -> Iterator[dict[str, Any]]:
+    def _taken_over(self, view: View, since: str) -> Iterator[dict[str, Any]]:
         """What others had begun, and goes on here."""
         for run_id in view.sessions.live():
             run = view.runs.find(run_id)
             if self._is_new(run) and view.runs.value(run_id, STANDING) == LIVE:
-                yield self._begins(run, now, resumed=True)
+                yield self._begins(run, since, resumed=True)
         for flow in (SUBMIT, MERGE):
             for run in open_runs(view, flow):
                 if self._is_new(run):
-                    yield self._is_submitted(run, now)
+                    yield self._is_submitted(run, since)
 
     def _is_new(self, run: Run) -> bool:
         return run.run_id not in self._strands and run.input["taskId"] in self._tasks
