@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.adapters.git import GitWork
+from hookline.adapters.gitlock import drop_dead_lock
 from hookline.adapters.identity import all_processes, kill_marked
 from hookline.domain.turns import AgentEvent
 from hookline.errors import BadInput
@@ -77,6 +78,9 @@ class LocalAgents:
             request.cwd or self._root,
             self._processes,
         )
+        if not request.read_only and await drop_dead_lock(talk.folder):
+            said = "removed index.lock, which a git left behind that was killed"
+            request.on_event(AgentEvent(type="notice", text=said))
         before, began = all_processes(), time.monotonic()
         take = partial(import_module(DRIVERS[profile.driver]).turn, profile, talk)
         try:
@@ -89,7 +93,10 @@ class LocalAgents:
             known = before if time.monotonic() - began < SHORT_TURN else frozenset()
             left = kill_marked(f"{MARK}={mark}".encode(), but=known)
             if left:
-                said = f"{left} processes that the agent left behind were killed"
+                were = "process that the agent left behind was"
+                if left > 1:
+                    were = "processes that the agent left behind were"
+                said = f"{left} {were} killed"
                 request.on_event(AgentEvent(type="notice", text=said))
 
     def _profile(self, name: str | None) -> tuple[str, Any]:
