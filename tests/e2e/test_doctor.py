@@ -133,7 +133,7 @@ def test_a_program_of_the_repository_is_not_taken_for_an_agent(place: Place) -> 
         ("driver: acp, command: 'gone acp'", "warning", "gone is not there"),
         ("driver: command, command: 'A=1 codex exec'", "ok", "starts codex"),
         ("driver: command, command: '$AGENT -p'", "ok", "a line for the shell"),
-        ("driver: scripted, script: own", "ok", "driver scripted"),
+        ("driver: scripted, script: own", "warning", "the script own is no JSON"),
     ],
 )
 def test_each_profile_is_looked_up_as_a_session_would(

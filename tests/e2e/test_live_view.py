@@ -29,20 +29,20 @@ hooks:
 BEGUN = [
     "make-it-work  R-1 · bot · T-1",
     "  make it work",
-    "  ✓ session_start  ready-tasks  ###s  → agent 8 B",
+    "  ✓ session_start  ready-tasks     ###s  → agent 8 B",
     "iteration 1/3",
 ]
 ENDED = [
-    "  ✓ agent          turn         ###s",
-    "  ✓ validation     1 rule       ###s",
-    "  ✓ stop           default      ###s  complete: Agent signaled completion via …",
-    "  – post_iteration ruff               when iteration > 5 is false",  # noqa: RUF001
-    "  ! post_iteration pytest       ###s  exit 1",
-    "  ✗ post_iteration broken       ###s  failed",
+    "  ✓ agent          turn            ###s",
+    "  ✓ validation     1 rule          ###s",
+    "  ✓ stop           default         ###s  complete: Agent signaled completion v…",
+    "  – post_iteration ruff                  when iteration > 5 is false",  # noqa: RUF001
+    "  ! post_iteration pytest          ###s  exit 1",
+    "  ✗ post_iteration broken          ###s  failed",
     "      │ exit code 127, a program was not found: /bin/sh: 1: no-such-program:",
     "      │ not found",
-    "  ✓ post_iteration [3]:true     ###s",
-    "  ✓ session_end    bye          ###s",
+    "  ✓ post_iteration [3]:true        ###s",
+    "  ✓ session_end    bye             ###s",
 ]
 OUTCOME = "completed after 1 iteration: Agent signaled completion via <promise>COMPLETE</promise>"
 NEXT = "next: hookline session report make-it-work  (the whole story as one page)"
@@ -72,7 +72,7 @@ def test_a_session_at_80_columns(cli: Cli, terminals: list[Terminal]) -> None:
     terminal = begin(terminals, cli)
     assert normal(terminal.shown) == [
         *BEGUN,
-        "  ● agent          turn         ###s",
+        "  ● agent          turn            ###s",
         "      │ reading the tests",
         "* $0.00/$5.00",
     ]
@@ -89,7 +89,7 @@ def test_a_session_at_120_columns(cli: Cli, terminals: list[Terminal]) -> None:
     assert normal(terminal.shown) == [
         *BEGUN,
         *ENDED[:2],
-        "  ✓ stop           default      ###s  complete: Agent signaled completion via"
+        "  ✓ stop           default         ###s  complete: Agent signaled completion via"
         " <promise>COMPLETE</promise>",
         *ENDED[3:6],
         "      │ exit code 127, a program was not found: /bin/sh: 1: no-such-program: not found",
@@ -108,7 +108,7 @@ def test_a_terminal_of_eight_rows_shows_the_open_step_and_keeps_the_rest(
     terminal = begin(terminals, cli, rows=8)
     assert normal(terminal.shown) == [
         *BEGUN,
-        "  ● agent          turn         ###s",
+        "  ● agent          turn            ###s",
         "      │ reading the tests",
         "      │ reading the tests",
         "* $0.00/$5.00",
@@ -127,7 +127,7 @@ def test_a_pipe_gets_plain_lines(cli: Cli) -> None:
     assert normal(done.stderr.splitlines()) == [
         *BEGUN,
         *ENDED[:2],
-        "  ✓ stop           default      ###s  complete: Agent signaled completion via"
+        "  ✓ stop           default         ###s  complete: Agent signaled completion via"
         " <promise>COMPLETE</promise>",
         *ENDED[3:6],
         "      │ exit code 127, a program was not found: /bin/sh: 1: no-such-program: not found",
@@ -143,7 +143,7 @@ def test_more_is_shown_when_asked_for(cli: Cli) -> None:
     assert "      │ <promise>COMPLETE</promise>" in told
     assert '      │ {"iteration":1}' in told
     assert "  = complete (by default)" in told
-    assert "  ✓ session_end    bye          ###s  exit 0" in told
+    assert "  ✓ session_end    bye             ###s  exit 0" in told
 
 
 def test_without_colour(cli: Cli, terminals: list[Terminal]) -> None:
@@ -211,13 +211,17 @@ def test_another_process_watches_and_looks_away(cli: Cli, terminals: list[Termin
     assert normal(attached.shown) == [
         "one  R-1 · bot · T-1",
         "  make it work",
-        "  ● agent          turn         ###s",
+        "  ● agent          turn            ###s",
         "      │ reading the tests",
         "* $0.00/$5.00",
     ]
     attached.type(INTERRUPT)
     assert attached.ends() == 0
-    assert normal(attached.shown)[-1] == "one goes on; `hookline session stop one` ends it"
+    assert normal(attached.shown) == [
+        "one  R-1 · bot · T-1",
+        "  make it work",
+        "one goes on; `hookline session stop one` ends it",
+    ]
     watching = begin(terminals, cli, "session", "attach", "R-1")
     cli.put("go", "")
     assert watching.ends() == 0
@@ -240,6 +244,7 @@ def test_watching_from_the_start(cli: Cli) -> None:
     records = cli("session", "attach", "one", "--from-start", "--json").stdout.splitlines()
     assert records[0].startswith('{"timestamp"')
     assert '"type":"session_ended"' in records[-1]
+    assert "a JSON value per line" in cli("session", "attach", "--help").stdout
 
 
 def test_who_attaches_to_a_session_that_rests_is_told(cli: Cli) -> None:

@@ -50,6 +50,9 @@ def test_registration_answers_what_was_registered(agent: Agent) -> None:
         "metadata": {"description": "x"},
     }
     assert made["hookId"].startswith("HOOK-")
+    assert agent("hook_register", taskId=task, command="true")["hookType"] == "command"
+    agent("hook_clear", taskId=task)
+    made = agent("hook_register", taskId=task, metadata={"description": "x"})
     other = agent("hook_register", taskId=task, hookType="validation", enabled=False)
     assert agent("hook_list", taskId=task) == {
         "taskId": task,
@@ -279,6 +282,7 @@ def test_why_explains_a_registered_hook(agent: Agent, cli: Cli) -> None:
         ({"hookType": "command", "command": "echo {{nothing}}"}, "nothing"),
         ({"hookType": "python", "python": "boom"}, "module:function"),
         ({"hookType": "default", "command": "true"}, "hookType"),
+        ({"command": "true", "python": "a:b"}, "two hooks"),
         ({"hookType": "promise", "when": "import os"}, "when"),
         ({"hookType": "promise", "timeout": 100000}, "timeout"),
         ({"hookType": "max-iterations", "arguments": {"no": 1}}, "no"),

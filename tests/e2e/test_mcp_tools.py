@@ -146,7 +146,8 @@ def test_unknown_things_say_what_to_call(agent: Agent) -> None:
             )
     error = agent.refused("checkpoint_get", checkpointId="CP-1")["error"]
     assert (error["code"], "checkpoint_list" in error["help"]) == ("unknown-checkpoint", True)
-    assert "task_get" in agent.refused("make_coffee")["error"]["help"]
+    error = agent.refused("make_coffee")["error"]
+    assert (error["code"], "task_get" in error["help"]) == ("unknown-tool", True)
 
 
 @pytest.mark.parametrize(
@@ -159,9 +160,10 @@ def test_unknown_things_say_what_to_call(agent: Agent) -> None:
         ("task_create", {"goal": "x" * 70_000}, "goal"),
         ("task_create", {"goal": "x", "labels": "a"}, "labels"),
         ("task_update", {"taskId": "T-1"}, "nothing"),
-        ("task_list", {"state": "odd"}, "state"),
+        ("task_list", {"state": "odd"}, "state can be active, all, blocked, "),
+        ("task_update", {"taskId": "T-1", "state": "odd"}, "state can be active, "),
         ("task_list", {"limit": 0}, "limit"),
-        ("note_add", {"kind": "poem", "text": "x"}, "kind"),
+        ("note_add", {"kind": "poem", "text": "x"}, "kind can be "),
         ("note_add", {"kind": "tip", "text": "x" * 9000}, "8,192"),
         ("events_tail", {"after": "x"}, "after"),
     ],

@@ -96,6 +96,7 @@ def test_an_agent_that_is_not_there(cli: Cli) -> None:
     [
         ("do it", "--iterations", "0"),
         ("do it", "--iterations", "-3"),
+        ("do it", "--iterations", "1000001"),
         ("do it", "--usd", "nan"),
         ("do it", "--minutes", "0"),
         ("do it", "--name", "R-3"),
@@ -119,7 +120,7 @@ def test_a_name_is_taken_only_once(cli: Cli) -> None:
     assert cli("run", "do it", "--name", "one", "--iterations", "1").code == 5
     code, error = cli.refused("run", "do it", "--name", "one")
     assert (code, error["code"]) == (1, "session-busy")
-    assert "hookline run --resume --name one" in error["help"]
+    assert "`hookline run --resume --name one --iterations N`;" in error["help"]
 
 
 # How it ends
@@ -168,7 +169,7 @@ def test_a_limit_is_raised_to_go_on(cli: Cli) -> None:
     code, error = cli.refused("run", "--resume")
     assert (code, "limit" in error["message"]) == (2, True)
     code, error = cli.refused("run", "--resume", "--iterations", "2")
-    assert (code, error["message"]) == (2, "one has made 2 iterations already")
+    assert (code, error["message"]) == (2, "one has reached its limit: 2 iterations were made")
     again = cli("run", "--resume", "--iterations", "3", "--json")
     assert again.code == 5
     assert last_line(again.stdout)["data"]["iterations"] == 3
@@ -229,11 +230,12 @@ def test_the_third_interruption_leaves_at_once(cli: Cli, terminals: list[Termina
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_who_is_told_to_end_stops_now(cli: Cli, number: signal.Signals) -> None:
     prepare(cli, ENDING)
-    process = in_background(cli, "--json")
+    process = in_background(cli)
     process.send_signal(number)
-    stdout, _ = process.communicate(timeout=60)
+    stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert last_line(stdout)["data"]["outcome"] == "stopped"
+    assert stdout.startswith("stopped after 0 iterations")
+    assert f"told to end ({number.name}); stopping now\n" in stderr
     assert (cli.root / "ended").read_text() == "bye\n"
 
 
@@ -316,6 +318,10 @@ def test_one_process_at_a_time(cli: Cli) -> None:
     assert (code, error["code"]) == (1, "session-busy")
     assert f"in process {process.pid}" in error["message"]
     assert "hookline session attach one" in error["help"]
+    for line in (["more", "--name", "one"], ["--task", "T-1"]):
+        code, error = cli.refused("run", *line)
+        assert (code, error["code"]) == (1, "session-busy")
+        assert error["help"].startswith("watch it: `hookline session attach one`")
     cli.put("go", "")
     assert process.wait(timeout=60) == 0
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.e2e.conftest import eventually, kill
+from tests.e2e.session_rig import HOOKLINE
 from tests.e2e.terminal_rig import PROMISE, prepare
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
 
+# What an agent cannot do unless it hides who it is.
+AS_A_PERSON = f"env -u HOOKLINE_AGENT -u HOOKLINE_SESSION -u HOOKLINE_EFFECT_ID {HOOKLINE}"
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 
 
@@ -66,6 +72,8 @@ hooks: {post_iteration: [{name: look, command: "printf 'a\\\\nb'", pipe_output: 
     cli.json("session", "stop", "one")
     cli.put("go", "")
     assert process.wait(timeout=60) == 130
+    code, error = cli.refused("run", "--resume", "--iterations", "1")
+    assert (code, error["message"]) == (2, "one has reached its limit: 1 iteration was made")
     found = show(cli)
     assert (found["status"], found["reason"]) == ("stopped", "a person stopped it")
     assert [each["decision"] for each in found["history"]] == ["continue"]
@@ -74,7 +82,7 @@ hooks: {post_iteration: [{name: look, command: "printf 'a\\\\nb'", pipe_output: 
     assert (held["point"], held["hook"]) == ("post_iteration", "look")
     assert (held["text"], held["bytes"]) == ("a\nb", 3)
     told = cli("session", "show", "R-1").stdout.splitlines()
-    assert "  ✓ iteration 1  continue by default: 1 of 1 validation rules fail:" in "\n".join(told)
+    assert "  ✓ iteration 1  continue by default: 1 of 1 validation rule fails:" in "\n".join(told)
     assert told[-3:] == [
         "  held      post_iteration look  3 B, for the next prompt",
         "    │ a",
@@ -98,11 +106,12 @@ def test_stop_waits_for_the_turn_or_not(cli: Cli) -> None:
     process = in_background(cli)
     told = cli("session", "stop", "one")
     assert told.stdout == "one stops after this turn\n"
-    assert show(cli)["status"] == "running"
+    assert (show(cli)["status"], show(cli)["wants"]) == ("running", "stop")
+    assert "  asked     to stop\n" in cli("session", "show", "one").stdout
     sent = cli.json("session", "stop", "one", "--now")
     assert sent == {"runId": "R-1", "name": "one", "verb": "stop", "status": "running"}
     assert process.wait(timeout=60) == 130
-    assert show(cli)["history"][0]["status"] == "failed"
+    assert (show(cli)["history"][0]["status"], show(cli)["wants"]) == ("failed", None)
     code, error = cli.refused("session", "stop", "one")
     assert (code, error["message"]) == (1, "one is stopped: there is nothing to stop")
 
@@ -124,6 +133,56 @@ def test_pause_and_go_on(cli: Cli) -> None:
     assert json.loads(done.stdout.splitlines()[-1])["data"]["iterations"] == 2
     code, error = cli.refused("session", "pause", "one")
     assert (code, error["message"]) == (1, "one (R-1) is completed")
+
+
+def test_a_session_that_rests_on_its_last_iteration_does_not_go_past_its_limit(cli: Cli) -> None:
+    prepare(cli, say="no\n")
+    process = in_background(cli, "--iterations", "1")
+    cli.json("session", "pause", "one")
+    cli.put("go", "")
+    assert process.wait(timeout=60) == 5
+    code, error = cli.refused("session", "stop", "one")
+    assert (code, error["message"]) == (1, "one has reached a limit: there is nothing to stop")
+    assert "`hookline run --resume --name one --iterations N`" in error["help"]
+    told = cli("session", "message", "one", "mind the gap").stdout
+    assert told == "one hears it at the start of the next iteration, once it is resumed\n"
+    assert show(cli)["messages"] == ["mind the gap"]
+    assert cli("session", "show", "one").stdout.splitlines()[-2:] == [
+        "  message   a person  12 B, for the next prompt",
+        "    │ mind the gap",
+    ]
+
+
+def test_messages_to_a_session_that_is_done_are_heard_before_its_end(cli: Cli) -> None:
+    say = f'{AS_A_PERSON} session message one "words $n" > /dev/null; cat say'
+    prepare(cli)
+    cli.put("agent.sh", f"n=$(ls heard.* | wc -l); cat > heard.$n; {say}\n")
+    cli.json("trust", "--yes")
+    done = cli("run", "do it", "--name", "one")
+    assert done.code == 0
+    assert "# A person says\n\n- words 0\n" in (cli.root / "heard.1").read_text()
+    assert "# A person says\n\n- words 1\n" in (cli.root / "heard.2").read_text()
+    assert not (cli.root / "heard.3").exists()
+    assert "\n1 message was not heard\n" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("turn", "code", "advice"),
+    [
+        ("echo '# edited' >> hookline.yaml", 4, ["`hookline trust`", "`hookline run --resume "]),
+        (f"{AS_A_PERSON} task cancel T-1 > /dev/null", 130, []),
+    ],
+)
+def test_what_to_type_when_a_session_cannot_go_on(
+    cli: Cli, turn: str, code: int, advice: list[str]
+) -> None:
+    prepare(cli)
+    cli.put("agent.sh", f"{turn}\n")
+    cli.json("trust", "--yes")
+    done = cli("run", "do it", "--name", "one")
+    assert done.code == code, done.stderr
+    assert [words for words in advice if words in done.stderr.splitlines()[-1]] == advice
+    assert ("--resume" in done.stderr) == bool(advice)
 
 
 def test_a_message_reaches_the_next_prompt(cli: Cli) -> None:
@@ -176,8 +235,12 @@ def test_a_limit_and_a_killed_process_wait_for_a_person(cli: Cli) -> None:
     items = {item["id"]: item for item in cli("attention", "--json").json}
     assert items.keys() == {"spent", "one"}
     assert items["spent"]["command"] == "hookline run --resume --name spent --iterations N"
-    assert items["spent"]["message"] == "do it (it reached a limit: 1 iterations were made)"
+    assert items["spent"]["message"] == "do it (it reached a limit: 1 iteration was made)"
     assert items["one"]["message"] == "do it (its process is gone)"
+    newest, oldest = cli("session", "list").stdout.splitlines()
+    age = r"bot  [0-9.]+s ago  do it"
+    assert re.fullmatch(rf"one    killed  R-2  iteration 1  {age}", newest)
+    assert re.fullmatch(rf"spent  limit   R-1  iteration 1  {age}  \(1 iteration.*\)", oldest)
 
 
 # The report

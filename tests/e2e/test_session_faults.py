@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e.conftest import PROGRAM, eventually, is_running, kill
-from tests.e2e.session_rig import PROMISE, Rig, finished, hook, in_order
+from tests.e2e.session_rig import HOOKLINE, PROMISE, Rig, finished, hook, in_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,6 +95,7 @@ def test_whatever_an_agent_prints_or_closes_the_session_goes_on(cli: Cli, script
     assert ended.data["iterations"] == 2
     assert rig.trace == []
     assert cli.database.stat().st_size < 5_000_000
+    assert (cli.root / ".hookline" / "sessions" / "R-1.jsonl").stat().st_size < 10_000_000
     check_store(cli)
 
 
@@ -132,6 +133,50 @@ def test_a_session_that_waits_for_its_model_survives_its_process(cli: Cli) -> No
     assert rig.resume().said[:2] == (0, "completed")
     assert len(rig.data("session_waits")) == 1
     assert [each["status"] for each in rig.data("session_iteration_ended")] == ["ok"]
+
+
+# Runs that end without an ending
+
+
+@pytest.mark.parametrize("how", ["broken", "cancelled", "killed-and-cancelled"])
+def test_the_task_of_a_session_whose_run_is_over_is_free_again(cli: Cli, how: str) -> None:
+    rig = Rig(cli)
+    begun = rig.file("begun")
+    rig.turns(f"touch {begun}; sleep 100", rest=PROMISE)
+    rig.configure({"session_end": [{"command": rig.note("end {{status}}")}]})
+    session = rig.start()
+    eventually(begun.exists, "the first turn")
+    if how != "cancelled":
+        kill(session)
+    if how == "broken":
+        cli.configure("agents: {other: {driver: command, command: 'true'}}\n")
+        cli("flow", "resume", "R-1")
+    else:
+        assert cli("flow", "cancel", "R-1").code == 0
+    stdout, _ = session.communicate(timeout=60)
+    status = "failed" if how == "broken" else "cancelled"
+    if how == "cancelled":
+        assert json.loads(stdout.splitlines()[-1])["data"]["outcome"] == "cancelled"
+    noticed = json.loads(cli("attention", "--json").stdout)
+    way_on = [("session", "hookline run --task T-1")] if how == "broken" else []
+    assert [(each["kind"], each["command"]) for each in noticed] == way_on
+    assert cli.json("session", "list")[0]["status"] == status
+    task = cli.json("task", "show", "T-1")
+    assert (task["state"], task.get("claim")) == ("ready", None)
+    assert rig.trace == []
+    rig.configure()
+    rig.turns(PROMISE)
+    assert rig.run("--task", "T-1", name="again").said[:2] == (0, "completed")
+    check_store(cli)
+
+
+def test_an_agent_whose_script_cannot_be_read_is_refused(cli: Cli) -> None:
+    rig = Rig(cli)
+    rig.configure(agents={"reader": {"driver": "scripted", "script": "none.json"}})
+    code, error = cli.refused("run", "do it", "--agent", "reader")
+    assert (code, error["code"]) == (2, "bad-input")
+    assert error["message"] == "the script none.json cannot be read: No such file or directory"
+    assert cli.json("task", "list") == []
 
 
 # Hooks
@@ -238,6 +283,29 @@ def test_a_full_disk_ends_the_process_with_an_error_and_loses_nothing(cli: Cli, 
     assert not [number for number in fine if f"HELD {number}" not in told]
     assert cli.rows("SELECT count(*) FROM held_output WHERE delivered = 0") == [(0,)]
     check_store(cli)
+
+
+# The surroundings
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_stdout_that_takes_no_more_is_no_bug(cli: Cli, unbuffered: str) -> None:
+    env = {**cli.env, "PYTHONUNBUFFERED": unbuffered}
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            (*PROGRAM, "points"), cwd=cli.root, env=env, stdout=full, stderr=-1, text=True
+        )
+    told = "error[failed]: cannot write to stdout: No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, told)
+
+
+def test_a_folder_that_is_gone_is_no_bug(cli: Cli) -> None:
+    line = f'mkdir gone && cd gone && rmdir ../gone && {HOOKLINE} run "do it"'
+    done = subprocess.run(
+        ("/bin/sh", "-c", line), cwd=cli.root, env=cli.env, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error[failed]: the current folder is gone\n")
 
 
 # Killed

@@ -44,7 +44,7 @@ def test_a_name_is_taken_while_its_session_can_go_on(cli: Cli) -> None:
     code, error = cli.refused("run", "other", "--name", "s", "--agent", "bot")
     assert code != 0
     assert error["code"] == "session-busy"
-    assert "--resume" in error["help"]
+    assert "`hookline session attach s`" in error["help"]
     code, error = cli.refused("run", "--task", "T-1", "--name", "other", "--agent", "bot")
     assert error["code"] == "session-busy"
     assert "T-1" in error["message"]

@@ -75,6 +75,10 @@ def test_what_the_agent_reports_is_counted(
     ended = rig.run("--agent", "paid", iterations=9)
     assert ended.said == (5, "limit", reason)
     assert ended.data["iterations"] == iterations
+    for less in ("0.1", "0.8") if reason == "usd" else ("100", "300"):
+        code, error = cli.refused("run", "--resume", f"--{reason}", less)
+        assert (code, "has reached its limit: " in error["message"]) == (2, True)
+        assert f"--{reason} N" in error["help"]
     used = rig.data("session_iteration_ended")
     assert [each["tokens"] for each in used] == [100] * iterations
     assert [each["usd"] for each in used] == [0.4] * iterations

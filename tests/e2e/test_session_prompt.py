@@ -108,6 +108,11 @@ def test_a_template_with_an_unknown_variable_is_told_before_anything_runs(cli: C
     cli.json("trust", "--yes")
     assert rig.run(iterations=1).code == 5
     assert rig.trace == ["start"]
+    (cli.root / "ours.md").unlink()
+    cli.json("trust", "--yes")
+    code, error = cli.refused("run", "--resume", "--iterations", "3")
+    assert (code, error["code"]) == (2, "bad-input")
+    assert error["message"].startswith("the prompt ours.md cannot be read")
 
 
 def test_a_profiles_own_prompt_is_part_of_it(cli: Cli) -> None:

@@ -19,7 +19,7 @@ from hookline.ports.agents import TurnRequest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hookline.domain.turns import AgentTurn
+    from hookline.domain.turns import AgentEvent, AgentTurn
     from hookline.ports.processes import ProcessGroup
 
 PROMPT = 'fix it; it\'s $(touch pwned) `broken`\nand "quoted" ü'
@@ -34,6 +34,7 @@ class Team:
         self.agents = LocalAgents(profiles, default, str(root), processes)
         self.groups: list[ProcessGroup] = []
         self.conversations: list[str] = []
+        self.events: list[AgentEvent] = []
 
     def turn(
         self,
@@ -61,6 +62,7 @@ class Team:
             timeout=timeout,
             on_start=self.groups.append,
             on_conversation=self.conversations.append,
+            on_event=self.events.append,
         )
         return await self.agents.turn(name, request)
 
@@ -135,6 +137,21 @@ def test_the_agent_is_the_named_one_or_the_default_or_the_first(tmp_path: Path) 
         Team(tmp_path).turn()
 
 
+@pytest.mark.parametrize(
+    ("left", "told"),
+    [
+        (1, "1 process that the agent left behind was killed"),
+        (2, "2 processes that the agent left behind were killed"),
+    ],
+)
+def test_what_an_agent_leaves_behind_is_told(tmp_path: Path, left: int, told: str) -> None:
+    start = "(setsid sh -c 'echo >> here; exec sleep 100' > /dev/null 2>&1 &); "
+    wait = f'until [ "$(grep -c "" here)" = {left} ]; do sleep 0.02; done 2> /dev/null'
+    team = Team(tmp_path, ada=command(start * left + wait))
+    assert team.turn().error is None
+    assert [each.text for each in team.events if each.type == "notice"] == [told]
+
+
 # Scripts of turns
 
 
@@ -197,9 +214,25 @@ def test_a_turn_may_end_in_an_error(tmp_path: Path) -> None:
     assert (turn.text, turn.error, turn.stop_reason) == ("half", "overloaded", "error")
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '[{"txt": "misspelt"}]', '[{"text": 3}]'])
-def test_a_file_that_is_no_script_is_told(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (b"", "is no JSON: "),
+        (b"{", "is no JSON: "),
+        (b'["\xff"]', "is no JSON: "),
+        (b"[" * 100_000, "is no JSON: "),
+        (b"{}", "is no list of turns: "),
+        (b"[]", "has no turns"),
+        (b'[{"txt": "misspelt"}]', "is no list of turns: "),
+        (b'[{"text": 3}]', "is no list of turns: "),
+        (None, "cannot be read: No such file or directory"),
+    ],
+)
+def test_a_file_that_is_no_script_fails_the_turn(
+    tmp_path: Path, text: bytes | None, told: str
+) -> None:
     team = scripted(tmp_path)
-    (tmp_path / "turns.json").write_text(text, encoding="utf-8")
-    with pytest.raises(BadInput, match=r"turns\.json"):
-        team.turn()
+    (tmp_path / "turns.json").unlink()
+    if text is not None:
+        (tmp_path / "turns.json").write_bytes(text)
+    assert (team.turn().error or "").startswith(f"the script turns.json {told}")

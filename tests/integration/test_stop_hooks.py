@@ -307,7 +307,7 @@ def test_why_tells_the_decision_and_its_reason(project: Project, sessions: Sessi
     sessions.fire("T-1", FAILS)
     told = project.run("why", "checked").stdout
     assert "continue" in told
-    assert "1 of 1 validation rules fail: tests_pass (1 failed)" in told
+    assert "1 of 1 validation rule fails: tests_pass (1 failed)" in told
     told = project.run("why", "chained").stdout
     for part in ("quiet", "`echo noise; exit 1` exited 1", "loop", "noise"):
         assert part in told

@@ -412,6 +412,14 @@ def test_function_judges(project: Project, function: str, passed: bool, message:
     assert (found.passed, str(found.message)[: len(message)]) == (passed, message)
 
 
+def test_what_was_raised_is_told_once(project: Project) -> None:
+    project.put("checks.py", CHECKS)
+    message = str(project.check("custom", python="checks:broken").message)
+    assert message.count("so wrong") == 2  # as the error, and in the line that raises it
+    assert "checks.py" in message
+    assert '"error"' not in message
+
+
 def test_a_function_without_an_end_is_killed(project: Project) -> None:
     project.put("checks.py", "def hang(payload, context):\n    while True: pass\n")
     found = project.check("custom", python="checks:hang", timeout=1)

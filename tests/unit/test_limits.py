@@ -18,6 +18,7 @@ from hookline.domain.limits import (
     after_iteration,
     countdown,
     reached,
+    used_up,
 )
 
 HEALTHY: dict[str, Any] = {
@@ -186,13 +187,36 @@ def test_budgets_are_named_first_and_iterations_before_all() -> None:
     ]
 
 
-def test_a_reason_comes_with_a_sentence() -> None:
-    assert reached(Limits(usd=5), Progress(usd=5.129)) == Reached(
-        "usd", "$5.13 of $5.00 were spent"
+@pytest.mark.parametrize(
+    ("limits", "used", "expected"),
+    [
+        (Limits(usd=5), Progress(usd=5.129), "$5.13 of $5.00 were spent"),
+        (Limits(usd=0.002), Progress(usd=0.0031), "$0.0031 of $0.002 were spent"),
+        (Limits(minutes=1.25), Progress(minutes=1.3), "1.3 of 1.25 minutes are over"),
+        (Limits(minutes=0.005), Progress(minutes=0.0061), "0.0061 of 0.005 minutes are over"),
+        (Limits(tokens=9), Progress(tokens=12), "12 of 9 tokens were used"),
+        (Limits(iterations=1), Progress(iterations=1), "1 iteration was made"),
+        (Limits(iterations=1), Progress(iterations=2), "2 iterations were made"),
+        (Limits(failures=1), Progress(failures=1), "the last iteration failed"),
+        (
+            Limits(no_change=15),
+            Progress(no_change=15),
+            "no file changed in 15 iterations in a row",
+        ),
+    ],
+)
+def test_a_reason_comes_with_a_sentence(limits: Limits, used: Progress, expected: str) -> None:
+    found = reached(limits, used)
+    assert found is not None
+    assert found.message == expected
+
+
+def test_only_budgets_must_be_raised_to_go_on() -> None:
+    used = {"iterations": 2, "usd": 1.2}
+    assert used_up({"iterations": 5, "usd": 0.5, "no_change": 1}, used) == Reached(
+        "usd", "$1.20 of $0.50 were spent"
     )
-    assert reached(Limits(no_change=15), Progress(no_change=15)) == Reached(
-        "no_change", "no file changed in 15 iterations in a row"
-    )
+    assert used_up({"iterations": 3, "usd": None, "no_change": 1}, used) is None
 
 
 def test_without_limits_nothing_ends() -> None:

@@ -126,7 +126,7 @@ def test_progress_bars_show_their_last_state() -> None:
     assert activity.last(3) == ["90%"]
     activity.say("\r\ndone\n")
     assert activity.last(3) == ["90%", "done"]
-    activity.note("> Bash make")
+    activity.say("> Bash make\n")
     assert activity.last(2) == ["done", "> Bash make"]
     assert activity.last(0) == []
 
@@ -148,13 +148,13 @@ def test_a_turn() -> None:
     assert told(live, "turn_started", step="turn", iteration=3) == []
     assert told(live, "agent", type="tool", name="Bash", detail="make\ntest") == []
     assert [line.text for line in live.region(1768644010.04, 7)] == [
-        "  ● agent          turn          10s",
+        "  ● agent          turn             10s",
         "      │ > Bash make test",
         "⠋ tasks 4/14 · ready 2 · $0.36/$5.00 · 100 tokens",
     ]
     usage = {"inputTokens": 900, "outputTokens": 10, "usd": 0.12}
     ended = told(live, "turn_ended", LATER, step="turn", tools=18, usage=usage, files=["a"])
-    assert ended == ["  ✓ agent          turn          74s  18 tools · 1 file · $0.12"]
+    assert ended == ["  ✓ agent          turn             74s  18 tools · 1 file · $0.12"]
     assert live.region(0, 7)[-1].text.endswith("$0.48/$5.00 · 1.0k tokens")
 
 
@@ -178,19 +178,62 @@ def test_what_hooks_say() -> None:
 
     text = {"text": "x" * 1127}
     assert ended(durationMs=200, answer=text, piped=True) == [
-        "  ✓ post_iteration pytest       0.2s  → agent 1.1 KB"
+        "  ✓ post_iteration pytest          0.2s  → agent 1.1 KB"
     ]
     assert ended(durationMs=200, answer=text, piped=True, exitCode=1) == [
-        "  ! post_iteration pytest       0.2s  exit 1 → agent 1.1 KB"
+        "  ! post_iteration pytest          0.2s  exit 1 → agent 1.1 KB"
     ]
     assert ended(status="timeout", error="ran out of 1 s\npartial") == [
-        "  ✗ post_iteration pytest       0.0s  timeout",
+        "  ✗ post_iteration pytest          0.0s  timeout",
         "      │ ran out of 1 s",
         "      │ partial",
     ]
     assert ended(status="skipped", condition="changed('src/**')") == [
-        "  – post_iteration pytest             when changed('src/**') is false"  # noqa: RUF001
+        "  – post_iteration pytest                when changed('src/**') is false"  # noqa: RUF001
     ]
+
+
+@pytest.mark.parametrize(
+    ("point", "hook", "shown"),
+    [
+        ("stop", "stop[1]:max-iterations", "stop           max-iterations 2m05s"),
+        ("stop", "stop[0]:evidence", "stop           [0]:evidence   2m05s"),
+        ("agent", "final-delivery", "agent          final-delivery 2m05s"),
+        ("on_task_complete", "tests", "on_task_complete tests        2m05s"),
+    ],
+)
+def test_long_words_leave_the_rest_in_its_columns(point: str, hook: str, shown: str) -> None:
+    (line,) = told(Live(), "hook_ended", point=point, hook=hook, durationMs=125_000, exitCode=1)
+    assert line == f"  ! {shown}  exit 1"
+
+
+@pytest.mark.parametrize(
+    ("verbose", "for_good", "open_now"),
+    [
+        (0, [], ["one", "> Bash make", "two", "thr"]),
+        (1, ["> Bash make"], ["one", "two", "thr"]),
+        (2, ["one", "> Bash make", "two"], ["thr"]),
+    ],
+)
+def test_what_an_agent_says_stands_in_one_place(
+    verbose: int, for_good: list[str], open_now: list[str]
+) -> None:
+    live = Live(verbose=verbose)
+    told(live, "turn_started", step="turn")
+    said = told(live, "agent", type="text", text="one")
+    said += told(live, "agent", type="tool", name="Bash", detail="make")
+    said += told(live, "agent", type="text", text="two\nthr")
+    assert said == [f"      │ {line}" for line in for_good]
+    _, *drawn, _ = [line.text for line in live.region(0, 7)]
+    assert drawn == [f"      │ {line}" for line in open_now]
+
+
+def test_a_pause_is_told_once_it_is_over() -> None:
+    live = Live()
+    assert told(live, "session_paused") == []
+    assert live.region(0, 7) == []
+    assert told(live, "session_resumed") == ["paused, and went on"]
+    assert told(live, "session_resumed") == []
 
 
 def test_a_wait_counts_down_and_is_over() -> None:

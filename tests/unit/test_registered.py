@@ -56,6 +56,13 @@ def test_what_the_projects_hook_says_beats_what_the_agents_adds() -> None:
     assert both(one, two).metadata == {"receipt": 1, "own": 3}
 
 
+@pytest.mark.parametrize("other", ["continue", "complete", "escalate"])
+def test_a_checkpoint_is_made_whatever_the_other_group_says(other: str) -> None:
+    wish = StopDecision(action="continue", checkpoint_data={"at": 2})
+    assert both(wish, said(other, "agent")).checkpoint_data == {"at": 2}
+    assert both(said(other, "project"), wish).checkpoint_data == {"at": 2}
+
+
 def test_a_hook_that_is_held_back_lets_nobody_pass() -> None:
     hook, other = (Hook(name=name, points=("stop",), target="true") for name in ("a", "b"))
     held = Outcome("a", SKIPPED, None, "not trusted")

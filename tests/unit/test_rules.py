@@ -137,6 +137,14 @@ def test_feed_turns_a_failure_and_its_partial_output_into_text(status: str) -> N
     assert asked.answer() == FeedAnswer(text="[hook a failed: no luck]\nhalf\n\noops\nfine")
 
 
+def test_feed_tells_the_last_line_of_a_program_once() -> None:
+    hook = _hook("a", {"pipe_output": True})
+    error = "exit code 127, a program was not found: sh: 1: x: not found"
+    failing = Outcome("a", FAILED, None, error, stderr="begins\nsh: 1: x: not found\n")
+    told = Asked("feed", (hook, failing)).answer()
+    assert told == FeedAnswer(text=f"[hook a failed: {error}]\nbegins")
+
+
 def test_feed_says_so_when_a_hook_failed_without_a_word() -> None:
     hook = _hook("a", {"pipe_output": True})
     silent = Asked("feed", (hook, Outcome("a", FAILED, None, "no luck")))
@@ -236,6 +244,18 @@ def test_decide_lets_the_last_continue_win() -> None:
         "hookId": "b",
     }
     assert asked.names == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("action", ["continue", "complete", "escalate"])
+def test_decide_keeps_the_first_checkpoint_whoever_has_the_last_word(action: str) -> None:
+    asked = Asked(
+        "decide",
+        decision("a", "continue", checkpoint_data={"at": 1}),
+        decision("b", "continue", checkpoint_data={"at": 2}),
+        decision("c", action),
+    )
+    wanted = {"action": action, "checkpointData": {"at": 1}, "hookId": "c"}
+    assert wire(asked.answer()) == wanted
 
 
 @pytest.mark.parametrize("action", ["complete", "escalate"])

@@ -186,6 +186,20 @@ def test_evidence_tells_all_that_is_missing_at_once() -> None:
         assert part in decision["nextPrompt"]
 
 
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("Tried both.\n\nI need a key.\n<promise>BLOCKED</promise>\n", "Tried both. I need a key."),
+        ("<promise> BLOCKED </promise> no key", "no key"),
+        (f"{'x' * 5000} no key <promise>BLOCKED</promise>", f"…{'x' * 292} no key"),
+    ],
+)
+def test_what_a_blocked_agent_says_is_part_of_the_reason(said: str, why: str) -> None:
+    decision = says("default", {**context(promises=[BLOCKED]), "agentOutput": said})
+    signaled = "Agent signaled that it is blocked via <promise>BLOCKED</promise>"
+    assert decision["reason"] == f"{signaled}: {why}"
+
+
 @pytest.mark.parametrize("said", [ESCALATE, BLOCKED])
 def test_evidence_escalates_when_asked_even_with_proof(said: dict[str, Any]) -> None:
     assert action("evidence", {**PROVEN, "completionPromises": [COMPLETE, said]}) == "escalate"

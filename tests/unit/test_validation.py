@@ -99,6 +99,13 @@ def test_rule_is_refused_with_what_to_mend(given: Any, why: str) -> None:
     assert len(problem.value.message) < 5000
 
 
+def test_a_type_that_is_not_there_is_told_what_there_is() -> None:
+    with pytest.raises(BadInput) as problem:
+        rule_from({"name": "a", "type": "lint"})
+    wanted = "type can be command, content_pattern, coverage, file_existence, custom"
+    assert problem.value.help == wanted
+
+
 def test_a_pattern_that_python_warns_about_works() -> None:
     assert rule_from({"name": "a", "type": "content_pattern", "pattern": "[[a]"}).pattern == "[[a]"
 

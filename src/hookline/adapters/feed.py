@@ -21,6 +21,10 @@ FOLDER = "sessions"
 MAX_BYTES = 256 * 1024 * 1024
 OUTLINE = "session_"
 FIRST = "session_started"
+TURN, AGENT = "turn_started", "agent"
+# What an agent says in one turn is told up to here.
+MAX_SAID = 1024 * 1024
+LEFT_OUT = {"type": "notice", "text": "the rest of what the agent says in this turn is left out"}
 MAX_LINE = 4 * 1024 * 1024
 CHUNK = 1 << 20
 _encode = msgspec.json.Encoder().encode
@@ -37,18 +41,32 @@ class FileFeed:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._files: dict[str, int] = {}
+        self._said: dict[str, int] = {}
 
     def of(self, run_id: str) -> Callable[[str, dict[str, Any]], None]:
         """The feed of one run."""
 
         def tell(what: str, details: dict[str, Any]) -> None:
-            line = {"timestamp": iso(time.time()), "type": what, "data": details}
             try:
-                self._write(run_id, what, _encode(line) + b"\n")
+                for each in self._bounded(run_id, what, details):
+                    line = {"timestamp": iso(time.time()), "type": what, "data": each}
+                    self._write(run_id, what, _encode(line) + b"\n")
             except OSError:  # a full disk costs those who watch, not the session
                 self._close(run_id)
 
         return tell
+
+    def _bounded(self, run_id: str, what: str, details: dict[str, Any]) -> list[dict[str, Any]]:
+        """What is told of this: an agent that says more and more must not fill the disk."""
+        if what == TURN:
+            self._said[run_id] = 0
+        if what != AGENT or details.get("type") != "text":
+            return [details]
+        text, left = details.get("text", ""), MAX_SAID - self._said.get(run_id, 0)
+        if left < 0:
+            return []
+        self._said[run_id] = MAX_SAID - left + len(text)
+        return [details] if len(text) <= left else [{**details, "text": text[:left]}, LEFT_OUT]
 
     def _write(self, run_id: str, what: str, line: bytes) -> None:
         file = self._files.get(run_id)

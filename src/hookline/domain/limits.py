@@ -6,13 +6,15 @@ All of it counts what happened. How fast an iteration was is never a reason.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from hookline.digest import sha256
 
 KEPT_TREES = 20
+# What a session may use, as opposed to what shows that it is stuck: it must be raised to go on.
+BUDGETS = ("iterations", "minutes", "usd", "tokens")
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,33 +70,46 @@ class Countdown(NamedTuple):
 
 
 class _Measure(NamedTuple):
-    """A limit: its name, the part of the progress that it bounds, and what to say."""
+    """A limit: its name, the part of the progress that it bounds, and what to say; of 1, `one`."""
 
     name: str
     field: str
     message: str
+    one: str | None = None
+    digits: int = 0
 
 
 # The first that is reached gives the reason.
 _MEASURES = (
-    _Measure("iterations", "iterations", "{allowed:g} iterations were made"),
-    _Measure("minutes", "minutes", "{used:.1f} of {allowed:g} minutes are over"),
-    _Measure("usd", "usd", "${used:.2f} of ${allowed:.2f} were spent"),
+    _Measure("iterations", "iterations", "{used} iterations were made", "1 iteration was made"),
+    _Measure("minutes", "minutes", "{used} of {limit:g} minutes are over", digits=1),
+    _Measure("usd", "usd", "${used} of ${allowed} were spent", digits=2),
     _Measure("tokens", "tokens", "{used} of {allowed} tokens were used"),
     _Measure(
         "identical_output",
         "same_output",
         "the agent said the same {used} times in a row and changed no file",
     ),
-    _Measure("no_change", "no_change", "no file changed in {used} iterations in a row"),
-    _Measure("failures", "failures", "{used} iterations in a row failed"),
     _Measure(
-        "thrashing", "returns", "the files went back to an earlier state {used} times in a row"
+        "no_change",
+        "no_change",
+        "no file changed in {used} iterations in a row",
+        "no file changed in an iteration",
+    ),
+    _Measure(
+        "failures", "failures", "{used} iterations in a row failed", "the last iteration failed"
+    ),
+    _Measure(
+        "thrashing",
+        "returns",
+        "the files went back to an earlier state {used} times in a row",
+        "the files went back to an earlier state",
     ),
     _Measure(
         "quality_regression",
         "worse",
         "for {used} iterations in a row fewer rules passed than once did",
+        "fewer rules passed than once did",
     ),
 )
 # One iteration alone is identical to nothing.
@@ -144,8 +159,15 @@ def reached(limits: Limits, progress: Progress) -> Reached | None:
     for measure in _MEASURES:
         used, allowed = getattr(progress, measure.field), getattr(limits, measure.name)
         if allowed and used >= max(allowed, _LEAST.get(measure.name, 0)):
-            return Reached(measure.name, measure.message.format(used=used, allowed=allowed))
+            return Reached(measure.name, _sentence(measure, used, allowed))
     return None
+
+
+def used_up(limits: dict[str, Any], used: dict[str, Any]) -> Reached | None:
+    """The budget of which nothing is left, if there is one: a session cannot go on with it."""
+    budgets = {name: limits.get(name) for name in BUDGETS}
+    progress = Progress(**{name: used.get(name, 0) for name in BUDGETS})
+    return reached(Limits(**budgets), progress)
 
 
 def countdown(limits: Limits, progress: Progress) -> list[Countdown]:
@@ -155,6 +177,20 @@ def countdown(limits: Limits, progress: Progress) -> list[Countdown]:
         for measure in _MEASURES
         if (allowed := getattr(limits, measure.name))
     ]
+
+
+def _sentence(measure: _Measure, used: float, allowed: float) -> str:
+    message = measure.one if used == 1 and measure.one else measure.message
+    most = _figure(allowed, measure.digits)
+    return message.format(used=_figure(used, measure.digits), allowed=most, limit=allowed)
+
+
+def _figure(number: float, digits: int) -> str:
+    """A number with so many digits, or with those that it takes not to look like nothing."""
+    if not digits:
+        return str(number)
+    text = f"{number:.{digits}f}"
+    return text if float(text) else f"{number:.2g}"
 
 
 def _amount(used: float) -> float:

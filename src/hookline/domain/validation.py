@@ -80,7 +80,8 @@ def rule_from(given: Mapping[str, Any]) -> Rule:
     try:
         rule = msgspec.convert(flat, Rule)
     except msgspec.ValidationError as problem:
-        raise BadInput(f"{_called(given)}: {problem}", help=_EXAMPLE) from problem
+        types = f"type can be {', '.join(_NEEDED)}" if str(problem).endswith("`$.type`") else None
+        raise BadInput(f"{_called(given)}: {problem}", help=types or _EXAMPLE) from problem
     wrong = _problem(rule) or _text_problem(rule)
     if wrong is not None:
         raise BadInput(f"{_called(given)}: {wrong}", help=_EXAMPLE)

@@ -15,7 +15,7 @@ from hookline.domain.runs import (
     TERMINAL,
 )
 from hookline.errors import HooklineError, StoreError
-from hookline.flows import journal
+from hookline.flows import journal, session_verbs
 from hookline.flows.outcomes import (
     CONTROLS,
     INTERRUPT,
@@ -244,6 +244,8 @@ class Advance(Stretch):
                 tx.runs.consume_signal(seq)
             _, name, value = next((s for s in wanted if s[1] == "cancel"), wanted[-1])
             reason = str((value or {}).get("reason") or name)
+            if name == "cancel":
+                session_verbs.break_off(tx, self.run, runs.CANCELLED, reason)
             journal.write(tx, CONTROLS[name], self.run_id, {"reason": reason})
             tx.runs.let_go(self.run_id, self.token, None)
             return name, reason

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
-from hookline.domain.limits import after_iteration, countdown, reached
+from hookline.domain.limits import BUDGETS, after_iteration, countdown, reached
 from hookline.domain.moments import seconds
 from hookline.domain.promises import find_promises
 from hookline.domain.sessions import COMPLETED, ESCALATED, FAILED, LIMIT, SIGNAL, STOPPED, Charge
@@ -20,6 +20,8 @@ from hookline.flows.session_state import PINS, Plan, State, Turn, Verdict
 from hookline.flows.session_talk import Talk
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hookline.domain.runs import Run
     from hookline.flows.context import Context
 
@@ -138,26 +140,37 @@ class _Session(Talk):
         return await self._deliver(turn, after["items"], after["nonce"], verdict, "delivery")
 
     async def _deliver_finally(self, turn: Turn, verdict: Verdict) -> Verdict:
-        """Tell the agent what is still held. At most twice."""
+        """Tell the agent what is still held, and what people said if it is done. At most twice."""
         for round_ in ("", "-again"):
-            found = await self._do("drain", id=f"drain{round_}")
+            is_done = verdict.is_complete  # else its next prompt tells it what people said
+            found = await self._do("drain", id=f"drain{round_}", messages=is_done)
             held, self._state.held = [*self._state.held, *found["held"]], []
-            if not held:
+            if is_done:
+                self._state.messages = [*self._state.messages, *found.get("messages", [])]
+            said = self._state.messages if is_done else []
+            if not held and not said:
                 break
             step = f"final-delivery{round_}"
-            verdict = await self._deliver(turn, held, found["nonce"], verdict, step)
-            if self._state.held:  # a person wants to stop now
+            verdict = await self._deliver(turn, held, found["nonce"], verdict, step, said)
+            if self._is_cut or self._asked_to:  # a person wants to stop now
                 break
         return verdict
 
     async def _deliver(
-        self, turn: Turn, outputs: list[dict[str, Any]], nonce: str, verdict: Verdict, step: str
+        self,
+        turn: Turn,
+        outputs: list[dict[str, Any]],
+        nonce: str,
+        verdict: Verdict,
+        step: str,
+        said: Sequence[str] = (),
     ) -> Verdict:
         """Say something more in the same conversation; edits that follow are judged again."""
-        last, was_cut = await self._say(turn, outputs, nonce, step)
+        last, was_cut = await self._say(turn, outputs, nonce, step, said)
         if last.by == "person":  # the agent is told once the session goes on
             self._state.held = [*self._state.held, *outputs]
             return Verdict()
+        self._state.messages = self._state.messages[len(said) :]
         if not (was_cut or last.files_modified or last.fingerprint is None):
             return verdict
         files = sorted({*turn.files_modified, *last.files_modified})
@@ -172,12 +185,17 @@ class _Session(Talk):
         return await self._judge(merged, step=f"-after-{step}")
 
     async def _say(
-        self, turn: Turn, outputs: list[dict[str, Any]], nonce: str, step: str
+        self,
+        turn: Turn,
+        outputs: list[dict[str, Any]],
+        nonce: str,
+        step: str,
+        said: Sequence[str] = (),
     ) -> tuple[Turn, bool]:
         """Deliver outputs, again while a crash cuts that short; the turn, and whether one did."""
         was_cut = False
         while True:
-            prompt = prompts.delivery(outputs, nonce)
+            prompt = _delivery(outputs, nonce, said)
             last = await self._turn(prompt, conversation=turn.conversation, id=step)
             if not last.interrupted or last.by == "person":
                 return last, was_cut
@@ -214,11 +232,11 @@ class _Session(Talk):
         if not verdict.goes_on:
             return await self._end(ESCALATED, decision["reason"])
         state.next_prompt = decision.get("nextPrompt") or state.next_prompt
-        if self._asked_to:
-            return await self._obey()
         limit = reached(self._limits, state.progress)
         if limit is not None:
             return await self._end(LIMIT, limit.reason, limit.message)
+        if self._asked_to:
+            return await self._obey()
         return self._next()
 
     def _summary(self, turn: Turn, results: Any, decision: Any) -> dict[str, Any]:
@@ -241,7 +259,7 @@ class _Session(Talk):
     async def _obey(self) -> Any:
         """A person wants to stop or to pause."""
         if self._asked_to == "pause":
-            await self._do("wait", paused=True)
+            await self._do("wait", paused=True, used=self._used)
             await self._await_resume()
             await self._do("go_on")
             self._next()
@@ -261,7 +279,8 @@ class _Session(Talk):
             "resumable": resumable,
         }
         await self._fire("session_end", ended)
-        await self._do("end", ended=ended)
+        unheard = len(self._state.messages)
+        await self._do("end", ended={**ended, "used": self._used}, unheard=unheard)
         if not resumable:
             return ended
         self._state.turns = 0
@@ -272,6 +291,10 @@ class _Session(Talk):
             await self._await_resume()
             again = await self._do("go_on", again=True)
         return self._next()
+
+    @property
+    def _used(self) -> dict[str, Any]:
+        return {name: getattr(self._state.progress, name) for name in BUDGETS}
 
     def _next(self) -> NoReturn:
         """The next chapter, with the next iteration if this one is over."""
@@ -286,6 +309,15 @@ class _Session(Talk):
                 self._state.limits |= wish.get("limits") or {}
                 return
             self._hear(wish)
+
+
+def _delivery(outputs: Sequence[dict[str, Any]], nonce: str, said: Sequence[str]) -> str:
+    """What is told after the agent's last message: words of people are work, outputs are data."""
+    told = prompts.delivery(outputs, nonce) if outputs or not said else ""
+    if not said:
+        return told
+    now = "This was said after you began your last message. It is part of your work: see to it now."
+    return prompts.quoted(f"{prompts.messages(said)}\n{now}\n\n{told}".rstrip() + "\n")
 
 
 def _line(ended: dict[str, Any]) -> str:

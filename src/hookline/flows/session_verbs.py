@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.domain.limits import BUDGETS
+from hookline.domain.moments import seconds
+from hookline.domain.runs import CANCELLED
 from hookline.domain.sessions import (
     COMPLETED,
     ESCALATED,
+    FAILED,
     FLOW,
     LIMIT,
     LIVE,
@@ -54,8 +59,7 @@ def start(
         if run.input.get("name") == charge.name:
             raise SessionBusy(
                 f"there is a session '{charge.name}' already",
-                help=f"go on with it: `hookline run --resume --name {charge.name}`;"
-                " or choose another name",
+                help=f"{_way_on(tx, run)}; or choose another name",
             )
     agent = charge.agent or "agent"
     _refuse_second(tx, charge.task_id)
@@ -94,8 +98,12 @@ def _brief(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
 
 
 def _drain(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
-    """What is held, to be delivered now."""
-    return {"held": _told(tx.sessions.drain(run.run_id)), "nonce": os.urandom(4).hex()}
+    """What is held, to be delivered now; of a session that is done, what people said as well."""
+    return {
+        "held": _told(tx.sessions.drain(run.run_id)),
+        "messages": _messages(tx, run) if args.get("messages") else [],
+        "nonce": os.urandom(4).hex(),
+    }
 
 
 def _close(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
@@ -121,7 +129,7 @@ def _wait(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
     """The session waits: the model takes no more for now, or a person wants a pause."""
     if args.get("paused"):
         tx.runs.set_value(run.run_id, STANDING, PAUSED)
-        tx.append("session_paused", run.run_id, {})
+        tx.append("session_paused", run.run_id, {"used": args.get("used", {})})
     else:
         details = {name: args[name] for name in ("reason", "until", "seconds")}
         tx.append("session_waits", run.run_id, details)
@@ -150,11 +158,34 @@ def _end(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
     ended = args["ended"]
     tx.runs.set_value(run.run_id, STANDING, ended["outcome"])
     task = tx.graph.find(run.input["taskId"])
+    is_settled = task is None or task.state in SETTLED
     error = _finish_task(tx, run, task, ended) if task is not None else None
     if task is not None:
         registrations.clear(tx, task.id)
-    tx.append("session_ended", run.run_id, {**ended, **({"taskError": error} if error else {})})
+    more: dict[str, Any] = {"taskError": error} if error else {}
+    if is_settled:  # nobody can go on with it
+        more["taskSettled"] = True
+    unheard = args.get("unheard", 0) + len(_messages(tx, run)) if not ended["resumable"] else 0
+    if unheard:
+        more["unheard"] = unheard
+    tx.append("session_ended", run.run_id, {**ended, **more})
     return {"now": tx.now}
+
+
+def break_off(tx: Transaction, run: Run, outcome: str, reason: str) -> None:
+    """A run is over without an ending of its own: if it is a session, its task is let go."""
+    if run.flow != FLOW or tx.runs.value(run.run_id, STANDING) not in (LIVE, PAUSED):
+        return
+    tx.runs.set_value(run.run_id, STANDING, outcome)
+    task = tx.graph.find(run.input["taskId"])
+    if task is None:
+        return
+    turns = (run.state or {}).get("turns", 0)
+    ended = {"outcome": outcome, "reason": reason, "message": reason, "turns": turns}
+    error = _finish_task(tx, run, task, ended)
+    registrations.clear(tx, task.id)
+    if error:
+        tx.append("run_log", run.run_id, {"message": f"{task.id} is not free: {error}"})
 
 
 def _finish_task(tx: Transaction, run: Run, task: Task, ended: dict[str, Any]) -> str | None:
@@ -172,9 +203,10 @@ def _finish_task(tx: Transaction, run: Run, task: Task, ended: dict[str, Any]) -
                 verbs.complete(tx, task.id, result=ended["reason"][:2000], holder=holder)
             elif ended["outcome"] == ESCALATED:
                 verbs.block(tx, task.id, reason=ended["reason"][:2000], holder=holder)
-            elif ended["outcome"] == LIMIT and run.input.get("branch"):
+            elif ended["outcome"] in (LIMIT, FAILED, CANCELLED) and run.input.get("branch"):
                 # A worker must not take it again and again; a person looks first.
-                verbs.send_back(tx, task.id, reason=f"limit: {ended['message']}"[:2000])
+                why = f"{ended['outcome']}: {ended['message']}"
+                verbs.send_back(tx, task.id, reason=why[:2000])
             else:
                 claims.release(tx, task.id, reason=f"session {ended['outcome']}", holder=holder)
     except HooklineError as problem:
@@ -218,12 +250,24 @@ def _refuse_second(tx: Transaction, task: str, but: str | None = None) -> None:
     for other in tx.sessions.live():
         if other == but or tx.runs.value(other, STANDING) not in (LIVE, PAUSED):
             continue
-        found = tx.runs.find(other).input
-        if found["taskId"] == task:
+        run = tx.runs.find(other)
+        if run.input["taskId"] == task:
             raise SessionBusy(
-                f"session '{found['name']}' works on {task} already",
-                help=f"go on with it: `hookline run --resume --name {found['name']}`",
+                f"session '{run.input['name']}' works on {task} already", help=_way_on(tx, run)
             )
+
+
+def _way_on(tx: Transaction, run: Run) -> str:
+    """What a person can do about a session that is there already."""
+    name = shlex.quote(run.input["name"])
+    holder, _, until = tx.runs.holder(run.run_id)
+    if holder is not None and until >= seconds(tx.now):
+        return f"watch it: `hookline session attach {name}`"
+    raised = ""
+    if tx.runs.value(run.run_id, STANDING) == LIMIT:
+        reason = tx.log.events(node_id=run.run_id, types=("session_ended",))[-1].data["reason"]
+        raised = f" --{reason} N" if reason in BUDGETS else ""
+    return f"go on with it: `hookline run --resume --name {name}{raised}`"
 
 
 def _take_task(tx: Transaction, identifier: str, agent: str, lease: float) -> None:
@@ -274,6 +318,18 @@ def _inbox(tx: Transaction, run: Run) -> dict[str, Any]:
         elif value["verb"] == "resume":  # of a session that was killed, and so does not wait for it
             limits |= value.get("limits") or {}
     return {"wants": wants, "messages": messages, "limits": limits}
+
+
+def _messages(tx: Transaction, run: Run) -> list[str]:
+    """What people have said by now; whatever else they want stays where it is."""
+    found = [
+        (seq, value["text"])
+        for seq, name, value in tx.runs.signals(run)
+        if name == SIGNAL and value["verb"] == "message"
+    ]
+    for seq, _ in found:
+        tx.runs.consume_signal(seq)
+    return [text for _, text in found]
 
 
 def _told(held: list[HeldOutput]) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from hookline.domain.events import SESSION_EVENTS
 from hookline.domain.runs import INSTANT, OK, EffectResolved, FlowMistake, Resolution
 from hookline.domain.sessions import FLOW as SESSION
 from hookline.domain.submissions import MERGE, SUBMIT
-from hookline.flows import journal
+from hookline.flows import journal, session_verbs
 from hookline.flows.context import Context
 from hookline.flows.hands import Hands
 from hookline.flows.outcomes import Done, Glance, Signalled, told
@@ -212,7 +212,9 @@ class Stretch:
             return None
         if error is None:
             return self._end(tx, "run_completed", {"value": value}, runs.COMPLETED)
-        return self._end(tx, "run_failed", {"error": told(error)}, runs.FAILED)
+        why = told(error)
+        session_verbs.break_off(tx, self.run, runs.FAILED, why)
+        return self._end(tx, "run_failed", {"error": why}, runs.FAILED)
 
     def _begin_chapter(self, view: View) -> bool:
         """Begin the chapter that was written last; whether there is one to begin."""

@@ -16,11 +16,9 @@ import msgspec
 from hookline.domain import runs
 from hookline.domain.sessions import LIVE, SIGNAL, STANDING
 from hookline.domain.submissions import MERGE, SUBMIT
-from hookline.domain.tasks import ACTIVE
 from hookline.errors import HooklineError, IllegalTransition, Untrusted
 from hookline.flows import control, gate_verbs
 from hookline.flows.outcomes import INTERRUPT
-from hookline.tasks import verbs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     from hookline.domain.runs import Run
     from hookline.flows.engine import Engine
     from hookline.flows.runner import Runner
-    from hookline.ports.store import Transaction, View
+    from hookline.ports.store import View
 
 LOOK_AGAIN = 2.0
 # After an error that is no task's fault, as of a full store, nothing is begun for so long.
@@ -181,15 +179,8 @@ class Worker:
     def _free_lanes(self) -> None:
         with self._engine.store.read() as view:
             over = [each for each in self._lanes if each.session and self._is_over(view, each)]
-            failed = [
-                view.runs.find(lane.session.run_id)
-                for lane in over
-                if lane.session and view.runs.find(lane.session.run_id).status == runs.FAILED
-            ]
         for lane in over:
             lane.session = None
-        for run in failed:
-            self._engine.change(_give_up, run)
 
     def _is_over(self, view: View, lane: Lane) -> bool:
         assert lane.session is not None
@@ -291,11 +282,3 @@ def _goes_on(view: View, now: float) -> bool:
     """Whether something wakes by itself soon enough to be waited for."""
     wake = view.runs.next_wake(now)
     return wake is not None and wake - now < SOON
-
-
-def _give_up(tx: Transaction, run: Run) -> None:
-    """The task of a session that broke is for a person to look at, and not to be taken again."""
-    task = tx.graph.find(run.input["taskId"])
-    agent = run.input.get("agent")
-    if task is not None and task.state == ACTIVE and task.claim and task.claim.agent == agent:
-        verbs.send_back(tx, task.id, reason=f"the session failed: {run.error}"[:2000])

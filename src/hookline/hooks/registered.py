@@ -111,16 +111,16 @@ def both(configured: StopDecision | None, registered: StopDecision | None) -> St
     for action in ("escalate", "continue"):
         found = [each for each in said if each.action == action]
         if found:
-            return _joined(found)
-    return _joined(said)
+            return _joined(found, said)
+    return _joined(said, said)
 
 
-def _joined(said: list[StopDecision]) -> StopDecision:
-    """The first word, with what the other adds to it."""
+def _joined(said: list[StopDecision], asked: list[StopDecision]) -> StopDecision:
+    """The first word, with what the other adds to it; a checkpoint is made whoever wishes it."""
     first = said[0]
     prompts = [each.next_prompt for each in said if each.next_prompt]
     metadata = {name: value for each in reversed(said) for name, value in each.metadata.items()}
-    checkpoints = [each.checkpoint_data for each in said if each.checkpoint_data is not None]
+    checkpoints = [each.checkpoint_data for each in asked if each.checkpoint_data is not None]
     return msgspec.structs.replace(
         first,
         reason="; ".join(each.reason for each in said if each.reason),
@@ -136,6 +136,8 @@ def _check_own(new: Registration, commands: bool) -> None:
             "this server runs no commands of agents",
             help=f"register one of {', '.join(stop_hook_types())}",
         )
+    if new.command is not None and new.python is not None:
+        raise BadInput("a hook has a command or a function", help="register two hooks")
     target = new.command if new.hook_type == "command" else new.python
     if not target or not target.strip():
         raise BadInput(f'hookType "{new.hook_type}" needs `{new.hook_type}`')

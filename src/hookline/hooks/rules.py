@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from hookline.domain.answers import FeedAnswer, GateAnswer, GuardAnswer, StopDecision
 from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Action, Outcome, Reply
 from hookline.hooks.replies import (
@@ -69,8 +71,15 @@ def fed_text(outcome: Outcome) -> str:
         return str(outcome.answer.text)
     if outcome.status == SKIPPED:
         return ""
-    said = "\n".join(part for part in (outcome.stdout, outcome.stderr) if part)
+    stderr = unsaid(outcome.stderr, outcome.error or "")
+    said = "\n".join(part for part in (outcome.stdout, stderr) if part)
     return f"[hook {outcome.hook} failed: {outcome.error}]" + (f"\n{said}" if said else "")
+
+
+def unsaid(stderr: str, error: str) -> str:
+    """What a program wrote before the last line, if its error ends with that line already."""
+    before, _, last = stderr.rstrip().rpartition("\n")
+    return before if last.strip() and error.endswith(last.strip()) else stderr
 
 
 # gate: until the first failure or pending; a hook that fails counts as failure.
@@ -119,6 +128,7 @@ def _closed(outcome: Outcome) -> GateAnswer:
 
 
 # decide: until the first complete or escalate; the last continue wins; a failure escalates.
+# A checkpoint that one of them wishes is made whoever has the last word.
 
 
 def _stops_decide(outcome: Outcome) -> bool:
@@ -133,7 +143,8 @@ def _fold_decide(called: Sequence[Called]) -> StopDecision:
         return StopDecision(
             action="continue", reason="No hooks registered for this task", hook_id="default"
         )
-    return decisions[-1]
+    wishes = (each.checkpoint_data for each in decisions if each.checkpoint_data is not None)
+    return msgspec.structs.replace(decisions[-1], checkpoint_data=next(wishes, None))
 
 
 def _decision(outcome: Outcome) -> StopDecision:

@@ -17,6 +17,7 @@ from hookline.hooks.kinds.command import SHELL
 from hookline.hooks.kinds.program import failure, json_object, reply_of, whole_output
 from hookline.hooks.projectfiles import files_like, is_there, read_file, stamp
 from hookline.hooks.redact import redactor
+from hookline.hooks.rules import unsaid
 from hookline.ports.processes import CannotStart
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ async def _finding(rule: Rule, world: ValidationWorld, agent_output: str) -> Fin
     try:
         verdict = await _TYPES[rule.type](rule, world, agent_output)
     except HookFailure as problem:
-        said = _said(problem.stdout, problem.stderr)
+        said = _said(problem.stdout, unsaid(problem.stderr, problem.message))
         message = f"the rule could not run: {problem.message}"
         verdict = _Verdict(False, f"{message}\n{said}".rstrip(), problem.program_exit)
     except Untrusted as problem:
@@ -189,7 +190,8 @@ async def _custom(rule: Rule, world: ValidationWorld, agent_output: str) -> _Ver
         code = finished.exit_code
         raise failure(f"{rule.python} ended with exit code {code} and no answer", finished)
     if "error" in message:
-        raise failure(str(message["error"]), finished)
+        error, code = str(message["error"]), finished.exit_code
+        raise HookFailure(error, stderr=finished.stderr, exit_code=code)
     return _answer(message.get("answer"), rule.python, finished)
 
 

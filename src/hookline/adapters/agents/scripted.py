@@ -14,10 +14,15 @@ from hookline.ports.processes import CannotStart
 if TYPE_CHECKING:
     from hookline.adapters.agents.drivers import Talk
 
+MAX_SCRIPT = 16 * 1024 * 1024
+
 
 async def turn(profile: Any, talk: Talk) -> AgentTurn:
     """The next turn of the script in this run; the same one again for the same effect."""
-    turns = _read(os.path.join(talk.root, profile.script), profile.script)
+    try:
+        turns = read_script(talk.root, profile.script)
+    except BadInput as problem:  # the file is gone or broken since the session began
+        return AgentTurn(error=problem.message)
     request = talk.request
     conversation = f"{talk.name}-{request.env.get('HOOKLINE_RUN_ID', '')}"
     request.on_conversation(conversation)
@@ -41,14 +46,20 @@ async def turn(profile: Any, talk: Talk) -> AgentTurn:
     )
 
 
-def _read(path: str, shown: str) -> list[ScriptedTurn]:
+def read_script(root: str, script: str) -> list[ScriptedTurn]:
+    """The turns of a script of the project, or BadInput that says what is wrong with it."""
     try:
-        with open(path, "rb") as file:
-            turns = msgspec.json.decode(file.read(), type=list[ScriptedTurn])
-    except (OSError, msgspec.MsgspecError) as problem:
-        raise BadInput(f"{shown} is no script of turns: {problem}") from problem
+        with open(os.path.join(root, script), "rb") as file:
+            found = msgspec.json.decode(file.read(MAX_SCRIPT))
+        turns = msgspec.convert(found, list[ScriptedTurn])
+    except OSError as problem:
+        raise BadInput(f"the script {script} cannot be read: {problem.strerror}") from problem
+    except msgspec.ValidationError as problem:
+        raise BadInput(f"the script {script} is no list of turns: {problem}") from problem
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise BadInput(f"the script {script} is no JSON: {problem}") from problem
     if not turns:
-        raise BadInput(f"{shown} has no turns")
+        raise BadInput(f"the script {script} has no turns")
     return turns
 
 

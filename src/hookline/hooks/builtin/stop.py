@@ -74,12 +74,12 @@ def _by_results(seen: Seen) -> StopDecision | None:
     if not failing:
         return StopDecision(action="complete", reason=f"All validation rules pass ({len(results)})")
     told = ", ".join(_short(each) for each in failing)
+    rules = "validation rule" if len(results) == 1 else "validation rules"
+    fail = "fails" if len(failing) == 1 else "fail"
     lines = "\n".join(f"- {_long(each)}" for each in failing)
     return StopDecision(
         action="continue",
-        reason=bounded(
-            f"{len(failing)} of {len(results)} validation rules fail: {told}", MAX_REASON
-        ),
+        reason=bounded(f"{len(failing)} of {len(results)} {rules} {fail}: {told}", MAX_REASON),
         next_prompt=bounded(f"Fix the validation rules that fail:\n{lines}", MAX_PROMPT),
     )
 

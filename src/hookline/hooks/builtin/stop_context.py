@@ -5,6 +5,7 @@ The context may come from anywhere, so whatever does not fit is refused here, on
 
 from __future__ import annotations
 
+import re
 from typing import Any, TypeVar
 
 import msgspec
@@ -15,6 +16,9 @@ from hookline.errors import BadInput
 MAX_REASON = 1000
 MAX_PROMPT = 16 * 1024
 MAX_MESSAGE = 2000
+MAX_SAID = 300
+
+_PROMISE = re.compile(r"<promise\s*+>\s*+([A-Z]++)\s*+</promise\s*+>")
 
 A = TypeVar("A", bound="Arguments")
 
@@ -66,6 +70,7 @@ class Seen(_Part, frozen=True):
     files_modified: tuple[str, ...] = ()
     validation_results: tuple[Result, ...] = ()
     completion_promises: tuple[Promise, ...] = ()
+    agent_output: str | None = None
     work: Work | None = None
 
     def promised(self, name: str) -> bool:
@@ -103,10 +108,21 @@ def escalation(seen: Seen) -> StopDecision | None:
     """The decision that the agent asks for with ESCALATE or BLOCKED."""
     for name, told in (("ESCALATE", "escalation"), ("BLOCKED", "that it is blocked")):
         if seen.promised(name):
-            return StopDecision(
-                action="escalate", reason=f"Agent signaled {told} via <promise>{name}</promise>"
-            )
+            why = _said_with(name, seen.agent_output or "")
+            reason = f"Agent signaled {told} via <promise>{name}</promise>"
+            return StopDecision(action="escalate", reason=f"{reason}: {why}" if why else reason)
     return None
+
+
+def _said_with(name: str, text: str) -> str:
+    """What the agent says right before a promise, on one line; after it, if it begins with it."""
+    found = [each for each in _PROMISE.finditer(text) if each[1] == name]
+    if not found:
+        return ""
+    before = " ".join(_PROMISE.sub(" ", text[: found[-1].start()]).split())
+    if before:
+        return before if len(before) <= MAX_SAID else f"…{before[1 - MAX_SAID :]}"
+    return one_line(_PROMISE.sub(" ", text[found[-1].end() :]), MAX_SAID)
 
 
 def bounded(text: str, limit: int) -> str:

@@ -12,7 +12,14 @@ from hookline.config.pipeline import belongs_in_worktree
 from hookline.domain import runs, sessions
 from hookline.domain.runs import WAITING
 from hookline.domain.submissions import MERGE, SIGNAL, SUBMIT
-from hookline.domain.tasks import BLOCKED, COMPLETED, NEEDS_CONTINUATION, SUBMITTED
+from hookline.domain.tasks import (
+    BLOCKED,
+    COMPLETED,
+    CREATED,
+    NEEDS_CONTINUATION,
+    READY,
+    SUBMITTED,
+)
 from hookline.errors import NEEDS_PERSON
 from hookline.flows.gate_verbs import open_runs
 from hookline.hooks.verdicts import asked_person
@@ -60,6 +67,7 @@ def _attention(args: Namespace) -> int:
         found = [
             *_held_back(app),
             *_sessions(of_sessions.values()),
+            *_failed_sessions(view, of_sessions.values()),
             *_runs(view, of_sessions),
             *_gates(view),
             *_submissions(app, view),
@@ -110,6 +118,19 @@ def _sessions(found: Iterable[Facts]) -> Iterator[Item]:
             reason = f": {known.reason}" if known.reason else ""
             message = f"{known.goal} ({WHY[known.status]}{reason})"
             yield Item("session", known.name, known.since, message, _remedy(known))
+
+
+def _failed_sessions(view: View, found: Iterable[Facts]) -> Iterator[Item]:
+    """Sessions that broke, if their task is open and nobody has begun with it again."""
+    told = {known.task_id for known in found}
+    for run in view.runs.runs(status=runs.FAILED, limit=EVERY):
+        task_id = run.input["taskId"] if run.flow == sessions.FLOW else None
+        task = view.graph.find(task_id) if task_id and task_id not in told else None
+        if task is not None and task.state in (CREATED, READY):
+            told.add(task.id)
+            message = f"{task.goal} (it failed: {run.error})"
+            again = f"hookline run --task {task.id}"
+            yield Item("session", run.input["name"], run.updated_at, message, again)
 
 
 def _remedy(known: Facts) -> str:

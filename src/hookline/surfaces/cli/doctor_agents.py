@@ -12,8 +12,10 @@ import shutil
 import tempfile
 from typing import TYPE_CHECKING, Any
 
+from hookline.adapters.agents.scripted import read_script
 from hookline.adapters.process import LocalProcesses
 from hookline.config import load_settings
+from hookline.errors import BadInput
 from hookline.hooks.call import base_environment
 from hookline.ports.processes import CannotStart
 from hookline.surfaces.cli.doctor_checks import ok, skipped, warning
@@ -111,7 +113,7 @@ def profile_checks(project: Project, home: str, environ: Mapping[str, str]) -> I
         program = program_of(profile)
         shown = f"driver {profile.driver}, permissions {profile.permissions}"
         if profile.driver == "scripted":
-            yield ok(f"profile {name}", f"{shown}: {profile.script}")
+            yield _scripted(name, profile.script or "", shown, project.root)
         elif program is None:
             yield ok(f"profile {name}", f"{shown}; a line for the shell: {profile.command}")
         elif is_there(program, project.root, {**environ, **profile.env}):
@@ -122,6 +124,15 @@ def profile_checks(project: Project, home: str, environ: Mapping[str, str]) -> I
                 f"{program} is not there: `hookline run --agent {name}` is refused",
                 f"install {program}, or correct `command:` of that agent in hookline.yaml",
             )
+
+
+def _scripted(name: str, script: str, shown: str, root: str) -> Check:
+    try:
+        read_script(root, script)
+    except BadInput as problem:
+        refused = f"{problem.message}: `hookline run --agent {name}` is refused"
+        return warning(f"profile {name}", refused, f"mend {script}")
+    return ok(f"profile {name}", f"{shown}: {script}")
 
 
 def program_of(profile: Any) -> str | None:

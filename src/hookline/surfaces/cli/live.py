@@ -44,20 +44,15 @@ class Activity:
         self._lines: deque[str] = deque(maxlen=KEPT_LINES)
         self._open = ""
 
-    def say(self, text: str) -> list[str]:
-        """Text, in pieces of any size; the lines that it ends."""
+    def say(self, text: str, *, kept: bool = True) -> list[str]:
+        """Text, in pieces of any size; the lines that it ends, kept or for others to show."""
         *ended, rest = (self._open + text).split("\n")
         self._open = rest[-KEPT_OF_LINE:]
         ended = [clean(_last_written(line)) for line in ended]
         ended = [line for line in ended if line.strip()]
-        self._lines.extend(ended)
+        if kept:
+            self._lines.extend(ended)
         return ended
-
-    def note(self, line: str) -> list[str]:
-        """A line of its own; the lines that end with it."""
-        ended = self.say("\n") if self._open else []
-        self._lines.append(line)
-        return [*ended, line]
 
     def last(self, count: int) -> list[str]:
         """The last lines, the one that is being written included."""
@@ -137,21 +132,22 @@ class Live:
 
     def _said(self, record: records.Said, moment: float) -> Iterator[Line]:
         if record.type == "text":
-            lines = self._activity.say(record.text)
-            yield from (below(line) for line in lines if self.verbose > 1)
+            yield from self._ended(record.text, shown=self.verbose > 1)
         elif record.type == "tool":
-            told = one_line(f"> {record.name} {record.detail}")
-            yield from self._noted(told, shown=self.verbose > 0)
+            yield from self._noted(one_line(f"> {record.name} {record.detail}"))
         elif record.type == "tool_result" and not record.ok:
-            yield from self._noted(one_line(f"✗ {record.name}"), shown=self.verbose > 0)
+            yield from self._noted(one_line(f"✗ {record.name}"))
         elif record.type == "notice":
             yield step_line(MIXED, Step("agent", "notice"), None, [one_line(record.text)])
 
-    def _noted(self, line: str, *, shown: bool) -> Iterator[Line]:
-        *before, last = self._activity.note(line)
-        yield from (below(each) for each in before if self.verbose > 1)
-        if shown:
-            yield below(last)
+    def _noted(self, line: str) -> Iterator[Line]:
+        yield from self._ended("\n", shown=self.verbose > 1)
+        yield from self._ended(f"{line}\n", shown=self.verbose > 0)
+
+    def _ended(self, text: str, *, shown: bool) -> Iterator[Line]:
+        """The lines that a text ends, if they are shown for good: then they are not open too."""
+        ended = self._activity.say(text, kept=not shown)
+        yield from (below(line) for line in ended if shown)
 
     def _validation_begins(
         self, record: records.ValidationStarted, moment: float
@@ -172,11 +168,12 @@ class Live:
 
     def _paused(self, record: records.Paused, moment: float) -> Iterator[Line]:
         self.is_paused, self._step = True, None
-        yield plain("paused", "yellow")
+        yield from ()  # who runs or watches it says so, with how to go on
 
     def _resumed(self, record: records.Resumed, moment: float) -> Iterator[Line]:
+        if self.is_paused:
+            yield plain("paused, and went on", "yellow")
         self.is_paused, self.ended, self._waits = False, None, None
-        yield from ()
 
     def _over(self, record: records.Ended, moment: float) -> Iterator[Line]:
         self.ended, self._step, self._waits = record, None, None

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from hookline.surfaces.cli.live_records import HookEnded, Result, TurnEnded, Usage
 
-POINT_COLUMNS, NAME_COLUMNS, TIME_COLUMNS = 14, 12, 5
+POINT_COLUMNS, NAME_COLUMNS, TIME_COLUMNS = 14, 14, 6
+ROOM = POINT_COLUMNS + NAME_COLUMNS + TIME_COLUMNS + 2
 BELOW = "      │ "
 TO_AGENT = "→ agent"
 SHOWN_BELOW = 6
@@ -78,9 +79,9 @@ def step_line(
 ) -> Line:
     """A step in columns: mark, point, name, how long, and what came of it."""
     time = took(duration) if duration is not None else ""
-    name = _short_name(step)
-    room = max(NAME_COLUMNS + TIME_COLUMNS - width(name), width(time) + 1)
-    where = f" {padded(one_line(step.point), POINT_COLUMNS)} {name}"
+    where = f" {padded(one_line(step.point), POINT_COLUMNS)} {_short_name(step)}"
+    # A long point takes of what its hook's name leaves, so that the rest stays in its columns.
+    room = max(ROOM - width(where), width(time) + 1)
     told = "  " + " · ".join(details).replace(f" · {TO_AGENT}", f" {TO_AGENT}") if details else ""
     pieces = (
         Piece("  "),
@@ -93,9 +94,16 @@ def step_line(
 
 
 def _short_name(step: Step) -> str:
-    """A hook without a name of its own is called by its point, which stands beside it already."""
+    """A hook without a name of its own is called by its point, which stands beside it already.
+
+    Where the columns are too few for its number as well, that is left out.
+    """
     name = one_line(step.name)
-    return name.removeprefix(step.point) if name.startswith(f"{step.point}[") else name
+    if not name.startswith(f"{step.point}["):
+        return name
+    name = name.removeprefix(step.point)
+    does = name.partition("]:")[2]
+    return does if does and width(name) > NAME_COLUMNS else name
 
 
 # Hooks

@@ -55,6 +55,10 @@ COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "trust": ("trust", "COMMANDS", "let this repository's hooks run"),
     "doctor": ("doctor", "COMMANDS", "check agents, hooks, store and log"),
 }
+# Commands whose `--json` is a line for each thing that happens.
+STREAMS = frozenset(
+    f"hookline {name}" for name in ("run", "work", "session attach", "session resume")
+)
 GROUPS = frozenset(
     {
         "session",
@@ -126,14 +130,51 @@ def run(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         note("interrupted")
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader went away; what Python still holds for stdout has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader went away
+        _drop_stdout()
         return 1
     except Exception as problem:  # noqa: BLE001  # the outer boundary: a bug becomes a report
-        from hookline.surfaces.cli.crash import report_bug
+        return _last_resort(problem, argv)
 
+
+def _last_resort(problem: Exception, argv: Sequence[str]) -> int:
+    from hookline.surfaces.cli.crash import report_bug
+
+    around = _surroundings(problem) if isinstance(problem, OSError) else None
+    if around is None:
         return report_bug(problem, argv)
+    _report(around, as_json="--json" in argv)
+    return around.exit_code
+
+
+def _surroundings(problem: OSError) -> HooklineError | None:
+    """What is wrong around us, and no bug: stdout takes no more, or our folder is gone."""
+    if _is_of_stdout(problem):
+        _drop_stdout()
+        return HooklineError(f"cannot write to stdout: {problem.strerror}")
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return HooklineError("the current folder is gone", help="go to one that is there")
+    return None
+
+
+def _is_of_stdout(problem: OSError) -> bool:
+    trace = problem.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is not None and trace.tb_frame.f_globals["__name__"] == say.__module__:
+        return True
+    try:
+        sys.stdout.flush()  # what could not be written is still held, and tried again
+    except OSError:
+        return True
+    return False
+
+
+def _drop_stdout() -> None:
+    """What Python still holds for stdout has nowhere to go."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(argv: Sequence[str]) -> int:
@@ -175,7 +216,8 @@ def _execute(prog: str, command: Command, argv: Sequence[str]) -> int:
         prog=prog, description=command.summary, allow_abbrev=False, formatter_class=Formatter
     )
     command.arguments(parser)
-    parser.add_argument("--json", action="store_true", help="one JSON value on stdout")
+    told = "a JSON value per line on stdout" if prog in STREAMS else "one JSON value on stdout"
+    parser.add_argument("--json", action="store_true", help=told)
     return command.run(parser.parse_args(argv)) or 0
 
 

@@ -27,7 +27,7 @@ from hookline.surfaces.cli.session_arguments import (
     verbose_argument,
 )
 from hookline.surfaces.cli.session_drive import drive, new_records
-from hookline.surfaces.cli.session_end import tell_end
+from hookline.surfaces.cli.session_end import parked_help, tell_end
 from hookline.surfaces.cli.session_names import check_name, unused_name
 from hookline.surfaces.cli.session_resume import go_on, refuse_silence, to_go_on_with
 from hookline.tasks import verbs
@@ -46,7 +46,11 @@ def _arguments(p: ArgumentParser) -> None:
     p.add_argument("goal", nargs="?", help="what is to be done")
     p.add_argument("--task", metavar="ID", help="work on this task (its goal is the default)")
     p.add_argument("--agent", metavar="NAME", help="the agent profile")
-    p.add_argument("--name", metavar="S", help="the session's name; one is made up otherwise")
+    p.add_argument(
+        "--name",
+        metavar="S",
+        help="the session's name, made up by default; with --resume: the session to go on with",
+    )
     p.add_argument(
         "--resume", action="store_true", help="go on with a session, by default the last"
     )
@@ -78,7 +82,10 @@ def _run(args: Namespace) -> int:
             return made.in_worktree(place, skip_pr=skip_pr)
 
         run_id = start_session(app, charge)
-        return tell_end(args, *drive(args, app, run_id, FeedReader(app.project.folder, run_id)))
+        known, ended = drive(args, app, run_id, FeedReader(app.project.folder, run_id))
+        with app.read() as view:
+            help = parked_help(view, known)
+        return tell_end(args, known, ended, help)
 
 
 def _worktree(app: App, task_id: str | None, agent: str) -> Worktree | None:
@@ -107,7 +114,8 @@ def resume(args: Namespace) -> int:
         known, ended = drive(args, app, known.run_id, reader)
         with app.read() as view:
             refuse_silence(view, known, place)
-        return tell_end(args, known, ended)
+            help = parked_help(view, known)
+        return tell_end(args, known, ended, help)
 
 
 def refuse_unready(args: Namespace, app: App) -> None:

@@ -16,7 +16,7 @@ from hookline.surfaces.cli.live_text import clean, padded, plural, size, thousan
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import next_step, paint, say, say_json, untrusted
 from hookline.surfaces.cli.report import report, report_arguments
-from hookline.surfaces.cli.session_arguments import session_argument
+from hookline.surfaces.cli.session_arguments import next_for, session_argument
 from hookline.surfaces.cli.session_attach import attach, attach_arguments
 from hookline.surfaces.cli.session_control import CONTROL_COMMANDS
 from hookline.surfaces.cli.session_facts import (
@@ -28,11 +28,11 @@ from hookline.surfaces.cli.session_facts import (
     endings,
     facts,
     find,
-    next_command,
 )
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterator, Sequence
 
     from hookline.adapters.store.sqlite import View
     from hookline.domain.runs import Run
@@ -64,32 +64,37 @@ def _list(args: Namespace) -> None:
     if args.json:
         say_json(found)
         return
-    columns = max((width(untrusted(each.name, LONGEST_NAME)) for each in found), default=0)
-    for each in found:
-        say(_line(each, columns))
+    for line in _lines(found):
+        say(line)
     if not found:
         say('no sessions; `hookline run "what is to be done"` starts one')
     else:
-        next_step(next_command(found[0]))
+        next_step(next_for(found[0]))
 
 
-def _line(known: Facts, columns: int = 0) -> str:
-    name = paint(padded(untrusted(known.name, LONGEST_NAME), columns), "bold")
-    status = paint(f"{known.status:9}", STYLES.get(known.status, "bold"))
-    age = took(time.time() - seconds(known.created_at)) if known.created_at else ""
-    where = (
-        f"{known.run_id}  iteration {known.iteration}  {untrusted(known.agent or '', 30)}  {age}"
-    )
-    told = f"{name}  {status}  {_more(known)}{paint(where, 'dim')}"
-    return f"{told}  {untrusted(known.goal, 60)}"
+def _lines(found: Sequence[Facts]) -> Iterator[str]:
+    """Sessions in columns; what differs in length and kind, its goal and why, stands last."""
+    table = [_cells(each) for each in found]
+    widths = [max(map(width, column)) for column in zip(*table, strict=True)]
+    for known, cells in zip(found, table, strict=True):
+        name, status, *where = map(padded, cells, widths)
+        style = STYLES.get(known.status, "bold")
+        told = f"{paint(name, 'bold')}  {paint(status, style)}  {paint('  '.join(where), 'dim')}"
+        yield f"{told}  {untrusted(known.goal, 60)}{_more(known)}"
+
+
+def _cells(known: Facts) -> tuple[str, ...]:
+    age = f"{took(time.time() - seconds(known.created_at))} ago" if known.created_at else ""
+    name, agent = untrusted(known.name, LONGEST_NAME), untrusted(known.agent or "", 30)
+    return name, known.status, known.run_id, f"iteration {known.iteration}", agent, age
 
 
 def _more(known: Facts) -> str:
     if known.pid is not None:
-        return f"in process {known.pid}  "
+        return f"  (in process {known.pid})"
     if known.until is not None:
-        return f"until {known.until}: {untrusted(known.reason or '', 60)}  "
-    return f"({untrusted(known.reason, 80)})  " if known.reason and not known.is_over else ""
+        return f"  (until {known.until}: {untrusted(known.reason or '', 60)})"
+    return f"  ({untrusted(known.reason, 80)})" if known.reason and not known.is_over else ""
 
 
 # One session
@@ -100,11 +105,13 @@ def _show(args: Namespace) -> None:
         run = view.runs.find(find(view, args.name).run_id)
         known, told = facts(view, run), _details(view, run)
         held = view.sessions.held(run.run_id)
+        wants, said = (None, []) if known.is_over else (_wanted(view, run), _said(view, run))
     if args.json:
         outputs = [_held_json(each) for each in held]
-        say_json({**msgspec.to_builtins(known), **told, "held": outputs})
+        more = {"held": outputs, "messages": said, "wants": wants}
+        say_json({**msgspec.to_builtins(known), **told, **more})
         return
-    say(_line(known))
+    say(next(_lines([known])))
     rows = {
         "goal": known.goal,
         "task": known.task_id,
@@ -112,6 +119,7 @@ def _show(args: Namespace) -> None:
         "started": known.created_at,
         "why": known.reason,
         "used": _used(told),
+        "asked": wants and f"to {wants}",
     }
     for name, value in rows.items():
         if value:
@@ -119,8 +127,27 @@ def _show(args: Namespace) -> None:
     for each in told["history"][-SHOWN_ITERATIONS:]:
         say(f"  {_iteration_line(each)}")
     for output in held:
-        _show_held(output)
-    next_step(next_command(known))
+        where = f"{untrusted(output.point)} {untrusted(output.hook)}"
+        _show_waiting("held", where, output.text)
+    for text in said:
+        _show_waiting("message", "a person", text)
+    next_step(next_for(known))
+
+
+def _wanted(view: View, run: Run) -> str | None:
+    """What a person asked a session for that it has not heard of yet: to stop, or to pause."""
+    verbs = [value["verb"] for _, name, value in view.runs.signals(run) if name == sessions.SIGNAL]
+    return next((verb for verb in ("stop", "pause") if verb in verbs), None)
+
+
+def _said(view: View, run: Run) -> list[str]:
+    """What people said since the last iteration began, whose prompt held all that was before."""
+    begun = beginnings(view, run.run_id)
+    events = view.log.events(
+        node_id=run.run_id, types=("run_signalled",), after=begun[-1].seq if begun else 0
+    )
+    sent = [each.data["value"] for each in events if each.data["name"] == sessions.SIGNAL]
+    return [value["text"] for value in sent if value["verb"] == "message"]
 
 
 def _details(view: View, run: Run) -> dict[str, Any]:
@@ -164,11 +191,10 @@ def _iteration_line(ended: dict[str, Any]) -> str:
     return f"{mark} iteration {ended['iteration']}  {decision}{by}: {why}  {paint(files, 'dim')}"
 
 
-def _show_held(held: HeldOutput) -> None:
-    length = size(len(held.text.encode("utf-8", "replace")))
-    where = f"{untrusted(held.point)} {untrusted(held.hook)}"
-    say(f"  {paint('held', 'cyan')}      {where}  {length}, for the next prompt")
-    for line in held.text.splitlines():
+def _show_waiting(kind: str, where: str, text: str) -> None:
+    length = size(len(text.encode("utf-8", "replace")))
+    say(f"  {paint(f'{kind:9}', 'cyan')} {where}  {length}, for the next prompt")
+    for line in text.splitlines():
         say(f"    {paint('│', 'dim')} {clean(line)}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hookline.adapters.agents.scripted import read_script
 from hookline.errors import BadInput
 from hookline.surfaces.cli.doctor_agents import is_there, program_of
 from hookline.surfaces.cli.output import untrusted
@@ -45,6 +46,8 @@ def _suggestion(wanted: str, profiles: Iterable[str]) -> str:
 
 
 def _refuse_missing(app: App, name: str, profile: Any) -> None:
+    if profile.driver == "scripted":
+        read_script(app.project.root, profile.script)
     program = program_of(profile)
     if program is None or is_there(program, app.project.root, {**app.environ, **profile.env}):
         return

@@ -12,13 +12,12 @@ from hookline.surfaces.cli.live import FRAME, Live, header
 from hookline.surfaces.cli.live_watch import AsJson, AsLines, Watch
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import note, untrusted
-from hookline.surfaces.cli.session_arguments import session_argument, verbose_argument
+from hookline.surfaces.cli.session_arguments import going_on, session_argument, verbose_argument
 from hookline.surfaces.cli.session_end import tell_end
 from hookline.surfaces.cli.session_facts import (
     facts,
     find,
     last_ending,
-    resume_command,
     spent,
 )
 
@@ -50,14 +49,14 @@ def attach(args: Namespace) -> int:
             raise IllegalTransition(
                 f"{untrusted(known.name)} is {known.status}: there is nothing to watch",
                 help="--from-start shows what was"
-                + ("" if known.is_over else f"; `{resume_command(known)}` goes on with it"),
+                + ("" if known.is_over else f"; `{going_on(known)}` goes on with it"),
             )
         try:
             return _follow(args, app, known)
         except KeyboardInterrupt:
             name = untrusted(known.name)
             if not args.json:
-                note(f"\n{name} goes on; `hookline session stop {shlex.quote(name)}` ends it")
+                note(f"{name} goes on; `hookline session stop {shlex.quote(name)}` ends it")
             return 0
 
 
@@ -69,14 +68,16 @@ def _known(app: App, name: str) -> Facts:
 def _follow(args: Namespace, app: App, known: Facts) -> int:
     reader, show = _begin(args, app, known)
     watch = Watch(reader, show)
-    while known.is_alive:
-        deadline = time.monotonic() + LOOK_AGAIN
-        while time.monotonic() < deadline:
-            watch.step()
-            time.sleep(FRAME)
-        known = _known(app, known.run_id)
-    watch.step()
-    show.close()
+    try:
+        while known.is_alive:
+            deadline = time.monotonic() + LOOK_AGAIN
+            while time.monotonic() < deadline:
+                watch.step()
+                time.sleep(FRAME)
+            known = _known(app, known.run_id)
+        watch.step()
+    finally:
+        show.close()
     with app.read() as view:
         return tell_end(args, known, last_ending(view, known.run_id))
 

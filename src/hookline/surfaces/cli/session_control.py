@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.sessions import SIGNAL
+from hookline.domain.sessions import LIMIT, SIGNAL
 from hookline.errors import BadInput, IllegalTransition
 from hookline.flows import control
 from hookline.flows.outcomes import INTERRUPT
@@ -13,7 +13,9 @@ from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import writing
 from hookline.surfaces.cli.output import next_step, say, say_json, untrusted
 from hookline.surfaces.cli.session_arguments import (
+    going_on,
     limit_arguments,
+    next_for,
     session_argument,
     verbose_argument,
 )
@@ -21,8 +23,6 @@ from hookline.surfaces.cli.session_facts import (
     AT_WORK,
     facts,
     find,
-    next_command,
-    resume_command,
 )
 from hookline.surfaces.cli.values import read_text
 from hookline.trust import refuse_agents
@@ -69,10 +69,14 @@ def _refuse_idle(known: Facts, verb: str) -> None:
     """Nobody would hear it: what rests need not be told to."""
     if not known.is_alive:
         raise IllegalTransition(
-            f"{untrusted(known.name)} is {known.status}: there is nothing to {verb}",
-            help=f"go on with it: `{resume_command(known)}`; or give it up:"
+            f"{untrusted(known.name)} {_stands(known)}: there is nothing to {verb}",
+            help=f"go on with it: `{going_on(known)}`; or give it up:"
             f" `hookline flow cancel {known.run_id}`",
         )
+
+
+def _stands(known: Facts) -> str:
+    return "has reached a limit" if known.status == LIMIT else f"is {known.status}"
 
 
 def _message_arguments(p: ArgumentParser) -> None:
@@ -90,7 +94,8 @@ def _message(args: Namespace) -> None:
     with writing() as app:
         known = _open_session(app, args.name)
         app.change(_send, known.run_id, {"verb": "message", "text": text})
-        _answer(args, known, "message", "hears it at the start of the next iteration")
+        later = "" if known.is_alive else ", once it is resumed"
+        _answer(args, known, "message", f"hears it at the start of the next iteration{later}")
 
 
 def _resume_arguments(p: ArgumentParser) -> None:
@@ -130,7 +135,7 @@ def _answer(args: Namespace, known: Facts, verb: str, told: str) -> None:
         say_json(sent)
         return
     say(f"{untrusted(known.name)} {told}")
-    next_step(next_command(known))
+    next_step(next_for(known))
 
 
 CONTROL_COMMANDS = {

@@ -12,17 +12,20 @@ from hookline.domain import sessions
 from hookline.errors import FAILED, INTERRUPTED, LIMIT, NEEDS_PERSON, OK
 from hookline.surfaces.cli.live_text import plural
 from hookline.surfaces.cli.output import next_step, note, paint, say, say_json, untrusted
-from hookline.surfaces.cli.session_facts import PARKED, RAISED, resume_command
+from hookline.surfaces.cli.session_arguments import going_on
+from hookline.surfaces.cli.session_facts import CANCELLED, PARKED, resume_command
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator
 
+    from hookline.ports.store import View
     from hookline.surfaces.cli.session_facts import Facts
 
 EXITS = {
     sessions.COMPLETED: OK,
     sessions.FAILED: FAILED,
+    CANCELLED: FAILED,
     sessions.ESCALATED: NEEDS_PERSON,
     sessions.LIMIT: LIMIT,
     sessions.STOPPED: INTERRUPTED,
@@ -34,15 +37,17 @@ STYLES = {
 }
 
 
-def tell_end(args: Namespace, known: Facts, ended: dict[str, Any] | None) -> int:
-    """Tell how a session ended, or that it only rests; the exit code."""
+def tell_end(
+    args: Namespace, known: Facts, ended: dict[str, Any] | None, help: str | None = None
+) -> int:
+    """Tell how a session ended, or that it only rests, with help for that; the exit code."""
     if not known.is_over and known.status not in EXITS:
         with _spoken():
-            _tell_rest(args, known)
+            _tell_rest(args, known, help)
         return NEEDS_PERSON if known.status == PARKED else OK
     outcome = known.status if known.status in EXITS else sessions.FAILED
     if ended is None or ended["outcome"] != outcome:  # it broke: no ending was written
-        reason = known.reason or f"it is {known.status}"
+        reason = known.reason or ("by a person" if outcome == CANCELLED else "its run broke")
         ended = {"outcome": outcome, "reason": reason, "iterations": known.iteration}
     with _spoken():
         if args.json:
@@ -65,12 +70,19 @@ def _spoken() -> Iterator[None]:
             os.dup2(nowhere, stream.fileno())
 
 
-def _tell_rest(args: Namespace, known: Facts) -> None:
+def parked_help(view: View, known: Facts) -> str | None:
+    """What has to be done before a session that is parked can go on."""
+    events = view.log.events(node_id=known.run_id, types=("run_parked",))
+    return events[-1].data.get("help") if events and known.status == PARKED else None
+
+
+def _tell_rest(args: Namespace, known: Facts, help: str | None) -> None:
     """The process ends, the session does not."""
     if not args.json:
         why = f": {untrusted(known.reason)}" if known.reason else ""
         note(f"{untrusted(known.name)} is {known.status}{why}")
-        note(f"go on with `{resume_command(known)}`")
+        first = f"{untrusted(help).removesuffix(' and start again')}; then " if help else ""
+        note(f"{first}go on with `{resume_command(known)}`")
 
 
 def _tell(known: Facts, ended: dict[str, Any]) -> None:
@@ -80,12 +92,15 @@ def _tell(known: Facts, ended: dict[str, Any]) -> None:
     say(f"{paint(outcome, STYLES.get(outcome, 'red'))} after {count}: {why}")
     if outcome == sessions.COMPLETED and known.branch is not None:
         note(f"its gates come next: hookline submit {known.task_id}")
-    elif outcome == sessions.STOPPED:
-        note(f"go on with `{resume_command(known)}`")
-    elif outcome == sessions.LIMIT:
-        raised = f" --{ended['reason']} N" if ended["reason"] in RAISED else ""
-        note(f"go on with `{resume_command(known, raised)}`")
+    elif outcome == sessions.LIMIT or (
+        outcome == sessions.STOPPED and not ended.get("taskSettled")
+    ):
+        note(f"go on with `{going_on(known)}`")
+    elif outcome in (sessions.FAILED, CANCELLED):
+        note(f"it cannot go on; {known.task_id} can: hookline run --task {known.task_id}")
     elif outcome == sessions.ESCALATED:
         note(f"{known.task_id} is blocked; see to it, then `{resume_command(known)}`")
+    if unheard := ended.get("unheard"):
+        note(f"{plural(unheard, 'message')} {'was' if unheard == 1 else 'were'} not heard")
     name = untrusted(shlex.quote(known.name))
     next_step(f"hookline session report {name}", "the whole story as one page")

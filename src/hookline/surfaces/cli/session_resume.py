@@ -6,19 +6,21 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain import runs, sessions
+from hookline.domain.limits import BUDGETS, used_up
 from hookline.domain.sessions import SIGNAL, SessionBusy, UnknownSession
 from hookline.errors import BadInput, IllegalTransition
 from hookline.flows import control, journal
 from hookline.flows.outcomes import INTERRUPT
+from hookline.flows.session_plan import session_flow
+from hookline.flows.session_state import PINS
 from hookline.surfaces.cli.output import untrusted
 from hookline.surfaces.cli.session_facts import (
     AT_WORK,
-    RAISED,
     STARTING,
     all_sessions,
     facts,
     find,
-    last_ending,
+    resume_command,
 )
 
 if TYPE_CHECKING:
@@ -44,10 +46,9 @@ def to_go_on_with(app: App, name: str | None, limits: dict[str, Any]) -> Facts:
                     help='start one: hookline run "what is to be done"',
                 )
             known = (idle or found)[0]
-        ended = last_ending(view, known.run_id)
+        run, used = view.runs.find(known.run_id), _used(view, known.run_id)
     _refuse(known)
-    if known.status == sessions.LIMIT and ended is not None:
-        _refuse_spent(known, ended, limits)
+    _refuse_spent(known, {**_limits(app, run), **limits}, used)
     return known
 
 
@@ -69,15 +70,29 @@ def _refuse(known: Facts) -> None:
         )
 
 
-def _refuse_spent(known: Facts, ended: dict[str, Any], limits: dict[str, Any]) -> None:
-    reason = ended["reason"]
-    more = f"raise it: `hookline run --resume --name {shlex.quote(known.name)} --{reason} N`"
-    if reason in RAISED and reason not in limits:
-        message = f"{untrusted(known.name)} has reached its limit: {ended['message']}"
-        raise BadInput(message, help=untrusted(more))
-    if reason == "iterations" and limits[reason] <= ended["iterations"]:
-        made = f"{untrusted(known.name)} has made {ended['iterations']} iterations already"
-        raise BadInput(made, help=untrusted(more))
+def _limits(app: App, run: runs.Run) -> dict[str, Any]:
+    """What a session may use by the configuration as it is now, and by what was typed before."""
+    sections = app.settings.sections if app.settings is not None else None
+    # Its prompts are read as well: one that cannot be is told now, not when nobody looks.
+    plan = session_flow(sections, app.standing, app.project.root).pins[PINS]
+    return {**plan["limits"], **run.input.get("limits", {}), **(run.state or {}).get("limits", {})}
+
+
+def _used(view: View, run_id: str) -> dict[str, Any]:
+    """What a session had used when it last rested, or when its last iteration began."""
+    rests = view.log.events(node_id=run_id, types=("session_ended", "session_paused"))
+    state = view.runs.find(run_id).state or {}
+    begun, rested = state.get("progress", {}), rests[-1].data.get("used", {}) if rests else {}
+    return {name: max(begun.get(name, 0), rested.get(name, 0)) for name in BUDGETS}
+
+
+def _refuse_spent(known: Facts, limits: dict[str, Any], used: dict[str, Any]) -> None:
+    limit = used_up(limits, used)
+    if limit is not None:
+        raise BadInput(
+            f"{untrusted(known.name)} has reached its limit: {limit.message}",
+            help=f"raise it: `{resume_command(known, f' --{limit.reason} N')}`",
+        )
 
 
 def go_on(app: App, known: Facts, limits: dict[str, Any]) -> int:

@@ -42,7 +42,7 @@ class Stopping:
         for number, answer in answers.items():
             # Who starts us with a signal ignored, as nohup does, means it to be.
             if signal.getsignal(number) is not signal.SIG_IGN:
-                loop.add_signal_handler(number, answer)
+                loop.add_signal_handler(number, answer, number)
         return self
 
     def __exit__(self, *details: object) -> None:
@@ -50,19 +50,20 @@ class Stopping:
         for number in (signal.SIGINT, *ENDINGS):
             loop.remove_signal_handler(number)
 
-    def _interrupted(self) -> None:
-        self._ask(self._asked + 1)
+    def _interrupted(self, number: signal.Signals) -> None:
+        self._ask(self._asked + 1, self._said)
 
-    def _ended(self) -> None:
-        self._ask(max(self._asked + 1, 2))
+    def _ended(self, number: signal.Signals) -> None:
+        told = f"told to end ({number.name}); stopping now"
+        self._ask(max(self._asked + 1, 2), (told, told))
 
-    def _ask(self, step: int) -> None:
+    def _ask(self, step: int, said: tuple[str, str]) -> None:
         self._asked = step
         if step > 2:
             self._leave()
             return
         now = step == 2
-        told = self._said[now]
+        told = said[now]
         try:
             self._stop(now=now)
         except HooklineError as problem:  # the store is busy or full, or it has just ended

@@ -35,7 +35,7 @@ class HookRegister(Arguments):
     """A stop hook to register."""
 
     task_id: str
-    hook_type: Annotated[str, _about(", ".join((*stop_hook_types(), *OWN_TYPES)))] = "default"
+    hook_type: Annotated[str, _about(", ".join((*stop_hook_types(), *OWN_TYPES)))] | None = None
     metadata: dict[str, Any] | None = None
     arguments: Annotated[dict[str, Any], _about("of the hookType, if it takes any")] | None = None
     command: Annotated[str, _about("shell line; exit 0 completes")] | None = None

@@ -36,7 +36,7 @@ MAX_PATH = 4096
 def hook_register(visit: Visit, args: a.HookRegister) -> Any:
     """A stop hook for a task."""
     new = Registration(
-        hook_type=args.hook_type,
+        hook_type=args.hook_type or _hook_type(args),
         enabled=args.enabled is not False,
         metadata=args.metadata or {},
         arguments=args.arguments,
@@ -55,6 +55,12 @@ def hook_register(visit: Visit, args: a.HookRegister) -> Any:
         "enabled": made.enabled,
         "metadata": made.metadata,
     }
+
+
+def _hook_type(args: a.HookRegister) -> str:
+    """What a hook is whose type was not given."""
+    given = {"command": args.command, "python": args.python}
+    return next((name for name, value in given.items() if value is not None), "default")
 
 
 def hook_list(visit: Visit, args: a.TaskId) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 _NULL = {"type": "null"}
 _REF = "#/$defs/"
 _DROPPED = ("title", "default")
+# Where msgspec says that a value is wrong.
+_FIELD = re.compile(r" - at `\$\.(\w+)`$")
 
 
 def schema_of(kind: type[Arguments]) -> dict[str, Any]:
@@ -35,7 +38,17 @@ def read(kind: type[Arguments], arguments: Mapping[str, Any], tool: str) -> Argu
     except (UnicodeEncodeError, RecursionError) as problem:
         raise BadInput(f"{tool}: the arguments are no JSON that can be stored") from problem
     except msgspec.ValidationError as problem:
-        raise BadInput(f"{tool}: {problem}", help=f"{tool} takes {_fields(kind)}") from problem
+        wanted = _allowed(kind, str(problem)) or f"{tool} takes {_fields(kind)}"
+        raise BadInput(f"{tool}: {problem}", help=wanted) from problem
+
+
+def _allowed(kind: type[Arguments], problem: str) -> str | None:
+    """The values that the wrong field can have, if they are few."""
+    found = _FIELD.search(problem)
+    if found is None:
+        return None
+    values = schema_of(kind)["properties"].get(found[1], {}).get("enum")
+    return f"{found[1]} can be {', '.join(values)}" if values else None
 
 
 def _fields(kind: type[Arguments]) -> str:

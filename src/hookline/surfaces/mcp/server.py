@@ -45,6 +45,12 @@ _HELP = {
 }
 
 
+class UnknownTool(HooklineError):
+    """There is no such tool, or not in the set that is served."""
+
+    code = "unknown-tool"
+
+
 class Desk:
     """Answers the calls of all clients of one server."""
 
@@ -82,7 +88,7 @@ class Desk:
     ) -> dict[str, Any]:
         tool = self._tools.get(name)
         if tool is None:
-            raise HooklineError(
+            raise UnknownTool(
                 f"there is no tool '{name[:60]}'", help=f"the tools are {', '.join(self._tools)}"
             )
         given = read(tool.arguments, arguments, name)
