@@ -9,7 +9,7 @@ import msgspec
 from hookline.domain import runs
 from hookline.domain.runs import ERROR, OK, TERMINAL, Resolution, UnknownEffect
 from hookline.errors import BadInput, IllegalTransition
-from hookline.flows import journal, session_verbs
+from hookline.flows import journal
 
 if TYPE_CHECKING:
     from hookline.domain.runs import JournalEffect, Run
@@ -33,6 +33,8 @@ def control(tx: Transaction, owner: Owner, run_id: str, name: str, reason: str) 
     token = tx.next_token()
     tx.runs.take(run.run_id, owner.name, token, 0.0)
     if name == "cancel":
+        from hookline.flows import session_verbs  # much, for what is seldom done
+
         session_verbs.break_off(tx, run, runs.CANCELLED, reason)
     journal.write(tx, CONTROLS[name], run.run_id, {"reason": reason})
     tx.runs.let_go(run.run_id, token, None)
