@@ -232,6 +232,19 @@ def test_work_that_was_undone_is_no_difference(folder: Folder) -> None:
     assert (undone.diff_hash, undone.changed_files) == (None, 0)
 
 
+def test_an_edit_in_the_second_of_the_last_commit_is_seen_later(folder: Folder) -> None:
+    folder.begin(a="1")
+    folder.git("config", "core.trustctime", "false")
+    base = folder.tree().tree
+    file, index = folder.top / "a", folder.top / ".git" / "index"
+    os.utime(file, (1000, 1000))
+    folder.git("update-index", "--refresh")
+    file.write_text("2")
+    for path in (file, index):
+        os.utime(path, (1000, 1000))
+    assert folder.tree(base).changed_files == 1
+
+
 def test_commits_do_not_hide_what_was_done(folder: Folder) -> None:
     folder.begin(a="1")
     base = folder.tree().tree

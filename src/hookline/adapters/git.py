@@ -165,7 +165,8 @@ class GitWork:
         with tempfile.TemporaryDirectory(prefix="hookline-index-") as scratch:
             copy = os.path.join(scratch, "index")
             if os.path.exists(index):
-                shutil.copyfile(index, copy)
+                # With its time: git tells by it which files may have changed without a trace.
+                shutil.copy2(index, copy)
             env = {
                 "GIT_INDEX_FILE": copy,
                 "GIT_OBJECT_DIRECTORY": os.path.abspath(self._objects),
