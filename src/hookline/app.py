@@ -14,21 +14,21 @@ from hookline.adapters.store.sqlite import SqliteStore
 from hookline.domain.events import SYSTEM_NODE, check_type
 from hookline.errors import BadInput, StoreError, StoreOlder, StoreReadOnly, Untrusted
 from hookline.hooks.builtin.lifecycle import lifecycle_hooks, native_hooks
+from hookline.hooks.calls.settle import Settling, settle
 from hookline.hooks.registry import Hook, HookContext, HookRegistry
-from hookline.hooks.settle import Settling, settle
 from hookline.hooks.standing import Standing
 from hookline.plugins import any_hooks
 from hookline.project import CONFIG_NAME, Project, find_project, user_folder
 from hookline.tasks.verbs import Holder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from hookline.adapters.store.sqlite import Identity, View
     from hookline.config import Settings
     from hookline.domain.events import Event
-    from hookline.domain.records import Delivery, Outcome
+    from hookline.domain.records import Delivery
     from hookline.ports.store import Transaction
     from hookline.trust import Manifest, Verdict
 
@@ -76,6 +76,10 @@ class App:
         self.registry = HookRegistry([*lifecycle_hooks(), *native_hooks()])
         self.suspended: dict[str, str] = {}
         self.owner = owner_name(this_process())
+        # Who hears of each call that was recorded, and of trouble with calling at all.
+        self.listen: Callable[[Delivery], None] = lambda row: None
+        self.tell: Callable[[str], None] = lambda message: None
+        store.told = self._told
         if settings is not None:
             self._configure(settings)
 
@@ -134,19 +138,30 @@ class App:
         if self.under_hook or self._is_within("HOOKLINE_SESSION"):
             return False
         with self.store.read() as view:
-            return view.calls.open_count() > 0
+            return view.calls.any_open()
 
-    async def deliver(
-        self, observe: Callable[[Delivery, Outcome], None] = lambda row, outcome: None
-    ) -> int:
+    async def deliver(self) -> int:
         """Call the hooks that wait, until none is left; how many events were seen to."""
-        from hookline.outside import deliverer  # starts processes: not every command needs that
+        from hookline.wiring.calls import deliverer  # starts processes: few commands need that
 
-        return await deliverer(self, observe).drain()
+        return await deliverer(self).drain()
+
+    async def deliver_own(self) -> int:
+        """Call the hooks of what this process changed, and a few more; how many calls are left."""
+        from hookline.wiring.calls import deliverer
+
+        return await deliverer(self).drain_own()
+
+    def _told(self, rows: Sequence[Delivery]) -> None:
+        from hookline.wiring.log import log_calls  # reading commands record nothing
+
+        log_calls(self.project.hook_log, rows)
+        for row in rows:
+            self.listen(row)
 
     def context(self) -> HookContext:
         """What a python hook may look at."""
-        from hookline.outside import live_context  # opens a connection of its own
+        from hookline.wiring.calls import live_context  # opens a connection of its own
 
         return live_context(self)
 
@@ -208,14 +223,15 @@ class App:
             self.standing,
             self.suspended,
             self.owner,
-            start_flow=self._start_flow,
+            start_flow=self.start_flow,
             watch=_wake_runs,
         )
 
-    def _start_flow(self, tx: Transaction, name: str, context: dict[str, Any]) -> None:
+    def start_flow(self, tx: Transaction, name: str, context: dict[str, Any]) -> str:
+        """A new run of a flow, in the transaction of whoever wants it; its id."""
         from hookline.outside import start_flow  # few hooks start flows
 
-        start_flow(self, tx, name, context)
+        return start_flow(self, tx, name, context)
 
     def _tune(self, settings: Settings) -> None:
         for name, tuning in settings.tuning.items():
@@ -346,7 +362,7 @@ def judge(project: Project, home: str, settings: Settings, environ: Mapping[str,
 
 def open_context(environ: Mapping[str, str]) -> HookContext:
     """The context of a python hook that runs in a child: the store is read as it is."""
-    from hookline.outside import live_context
+    from hookline.wiring.calls import live_context
 
     return live_context(App.open(environ=environ, read_only=True))
 

@@ -32,6 +32,10 @@ class HooklineError(Exception):
         return str(self)
 
 
+class Fenced(Exception):
+    """Another process took this over; what we still know about it no longer counts."""
+
+
 class UsageError(HooklineError):
     """The command was not understood."""
 

@@ -15,6 +15,23 @@ if TYPE_CHECKING:
 
 REACT, FEED, GATE, DECIDE, STEER, GUARD = "react", "feed", "gate", "decide", "steer", "guard"
 
+# Events that are written because a point fires: their data names it.
+STEERED, FIRED = "run_iteration", "point_fired"
+FIRINGS = frozenset({STEERED, FIRED})
+# Points that events of a run's journal fire besides their own type.
+RUN_POINTS = {
+    "run_started": "on-run-start",
+    "run_completed": "on-run-complete",
+    "run_failed": "on-run-fail",
+    "effect_started": "on-effect-start",
+    "effect_resolved": "on-effect-complete",
+    "effect_requested": "on-breakpoint",
+}
+# A task that is completed while a session runs is told to that session.
+TASK_DONE = "on_task_complete"
+SESSION_POINTS = {"task_completed": TASK_DONE}
+ALSO_FIRED = {**RUN_POINTS, **SESSION_POINTS}
+
 
 class Variable(NamedTuple):
     """A template variable. `free` text may hold anything, so it never becomes shell code."""
@@ -364,3 +381,11 @@ def post_tool_use(payload: p.ToolResult) -> None:
 @_point(GUARD, (*COMMON, "agent", "prompt"), timeout=10)
 def prompt_submit(payload: p.Prompt) -> None:
     """A prompt is about to reach an agent."""
+
+
+# Points that flows fire: who watches a session or a gate reads of their calls in its feed.
+TOLD_IN_FEED = frozenset(
+    point.name
+    for point in POINTS.values()
+    if point.rule in (FEED, GATE, DECIDE) and point.name != TASK_DONE
+)

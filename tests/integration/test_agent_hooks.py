@@ -15,7 +15,7 @@ from hookline.adapters.agents.drivers import LocalAgents
 from hookline.adapters.http import HttpClient
 from hookline.adapters.process import LocalProcesses
 from hookline.config.types import Agent
-from hookline.hooks.call import Caller, Surroundings
+from hookline.hooks.calls.call import Caller, Surroundings
 from hookline.hooks.dispatch import dispatch
 from hookline.hooks.frames import Frame, event_payload
 from hookline.hooks.registry import Hook
@@ -157,7 +157,7 @@ class Asking(NamedTuple):
         async def call(hook: Hook, payload: Any) -> Outcome:
             happened = EVENT if rule == "react" else None
             frame = Frame(case.point, RULES[rule], payload, key, happened, 2)
-            outcomes.append(await caller.call(hook, frame, self.groups.append))
+            outcomes.append(await caller.call(hook, frame, lambda: self.groups.append))
             return outcomes[-1]
 
         answer = asyncio.run(dispatch(RULES[rule], [hook], payload or case.payload, call))

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hookline.domain.sessions import HeldOutput
-from hookline.hooks.firing import Firing, Shot
+from hookline.hooks.calls.firing import Firing, fire
+from hookline.hooks.calls.record import Recorder
 from hookline.hooks.registry import Hook
-from hookline.outside import caller
+from hookline.wiring.calls import caller
 from tests.integration.engine_world import World
 
 if TYPE_CHECKING:
@@ -35,16 +36,16 @@ def command(name: str, line: str, point: str = "post_iteration", **more: Any) ->
     return Hook(name=name, points=(point,), kind="command", target=line, layer="user", **more)
 
 
-def firing(app: App, suspended: dict[str, str] | None = None) -> Firing:
+def recorder(app: App, suspended: dict[str, str] | None = None) -> Recorder:
     """What fires points in a project."""
     held_back = (suspended or {}).get
-    return Firing(app.store, caller(app), change=app.change, suspended=held_back)
+    return Recorder(app.store, caller(app), change=app.change, suspended=held_back)
 
 
-def shot(node: str, point: str = "post_iteration", **more: Any) -> Shot:
+def shot(node: str, point: str = "post_iteration", **more: Any) -> Firing:
     """A firing of a run."""
     payload = {"session": "s", "iteration": 1}
-    return Shot(point, payload, node, "1/here", lambda hook: f"key-{hook.name}", **more)
+    return Firing(point, payload, node, "1/here", lambda hook: f"key-{hook.name}", **more)
 
 
 def fired(world: World) -> list[Event]:
@@ -66,7 +67,7 @@ async def nothing(ctx: Any) -> None:
 def test_hooks_are_called_in_order_and_each_leaves_its_record(world: World) -> None:
     run = world.start(nothing)
     hooks = [command("a", "echo A"), command("b", "exit 3"), command("c", "echo C")]
-    called = asyncio.run(firing(world.app).fire(shot(run), hooks))
+    called = asyncio.run(fire(recorder(world.app), shot(run), hooks))
     assert [hook.name for hook, _ in called] == ["a", "b", "c"]
     (event,) = fired(world)
     assert event.node_id == run
@@ -76,7 +77,7 @@ def test_hooks_are_called_in_order_and_each_leaves_its_record(world: World) -> N
 
 def test_a_point_without_hooks_costs_nothing(world: World) -> None:
     run = world.start(nothing)
-    assert asyncio.run(firing(world.app).fire(shot(run), [])) == []
+    assert asyncio.run(fire(recorder(world.app), shot(run), [])) == []
     assert fired(world) == []
 
 
@@ -85,8 +86,8 @@ def test_a_firing_that_was_cut_short_goes_on_after_the_hooks_that_are_done(world
     first = command("first", f"echo one >> {world.root}/calls; echo FIRST", pipe_output=True)
     second = command("second", f"echo two >> {world.root}/calls")
     before = shot(run, after=0)
-    asyncio.run(firing(world.app).fire(before, [first]))
-    called = asyncio.run(firing(world.app).fire(before, [first, second]))
+    asyncio.run(fire(recorder(world.app), before, [first]))
+    called = asyncio.run(fire(recorder(world.app), before, [first, second]))
     assert (world.root / "calls").read_text().split() == ["one", "two"]
     (event,) = fired(world)
     assert rows(world, event) == [("first", "ok"), ("second", "ok")]
@@ -97,8 +98,8 @@ def test_another_firing_of_the_same_point_is_another_event(world: World) -> None
     run = world.start(nothing)
     hook = command("a", "echo A")
     one, two = shot(run, after=0), shot(run, after=0)._replace(name="2/here")
-    asyncio.run(firing(world.app).fire(one, [hook]))
-    asyncio.run(firing(world.app).fire(two, [hook]))
+    asyncio.run(fire(recorder(world.app), one, [hook]))
+    asyncio.run(fire(recorder(world.app), two, [hook]))
     assert [event.data["name"] for event in fired(world)] == ["1/here", "2/here"]
 
 
@@ -109,7 +110,7 @@ def test_a_decision_ends_the_round(world: World) -> None:
         command("yes", "true", "stop"),
         command("never", f"touch {world.root}/asked", "stop"),
     ]
-    called = asyncio.run(firing(world.app).fire(shot(run, "stop"), hooks))
+    called = asyncio.run(fire(recorder(world.app), shot(run, "stop"), hooks))
     assert [hook.name for hook, _ in called] == ["no", "yes"]
     assert not (world.root / "asked").exists()
 
@@ -118,7 +119,7 @@ def test_a_hook_that_is_held_back_is_recorded_as_skipped(world: World) -> None:
     run = world.start(nothing)
     hook = command("a", f"touch {world.root}/ran")
     ((_, outcome),) = asyncio.run(
-        firing(world.app, {"a": "it is not trusted"}).fire(shot(run), [hook])
+        fire(recorder(world.app, {"a": "it is not trusted"}), shot(run), [hook])
     )
     assert (outcome.status, outcome.error) == ("skipped", "it is not trusted")
     (event,) = fired(world)
@@ -130,14 +131,14 @@ def test_a_condition_is_asked_on_the_frozen_payload(world: World) -> None:
     run = world.start(nothing)
     hooks = [command("one", "echo 1", when="iteration == 1"), command("two", "echo 2")]
     hooks.append(command("later", "echo 3", when="iteration > 1"))
-    asyncio.run(firing(world.app).fire(shot(run), hooks))
+    asyncio.run(fire(recorder(world.app), shot(run), hooks))
     (event,) = fired(world)
     assert rows(world, event) == [("one", "ok"), ("two", "ok"), ("later", "skipped")]
 
 
 def test_a_failure_is_reported_as_an_event(world: World) -> None:
     run = world.start(nothing)
-    asyncio.run(firing(world.app).fire(shot(run), [command("gone", "no-such-program")]))
+    asyncio.run(fire(recorder(world.app), shot(run), [command("gone", "no-such-program")]))
     with world.app.read() as view:
         (error,) = view.log.events(types=("hook_error",))
     assert error.data["hookName"] == "gone"
@@ -155,9 +156,9 @@ def test_what_is_written_with_a_call_is_there_or_the_call_is_not(world: World) -
 
     hook = command("a", "echo A")
     with pytest.raises(RuntimeError):
-        asyncio.run(firing(world.app).fire(shot(run, on_record=hold, guard=refuse), [hook]))
+        asyncio.run(fire(recorder(world.app), shot(run, on_record=hold, guard=refuse), [hook]))
     assert fired(world) == []
-    asyncio.run(firing(world.app).fire(shot(run, on_record=hold), [hook]))
+    asyncio.run(fire(recorder(world.app), shot(run, on_record=hold), [hook]))
     told: list[HeldOutput] = world.app.change(lambda tx: tx.sessions.drain(run))
     assert [(each.hook, each.text) for each in told] == [("a", "told")]
     assert world.app.change(lambda tx: tx.sessions.drain(run)) == []
@@ -170,17 +171,17 @@ def test_who_watches_is_told_of_both_ends(world: World) -> None:
     def observe(what: str, details: dict[str, Any]) -> None:
         seen.append((what, details["hook"]))
 
-    asyncio.run(firing(world.app).fire(shot(run, observe=observe), [command("a", "echo A")]))
+    asyncio.run(fire(recorder(world.app), shot(run, observe=observe), [command("a", "echo A")]))
     assert seen == [("hook_started", "a"), ("hook_ended", "a")]
 
 
 def test_switches_decide_which_hooks_are_enabled(world: World) -> None:
     on, off = command("on", "true"), command("off", "true", enabled=False)
-    assert firing(world.app).enabled([on, off]) == [on]
+    assert recorder(world.app).enabled([on, off]) == [on]
 
     def switch(tx: Transaction) -> None:
         tx.calls.set_switch("on", False)
         tx.calls.set_switch("off", True)
 
     world.app.change(switch)
-    assert firing(world.app).enabled([on, off]) == [off]
+    assert recorder(world.app).enabled([on, off]) == [off]

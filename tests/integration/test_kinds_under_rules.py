@@ -17,7 +17,7 @@ from hookline.adapters.http import HttpClient
 from hookline.adapters.process import LocalProcesses
 from hookline.config.types import Agent
 from hookline.domain.records import Outcome
-from hookline.hooks.call import Caller, Surroundings
+from hookline.hooks.calls.call import Caller, Surroundings
 from hookline.hooks.dispatch import dispatch
 from hookline.hooks.frames import Frame, event_payload
 from hookline.hooks.registry import Hook

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hookline.app import App
-from hookline.hooks.firing import Firing, Shot
-from hookline.outside import caller
+from hookline.hooks.calls.firing import Firing, fire
+from hookline.hooks.calls.record import Recorder
 from hookline.tasks import verbs
+from hookline.wiring.calls import caller
 from tests.e2e.conftest import is_running
 
 if TYPE_CHECKING:
@@ -254,11 +255,11 @@ class Sessions:
 
     def fire(self, task: str, *results: dict[str, Any], iteration: int = 1) -> None:
         app = self.app
-        firing = Firing(app.store, caller(app), change=app.change, suspended=app.suspended.get)
+        recorder = Recorder(app.store, caller(app), change=app.change, suspended=app.suspended.get)
         self._fired += 1
         payload = {"taskId": task, "iteration": iteration, "validationResults": list(results)}
-        shot = Shot("stop", payload, task, f"stop-{self._fired}", _key)
-        asyncio.run(firing.fire(shot, app.registry.subscribers("stop")))
+        shot = Firing("stop", payload, task, f"stop-{self._fired}", _key)
+        asyncio.run(fire(recorder, shot, app.registry.subscribers("stop")))
 
 
 def _key(hook: Hook) -> str:

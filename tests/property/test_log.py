@@ -75,7 +75,7 @@ def picture(store: SqliteStore) -> tuple[Any, ...]:
     """Everything that a refused verb must leave as it was."""
     with store.read() as view:
         rows = list(view.graph.rows())
-        return rows, view.graph.edges(), view.log.last(), view.calls.open_count()
+        return rows, view.graph.edges(), view.log.last(), view.calls.waiting()
 
 
 WORKABLE = ("ready", "active", "needs_continuation")

@@ -41,6 +41,22 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     blob: str | None = None
     values: dict[str, Any] | None = None
 
+    def ends(self, call: Delivery) -> Delivery:
+        """The record of a call that went this way."""
+        ended: Delivery = msgspec.structs.replace(
+            call,
+            status=self.status,
+            answer=self.answer,
+            error=self.error,
+            duration_us=self.duration_us,
+            exit_code=self.exit_code,
+            stdout=self.stdout,
+            stderr=self.stderr,
+            blob=self.blob,
+            condition_values=self.values,
+        )
+        return ended
+
 
 class Action(msgspec.Struct, frozen=True):
     """Something a react hook asks for: create_task, update_task, execute_workflow or log."""
@@ -77,6 +93,14 @@ class Delivery(msgspec.Struct, rename="camel", frozen=True):
     condition: str | None = None
     condition_values: dict[str, Any] | None = None
     child: str | None = None
+
+    @property
+    def failure(self) -> str | None:
+        """What a person is told of a call that failed, in one line."""
+        if self.status not in (FAILED, TIMEOUT, DEAD):
+            return None
+        error = (self.error or "").partition("\n")[0]
+        return f"hook {self.hook} at event {self.event_seq}: {error}"
 
 
 class StoredAction(msgspec.Struct, frozen=True):

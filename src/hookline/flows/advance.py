@@ -14,13 +14,12 @@ from hookline.domain.moments import iso
 from hookline.domain.runs import (
     TERMINAL,
 )
-from hookline.errors import HooklineError, StoreError
+from hookline.errors import Fenced, HooklineError, StoreError
 from hookline.flows import journal, session_verbs
 from hookline.flows.outcomes import (
     CONTROLS,
     INTERRUPT,
     Done,
-    Fenced,
     Glance,
     Parked,
     Signalled,

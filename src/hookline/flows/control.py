@@ -13,7 +13,7 @@ from hookline.flows import journal
 
 if TYPE_CHECKING:
     from hookline.domain.runs import JournalEffect, Run
-    from hookline.hooks.delivery import Owner
+    from hookline.hooks.calls.delivery import Owner
     from hookline.ports.store import Blobs, Transaction, View
 
 CONTROLS = {"cancel": "run_cancelled", "pause": "run_paused", "stop": "run_parked"}

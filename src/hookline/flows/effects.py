@@ -19,8 +19,8 @@ from hookline.flows.gated import Gated
 from hookline.flows.outcomes import Temporary
 from hookline.flows.outward import Outward
 from hookline.hooks.actions import perform
+from hookline.hooks.calls.settle import note_start
 from hookline.hooks.kinds.program import MAX_ANSWER, whole_output
-from hookline.hooks.settle import note_start
 from hookline.ports.processes import CannotStart
 from hookline.tasks import verbs
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from hookline.domain.runs import JournalEffect, Run
-    from hookline.hooks.firing import Firing
+    from hookline.hooks.calls.record import Recorder
     from hookline.hooks.registry import Hook
     from hookline.hooks.standing import Standing
     from hookline.ports.agents import Agents, ToolServer
@@ -71,7 +71,7 @@ class Surroundings(NamedTuple):
     environ: Mapping[str, str]
     processes: Processes
     standing: Standing
-    firing: Firing
+    recorder: Recorder
     agents: Agents
     work: Work
     change: Callable[..., Any]

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.domain import runs
 from hookline.domain.runs import OK, TERMINAL, EffectResolved, Resolution
+from hookline.errors import Fenced
 from hookline.flows import journal
 from hookline.flows.advance import Advance
-from hookline.flows.outcomes import Done, Fenced, Parked
+from hookline.flows.outcomes import Done, Parked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from hookline.flows.definitions import Flow
     from hookline.flows.effects import Executor
     from hookline.flows.steering import Steering
-    from hookline.hooks.delivery import Owner
+    from hookline.hooks.calls.delivery import Owner
     from hookline.ports.store import Blobs, Store, Transaction, View, Wakeup
 
 LEASE = 3.0

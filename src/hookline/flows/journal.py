@@ -19,7 +19,7 @@ from hookline.domain.runs import (
 )
 from hookline.domain.sessions import FLOW as SESSION
 from hookline.errors import BadInput, IllegalTransition
-from hookline.hooks.settle import DEPTH_LIMIT
+from hookline.hooks.calls.settle import DEPTH_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

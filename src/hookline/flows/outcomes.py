@@ -36,10 +36,6 @@ class Temporary(Exception):
     """An effect did not work now; it may if it is tried again."""
 
 
-class Fenced(Exception):
-    """Another process advances this run now; what we still know about it no longer counts."""
-
-
 class Signalled(Exception):
     """Somebody wants the run to be stopped, paused or cancelled."""
 

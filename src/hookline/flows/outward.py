@@ -14,13 +14,13 @@ from hookline.domain.sessions import HeldOutput
 from hookline.domain.validation import Rule
 from hookline.errors import HookFailure
 from hookline.flows import prompts
-from hookline.hooks.firing import Shot
+from hookline.hooks.calls.firing import Firing, fire
+from hookline.hooks.calls.settle import task_of
 from hookline.hooks.frames import rule_of
 from hookline.hooks.registered import both, decide, hook_of
 from hookline.hooks.rules import RULES, fed_text
-from hookline.hooks.settle import FIRED, TASK_DONE, task_of
 from hookline.hooks.validation import ValidationWorld, validate
-from hookline.points import DECIDE, FEED, GATE
+from hookline.points import DECIDE, FEED, FIRED, GATE, TASK_DONE
 from hookline.ports.agents import TurnRequest
 from hookline.tasks import registrations
 
@@ -239,7 +239,7 @@ class Outward:
         without_pr = (payload.get("extra") or {}).get("skip_pr")
         return [
             hook
-            for hook in around.firing.enabled(found)
+            for hook in around.recorder.enabled(found)
             if hook.name not in skipped and not (without_pr and hook.target in OF_PULL_REQUESTS)
         ]
 
@@ -259,7 +259,7 @@ class Outward:
             return []
         with self._around.store.read() as view:
             found = registrations.registered(view.log, task)
-        return self._around.firing.enabled([hook_of(each) for each in found])
+        return self._around.recorder.enabled([hook_of(each) for each in found])
 
     async def _fire(
         self,
@@ -279,7 +279,7 @@ class Outward:
 
         # Verdicts on a task's work stand with the task.
         node = effect.args["payload"]["task_id"] if rule_of(point) == GATE else run.run_id
-        shot = Shot(
+        firing = Firing(
             point,
             effect.args["payload"],
             node,
@@ -291,7 +291,7 @@ class Outward:
             observe=self._around.feed(run.run_id),
             later=records.append,
         )
-        return await self._around.firing.fire(shot, hooks)
+        return await fire(self._around.recorder, firing, hooks)
 
     # Validation, and what was done
 

@@ -7,30 +7,28 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
 from hookline.domain.moments import parse, seconds
-from hookline.domain.records import FAILED, OK, PENDING, SKIPPED, Delivery, Outcome
-from hookline.errors import BadInput
+from hookline.domain.records import FAILED, OK, Outcome
+from hookline.errors import BadInput, Fenced, HookFailure
 from hookline.flows import journal
 from hookline.flows.native import NATIVE, Tick
-from hookline.flows.outcomes import Fenced
+from hookline.hooks.calls.firing import Tracked
+from hookline.hooks.calls.record import report_hook_error, write
 from hookline.hooks.dispatch import dispatch
-from hookline.hooks.frames import Frame
-from hookline.hooks.rules import RULES, Rule, failed
-from hookline.hooks.settle import STEERED, report_hook_error
+from hookline.hooks.rules import RULES, Rule
+from hookline.points import STEERED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hookline.domain.events import Event
+    from hookline.domain.records import Delivery, Reply
     from hookline.domain.runs import JournalEffect, Run
-    from hookline.hooks.call import Caller
-    from hookline.hooks.delivery import Owner
+    from hookline.hooks.calls.delivery import Owner
+    from hookline.hooks.calls.record import Recorder
     from hookline.hooks.registry import Hook, HookRegistry
     from hookline.hooks.rules import Called
-    from hookline.ports.processes import ProcessGroup
-    from hookline.ports.store import Store, Transaction
+    from hookline.ports.store import Transaction
 
 START, END = "on-iteration-start", "on-iteration-end"
 # What steering itself remembers of a run: a hook under way, and effects put off to a moment.
@@ -96,9 +94,22 @@ def _fold_end(called: Sequence[Called]) -> dict[str, Any]:
     return dict(called[-1][1].answer) if called and _says_more(called[-1][1]) else {}
 
 
+def _reader(point: str) -> Callable[[Reply, Hook], dict[str, Any]]:
+    def read(reply: Reply, hook: Hook) -> dict[str, Any]:
+        answer: dict[str, Any] = RULES["steer"].read(reply, hook)
+        try:
+            check_answer(point, answer)
+        except BadInput as problem:
+            said = f"its answer cannot be read: {problem.message}"
+            raise HookFailure(said, stdout=reply.text, stderr=reply.stderr) from problem
+        return answer
+
+    return read
+
+
 STEER_RULES: dict[str, Rule] = {
-    START: RULES["steer"],
-    END: RULES["steer"]._replace(stops=_says_more, fold=_fold_end),
+    START: RULES["steer"]._replace(read=_reader(START)),
+    END: RULES["steer"]._replace(read=_reader(END), stops=_says_more, fold=_fold_end),
 }
 
 
@@ -107,21 +118,16 @@ class Steering:
 
     def __init__(
         self,
-        store: Store,
         registry: HookRegistry,
-        caller: Caller,
+        recorder: Recorder,
         *,
-        change: Callable[..., Any],
-        suspended: Callable[[str], str | None],
         debug: Callable[[str, dict[str, Any], Outcome], None],
         runs_folder: str | None = None,
         owner: Owner | None = None,
     ) -> None:
-        self.store = store
+        self.store = recorder.store
         self.registry = registry
-        self.caller = caller
-        self._change = change
-        self.suspended = suspended
+        self.recorder = recorder
         self.debug = debug
         self.runs_folder = runs_folder
         self._owner = owner
@@ -172,7 +178,7 @@ class Steering:
             tx.metadata = journal.origin(tx.metadata, run)
             return change(tx)
 
-        return self._change(guarded)
+        return self.recorder.change(guarded)
 
     def run_folder(self, run: Run) -> dict[str, str]:
         """The variable that names a run's own folder, which is there from now on."""
@@ -221,8 +227,10 @@ class Steering:
         died = Outcome(row.hook, FAILED, None, "the process that called it died")
 
         def close(tx: Transaction) -> None:
+            event = tx.log.find(row.event_seq)
+            assert event is not None  # a call is written with its event
             tx.runs.set_value(run.run_id, UNDER_WAY, None)
-            tx.calls.finish(row, died)
+            write(tx, event, row, died)
 
         self.write(run, close)
 
@@ -235,25 +243,24 @@ class _Asking:
         self._point = point
         self._run = run
         self._tick = tick
-        self._event: Event | None = None
-        self._values: dict[str, str] = {}
+        self._tracked: Tracked | None = None
         self._decided_by = ""
 
     async def ask(self, payload: dict[str, Any]) -> dict[str, Any]:
         """The one answer of the hooks at this point."""
-        steering = self._steering
-        with steering.store.read() as view:
-            switches = view.calls.switches()
-        hooks = [
-            hook
-            for hook in steering.registry.subscribers(self._point)
-            if switches.get(hook.name, hook.enabled)
-        ]
+        steering, rule = self._steering, STEER_RULES[self._point]
+        hooks = steering.recorder.enabled(steering.registry.subscribers(self._point))
         if any(hook.kind != "built-in" for hook in hooks):
-            self._event = self._change(lambda tx: self._open(tx, payload))
-            self._values = steering.run_folder(self._run)
-        rule = STEER_RULES[self._point]
-        answer: dict[str, Any] = await dispatch(rule, hooks, payload, self._call)
+            self._tracked = self._track(payload)
+
+        async def call(hook: Hook, payload: dict[str, Any]) -> Outcome:
+            outcome = await self._call(hook, rule, payload)
+            steering.debug(hook.name, payload, outcome)
+            if outcome.status == OK:
+                self._decided_by = hook.name
+            return outcome
+
+        answer: dict[str, Any] = await dispatch(rule, hooks, payload, call)
         decided = Outcome(self._decided_by, OK, answer)
         steering.debug(f"{self._point}: decision", payload, decided)
         return answer
@@ -262,9 +269,9 @@ class _Asking:
         """Say which hook named effects that the run does not have; the others are carried out."""
         pending = {effect.effect_id for effect in self._tick.pending}
         unsure = [task for task in tasks if task not in pending]
-        if not unsure or self._event is None:
+        if not unsure or self._tracked is None:
             return
-        event = self._event
+        event = self._tracked.event
         with self._steering.store.read() as view:
             known = {effect.effect_id for effect in view.runs.effects(self._run)}
         unknown = [task for task in unsure if task not in known]
@@ -273,80 +280,36 @@ class _Asking:
             error = f"it named {shown}, which {self._run.run_id} does not have"
             self._change(lambda tx: report_hook_error(tx, event, self._decided_by, error))
 
-    async def _call(self, hook: Hook, payload: dict[str, Any]) -> Outcome:
-        row = self._change(lambda tx: self._begin(tx, hook)) if self._event else None
-        outcome = self._checked(await self._outcome(hook, payload, row))
-        if row is not None:
-            self._change(lambda tx: self._finish(tx, row, outcome))
-        self._steering.debug(hook.name, payload, outcome)
-        if outcome.status == OK:
-            self._decided_by = hook.name
-        return outcome
-
-    async def _outcome(self, hook: Hook, payload: dict[str, Any], row: Delivery | None) -> Outcome:
+    async def _call(self, hook: Hook, rule: Rule, payload: dict[str, Any]) -> Outcome:
         native = NATIVE.get(hook.target) if hook.kind == "built-in" else None
-        if native is not None:
-            return Outcome(hook.name, OK, native(payload, self._tick))
-        reason = self._steering.suspended(hook.name)
-        if reason is not None:
-            return Outcome(hook.name, SKIPPED, None, reason)
-        assert row is not None  # only natives are called without a record
-        assert self._event is not None
-        depth = self._event.metadata.get("depth", 0) + 1
-        rule = STEER_RULES[self._point]
-        values = {**self._values, "flow": self._run.flow}
-        frame = Frame(self._point, rule, payload, self._key(row), None, depth, values)
-        return await self._steering.caller.call(hook, frame, lambda child: self._born(row, child))
-
-    def _checked(self, outcome: Outcome) -> Outcome:
-        if outcome.status != OK:
-            return outcome
-        try:
-            check_answer(self._point, outcome.answer)
-        except BadInput as problem:
-            error = f"its answer cannot be read: {problem.message}"
-            return msgspec.structs.replace(outcome, status=FAILED, error=error)
-        return outcome
+        if native is None:
+            assert self._tracked is not None  # only natives are called without a record
+            return await self._tracked.call(hook, rule, payload)
+        answer = native(payload, self._tick)
+        if self._tracked is None:
+            return Outcome(hook.name, OK, answer)
+        return self._tracked.answered(hook, answer)
 
     # The record
 
-    def _change(self, write: Callable[[Transaction], Any]) -> Any:
-        return self._steering.write(self._run, write)
+    def _change(self, change: Callable[[Transaction], Any]) -> Any:
+        return self._steering.write(self._run, change)
 
-    def _open(self, tx: Transaction, payload: dict[str, Any]) -> Event:
-        event = tx.append(STEERED, self._run.run_id, {"point": self._point, **payload})
-        tx.calls.freeze(event.seq, payload)
-        return event
-
-    def _begin(self, tx: Transaction, hook: Hook) -> Delivery:
-        assert self._event is not None
-        seq = self._event.seq
-        position = len(tx.calls.deliveries(seq))
-        row = Delivery(
-            *(0, seq, hook.name, self._point, hook.kind, hook.origin, PENDING, position),
-            attempts=1,
-            started_at=tx.now,
-            condition=hook.when,
-        )
-        tx.calls.add(row)
-        row = tx.calls.deliveries(seq)[-1]
-        if hook.kind != "built-in":
-            under_way = {"event": seq, "hook": hook.name, "key": self._key(row)}
+    def _track(self, payload: dict[str, Any]) -> Tracked:
+        def begin(tx: Transaction, row: Delivery, key: str) -> None:
+            under_way = {"event": row.event_seq, "hook": row.hook, "key": key}
             tx.runs.set_value(self._run.run_id, UNDER_WAY, under_way)
-        return row
 
-    def _key(self, row: Delivery) -> str:
-        assert self._event is not None
-        return f"{self._event.id}:{row.id}"
+        def end(tx: Transaction, row: Delivery) -> None:
+            if row.id:
+                tx.runs.set_value(self._run.run_id, UNDER_WAY, None)
 
-    def _born(self, row: Delivery, group: ProcessGroup) -> None:
-        child = msgspec.json.encode(group).decode()
-        self._change(lambda tx: tx.calls.set_child(row.id, child))
+        def open_(tx: Transaction) -> Event:
+            event = tx.append(STEERED, self._run.run_id, {"point": self._point, **payload})
+            tx.calls.freeze(event.seq, payload)
+            return event
 
-    def _finish(self, tx: Transaction, row: Delivery, outcome: Outcome) -> None:
-        assert self._event is not None
-        tx.calls.finish(row, outcome)
-        if row.kind != "built-in":
-            tx.runs.set_value(self._run.run_id, UNDER_WAY, None)
-        if failed(outcome):
-            report_hook_error(tx, self._event, row.hook, outcome.error or "failed")
+        values = {**self._steering.run_folder(self._run), "flow": self._run.flow}
+        event = self._change(open_)
+        recorder = self._steering.recorder
+        return Tracked(recorder, event, self._change, values=values, on_begin=begin, on_end=end)

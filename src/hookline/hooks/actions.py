@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hookline.ports.store import Transaction
 
 
-StartFlow = Callable[["Transaction", str, dict[str, Any]], None]
+StartFlow = Callable[["Transaction", str, dict[str, Any]], object]
 
 
 def unknown_flow(tx: Transaction, name: str, context: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from hookline.digest import sha256
 from hookline.domain.payloads import AgentContext
 from hookline.domain.promises import find_promises
 from hookline.errors import BadInput
-from hookline.hooks.firing import Firing, Shot
+from hookline.hooks.calls.firing import Firing, fire
 from hookline.hooks.registered import STOP, both, decide
 from hookline.tasks import checkpoints, loops
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hookline.domain.payloads import ValidationResult
     from hookline.domain.validation import Rule
     from hookline.domain.work import WorkTree
+    from hookline.hooks.calls.record import Recorder
     from hookline.hooks.registry import Hook
     from hookline.ports.store import Transaction
     from hookline.tasks.loops import Finding, Loop
@@ -74,8 +75,8 @@ class Verdict(NamedTuple):
 class Evaluator:
     """Evaluates iterations of loops."""
 
-    def __init__(self, firing: Firing, senses: Senses, now: Callable[[], str]) -> None:
-        self._firing = firing
+    def __init__(self, recorder: Recorder, senses: Senses, now: Callable[[], str]) -> None:
+        self._recorder = recorder
         self._senses = senses
         self._now = now
 
@@ -130,19 +131,19 @@ class Evaluator:
     async def _group(
         self, loop: Loop, name: str, hooks: Sequence[Hook], payload: dict[str, Any]
     ) -> StopDecision | None:
-        asked = self._firing.enabled(hooks)
+        asked = self._recorder.enabled(hooks)
         if not asked:
             return None
         call = os.urandom(6).hex()
         keys = {hook.name: f"{loop.id}:{call}:{place}" for place, hook in enumerate(asked)}
-        shot = Shot(
+        firing = Firing(
             STOP,
             payload,
             loop.task_id,
             f"{loop.id}/{loop.iteration} {name}",
             lambda h: keys[h.name],
         )
-        return decide(await self._firing.fire(shot, asked))
+        return decide(await fire(self._recorder, firing, asked))
 
 
 def record(tx: Transaction, loop: Loop, verdict: Verdict) -> tuple[Loop, bool]:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.errors import HookFailure
-from hookline.hooks.settle import ALSO_FIRED, FIRED, FIRINGS, STEERED
-from hookline.points import POINTS, REACT, STEER, VARIABLES
+from hookline.points import ALSO_FIRED, FIRED, FIRINGS, POINTS, REACT, STEER, STEERED, VARIABLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hookline.domain.events import Event
+    from hookline.hooks.calls.condition import Changes
     from hookline.hooks.registry import Hook
     from hookline.hooks.rules import Rule
 
@@ -26,7 +26,8 @@ _ID_MARKS = str.maketrans("", "", "_-.:/")
 class Frame(NamedTuple):
     """One firing of a point. `key` names the call for ever: the same for every attempt.
 
-    `values` are variables that the payload does not hold.
+    `values` are variables that the payload does not hold. `judged` are the values of a condition
+    that was found to hold before, `changes` what `changed()` looks at in the whole firing.
     """
 
     point: str
@@ -36,6 +37,8 @@ class Frame(NamedTuple):
     event: Event | None = None
     depth: int = 0
     values: Mapping[str, str] = {}
+    judged: dict[str, Any] | None = None
+    changes: Changes | None = None
 
 
 def event_types(points: tuple[str, ...]) -> tuple[str, ...]:

@@ -10,14 +10,15 @@ import msgspec
 from hookline.domain.records import FAILED, OK, Outcome
 from hookline.domain.tasks import Edge, Task
 from hookline.errors import HooklineError
+from hookline.hooks.calls.settle import point_of
 from hookline.hooks.frames import DRY_RUN, Frame, event_payload, rule_of
 from hookline.hooks.rules import RULES
-from hookline.hooks.settle import FIRINGS, point_of
+from hookline.points import FIRINGS
 
 if TYPE_CHECKING:
     from hookline.domain.events import Event
     from hookline.domain.records import Delivery
-    from hookline.hooks.call import Caller
+    from hookline.hooks.calls.call import Caller
     from hookline.hooks.registry import Hook
     from hookline.ports.store import GraphView, View
 

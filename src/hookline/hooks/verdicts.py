@@ -9,8 +9,7 @@ import msgspec
 from hookline.domain.records import OK, PENDING, SKIPPED
 from hookline.domain.submissions import SIGNAL
 from hookline.hooks.frames import rule_of
-from hookline.hooks.settle import FIRED
-from hookline.points import GATE
+from hookline.points import FIRED, GATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

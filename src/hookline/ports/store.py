@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from contextlib import AbstractContextManager
 
     from hookline.domain.events import Event
@@ -85,20 +85,36 @@ class Calls(Protocol):
         """Some hooks of this event have to run after the commit, perhaps in one process only."""
         ...
 
-    def add(
-        self,
-        delivery: Delivery,
-        *,
-        actions: Sequence[Action] = (),
-        actions_status: str = "pending",
-    ) -> int:
+    def add(self, delivery: Delivery, actions: Sequence[Action] = ()) -> int:
         """A call that has to be made, or one that is over already; the number of its row."""
         ...
 
     def claim_next(
-        self, owner: str, token: int, lease_until: float, is_free: Callable[[str, float], bool]
+        self,
+        owner: str,
+        token: int,
+        lease_until: float,
+        is_free: Callable[[str, float], bool],
+        *,
+        node_id: str | None = None,
+        passed: Collection[int] = (),
     ) -> int | None:
-        """Lease the oldest dispatch that nobody alive works on; its event's place in the log."""
+        """Lease the oldest dispatch that nobody alive works on; its event's place in the log.
+
+        With `node_id` only the oldest of that node is looked at; those in `passed` are left alone.
+        """
+        ...
+
+    def stumble(self, event_seq: int, token: int) -> int:
+        """The attempt to see to an event broke off; how many did, or 0 if it is not ours."""
+        ...
+
+    def dispatches_after(self, event_seq: int) -> list[tuple[int, str, int | None]]:
+        """(event, node, the event that caused it) of what waits after a place in the log."""
+        ...
+
+    def waiting(self) -> int:
+        """How many calls still have to be made."""
         ...
 
     def holds(self, event_seq: int, token: int) -> bool:
@@ -388,6 +404,7 @@ class Store(Protocol):
     """Where everything is kept."""
 
     id: str
+    opened: dict[int, str]
 
     def now(self) -> str:
         """The time, as it stands in the log."""

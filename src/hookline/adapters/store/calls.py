@@ -12,7 +12,7 @@ from hookline.domain.records import DEAD, PENDING, SKIPPED, Action, Delivery, Ou
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
 _decode = msgspec.json.decode
 _encode = msgspec.json.encode
@@ -25,6 +25,9 @@ class CallTables:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._run = connection.execute
+        # What a transaction records and opens; told once it is committed.
+        self.recorded: list[Delivery] = []
+        self.opened: dict[int, str] = {}
 
     # What must run
 
@@ -40,45 +43,50 @@ class CallTables:
         """Some hooks of this event have to run after the commit, perhaps in one process only."""
         lease = time.time() + _LOCAL_LEASE if owner else 0
         self._run(SQL["open_dispatch"], (event_seq, node_id, owner, lease))
+        self.opened[event_seq] = node_id
 
-    def add(
-        self,
-        delivery: Delivery,
-        *,
-        actions: Sequence[Action] = (),
-        actions_status: str = PENDING,
-    ) -> int:
+    def add(self, delivery: Delivery, actions: Sequence[Action] = ()) -> int:
         """A call that has to be made, or one that is over already; the number of its row."""
         d = delivery
-        answer = None if d.answer is None else _encode(d.answer).decode()
         cursor = self._run(
             SQL["add_delivery"],
             (
                 *(d.event_seq, d.hook, d.point, d.kind, d.origin, d.status, d.position),
-                *(d.attempts, d.started_at, d.duration_us, answer, d.error, d.condition),
+                *(d.attempts, d.started_at, d.duration_us, d.exit_code, _optional(d.answer)),
+                *(d.error, d.stdout, d.stderr, d.blob, d.condition, _optional(d.condition_values)),
             ),
         )
-        self._add_actions(d.event_seq, d.hook, actions, actions_status)
+        self._add_actions(d.event_seq, d.hook, actions)
+        if d.status != PENDING:
+            self.recorded.append(d)
         return int(cursor.lastrowid or 0)
 
     # Who runs it
 
     def claim_next(
-        self, owner: str, token: int, lease_until: float, is_free: Callable[[str, float], bool]
+        self,
+        owner: str,
+        token: int,
+        lease_until: float,
+        is_free: Callable[[str, float], bool],
+        *,
+        node_id: str | None = None,
+        passed: Collection[int] = (),
     ) -> int | None:
-        """Lease the oldest dispatch that nobody alive works on; its event's place in the log."""
-        offset = 0
+        """Lease the oldest dispatch that nobody alive works on; its event's place in the log.
+
+        With `node_id` only the oldest of that node is looked at; those in `passed` are left alone.
+        """
+        name, place = ("open_dispatches", 0) if node_id is None else ("first_dispatch", node_id)
         while True:
-            rows = self._run(
-                SQL["open_dispatches"] + " LIMIT ? OFFSET ?", (_PAGE, offset)
-            ).fetchall()
+            rows = self._run(SQL[name], (place, _PAGE)).fetchall()
             for event_seq, holder, seen, until in rows:
-                if holder is None or is_free(holder, until):
+                if event_seq not in passed and (holder is None or is_free(holder, until)):
                     self._run(SQL["take_dispatch"], (owner, token, lease_until, event_seq, seen))
                     return int(event_seq)
             if len(rows) < _PAGE:
                 return None
-            offset += _PAGE
+            place = rows[-1][0]
 
     def holds(self, event_seq: int, token: int) -> bool:
         """Whether a lease on a dispatch is still the current one."""
@@ -92,9 +100,22 @@ class CallTables:
         """All hooks of the event ran and all their actions were carried out."""
         self._run(SQL["close_dispatch"], (event_seq, token))
 
-    def open_count(self) -> int:
-        """How many events still wait for their hooks."""
-        return int(self._run("SELECT count(*) FROM dispatches").fetchone()[0])
+    def stumble(self, event_seq: int, token: int) -> int:
+        """The attempt to see to an event broke off; how many did, or 0 if it is not ours."""
+        row = self._run(SQL["stumble_dispatch"], (event_seq, token)).fetchone()
+        return int(row[0]) if row else 0
+
+    def dispatches_after(self, event_seq: int) -> list[tuple[int, str, int | None]]:
+        """(event, node, the event that caused it) of what waits after a place in the log."""
+        return self._run(SQL["dispatches_after"], (event_seq,)).fetchall()
+
+    def any_open(self) -> bool:
+        """Whether an event still waits for its hooks."""
+        return self._run("SELECT 1 FROM dispatches LIMIT 1").fetchone() is not None
+
+    def waiting(self) -> int:
+        """How many calls still have to be made."""
+        return int(self._run(SQL["waiting_calls"]).fetchone()[0])
 
     # How it went
 
@@ -108,23 +129,16 @@ class CallTables:
 
     def finish(self, delivery: Delivery, outcome: Outcome, actions: Sequence[Action] = ()) -> None:
         """What the hook said and how it went, with the actions it asks for."""
-        o = outcome
+        d = outcome.ends(delivery)
         self._run(
             SQL["finish_delivery"],
             (
-                o.status,
-                o.duration_us,
-                o.exit_code,
-                None if o.answer is None else _encode(o.answer).decode(),
-                o.error,
-                o.stdout,
-                o.stderr,
-                o.blob,
-                None if o.values is None else _encode(o.values).decode(),
-                delivery.id,
+                *(d.status, d.duration_us, d.exit_code, _optional(d.answer), d.error),
+                *(d.stdout, d.stderr, d.blob, _optional(d.condition_values), d.id),
             ),
         )
-        self._add_actions(delivery.event_seq, delivery.hook, actions, PENDING)
+        self._add_actions(d.event_seq, d.hook, actions)
+        self.recorded.append(d)
 
     def open_actions(self, event_seq: int) -> list[StoredAction]:
         """Actions that still have to be carried out, in the order of their hooks."""
@@ -205,12 +219,14 @@ class CallTables:
         """Switch a hook on or off by hand."""
         self._run(SQL["set_switch"], (hook, int(enabled)))
 
-    def _add_actions(
-        self, event_seq: int, hook: str, actions: Sequence[Action], status: str
-    ) -> None:
+    def _add_actions(self, event_seq: int, hook: str, actions: Sequence[Action]) -> None:
         for position, action in enumerate(actions):
             payload = _encode(action.payload).decode()
-            self._run(SQL["add_action"], (event_seq, hook, position, action.type, payload, status))
+            self._run(SQL["add_action"], (event_seq, hook, position, action.type, payload, PENDING))
+
+
+def _optional(value: Any) -> str | None:
+    return None if value is None else _encode(value).decode()
 
 
 def _delivery(row: tuple[Any, ...]) -> Delivery:

@@ -111,15 +111,35 @@ SELECT payload FROM payloads WHERE event_seq = ?
 -- name: add_delivery
 -- A call to be made, or one that was made inside the transaction.
 INSERT INTO deliveries (event_seq, hook, point, kind, origin, status, position, attempts,
-    started_at, duration_us, answer, error, condition)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    started_at, duration_us, exit_code, answer, error, stdout, stderr, blob, condition,
+    condition_values)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: open_dispatches
 -- The oldest dispatch of each node: later ones wait, so that order holds for each task.
 SELECT event_seq, owner, token, lease_until FROM dispatches d
-WHERE NOT EXISTS (SELECT 1 FROM dispatches o
+WHERE event_seq > ? AND NOT EXISTS (SELECT 1 FROM dispatches o
     WHERE o.node_id = d.node_id AND o.event_seq < d.event_seq)
-ORDER BY event_seq
+ORDER BY event_seq LIMIT ?
+
+-- name: first_dispatch
+-- The oldest dispatch of one node.
+SELECT event_seq, owner, token, lease_until FROM dispatches WHERE node_id = ?
+ORDER BY event_seq LIMIT min(1, ?)
+
+-- name: dispatches_after
+-- What waits after a place in the log, and what caused it.
+SELECT d.event_seq, d.node_id, json_extract(e.metadata, '$.cause') FROM dispatches d
+JOIN events e ON e.seq = d.event_seq WHERE d.event_seq > ?
+
+-- name: stumble_dispatch
+-- An attempt at a dispatch broke off; anybody may take it again.
+UPDATE dispatches SET attempts = attempts + 1, owner = NULL, lease_until = 0
+WHERE event_seq = ? AND token = ? RETURNING attempts
+
+-- name: waiting_calls
+-- How many calls still have to be made.
+SELECT count(*) FROM deliveries WHERE status = 'pending'
 
 -- name: take_dispatch
 -- A lease on a dispatch, if it still stands as it was seen.

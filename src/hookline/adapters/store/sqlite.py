@@ -21,10 +21,11 @@ from hookline.errors import BadInput, StoreCorrupt
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from hookline.adapters.store.runs import RunTables
     from hookline.adapters.store.sessions import SessionTables
+    from hookline.domain.records import Delivery
 
 _encode = msgspec.json.encode
 
@@ -113,6 +114,7 @@ class Transaction(View):
     def nested(self) -> Iterator[None]:
         """A part that can fail alone: its events and rows vanish, the rest stays."""
         before = (self._seq, self._task, self._token, self._run_number, len(self.events))
+        recorded, opened = len(self.calls.recorded), dict(self.calls.opened)
         self._run("SAVEPOINT part")
         try:
             yield
@@ -120,6 +122,8 @@ class Transaction(View):
             self._run("ROLLBACK TO part")
             self._seq, self._task, self._token, self._run_number, count = before
             del self.events[count:]
+            del self.calls.recorded[recorded:]
+            self.calls.opened = opened
             raise
         finally:
             self._run("RELEASE part")
@@ -188,6 +192,9 @@ class SqliteStore:
         check = None if admit is None else lambda connection: admit(identify(connection))
         self._database = Database(path, read_only=read_only, any_age=any_age, admit=check)
         self._clock = clock
+        # Who hears of the calls that a commit recorded, and the dispatches opened here.
+        self.told: Callable[[Sequence[Delivery]], None] = lambda rows: None
+        self.opened: dict[int, str] = {}
         with self._database.snapshot() as connection:
             row = connection.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()
         if row is None:
@@ -224,6 +231,9 @@ class SqliteStore:
             transaction = Transaction(connection, self.id, self.now(), metadata)
             yield transaction
             transaction.finish()
+        self.opened |= transaction.calls.opened
+        if transaction.calls.recorded:
+            self.told(transaction.calls.recorded)
 
     def foreign_objects(self) -> list[str]:
         """What the file's schema has that ours has not, or the other way round."""

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.adapters.store.sqlite import SqliteStore
 from hookline.domain.sessions import COMPLETED
-from hookline.hooks.settle import FIRED
 from hookline.hooks.verdicts import verdicts
+from hookline.points import FIRED
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -16,7 +16,7 @@ from hookline.adapters.agents.scripted import read_script
 from hookline.adapters.process import LocalProcesses
 from hookline.config import load_settings
 from hookline.errors import BadInput
-from hookline.hooks.call import base_environment
+from hookline.hooks.calls.call import base_environment
 from hookline.ports.processes import CannotStart
 from hookline.surfaces.cli.doctor_checks import ok, skipped, warning
 from hookline.surfaces.cli.doctor_hooks import first_program

@@ -21,11 +21,11 @@ from hookline.hooks.frames import Frame
 from hookline.hooks.registry import Hook
 from hookline.hooks.rules import RULES
 from hookline.hooks.templates import compile_line
-from hookline.outside import caller
 from hookline.points import TASK
 from hookline.surfaces.cli.doctor_checks import failed, ok
 from hookline.tasks import verbs
 from hookline.trust import TrustBook
+from hookline.wiring.calls import caller
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping

@@ -9,11 +9,12 @@ from hookline.domain.runs import ERROR
 from hookline.errors import FAILED, INTERRUPTED
 from hookline.flows import control
 from hookline.flows.single import check, run_effect
-from hookline.outside import engine, owner_of
+from hookline.outside import engine
 from hookline.surfaces.cli.flow_show import effect_json, effect_line
 from hookline.surfaces.cli.flow_watch import at_work
 from hookline.surfaces.cli.opening import writing
 from hookline.surfaces.cli.output import note, say, say_json
+from hookline.wiring.calls import owner_of
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -13,7 +13,7 @@ from hookline.domain.runs import TERMINAL
 from hookline.errors import IllegalTransition
 from hookline.flows import control, journal
 from hookline.flows.judged_work import JUDGING_FLOWS
-from hookline.outside import flow_finder, owner_of
+from hookline.outside import flow_finder
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.flow_show import tell
 from hookline.surfaces.cli.flow_watch import foreground
@@ -21,6 +21,7 @@ from hookline.surfaces.cli.opening import writing
 from hookline.surfaces.cli.output import next_step, note, say, say_json, untrusted
 from hookline.surfaces.cli.values import parse_json
 from hookline.trust import refuse_agents
+from hookline.wiring.calls import owner_of
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -10,15 +10,15 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain.moments import seconds
-from hookline.domain.records import DEAD, FAILED, TIMEOUT
 from hookline.domain.runs import INSTANT
+from hookline.surfaces.cli.opening import tell_failure
 from hookline.surfaces.cli.output import is_terminal, note, paint, untrusted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from hookline.app import App
-    from hookline.domain.records import Delivery, Outcome
+    from hookline.domain.records import Delivery
     from hookline.domain.runs import JournalEffect
 
 REDRAW = 0.1
@@ -49,13 +49,11 @@ class Progress:
         else:
             self._show_finished()
 
-    def call_failed(self, row: Delivery, outcome: Outcome) -> None:
-        """A hook of an event was called; a failure is told."""
-        if not self._quiet and outcome.status in (FAILED, TIMEOUT, DEAD):
+    def call_failed(self, row: Delivery) -> None:
+        """A hook was called; a failure is told."""
+        if not self._quiet and row.failure:
             self._clear()
-            error = untrusted((outcome.error or "").partition("\n")[0], 200)
-            note(f"{paint('✗', 'red', sys.stderr)} hook {untrusted(row.hook)}: {error}")
-            note(f"  = help: `hookline why {row.event_seq}` explains it")
+            tell_failure(row)
 
     @asynccontextmanager
     async def shown(self) -> AsyncIterator[None]:

@@ -22,18 +22,19 @@ from hookline.errors import (
 from hookline.flows import control
 from hookline.flows.engine import Done, Parked
 from hookline.flows.runner import Heartbeat, Runner
-from hookline.outside import engine, owner_of
+from hookline.outside import engine
 from hookline.surfaces.cli.flow_progress import Progress
 from hookline.surfaces.cli.flow_show import tell
-from hookline.surfaces.cli.opening import deliver
+from hookline.surfaces.cli.opening import deliver, tell_failure
 from hookline.surfaces.cli.output import note
+from hookline.wiring.calls import owner_of
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import AsyncIterator, Callable
 
     from hookline.app import App
-    from hookline.domain.records import Delivery, Outcome
+    from hookline.domain.records import Delivery
 
 
 def foreground(args: Namespace, app: App, run_id: str, max_iterations: int | None = None) -> int:
@@ -68,18 +69,15 @@ async def _watched(
         return await runner.run_one(run_id, max_iterations=max_iterations)
 
 
-def _ignore(row: Delivery, outcome: Outcome) -> None:
-    """Nobody watches."""
-
-
 @asynccontextmanager
 async def at_work(
-    app: App, observe: Callable[[Delivery, Outcome], None] = _ignore
+    app: App, observe: Callable[[Delivery], None] = tell_failure
 ) -> AsyncIterator[None]:
     """What a process needs that advances runs: a heartbeat, hooks called, SIGTERM as ^C."""
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, _end)
-    calls = _HookCalls(app, observe)
+    calls = _HookCalls(app)
+    before, app.listen = app.listen, observe
     with Heartbeat(lambda: SqliteStore(app.project.database), app.owner):
         task = asyncio.ensure_future(calls.go_on())
         try:
@@ -90,6 +88,7 @@ async def at_work(
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
+            app.listen = before
 
 
 def _end() -> None:
@@ -105,9 +104,8 @@ class _HookCalls:
     A call that is under way at the end is waited for: cut short, it would be made again.
     """
 
-    def __init__(self, app: App, observe: Callable[[Delivery, Outcome], None]) -> None:
+    def __init__(self, app: App) -> None:
         self._app = app
-        self._observe = observe
         self.busy = False
         self.stopping = False
 
@@ -122,7 +120,7 @@ class _HookCalls:
             return 0
         self.busy = True
         try:
-            return await self._app.deliver(self._observe)
+            return await self._app.deliver()
         except StoreError as problem:  # a store that is busy or full now may not be soon
             note(f"hooks wait: {problem.message}")
             return 0

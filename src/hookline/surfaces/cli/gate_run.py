@@ -12,9 +12,8 @@ from hookline.errors import BLOCKED, NEEDS_PERSON
 from hookline.flows.judged import export_task, gate_payload
 from hookline.flows.outward import OF_PULL_REQUESTS
 from hookline.hooks.builtin import GATES
-from hookline.hooks.firing import Firing, Shot
+from hookline.hooks.calls.firing import Firing, fire
 from hookline.hooks.verdicts import AUTO_ACCEPTED, verdicts
-from hookline.outside import caller, repository
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.gate_show import note_remediation, shown_hook, verdict_line
 from hookline.surfaces.cli.gate_work import (
@@ -27,6 +26,7 @@ from hookline.surfaces.cli.gate_work import (
 from hookline.surfaces.cli.opening import writing
 from hookline.surfaces.cli.output import next_step, note, paint, say, say_json
 from hookline.surfaces.cli.run import refuse_unready
+from hookline.wiring.calls import recorder, repository
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from hookline.app import App
     from hookline.domain.submissions import Submission
     from hookline.domain.tasks import Task
+    from hookline.hooks.calls.record import Recorder
     from hookline.hooks.registry import Hook
     from hookline.hooks.verdicts import Verdict
 
@@ -76,16 +77,16 @@ async def _try(app: App, task: Task, point: str, agent: str | None, *, quiet: bo
         if what == "hook_started" and not quiet:
             note(paint(f"  … {point} {shown_hook(details['hook'])}", "dim", sys.stderr))
 
-    firing = Firing(app.store, caller(app), change=app.change, suspended=app.suspended.get)
-    shot = Shot(point, payload, task.id, trial, key, observe=observe)
-    await firing.fire(shot, _gates(app, firing, point, work))
+    calls = recorder(app)
+    firing = Firing(point, payload, task.id, trial, key, observe=observe)
+    await fire(calls, firing, _gates(app, calls, point, work))
 
 
-def _gates(app: App, firing: Firing, point: str, work: Submission) -> list[Hook]:
+def _gates(app: App, calls: Recorder, point: str, work: Submission) -> list[Hook]:
     found = app.standing.hooks_at(point, agent=work.agent, task_type=work.task_type)
     return [
         hook
-        for hook in firing.enabled(found)
+        for hook in calls.enabled(found)
         if not (work.skip_pr and hook.target in OF_PULL_REQUESTS)
     ]
 

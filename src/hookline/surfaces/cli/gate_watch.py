@@ -8,24 +8,25 @@ from typing import TYPE_CHECKING
 
 from hookline.adapters.blobs import FileBlobs
 from hookline.adapters.wakeup import AsyncWaker
-from hookline.domain.records import DEAD, FAILED, TIMEOUT
 from hookline.flows import control, gate_verbs
 from hookline.flows.gate_verbs import INTERRUPTED, TURN
 from hookline.flows.runner import Runner
 from hookline.flows.waits import moment_of
 from hookline.hooks.verdicts import verdicts
-from hookline.outside import engine, owner_of
+from hookline.outside import engine
+from hookline.points import TOLD_IN_FEED
 from hookline.surfaces.cli.flow_watch import at_work, refuse_inside
 from hookline.surfaces.cli.gate_show import COLUMNS, clock, trouble_of, verdict_line
-from hookline.surfaces.cli.opening import deliver
+from hookline.surfaces.cli.opening import deliver, tell_failure
 from hookline.surfaces.cli.output import note, paint, untrusted
 from hookline.surfaces.cli.serving import serving
+from hookline.wiring.calls import owner_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hookline.app import App
-    from hookline.domain.records import Delivery, Outcome
+    from hookline.domain.records import Delivery
     from hookline.domain.runs import JournalEffect, Run
     from hookline.hooks.verdicts import Verdict
     from hookline.ports.store import View
@@ -96,11 +97,10 @@ class _Lines:
         for line in lines:
             note(line)
 
-    def call_failed(self, row: Delivery, outcome: Outcome) -> None:
-        """A hook of an event was called; a failure is told."""
-        if not self._quiet and outcome.status in (FAILED, TIMEOUT, DEAD):
-            error = untrusted((outcome.error or "").partition("\n")[0], 200)
-            note(f"{paint('✗', 'red', sys.stderr)} hook {untrusted(row.hook)}: {error}")
+    def call_failed(self, row: Delivery) -> None:
+        """A hook of an event was called; a failure is told, that of a gate as its verdict."""
+        if not self._quiet and row.point not in TOLD_IN_FEED:
+            tell_failure(row)
 
     def _verdicts(self, view: View) -> Iterator[tuple[int, str]]:
         for each in verdicts(view, self.task_id, after=self._begun):

@@ -11,9 +11,9 @@ from hookline.domain.sessions import LIVE, PAUSED, STANDING, SessionBusy
 from hookline.domain.submissions import Submission
 from hookline.errors import BadInput, IllegalTransition
 from hookline.flows import gate_verbs
-from hookline.outside import repository
 from hookline.surfaces.cli.output import untrusted
 from hookline.surfaces.cli.session_facts import last_ending
+from hookline.wiring.calls import repository
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

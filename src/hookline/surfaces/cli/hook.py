@@ -10,10 +10,9 @@ import msgspec
 
 from hookline.domain.records import OK
 from hookline.errors import FAILED, BadInput, ConfigError, UnknownEvent, Untrusted
+from hookline.hooks.calls.settle import point_of
 from hookline.hooks.frames import event_payload, event_types, rule_of
 from hookline.hooks.replay import Replayed, call_dry, replay
-from hookline.hooks.settle import point_of
-from hookline.outside import caller
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.hook_dispatch import DISPATCH_COMMANDS
 from hookline.surfaces.cli.hook_record import RECORD_COMMANDS
@@ -28,6 +27,7 @@ from hookline.surfaces.cli.output import (
 )
 from hookline.surfaces.cli.values import parse_json
 from hookline.trust import refuse_agents
+from hookline.wiring.calls import caller
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

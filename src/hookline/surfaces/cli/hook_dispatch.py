@@ -17,12 +17,12 @@ from hookline.hooks.dispatch import dispatch
 from hookline.hooks.frames import Frame, rule_of
 from hookline.hooks.replay import call_dry
 from hookline.hooks.rules import RULES, failed
-from hookline.outside import caller
 from hookline.points import POINTS, REACT
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import note, paint, say_json, untrusted
 from hookline.surfaces.cli.values import parse_json, read_text
+from hookline.wiring.calls import caller
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

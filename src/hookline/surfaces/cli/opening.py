@@ -7,13 +7,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from hookline.app import BROKEN, App
-from hookline.domain.records import DEAD, FAILED, TIMEOUT
-from hookline.surfaces.cli.output import note, paint
+from hookline.surfaces.cli.output import note, paint, untrusted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hookline.domain.records import Delivery, Outcome
+    from hookline.domain.records import Delivery
 
 
 @contextmanager
@@ -30,6 +29,7 @@ def reading() -> Iterator[App]:
 def writing() -> Iterator[App]:
     """The project, to change. Afterwards the hooks that wait are called."""
     app = App.open()
+    app.listen, app.tell = tell_failure, note
     try:
         yield app
         sys.stdout.flush()
@@ -44,7 +44,10 @@ def deliver(app: App) -> None:
     if app.work_waits():
         import asyncio  # costs more than the rest of the command, and most have no hook to call
 
-        asyncio.run(app.deliver(_tell_failure))
+        left = asyncio.run(app.deliver_own())
+        if left:
+            calls = "1 call waits" if left == 1 else f"{left:,} calls wait"
+            note(f"{calls}; `hookline work --flows --once` delivers them")
 
 
 def warn(app: App) -> None:
@@ -58,9 +61,8 @@ def warn(app: App) -> None:
         note(f"{paint('warning', 'yellow', sys.stderr)}: {hooks} held back: {reason}")
 
 
-def _tell_failure(row: Delivery, outcome: Outcome) -> None:
-    if outcome.status in (FAILED, TIMEOUT, DEAD):
-        mark = paint("✗", "red", sys.stderr)
-        error = (outcome.error or "").splitlines()[0]
-        note(f"{mark} hook {row.hook} at event {row.event_seq}: {error}")
+def tell_failure(row: Delivery) -> None:
+    """Say that a call failed, and how to learn more."""
+    if row.failure:
+        note(f"{paint('✗', 'red', sys.stderr)} {untrusted(row.failure, 300)}")
         note(f"  = help: `hookline why {row.event_seq}` explains it")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from hookline.domain import runs
 from hookline.domain.runs import OK, PENDING, EffectResolved, Resolution, UnknownEffect
 from hookline.errors import BadInput, IllegalTransition
-from hookline.outside import owner_of
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.effect import post
 from hookline.surfaces.cli.flow_show import run_json
@@ -16,6 +15,7 @@ from hookline.surfaces.cli.flow_watch import foreground
 from hookline.surfaces.cli.opening import writing
 from hookline.surfaces.cli.output import next_step, note, say, say_json, untrusted
 from hookline.trust import refuse_agents
+from hookline.wiring.calls import owner_of
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

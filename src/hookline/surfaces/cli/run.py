@@ -12,7 +12,7 @@ from hookline.config.claiming import claim_rule
 from hookline.config.pipeline import belongs_in_worktree, skips_pr
 from hookline.domain.sessions import Charge
 from hookline.errors import BadInput, ConfigError, Untrusted, UsageError
-from hookline.outside import repository, start_session
+from hookline.outside import start_session
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import writing
 from hookline.surfaces.cli.output import (
@@ -33,6 +33,7 @@ from hookline.surfaces.cli.session_resume import go_on, refuse_silence, to_go_on
 from hookline.tasks import verbs
 from hookline.tasks.claims import check_allowed
 from hookline.trust import refuse_agents
+from hookline.wiring.calls import repository
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.adapters.feed import FeedReader, FileFeed
-from hookline.domain.records import FAILED, TIMEOUT
 from hookline.domain.sessions import SIGNAL
 from hookline.flows import control
 from hookline.flows.outcomes import INTERRUPT
 from hookline.flows.runner import Runner
 from hookline.outside import engine
+from hookline.points import TOLD_IN_FEED
 from hookline.surfaces.cli.flow_watch import at_work, refuse_inside
 from hookline.surfaces.cli.live import Live
 from hookline.surfaces.cli.live_watch import AsJson, AsLines, Watch
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hookline.app import App
-    from hookline.domain.records import Delivery, Outcome
+    from hookline.domain.records import Delivery
     from hookline.flows.engine import Done, Parked
     from hookline.surfaces.cli.live_watch import Show
     from hookline.surfaces.cli.session_facts import Facts
@@ -90,24 +90,26 @@ class _Session:
             self._app.change(control.send, self._run_id, INTERRUPT, {})
 
 
-def _told_of(app: App, run_id: str) -> Callable[[Delivery, Outcome], None]:
+def _told_of(app: App, run_id: str) -> Callable[[Delivery], None]:
     """Hooks of events are called beside the session; who watches it hears of them as well."""
     tell = FileFeed(app.project.folder).of(run_id)
 
-    def observe(row: Delivery, outcome: Outcome) -> None:
+    def observe(row: Delivery) -> None:
+        if row.point in TOLD_IN_FEED:
+            return
         hook = app.standing.find(row.hook)
         piped = hook is not None and hook.pipe_output
-        if piped or outcome.status in (FAILED, TIMEOUT):
+        if piped or row.failure:
             tell(
                 "hook_ended",
                 {
                     "point": row.point,
                     "hook": row.hook,
-                    "status": outcome.status,
-                    "durationMs": outcome.duration_us / 1000,
-                    "exitCode": outcome.exit_code,
-                    "error": outcome.error,
-                    "answer": msgspec.to_builtins(outcome.answer),
+                    "status": row.status,
+                    "durationMs": (row.duration_us or 0) / 1000,
+                    "exitCode": row.exit_code,
+                    "error": row.error,
+                    "answer": msgspec.to_builtins(row.answer),
                     "piped": piped,
                     "seq": row.event_seq,
                 },

@@ -137,7 +137,7 @@ def _hold_back() -> None:
     """
     from hookline.app import App
     from hookline.flows.control import control
-    from hookline.outside import owner_of
+    from hookline.wiring.calls import owner_of
 
     app = App.open()
     try:

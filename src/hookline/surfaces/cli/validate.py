@@ -10,7 +10,7 @@ import msgspec
 from hookline.adapters.process import LocalProcesses
 from hookline.domain.validation import Finding, rules_from
 from hookline.errors import FAILED, BadInput, ConfigError, Untrusted
-from hookline.hooks.call import base_environment
+from hookline.hooks.calls.call import base_environment
 from hookline.hooks.validation import ValidationWorld, validate
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading

@@ -8,12 +8,12 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.records import DEAD, FAILED, TIMEOUT
 from hookline.domain.repository import RepositoryError
 from hookline.errors import INTERRUPTED, BadInput, IllegalTransition
 from hookline.flows.runner import Runner
 from hookline.flows.worker import Budget, Worker
-from hookline.outside import engine, repository
+from hookline.outside import engine
+from hookline.points import TOLD_IN_FEED
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.flow_watch import at_work
 from hookline.surfaces.cli.live_watch import Watch
@@ -29,13 +29,14 @@ from hookline.surfaces.cli.work_end import account
 from hookline.surfaces.cli.work_news import News
 from hookline.surfaces.cli.work_view import AsBoard, AsRecords, Board
 from hookline.trust import refuse_agents
+from hookline.wiring.calls import repository
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Callable, Sequence
 
     from hookline.app import App
-    from hookline.domain.records import Delivery, Outcome
+    from hookline.domain.records import Delivery
     from hookline.domain.tasks import Task
     from hookline.errors import HooklineError
     from hookline.surfaces.cli.live_watch import Show
@@ -157,13 +158,12 @@ def _left_alone(news: Callable[[], News]) -> Callable[[Task, HooklineError], Non
     return tell
 
 
-def _call_failed(watch: Watch) -> Callable[[Delivery, Outcome], None]:
+def _call_failed(watch: Watch) -> Callable[[Delivery], None]:
     """Hooks of events are called beside the sessions; what fails is told."""
 
-    def tell(row: Delivery, outcome: Outcome) -> None:
-        if outcome.status in (FAILED, TIMEOUT, DEAD):
-            error = untrusted((outcome.error or "").partition("\n")[0], 200)
-            watch.say(f"hook {untrusted(row.hook, 80)} at event {row.event_seq}: {error}")
+    def tell(row: Delivery) -> None:
+        if row.failure and row.point not in TOLD_IN_FEED:
+            watch.say(untrusted(row.failure, 300))
 
     return tell
 

@@ -15,10 +15,11 @@ from hookline.errors import HooklineError, NothingReady, StoreError
 from hookline.flows.gate_verbs import run_of
 from hookline.flows.spending import Spending
 from hookline.flows.worker import Begun
-from hookline.outside import repository, start_session
+from hookline.outside import start_session
 from hookline.surfaces.cli.session_facts import facts
 from hookline.surfaces.cli.session_resume import go_on
 from hookline.tasks import claims
+from hookline.wiring.calls import repository
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

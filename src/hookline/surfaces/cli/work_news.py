@@ -22,8 +22,8 @@ from hookline.domain.sessions import LIVE, STANDING
 from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.errors import StoreError
 from hookline.flows.gate_verbs import open_runs, wait_of
-from hookline.hooks.settle import FIRED
 from hookline.hooks.verdicts import asked_person, verdicts
+from hookline.points import FIRED
 from hookline.surfaces.cli.gate_show import trouble_of
 
 if TYPE_CHECKING:

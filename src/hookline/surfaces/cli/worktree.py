@@ -10,10 +10,10 @@ import msgspec
 
 from hookline.domain.repository import Kept, RepositoryError
 from hookline.domain.tasks import ACTIVE, task_id, task_number
-from hookline.outside import repository
 from hookline.surfaces.cli.command import Command, no_arguments
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import next_step, note, paint, say, say_json, untrusted
+from hookline.wiring.calls import repository
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

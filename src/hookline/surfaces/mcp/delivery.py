@@ -7,13 +7,12 @@ import sys
 from typing import TYPE_CHECKING
 
 from hookline.app import App
-from hookline.domain.records import DEAD, FAILED, TIMEOUT
 from hookline.errors import HooklineError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hookline.domain.records import Delivery, Outcome
+    from hookline.domain.records import Delivery
 
 PATIENCE = 10.0
 
@@ -45,18 +44,19 @@ class Courier:
         async with self._one:
             try:
                 app = App.open(environ=environ)
+                app.listen, app.tell = tell_failure, _note
                 try:
-                    await app.deliver(_tell_failure)
+                    await app.deliver()
                 finally:
                     app.close()
             except HooklineError as problem:  # the change is stored; its hooks wait in the store
                 _note(f"hooks were not called: {problem.message}")
 
 
-def _tell_failure(row: Delivery, outcome: Outcome) -> None:
-    if outcome.status in (FAILED, TIMEOUT, DEAD):
-        error = (outcome.error or "").splitlines()[:1]
-        _note(f"hook {row.hook} failed at event {row.event_seq}: {''.join(error)}")
+def tell_failure(row: Delivery) -> None:
+    """Say that a call failed, to whoever reads the server's stderr."""
+    if row.failure:
+        _note(row.failure)
 
 
 def _note(text: str) -> None:

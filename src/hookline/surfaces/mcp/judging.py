@@ -15,13 +15,13 @@ from hookline.domain.payloads import ValidationResult
 from hookline.domain.validation import Rule, rule_from, rules_from
 from hookline.domain.work import WorkTree
 from hookline.errors import BadInput, HookFailure
-from hookline.hooks.call import base_environment
+from hookline.hooks.calls.call import base_environment
+from hookline.hooks.calls.record import Recorder
 from hookline.hooks.evaluation import Evaluator, Groups, Senses
-from hookline.hooks.firing import Firing
 from hookline.hooks.registered import configured_hooks, hook_of
 from hookline.hooks.validation import ValidationWorld, validate
-from hookline.outside import caller
 from hookline.tasks.registrations import registered
+from hookline.wiring.calls import caller
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -81,13 +81,13 @@ def evaluator(visit: Visit, groups: Groups) -> Evaluator:
     app = visit.app
     held = {hook.name: reason for hook in groups.configured if (reason := _held_back(app, hook))}
     calls = caller(app)
-    firing = Firing(app.store, calls, change=app.change, suspended=held.get)
+    recorder = Recorder(app.store, calls, change=app.change, suspended=held.get)
 
     async def changed_files() -> list[str]:
-        return await _or_else(calls.changed_files(), [])
+        return await _or_else(calls.changes({}).files(), [])
 
     return Evaluator(
-        firing, Senses(_validator(app), changed_files, tree_reader(app)), app.store.now
+        recorder, Senses(_validator(app), changed_files, tree_reader(app)), app.store.now
     )
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Outcome
-from hookline.errors import HookFailure, HooklineError, HookTimeout
-from hookline.hooks import conditions
+from hookline.errors import Fenced, HookFailure, HooklineError, HookTimeout, StoreError
 from hookline.hooks.dispatch import call_in_process
 from hookline.hooks.frames import timeout_of, variables
 from hookline.hooks.kinds import KINDS, Call, World
@@ -22,12 +21,16 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from hookline.domain.records import Reply
+    from hookline.hooks.calls.condition import Changes
+    from hookline.hooks.conditions import Verdict
     from hookline.hooks.frames import Frame
     from hookline.hooks.registry import Hook, HookContext
     from hookline.ports.agents import Agents
     from hookline.ports.network import Http
     from hookline.ports.processes import Processes, ProcessGroup
     from hookline.ports.work import Forge, Repository
+
+    OnStart = Callable[[ProcessGroup], None]
 
 # What a process under a hook inherits of Hookline's own variables; the rest is set anew.
 INHERITED = frozenset({"HOOKLINE_HOME", "HOOKLINE_DEBUG", "HOOKLINE_AGENT"})
@@ -64,34 +67,45 @@ class Caller:
         self,
         hook: Hook,
         frame: Frame,
-        on_start: Callable[[ProcessGroup], None] | None = None,
+        begin: Callable[[], OnStart | None] = lambda: None,
     ) -> Outcome:
-        """Call a hook once. Expected failures become outcomes; the rule says what they mean."""
+        """Call a hook once, if its condition holds; `begin` is told before it runs.
+
+        Whatever a hook's own call meets becomes its outcome; the rule says what that means.
+        """
         start = perf_counter_ns()
-        values: dict[str, Any] | None = None
+        values: dict[str, Any] | None = frame.judged
         try:
-            if hook.when is not None:
+            if hook.when is not None and values is None:
                 verdict = await self._condition(hook.when, frame)
                 values = verdict.values
                 if not verdict.met:
                     return _over(hook, SKIPPED, start, values=values)
+        except Exception as problem:  # noqa: BLE001  # one hook never breaks another
+            return _over(hook, FAILED, start, error=_said(problem))
+        on_start = begin()
+        try:
             if hook.handler is not None and hook.kind == "python":
-                reacts = frame.rule.name == REACT and frame.event is not None
-                first = frame.event if reacts else frame.payload
-                limit = timeout_of(hook, frame.point)
-                context = self._around.context()
-                outcome = await call_in_process(hook, frame.rule, first, context, limit)
-                error = outcome.error and self._around.redact(outcome.error)
-                return msgspec.structs.replace(outcome, error=error, values=values)
+                return await self._in_process(hook, frame, values)
             self._around.verify(hook)
             self._around.verify_in(hook, folder_of(frame.payload, self._around.root))
             reply = self._fit_to_tell(await self._run(hook, frame, on_start), frame)
             answer = frame.rule.read(reply, hook)
+        except (Fenced, StoreError):
+            raise
         except HookFailure as problem:
             return self._failure(hook, problem, start, values)
-        except HooklineError as problem:
-            return _over(hook, FAILED, start, error=problem.message, values=values)
+        except Exception as problem:  # noqa: BLE001  # one hook never breaks another
+            return _over(hook, FAILED, start, error=_said(problem), values=values)
         return self._success(hook, reply, answer, start, values)
+
+    async def _in_process(self, hook: Hook, frame: Frame, values: dict[str, Any] | None) -> Outcome:
+        reacts = frame.rule.name == REACT and frame.event is not None
+        first = frame.event if reacts else frame.payload
+        limit = timeout_of(hook, frame.point)
+        outcome = await call_in_process(hook, frame.rule, first, self._around.context(), limit)
+        error = outcome.error and self._around.redact(outcome.error)
+        return msgspec.structs.replace(outcome, error=error, values=values)
 
     def recorded(self, outcome: Outcome) -> Outcome:
         """An outcome as it is written down: an answer may hold secrets, a record may not."""
@@ -115,21 +129,23 @@ class Caller:
             reply, answer=answer, text=redact(reply.text), stderr=redact(reply.stderr)
         )
 
-    async def changed_files(self, folder: str | None = None) -> list[str]:
-        """Files of a folder, or of the project, that differ from what is committed."""
-        return await self._around.changed_files(folder or self._around.root)
+    def changes(self, payload: Mapping[str, Any]) -> Changes:
+        """What `changed()` looks at in one firing, whichever of its hooks asks first."""
+        from hookline.hooks.calls.condition import Changes  # only hooks with `when` need it
 
-    async def _condition(self, expression: str, frame: Frame) -> conditions.Verdict:
-        scope = dict(frame.payload)
-        if conditions.uses(expression, "changed") and "changed" not in scope:
-            folder = folder_of(frame.payload, self._around.root)
-            scope["changed"] = await self.changed_files(folder)
-        functions = {"changed": conditions.changed_in(scope.get("changed", ()))}
-        return conditions.evaluate(expression, scope, functions)
+        folder = folder_of(payload, self._around.root)
+        return Changes(lambda: self._around.changed_files(folder))
 
-    async def _run(
-        self, hook: Hook, frame: Frame, on_start: Callable[[ProcessGroup], None] | None
-    ) -> Reply:
+    async def _condition(self, when: str, frame: Frame) -> Verdict:
+        from hookline.hooks.calls.condition import judge, needs_changes
+
+        payload = frame.payload
+        if "changed" not in payload and needs_changes(when):
+            changes = frame.changes or self.changes(payload)
+            payload = {**payload, "changed": await changes.files()}
+        return judge(when, payload)
+
+    async def _run(self, hook: Hook, frame: Frame, on_start: OnStart | None) -> Reply:
         kind = KINDS.get(hook.kind)
         if kind is None:
             raise HookFailure(f"hooks of kind '{hook.kind}' cannot run in this version")
@@ -155,7 +171,7 @@ class Caller:
             agents=around.agents,
             repository=around.repository,
             forge=around.forge,
-            ask=lambda other: self.call(other, frame, on_start),
+            ask=lambda other: self.call(other, frame, lambda: on_start),
             environ=self._environ,
             on_start=on_start,
         )
@@ -215,6 +231,12 @@ def _over(
     values: dict[str, Any] | None = None,
 ) -> Outcome:
     return Outcome(hook.name, status, None, error, _elapsed(start), values=values)
+
+
+def _said(problem: Exception) -> str:
+    if isinstance(problem, HooklineError):
+        return problem.message
+    return f"{type(problem).__name__}: {problem}"
 
 
 def _elapsed(start: int) -> int:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cache
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.domain.records import FAILED, OK, PENDING, SKIPPED, Action, Delivery
+from hookline.domain.records import FAILED, OK, SKIPPED, Action, Outcome
 from hookline.domain.runs import INSTANT
 from hookline.domain.sessions import LIVE, STANDING
-from hookline.errors import HooklineError
+from hookline.errors import HookFailure, HooklineError
 from hookline.hooks.actions import StartFlow, perform, unknown_flow
+from hookline.hooks.calls.record import bounded, caused_by, new_row, write
+from hookline.hooks.frames import event_payload
+from hookline.points import ALSO_FIRED, FIRINGS, RUN_POINTS, SESSION_POINTS, TASK_DONE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,22 +29,6 @@ if TYPE_CHECKING:
 
 DEPTH_LIMIT = 8
 CASCADE_LIMIT = "cascade_limit"
-# Events that are written because a point fires: their data names it.
-STEERED, FIRED = "run_iteration", "point_fired"
-FIRINGS = frozenset({STEERED, FIRED})
-# Points that events of a run's journal fire besides their own type.
-RUN_POINTS = {
-    "run_started": "on-run-start",
-    "run_completed": "on-run-complete",
-    "run_failed": "on-run-fail",
-    "effect_started": "on-effect-start",
-    "effect_resolved": "on-effect-complete",
-    "effect_requested": "on-breakpoint",
-}
-# A task that is completed while a session runs is told to that session.
-TASK_DONE = "on_task_complete"
-SESSION_POINTS = {"task_completed": TASK_DONE}
-ALSO_FIRED = {**RUN_POINTS, **SESSION_POINTS}
 
 
 def _nobody(tx: Transaction, event: Event) -> None:
@@ -199,18 +187,25 @@ def _effect_of(tx: Transaction, event: Event) -> tuple[Run, JournalEffect]:
 
 
 def _settle_event(tx: Transaction, event: Event, hooks: list[Hook], how: Settling) -> None:
-    tx.calls.freeze(event.seq, _frozen(tx, event))
+    frozen = _frozen(tx, event)
+    tx.calls.freeze(event.seq, frozen)
     wanted: list[tuple[Hook, int, Action]] = []
     waiting: list[Hook] = []
+    payload = cache(lambda: event_payload(event, frozen))
     for position, hook in enumerate(hooks):
+        row = new_row(event, hook, point_of(hook, event), position)
         if hook.kind == "built-in":
-            actions = _run_builtin(tx, event, hook, position)
-            wanted += [(hook, index, action) for index, action in enumerate(actions)]
+            outcome = _run_builtin(tx, event, hook)
+            row = msgspec.structs.replace(row, attempts=1, started_at=tx.now)
+            wanted += [(hook, index, action) for index, action in enumerate(outcome.answer or ())]
         else:
-            reason = how.suspended.get(hook.name)
-            if reason is None:
+            found = _over_already(hook, payload, how)
+            if not isinstance(found, Outcome):
+                tx.calls.add(msgspec.structs.replace(row, condition_values=found))
                 waiting.append(hook)
-            tx.calls.add(_row(event, hook, position, reason))
+                continue
+            outcome = found
+        write(tx, event, row, outcome)
     if waiting:
         local = any(hook.handler is not None for hook in waiting)
         tx.calls.open_dispatch(event.seq, event.node_id, how.owner if local else None)
@@ -218,50 +213,39 @@ def _settle_event(tx: Transaction, event: Event, hooks: list[Hook], how: Settlin
         carry_out(tx, event, hook.name, index, action, how.start_flow)
 
 
-def _run_builtin(tx: Transaction, event: Event, hook: Hook, position: int) -> list[Action]:
+def _over_already(
+    hook: Hook, payload: Callable[[], dict[str, Any]], how: Settling
+) -> Outcome | dict[str, Any] | None:
+    """Why a hook is not called at all, or the values with which its condition holds.
+
+    A condition that asks git cannot be evaluated here: None, as without any condition.
+    """
+    reason = how.suspended.get(hook.name)
+    if reason is not None:
+        return Outcome(hook.name, SKIPPED, None, reason)
+    if hook.when is None:
+        return None
+    # Only hooks with a condition pay for the language of conditions.
+    from hookline.hooks.calls.condition import judge, needs_changes
+
+    if needs_changes(hook.when):
+        return None
+    try:
+        verdict = judge(hook.when, payload())
+    except HookFailure as problem:
+        return Outcome(hook.name, FAILED, None, problem.message)
+    if verdict.met:
+        return verdict.values
+    return Outcome(hook.name, SKIPPED, None, values=verdict.values)
+
+
+def _run_builtin(tx: Transaction, event: Event, hook: Hook) -> Outcome:
     start = perf_counter_ns()
-    actions: list[Action] = []
-    error = None
     try:
         actions = hook.handler(event, tx.graph)
     except HooklineError as problem:
-        error = problem.message
-    tx.calls.add(
-        Delivery(
-            0,
-            event.seq,
-            hook.name,
-            event.type,
-            hook.kind,
-            hook.origin,
-            OK if error is None else FAILED,
-            position,
-            attempts=1,
-            started_at=tx.now,
-            duration_us=(perf_counter_ns() - start) // 1000,
-            answer=actions or None,
-            error=error,
-        ),
-        actions=actions,
-    )
-    if error is not None:
-        report_hook_error(tx, event, hook.name, error)
-    return actions
-
-
-def _row(event: Event, hook: Hook, position: int, reason: str | None) -> Delivery:
-    return Delivery(
-        0,
-        event.seq,
-        hook.name,
-        point_of(hook, event),
-        hook.kind,
-        hook.origin,
-        PENDING if reason is None else SKIPPED,
-        position,
-        error=reason,
-        condition=hook.when,
-    )
+        return Outcome(hook.name, FAILED, None, problem.message)
+    return Outcome(hook.name, OK, actions, None, (perf_counter_ns() - start) // 1000)
 
 
 def carry_out(
@@ -284,28 +268,13 @@ def carry_out(
             data = {
                 "actionType": action.type,
                 "error": problem.message,
-                "payload": _bounded(action.payload),
+                "payload": bounded(action.payload),
             }
             tx.append("action_error", "system", data)
         else:
             tx.calls.finish_action(event.seq, hook, index)
     finally:
         tx.metadata = base
-
-
-def report_hook_error(tx: Transaction, event: Event, hook: str, error: str) -> None:
-    """A `hook_error` event for the one at which the hook failed."""
-    original = msgspec.to_builtins(event)
-    original["data"] = _bounded(event.data)
-    data = {"hookName": hook, "error": error, "originalEvent": original}
-    tx.append("hook_error", event.node_id, data, metadata=caused_by(tx.metadata, event, hook))
-
-
-def caused_by(base: dict[str, Any], event: Event, hook: str) -> dict[str, Any]:
-    """The metadata of events that a hook causes."""
-    depth = event.metadata.get("depth", 0) + 1
-    inherited = {k: v for k, v in event.metadata.items() if k in ("session", "run", "iteration")}
-    return {**base, **inherited, "cause": event.seq, "hook": hook, "depth": depth}
 
 
 def _cut(tx: Transaction, event: Event, hooks: list[Hook], limit: int) -> None:
@@ -321,8 +290,3 @@ def _cut(tx: Transaction, event: Event, hooks: list[Hook], limit: int) -> None:
 def task_of(graph: GraphView, node_id: str) -> Task | None:
     """The task that a node is, or None for a node of another kind."""
     return graph.find(node_id) if node_id.startswith("T-") and node_id[2:].isdigit() else None
-
-
-def _bounded(value: dict[str, Any]) -> dict[str, Any]:
-    size = len(msgspec.json.encode(value))
-    return value if size <= 64 * 1024 else {"truncated": True, "bytes": size}

@@ -1,0 +1,7 @@
+-- How often an attempt at an event's calls broke off outside of a hook.
+ALTER TABLE dispatches ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
+
+-- Calls that wait are counted and calls that were given up are listed, however many are over.
+DROP INDEX deliveries_open;
+CREATE INDEX deliveries_pending ON deliveries (event_seq) WHERE status = 'pending';
+CREATE INDEX deliveries_dead ON deliveries (event_seq) WHERE status = 'dead';

@@ -1,0 +1,335 @@
+"""After the commit: the hooks of an event are called, recorded, and their actions carried out.
+
+Whatever happens to this process, the rows say what is still to do, and the next one does it.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from hookline.domain.records import DEAD, PENDING, Delivery, Outcome
+from hookline.domain.sessions import HeldOutput
+from hookline.errors import Fenced, StoreError
+from hookline.hooks.calls.record import caused_by, stored_outcome, wanted_actions, write
+from hookline.hooks.calls.settle import Settling, carry_out, hooks_told, settle
+from hookline.hooks.dispatch import dispatch
+from hookline.hooks.frames import Frame, event_payload, rule_of, timeout_of
+from hookline.hooks.registry import Hook
+from hookline.hooks.rules import RULES, fed_text
+from hookline.points import FEED, REACT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from hookline.domain.events import Event
+    from hookline.hooks.calls.record import Recorder
+    from hookline.ports.processes import ProcessGroup
+    from hookline.ports.store import Store, Transaction
+
+MAX_ATTEMPTS = 3
+LEASE_MARGIN = 60.0
+# What a command delivers besides its own events: earlier calls of the same tasks, and others.
+MOST_EARLIER, MOST_OTHERS, LONGEST = 200, 50, 2.0
+
+
+class _NothingFree(Exception):
+    """Nothing waits, or others work on it: nothing is stored, so nobody is woken by the look."""
+
+
+class Owner(NamedTuple):
+    """This process as a holder of leases, and how it judges other holders."""
+
+    name: str
+    is_free: Callable[[str, float], bool]
+    end_child: Callable[[str], None]
+    end_strays: Callable[[str], None]
+
+
+class Deliverer:
+    """Works through the dispatches that wait in a store."""
+
+    def __init__(
+        self,
+        store: Store,
+        settling: Settling,
+        recorder: Recorder,
+        owner: Owner,
+        *,
+        metadata: dict[str, Any],
+        tell: Callable[[str], None],
+    ) -> None:
+        self.store = store
+        self.settling = settling
+        self.recorder = recorder
+        self.owner = owner
+        self.metadata = metadata
+        self._tell = tell
+        self._passed: set[int] = set()
+
+    async def drain(self) -> int:
+        """Deliver until nothing is left that this process may take; how many events it saw to."""
+        count = 0
+        while await self._next() is not None:
+            count += 1
+        return count
+
+    async def drain_own(self) -> int:
+        """Deliver what this process caused, and a little of what waits besides.
+
+        How many calls are left to others; 0 if nothing waits that this process could make.
+        """
+        own, done, earlier = self.store.opened, set[int](), 0
+        while own and earlier < MOST_EARLIER:
+            first = min(own)
+            delivered = await self._next(own[first])
+            if delivered is None:  # it is in other hands, or was passed over
+                del own[first]
+            elif own.pop(delivered.event_seq, None) is None:
+                earlier += delivered.calls
+            else:
+                done.add(delivered.event_seq)
+                own |= self._caused_by(done, delivered.event_seq)
+        others, end = 0, time.monotonic() + LONGEST
+        while not own and others < MOST_OTHERS and time.monotonic() < end:
+            delivered = await self._next()
+            if delivered is None:
+                return 0
+            others += delivered.calls
+        with self.store.read() as view:
+            return view.calls.waiting()
+
+    def _caused_by(self, done: set[int], after: int) -> dict[int, str]:
+        """What processes under our hooks wrote down: it is for us to see to it."""
+        with self.store.read() as view:
+            found = view.calls.dispatches_after(after)
+        return {seq: node for seq, node, cause in found if cause in done}
+
+    async def _next(self, node_id: str | None = None) -> _Delivered | None:
+        claimed = self._claim(node_id)
+        if claimed is None:
+            return None
+        seq, token = claimed
+        try:
+            return _Delivered(seq, await self._deliver(seq, token))
+        except Fenced:
+            return _Delivered(seq, 0)
+        except StoreError:
+            raise
+        except Exception as problem:  # noqa: BLE001  # other events do not wait for this one
+            self._stumble(seq, token, problem)
+            return _Delivered(seq, 0)
+
+    def _claim(self, node_id: str | None) -> tuple[int, int] | None:
+        """(event, token) of a dispatch that is ours now."""
+        try:
+            with self.store.write(self.metadata) as tx:
+                token = tx.next_token()
+                lease = time.time() + LEASE_MARGIN
+                owner, is_free = self.owner.name, self.owner.is_free
+                seq = tx.calls.claim_next(
+                    owner, token, lease, is_free, node_id=node_id, passed=self._passed
+                )
+                if seq is None:
+                    raise _NothingFree
+        except _NothingFree:
+            return None
+        return seq, token
+
+    async def _deliver(self, seq: int, token: int) -> int:
+        with self.store.read() as view:
+            event = view.log.find(seq)
+            frozen = view.calls.payload(seq) or {}
+            rows = view.calls.deliveries(seq)
+        assert event is not None  # a dispatch is written with its event
+        dispatched = _Dispatch(self, event, token, frozen)
+        await dispatched.call_all(rows)
+        dispatched.carry_out()
+        dispatched.close()
+        return sum(row.status == PENDING for row in rows)
+
+    def _stumble(self, seq: int, token: int, problem: Exception) -> None:
+        """An error outside of every hook: tried again by the next process, three times in all."""
+        self._passed.add(seq)
+        said = f"the hooks of event {seq} could not be called: {type(problem).__name__}: {problem}"
+        with self.store.write(self.metadata) as tx:
+            attempts = tx.calls.stumble(seq, token)
+            if attempts >= MAX_ATTEMPTS:
+                event = tx.log.find(seq)
+                assert event is not None  # a dispatch is written with its event
+                for row in tx.calls.deliveries(seq):
+                    if row.status == PENDING:
+                        write(tx, event, row, Outcome(row.hook, DEAD, None, said))
+                for stored in tx.calls.open_actions(seq):
+                    tx.calls.finish_action(seq, stored.hook, stored.position, error=said)
+                tx.calls.close_dispatch(seq, token)
+                settle(tx, self.settling)
+        again = "they are given up" if attempts >= MAX_ATTEMPTS else "the next command tries again"
+        self._tell(f"{said}; {again}")
+
+
+class _Delivered(NamedTuple):
+    """An event that was seen to, and how many calls that took."""
+
+    event_seq: int
+    calls: int
+
+
+class _Dispatch:
+    """The calls of one event that this process has leased."""
+
+    def __init__(
+        self, deliverer: Deliverer, event: Event, token: int, frozen: dict[str, Any]
+    ) -> None:
+        self.deliverer = deliverer
+        self.event = event
+        self._token = token
+        self._frozen = frozen
+        self._changes = deliverer.recorder.caller.changes(frozen)
+        self._unwritten: list[tuple[Hook, Delivery, Outcome]] = []
+
+    async def call_all(self, rows: list[Delivery]) -> None:
+        """Call the hooks that wait, in order."""
+        by_name = {row.hook: row for row in rows}
+        hooks = [self._hook(row) for row in rows if row.kind != "built-in"]
+        payload = event_payload(self.event, self._frozen)
+
+        async def call(hook: Hook, payload: dict[str, Any]) -> Outcome:
+            return await self._call(hook, by_name[hook.name], payload)
+
+        for rule in (REACT, FEED):
+            of_rule = [hook for hook in hooks if rule_of(by_name[hook.name].point) == rule]
+            await dispatch(RULES[rule], of_rule, payload, call)
+
+    def carry_out(self) -> None:
+        """Do what the hooks asked for, each action in a transaction of its own."""
+        seq, settling = self.event.seq, self.deliverer.settling
+        if any(wanted_actions(row, outcome) for _, row, outcome in self._unwritten):
+            self._flush()
+        with self.deliverer.store.read() as view:
+            waiting = view.calls.open_actions(seq)
+        for stored in waiting:
+            metadata = caused_by(self.deliverer.metadata, self.event, stored.hook)
+            with self.deliverer.store.write(metadata) as tx:
+                self.check(tx)
+                start_flow = settling.start_flow
+                carry_out(tx, self.event, stored.hook, stored.position, stored.action, start_flow)
+                settle(tx, settling)
+
+    def close(self) -> None:
+        """Everybody was called."""
+        with self.change() as tx:
+            tx.calls.close_dispatch(self.event.seq, self._token)
+
+    async def _call(self, hook: Hook, row: Delivery, payload: dict[str, Any]) -> Outcome:
+        if row.status != PENDING:
+            return stored_outcome(row, hook)
+        owner, entry = self.deliverer.owner, _Waiting(self, hook, row)
+        if row.child:
+            owner.end_child(row.child)
+        elif row.attempts:  # its process was started, and perhaps not yet recorded
+            owner.end_strays(entry.key)
+        if row.attempts >= MAX_ATTEMPTS:
+            error = f"given up after {row.attempts} attempts that never ended"
+            outcome = Outcome(hook.name, DEAD, None, error)
+            entry.end(outcome)
+            return outcome
+        if hook.when is not None and row.condition_values is None and self._changes.found is None:
+            self._flush()  # git may take its time
+        frame = Frame(
+            row.point,
+            RULES[rule_of(row.point)],
+            payload,
+            entry.key,
+            self.event,
+            self.event.metadata.get("depth", 0) + 1,
+            judged=row.condition_values,
+            changes=self._changes,
+        )
+        return await self.deliverer.recorder.call(hook, frame, entry)
+
+    # The record
+
+    @contextmanager
+    def change(self) -> Iterator[Transaction]:
+        """A transaction that also records the calls which are over; Fenced if this is not ours."""
+        unwritten, self._unwritten = self._unwritten, []
+        with self.deliverer.store.write(self.deliverer.metadata) as tx:
+            self.check(tx)
+            if self._changes.found is not None and "changed" not in self._frozen:
+                self._frozen = {**self._frozen, "changed": self._changes.found}
+                tx.calls.refreeze(self.event.seq, self._frozen)
+            for hook, row, outcome in unwritten:
+                write(tx, self.event, row, outcome)
+                self._hold(tx, hook, row, outcome)
+            settle(tx, self.deliverer.settling)
+            yield tx
+
+    def keep(self, hook: Hook, row: Delivery, outcome: Outcome) -> None:
+        """Record a call with what comes next: another call, an action or the end."""
+        self._unwritten.append((hook, row, outcome))
+
+    def check(self, tx: Transaction) -> None:
+        """Fenced, if another process has taken the event over."""
+        if not tx.calls.holds(self.event.seq, self._token):
+            raise Fenced
+
+    def _flush(self) -> None:
+        if self._unwritten:
+            with self.change():
+                pass
+
+    def _hold(self, tx: Transaction, hook: Hook, row: Delivery, outcome: Outcome) -> None:
+        """Keep what a hook said for each told session that it stands for."""
+        said = fed_text(outcome) if hook.pipe_output and rule_of(row.point) == FEED else ""
+        if not said:
+            return
+        kind = (self._frozen.get("task") or {}).get("type")
+        for session in self._frozen.get("sessions", ()):
+            told = hooks_told(self.deliverer.settling.standing, tx.runs.find(session), kind)
+            if any(each.name == row.hook for each in told):
+                tx.sessions.hold(session, HeldOutput(self.event.seq, row.hook, row.point, said))
+
+    def _hook(self, row: Delivery) -> Hook:
+        return self.deliverer.settling.standing.find(row.hook) or gone(row)
+
+
+class _Waiting:
+    """The entry of a call whose row waits in the store."""
+
+    def __init__(self, dispatch: _Dispatch, hook: Hook, row: Delivery) -> None:
+        self._dispatch = dispatch
+        self._hook = hook
+        self._row = row
+        self.key = f"{dispatch.event.id}:{row.id}"
+
+    def begin(self) -> Callable[[ProcessGroup], None]:
+        """An attempt more; the lease lasts for it."""
+        row = self._row
+        until = time.time() + timeout_of(self._hook, row.point) + LEASE_MARGIN
+        with self._dispatch.change() as tx:
+            tx.calls.start(row.id, tx.now)
+            tx.calls.extend(row.event_seq, until)
+        return self._born
+
+    def end(self, outcome: Outcome) -> None:
+        """How it went."""
+        self._dispatch.keep(self._hook, self._row, outcome)
+
+    def _born(self, group: ProcessGroup) -> None:
+        deliverer = self._dispatch.deliverer
+        with deliverer.store.write(deliverer.metadata) as tx:
+            tx.calls.set_child(self._row.id, msgspec.json.encode(group).decode())
+
+
+def gone(row: Delivery) -> Hook:
+    """A stand-in for a hook that is no longer configured, so that its call can be closed."""
+    return Hook(
+        name=row.hook,
+        points=(row.point,),
+        kind="command",
+        metadata={"gone": "the hook is no longer configured"},
+    )

@@ -1,0 +1,280 @@
+"""Firing a point by hand: its hooks are called in order, and each call leaves its record.
+
+The event is written together with the first record, so that a point without hooks costs nothing.
+Calls that follow each other quickly are recorded together: a commit each would cost more than
+most hooks. A firing that was cut short and is made again under the same key goes on after the
+hooks that have their record.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from hookline.domain.records import OK, Delivery, Outcome
+from hookline.hooks.calls.record import new_row, stored_outcome, write
+from hookline.hooks.dispatch import dispatch
+from hookline.hooks.frames import Frame, rule_of
+from hookline.hooks.rules import RULES
+from hookline.points import FIRED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from hookline.domain.events import Event
+    from hookline.hooks.calls.condition import Changes
+    from hookline.hooks.calls.record import Recorder
+    from hookline.hooks.registry import Hook
+    from hookline.hooks.rules import Called, Rule
+    from hookline.ports.processes import ProcessGroup
+    from hookline.ports.store import Transaction
+
+
+# Hooks that are over within this time are recorded together.
+QUICK = 0.05
+
+
+class Firing(NamedTuple):
+    """One firing: where, what its hooks see, and under which keys they are called.
+
+    `node` is the run or the task that it belongs to, `name` tells it from others of that node,
+    `after` is a place in the log that it cannot be before. `guard` is called in each
+    transaction, `on_record` in the one that records a call; `observe` is told of both ends.
+    `later` is handed what is not recorded at the end, to be written with something else.
+    """
+
+    point: str
+    payload: dict[str, Any]
+    node: str
+    name: str
+    key: Callable[[Hook], str]
+    after: int | None = None
+    depth: int = 0
+    guard: Callable[[Transaction], None] = lambda tx: None
+    on_record: Callable[[Transaction, Event, Hook, Outcome], None] = lambda *details: None
+    observe: Callable[[str, dict[str, Any]], None] = lambda what, details: None
+    later: Callable[[Callable[[Transaction], None]], None] | None = None
+
+
+async def fire(recorder: Recorder, firing: Firing, hooks: Sequence[Hook]) -> list[Called]:
+    """Call hooks until the rule of the point has enough; each with what it said."""
+    rule = RULES[rule_of(firing.point)]._replace(fold=list)
+    event, known = _earlier(recorder, firing) if hooks else (None, {})
+    written = _Written(recorder, firing, event)
+
+    async def call(hook: Hook, payload: Any) -> Outcome:
+        if hook.name in known:
+            return stored_outcome(known[hook.name], hook)
+        return await written.call(hook, payload)
+
+    try:
+        called: list[Called] = await dispatch(rule, hooks, firing.payload, call)
+    except BaseException:
+        written.flush()
+        raise
+    written.hand_over()
+    return called
+
+
+def _earlier(recorder: Recorder, firing: Firing) -> tuple[Event | None, dict[str, Delivery]]:
+    """What an attempt that was cut short has written."""
+    if firing.after is None:
+        return None, {}
+    with recorder.store.read() as view:
+        for event in view.log.events(node_id=firing.node, types=(FIRED,), after=firing.after):
+            if (event.data["point"], event.data["name"]) == (firing.point, firing.name):
+                rows = view.calls.deliveries(event.seq)
+                return event, {row.hook: row for row in rows}
+    return None, {}
+
+
+class _Written:
+    """The record of one firing, a few calls at a time."""
+
+    def __init__(self, recorder: Recorder, firing: Firing, event: Event | None) -> None:
+        self._recorder = recorder
+        self._firing = firing
+        self._event = event
+        self._changes = recorder.caller.changes(firing.payload)
+        self._open: list[tuple[Hook, Outcome, str]] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._trouble: Exception | None = None
+
+    async def call(self, hook: Hook, payload: Any) -> Outcome:
+        """Call a hook and write down how it went."""
+        firing = self._firing
+        told = {"point": firing.point, "hook": hook.name}
+        firing.observe("hook_started", told)
+        frame = Frame(
+            firing.point,
+            RULES[rule_of(firing.point)],
+            payload,
+            firing.key(hook),
+            depth=firing.depth,
+            changes=self._changes,
+        )
+        entry = _Later(self, hook, self._recorder.store.now())
+        outcome = await self._recorder.call(hook, frame, entry)
+        firing.observe("hook_ended", {**told, **_shown(hook, outcome)})
+        return outcome
+
+    def keep(self, hook: Hook, outcome: Outcome, began: str) -> None:
+        """Record a call soon, with those that follow it at once."""
+        self._open.append((hook, outcome, began))
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(QUICK, self._flush_in_time)
+
+    def hand_over(self) -> None:
+        """Everybody was asked: what is not recorded yet is, now or with what comes next."""
+        if self._firing.later is None or self._trouble is not None:
+            self.flush()
+        elif self._open:
+            self._stop_waiting()
+            open_, self._open = self._open, []
+            self._firing.later(lambda tx: self._write(tx, open_))
+
+    def flush(self) -> None:
+        """Record what is not recorded yet."""
+        self._stop_waiting()
+        if self._trouble is not None:
+            raise self._trouble
+        if self._open:
+            open_, self._open = self._open, []
+            self._recorder.change(lambda tx: self._write(tx, open_))
+
+    def _flush_in_time(self) -> None:
+        """A hook takes its time: those before it are recorded meanwhile."""
+        try:
+            self.flush()
+        except Exception as problem:  # noqa: BLE001  # raised where somebody waits for it
+            self._trouble = problem
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _write(self, tx: Transaction, calls: list[tuple[Hook, Outcome, str]]) -> None:
+        firing = self._firing
+        firing.guard(tx)
+        if self._event is None:
+            data = {"point": firing.point, "name": firing.name}
+            self._event = tx.append(FIRED, firing.node, data)
+            found = self._changes.found
+            seen = firing.payload if found is None else {**firing.payload, "changed": found}
+            tx.calls.freeze(self._event.seq, seen)
+        position = len(tx.calls.deliveries(self._event.seq))
+        for place, (hook, outcome, began) in enumerate(calls, start=position):
+            row = new_row(self._event, hook, firing.point, place, attempts=1, started_at=began)
+            write(tx, self._event, row, outcome)
+            firing.on_record(tx, self._event, hook, outcome)
+
+
+class _Later(NamedTuple):
+    """The entry of a call that is recorded when it is over."""
+
+    written: _Written
+    hook: Hook
+    began: str
+
+    def begin(self) -> None:
+        """Whoever repeats the firing finds the process by its key."""
+
+    def end(self, outcome: Outcome) -> None:
+        """Kept, and recorded soon."""
+        self.written.keep(self.hook, outcome, self.began)
+
+
+class Tracked:
+    """A firing whose every call is in the record before it begins, with its process.
+
+    For points that no journal repeats: a successor has to find what a dead process left behind.
+    `change` carries out one transaction, `on_begin` and `on_end` are called in those of a call.
+    """
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        event: Event,
+        change: Callable[[Callable[[Transaction], Any]], Any],
+        *,
+        values: Mapping[str, str],
+        on_begin: Callable[[Transaction, Delivery, str], None],
+        on_end: Callable[[Transaction, Delivery], None],
+    ) -> None:
+        self.event = event
+        self.change = change
+        self.on_begin = on_begin
+        self.on_end = on_end
+        self._recorder = recorder
+        self._values = values
+        self._position = 0
+        self._changes: Changes | None = None
+
+    async def call(self, hook: Hook, rule: Rule, payload: dict[str, Any]) -> Outcome:
+        """Call a hook, in the record from its beginning."""
+        entry = self._entry(hook)
+        point, depth = self.event.data["point"], self.event.metadata.get("depth", 0) + 1
+        self._changes = self._changes or self._recorder.caller.changes(payload)
+        values, changes = self._values, self._changes
+        frame = Frame(point, rule, payload, entry.key, None, depth, values, changes=changes)
+        return await self._recorder.call(hook, frame, entry)
+
+    def answered(self, hook: Hook, answer: Any) -> Outcome:
+        """Record the answer of a hook that is a pure function."""
+        outcome = Outcome(hook.name, OK, answer)
+        self._entry(hook).end(outcome)
+        return outcome
+
+    def _entry(self, hook: Hook) -> _Now:
+        row = new_row(self.event, hook, self.event.data["point"], self._position, attempts=1)
+        self._position += 1
+        return _Now(self, row)
+
+
+class _Now:
+    """The entry of a call that is recorded before it begins and when it is over."""
+
+    def __init__(self, firing: Tracked, row: Delivery) -> None:
+        self._firing = firing
+        self._row = row
+        self.key = f"{firing.event.id}:{row.position}"
+
+    def begin(self) -> Callable[[ProcessGroup], None]:
+        """A row that is pending, so that a successor knows what was under way."""
+        self._firing.change(self._open)
+        return lambda group: self._firing.change(lambda tx: self._born(tx, group))
+
+    def end(self, outcome: Outcome) -> None:
+        """The row with how it went."""
+        self._firing.change(lambda tx: self._close(tx, outcome))
+
+    def _open(self, tx: Transaction) -> None:
+        row = msgspec.structs.replace(self._row, started_at=tx.now)
+        self._row = msgspec.structs.replace(row, id=tx.calls.add(row))
+        self._firing.on_begin(tx, self._row, self.key)
+
+    def _born(self, tx: Transaction, group: ProcessGroup) -> None:
+        tx.calls.set_child(self._row.id, msgspec.json.encode(group).decode())
+
+    def _close(self, tx: Transaction, outcome: Outcome) -> None:
+        row = self._row
+        row = row if row.id else msgspec.structs.replace(row, started_at=tx.now)
+        write(tx, self._firing.event, row, outcome)
+        self._firing.on_end(tx, row)
+
+
+def _shown(hook: Hook, outcome: Outcome) -> dict[str, Any]:
+    """What a person who watches is told about a call."""
+    return {
+        "status": outcome.status,
+        "durationMs": outcome.duration_us / 1000,
+        "exitCode": outcome.exit_code,
+        "error": outcome.error,
+        "answer": msgspec.to_builtins(outcome.answer) if outcome.answer is not None else None,
+        "condition": hook.when,
+        "values": outcome.values,
+        "piped": hook.pipe_output,
+    }

@@ -1,0 +1,1 @@
+"""The composition root, split by cost: a command loads what it uses."""

@@ -1,0 +1,237 @@
+"""What calls hooks, put together: a command that has one to call loads this, and only this."""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from hookline.adapters.identity import kill_group, kill_marked, owner_is_gone
+from hookline.adapters.process import LocalProcesses
+from hookline.adapters.store.sqlite import SqliteStore
+from hookline.errors import HooklineError
+from hookline.hooks.calls.call import Caller, Surroundings
+from hookline.hooks.calls.delivery import Deliverer, Owner
+from hookline.hooks.calls.record import Recorder
+from hookline.hooks.frames import DRY_RUN
+from hookline.hooks.redact import redactor
+from hookline.hooks.registry import HookContext
+from hookline.ports.processes import ProcessGroup
+from hookline.trust import Watch, configured_hooks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hookline.adapters.agents.drivers import LocalAgents
+    from hookline.adapters.repository import GitRepository
+    from hookline.app import App
+    from hookline.config.types import Sections
+    from hookline.hooks.registry import Hook
+    from hookline.ports.agents import Agents
+    from hookline.ports.network import Http
+    from hookline.ports.processes import Processes
+    from hookline.ports.work import Forge, Repository
+    from hookline.trust import Worktrees
+
+
+class _Deferred:
+    """Stands for a part that most hooks never ask for, and is loaded with the first that does."""
+
+    def __init__(self, load: Callable[[], object]) -> None:
+        self._load = load
+
+    @cached_property
+    def _loaded(self) -> object:
+        return self._load()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loaded, name)
+
+
+def deliverer(app: App) -> Deliverer:
+    """Everything that delivery needs, put together for one project."""
+    return Deliverer(
+        app.store,
+        app.settling,
+        recorder(app),
+        owner_of(app),
+        metadata=app.metadata(),
+        tell=app.tell,
+    )
+
+
+def recorder(app: App) -> Recorder:
+    """What makes and records the calls of hooks."""
+    return Recorder(app.store, caller(app), change=app.change, suspended=app.suspended.get)
+
+
+def caller(app: App) -> Caller:
+    """What calls hooks, with everything they need around them."""
+    processes = LocalProcesses(app.project.blobs)
+
+    async def changed(folder: str) -> list[str]:
+        from hookline.adapters import git  # only conditions with `changed()` ask it
+
+        return await git.changed_files(processes, folder, app.environ)
+
+    return Caller(
+        Surroundings(
+            root=app.project.root,
+            folder=app.project.folder,
+            environ=app.environ,
+            processes=processes,
+            http=cast("Http", _Deferred(_http)),
+            verify=_verifier(app),
+            redact=redactor(all_variables(app)),
+            agents=cast("Agents", _Deferred(lambda: _judges(app, processes))),
+            repository=cast("Repository", _Deferred(lambda: repository(app))),
+            forge=cast("Forge", _Deferred(lambda: forge(app))),
+            changed_files=changed,
+            context=app.context,
+            verify_in=trees.verify if (trees := worktrees(app)) else lambda hook, folder: None,
+        )
+    )
+
+
+def _http() -> Http:
+    from hookline.adapters.http import HttpClient
+
+    return HttpClient()
+
+
+def live_context(app: App) -> HookContext:
+    """A context over a connection of its own: what a hook reads is what is stored now."""
+    store = SqliteStore(app.store.path, read_only=True)
+
+    def start(workflow: str, context: dict[str, Any]) -> str:
+        if app.environ.get("HOOKLINE_IDEMPOTENCY_KEY") == DRY_RUN:
+            raise HooklineError(f"a dry run does not start '{workflow}'")
+        return app.writable().change(lambda tx: app.start_flow(tx, workflow, context))
+
+    view = store.live()
+    return HookContext(view.graph, view.log, start)
+
+
+def owner_of(app: App) -> Owner:
+    """This process as a holder of leases."""
+    return Owner(
+        app.owner, lambda owner, until: _is_free(app, owner, until), _end_child, _end_strays
+    )
+
+
+def _verifier(app: App) -> Callable[[Hook], None]:
+    verify_all = watcher(app)
+
+    def verify(hook: Hook) -> None:
+        if hook.layer == "project":
+            verify_all()
+
+    return verify
+
+
+def watcher(app: App) -> Callable[[], None]:
+    """Raises Untrusted once something that the repository brings is not what was trusted."""
+    # Who trusts a folder for ever wants to edit its hooks while they are in use.
+    if app.trust is None or app.settings is None or app.trust.verdict.always:
+        return lambda: None
+    return Watch(app.project, app.trust.manifest, app.settings.hooks).verify
+
+
+def worktrees(app: App) -> Worktrees | None:
+    """What compares worktrees with the project; None where everything is trusted."""
+    if app.trust is None or app.trust.verdict.always:
+        return None
+    from hookline.trust import Worktrees
+
+    return Worktrees(app.project)
+
+
+def all_variables(app: App) -> dict[str, str]:
+    """The environment, with what the configuration adds to it for agents and hooks."""
+    found = dict(app.environ)
+    if app.settings is None:
+        return found
+    profiles = [(name, profile.env) for name, profile in app.settings.agents.items()]
+    hooks = [(hook.name, hook.env) for hook in configured_hooks(app.settings)]
+    for owner, env in (*profiles, *hooks):
+        for name, value in env.items():
+            known = found.setdefault(name, value)
+            if known != value:  # the same name may have another value for each
+                found[f"{owner}.{name}"] = value
+    return found
+
+
+def repository(app: App) -> GitRepository:
+    """The project's repository."""
+    from hookline.adapters.repository import GitRepository
+
+    sections = sections_of(app)
+    wanted = sections.gates if sections is not None else None
+    return GitRepository(
+        LocalProcesses(app.project.blobs),
+        app.project.root,
+        app.project.folder,
+        app.environ,
+        base=wanted.base if wanted else None,
+        remote=wanted.remote if wanted else None,
+    )
+
+
+def forge(app: App) -> Forge:
+    """Where the project's pull requests are made."""
+    from hookline.adapters.forges.deferred import DeferredForge
+    from hookline.adapters.forges.local import LocalForge
+
+    sections = sections_of(app)
+    wanted = sections.gates if sections is not None else None
+    remote = wanted.remote if wanted else None
+    if wanted is None or wanted.forge == "local":
+        return LocalForge(os.path.join(app.project.folder, "pulls"), push_remote=remote)
+    name = remote or "origin"
+
+    async def reach() -> Forge:
+        from hookline.adapters.forges.github import github_forge  # brings an HTTP client
+
+        url = await repository(app).remote_url(name)
+        return github_forge(url, app.environ, api=wanted.api, push_remote=name)
+
+    return DeferredForge("github", name, True, reach)
+
+
+def agents(app: App, processes: Processes) -> LocalAgents:
+    """The agents of a project, started by these processes."""
+    from hookline.adapters.agents.drivers import LocalAgents
+
+    profiles = app.settings.agents if app.settings is not None else {}
+    default = app.settings.agent if app.settings is not None else None
+    return LocalAgents(profiles, default, app.project.root, processes)
+
+
+def _judges(app: App, processes: Processes) -> Agents:
+    """Agents that hooks ask; each is the program that was trusted."""
+    from hookline.trust import TrustedJudges
+
+    found, trees = agents(app, processes), worktrees(app)
+    if trees is None or app.settings is None:
+        return found
+    return TrustedJudges(found, app.settings.agents, app.settings.agent, trees)
+
+
+def sections_of(app: App) -> Sections | None:
+    """What the configuration says besides hooks, if there is one."""
+    return app.settings.sections if app.settings is not None else None
+
+
+def _is_free(app: App, owner: str, until: float) -> bool:
+    return owner == app.owner or until < time.time() or owner_is_gone(owner)
+
+
+def _end_strays(key: str) -> None:
+    kill_marked(f"HOOKLINE_IDEMPOTENCY_KEY={key}".encode())
+
+
+def _end_child(child: str) -> None:
+    kill_group(msgspec.json.decode(child, type=ProcessGroup))
