@@ -12,10 +12,10 @@ from hookline.adapters.agents.drivers import LocalAgents
 from hookline.adapters.forges.local import LocalForge
 from hookline.adapters.http import HttpClient
 from hookline.adapters.process import LocalProcesses
-from hookline.hooks.kinds import KINDS, Call, World
+from hookline.hooks.environment import environment
+from hookline.hooks.kinds import Call, World, load_kind
 from hookline.hooks.registry import Hook
 from hookline.hooks.rules import RULES
-from hookline.hooks.templates import environment
 from hookline.points import POINTS
 from tests.integration.repository_rig import do
 
@@ -83,7 +83,7 @@ class Desk:
 
     def run(self, hook: Hook) -> GateAnswer:
         """The answer of a gate of any kind."""
-        reply = do(KINDS[hook.kind](hook, self._call(hook), self._world()))
+        reply = do(load_kind(hook.kind)(hook, self._call(hook), self._world()))
         answer: GateAnswer = RULES["gate"].read(reply, hook)
         assert msgspec.json.decode(msgspec.json.encode(answer), type=type(answer)) == answer
         return answer

@@ -19,7 +19,7 @@ from hookline.adapters.agents.drivers import LocalAgents
 from hookline.adapters.http import HttpClient
 from hookline.adapters.process import LocalProcesses
 from hookline.errors import HookFailure, HookTimeout
-from hookline.hooks.kinds import KINDS, Call, World
+from hookline.hooks.kinds import Call, World, load_kind
 from hookline.hooks.registry import Hook
 from hookline.ports.network import CannotReach, HttpReply
 
@@ -166,7 +166,7 @@ def call(
         env={"HOOKLINE_IDEMPOTENCY_KEY": "d-12"},
         timeout=timeout,
     )
-    return asyncio.run(KINDS["http"](hook, this_call, world))
+    return asyncio.run(load_kind("http")(hook, this_call, world))
 
 
 def test_the_payload_is_posted_and_an_object_is_the_answer(server: Server) -> None:

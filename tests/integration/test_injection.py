@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hookline.hooks.templates import compile_line, environment
+from hookline.hooks.environment import environment
+from hookline.hooks.templates import compile_line
 from hookline.points import VARIABLES
 
 if TYPE_CHECKING:

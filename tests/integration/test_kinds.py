@@ -13,7 +13,7 @@ import pytest
 from hookline.adapters.agents.drivers import LocalAgents
 from hookline.adapters.process import LocalProcesses
 from hookline.errors import HookFailure, HookTimeout
-from hookline.hooks.kinds import KINDS, Call, World
+from hookline.hooks.kinds import Call, World, load_kind
 from hookline.hooks.registry import Hook
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def call(
         env=env or {},
         timeout=timeout,
     )
-    return asyncio.run(KINDS[kind](hook, this_call, world))
+    return asyncio.run(load_kind(kind)(hook, this_call, world))
 
 
 def program(path: Path, text: str, mode: int = 0o755) -> str:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hookline.hooks.templates import LARGEST_VALUE, compile_line, environment
+from hookline.hooks.environment import LARGEST_VALUE, environment
+from hookline.hooks.templates import compile_line
 from hookline.points import VARIABLES
 
 if TYPE_CHECKING:

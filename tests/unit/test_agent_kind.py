@@ -14,7 +14,7 @@ from hookline.adapters.http import HttpClient
 from hookline.adapters.process import LocalProcesses
 from hookline.domain.turns import AgentTurn, ModelWait
 from hookline.errors import HookFailure
-from hookline.hooks.kinds import KINDS, Call, World
+from hookline.hooks.kinds import Call, World, load_kind
 from hookline.hooks.kinds.agent import final_object
 from hookline.hooks.kinds.question import MAX_PROMPT, answer_schema, cut
 from hookline.hooks.registry import Hook
@@ -73,7 +73,7 @@ def ask(
         ask=nobody,
     )
     call = Call(point=point, payload=payload, values={}, env={"HOOKLINE_DEPTH": "3"}, timeout=7)
-    return asyncio.run(KINDS["agent"](hook, call, world))
+    return asyncio.run(load_kind("agent")(hook, call, world))
 
 
 # Where the answer is looked for

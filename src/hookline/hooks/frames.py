@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hookline.domain.events import Event
-    from hookline.hooks.calls.condition import Changes
+    from hookline.hooks.calls.call import Changes
     from hookline.hooks.registry import Hook
     from hookline.hooks.rules import Rule
 

@@ -15,7 +15,7 @@ from hookline.hooks.shellwords import ANSI, BARE, COMMENT, DOUBLE, SINGLE, Shell
 from hookline.points import VARIABLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from hookline.points import Variable
 
@@ -24,15 +24,11 @@ UNSAFE = "unsafe-place"
 UNCLOSED = "unclosed-variable"
 BAD_SHELL = "bad-shell"
 
-# Linux takes 128 KiB for one variable and 2 MiB for all of them and the arguments together.
-LARGEST_VALUE = 32 * 1024
-
 _REFERENCE = re.compile(
     r"(?<!\\)(?P<slashes>(?:\\\\)*)(?P<escape>\\?)"
     r"\{\{[ \t]*(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*\}\}"
 )
 _OPENING = re.compile(r"(?<!\\)\{\{[ \t]*([A-Za-z_][A-Za-z0-9_]*)")
-_NOT_A_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 
 _EXPANSIONS = {
     BARE: '"${%s}"',
@@ -86,35 +82,6 @@ def compile_line(
             pieces[-1] = _expansion(line, each, site.quote)
         done = each.end
     return "".join((*pieces, line[done:])), sorted(problems, key=lambda each: each.offset)
-
-
-def environment(values: Mapping[str, str], spill: Callable[[str, bytes], str]) -> dict[str, str]:
-    """The environment that carries the values; `spill` writes a file and returns its path.
-
-    A value that is too long, or holds a NUL, is carried as far as possible, and the variable
-    with `_FILE` after its name says which file holds the whole of it.
-    """
-    carried: dict[str, str] = {}
-    for name, value in values.items():
-        env = VARIABLES[name].env
-        # Bytes of a file's name that are no UTF-8 stay what they are; other halves of
-        # surrogate pairs have no encoding at all.
-        text = _NOT_A_BYTE.sub("\ufffd", value)
-        fitting = _cut(text.replace("\0", "\ufffd"))
-        carried[env] = fitting
-        if fitting != text:
-            carried[f"{env}_FILE"] = spill(env, text.encode("utf-8", "surrogateescape"))
-    return carried
-
-
-def _cut(text: str) -> str:
-    data = text.encode("utf-8", "surrogateescape")
-    if len(data) <= LARGEST_VALUE:
-        return text
-    end = LARGEST_VALUE
-    while end > LARGEST_VALUE - 3 and data[end] & 0xC0 == 0x80:
-        end -= 1
-    return data[:end].decode("utf-8", "surrogateescape")
 
 
 def _references(line: str, known: Mapping[str, Variable]) -> Iterator[_Reference]:

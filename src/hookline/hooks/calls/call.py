@@ -11,17 +11,16 @@ import msgspec
 from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Outcome
 from hookline.errors import Fenced, HookFailure, HooklineError, HookTimeout, StoreError
 from hookline.hooks.dispatch import call_in_process
+from hookline.hooks.environment import environment
 from hookline.hooks.frames import timeout_of, variables
-from hookline.hooks.kinds import KINDS, Call, World
+from hookline.hooks.kinds import Call, World, load_kind
 from hookline.hooks.redact import redact_file
-from hookline.hooks.templates import environment
 from hookline.points import DECIDE, FEED, GATE, REACT
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from hookline.domain.records import Reply
-    from hookline.hooks.calls.condition import Changes
     from hookline.hooks.conditions import Verdict
     from hookline.hooks.frames import Frame
     from hookline.hooks.registry import Hook, HookContext
@@ -54,6 +53,27 @@ class Surroundings(NamedTuple):
     changed_files: Callable[[str], Awaitable[list[str]]]
     context: Callable[[], HookContext]
     verify_in: Callable[[Hook, str], None] = lambda hook, folder: None
+
+
+class Changes:
+    """The files that differ from what is committed; git is asked once, whoever wants to know."""
+
+    def __init__(self, ask: Callable[[], Awaitable[list[str]]]) -> None:
+        self._ask = ask
+        self._problem: Exception | None = None
+        self.found: list[str] | None = None
+
+    async def files(self) -> list[str]:
+        """The files, or the error that git met the first time."""
+        if self._problem is not None:
+            raise self._problem
+        if self.found is None:
+            try:
+                self.found = await self._ask()
+            except Exception as problem:
+                self._problem = problem
+                raise
+        return self.found
 
 
 class Caller:
@@ -131,12 +151,11 @@ class Caller:
 
     def changes(self, payload: Mapping[str, Any]) -> Changes:
         """What `changed()` looks at in one firing, whichever of its hooks asks first."""
-        from hookline.hooks.calls.condition import Changes  # only hooks with `when` need it
-
         folder = folder_of(payload, self._around.root)
         return Changes(lambda: self._around.changed_files(folder))
 
     async def _condition(self, when: str, frame: Frame) -> Verdict:
+        # Only hooks with a condition pay for the language of conditions.
         from hookline.hooks.calls.condition import judge, needs_changes
 
         payload = frame.payload
@@ -146,9 +165,7 @@ class Caller:
         return judge(when, payload)
 
     async def _run(self, hook: Hook, frame: Frame, on_start: OnStart | None) -> Reply:
-        kind = KINDS.get(hook.kind)
-        if kind is None:
-            raise HookFailure(f"hooks of kind '{hook.kind}' cannot run in this version")
+        kind = load_kind(hook.kind)
         around = self._around
         values = variables(frame, hook, around.root)
         call = Call(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hookline.domain.events import Event
-    from hookline.hooks.calls.condition import Changes
+    from hookline.hooks.calls.call import Changes
     from hookline.hooks.calls.record import Recorder
     from hookline.hooks.registry import Hook
     from hookline.hooks.rules import Called, Rule

@@ -6,11 +6,11 @@ A kind runs the thing and returns what it said. What that means is for the point
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from hookline.hooks.kinds import agent, builtin, command, http, python, script
 from hookline.ports.agents import Agents
 from hookline.ports.network import Http
 from hookline.ports.processes import Processes, ProcessGroup
@@ -59,11 +59,18 @@ class Kind(Protocol):
         ...
 
 
-KINDS: dict[str, Kind] = {
-    "command": command.run,
-    "script": script.run,
-    "python": python.run,
-    "http": http.run,
-    "agent": agent.run,
-    "built-in": builtin.run,
+# The module of each kind; one is loaded with the first hook of its kind.
+KINDS = {
+    "command": "command",
+    "script": "script",
+    "python": "python",
+    "http": "http",
+    "agent": "agent",
+    "built-in": "builtin",
 }
+
+
+def load_kind(name: str) -> Kind:
+    """What runs hooks of a kind."""
+    kind: Kind = import_module(f"{__name__}.{KINDS[name]}").run
+    return kind

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from hookline.errors import HookFailure
 from hookline.hooks.kinds.program import reply_of, run_program
-from hookline.hooks.templates import compile_line
 from hookline.points import EVENT, POINTS
 
 if TYPE_CHECKING:
@@ -16,13 +15,21 @@ if TYPE_CHECKING:
     from hookline.hooks.registry import Hook
 
 SHELL = "/bin/sh"
-_compiled = lru_cache(maxsize=256)(compile_line)
 
 
 async def run(hook: Hook, call: Call, world: World) -> Reply:
     """Run the line in a shell and return what it printed."""
-    point = POINTS.get(call.point)
-    line, problems = _compiled(hook.target, point.variables if point else EVENT)
+    line = _compiled(hook.target, call.point) if "{{" in hook.target else hook.target
+    return reply_of(await run_program((SHELL, "-c", line), hook, call, world))
+
+
+@lru_cache(maxsize=256)
+def _compiled(line: str, at: str) -> str:
+    # Reading the shell's language costs more than running most lines.
+    from hookline.hooks.templates import compile_line
+
+    point = POINTS.get(at)
+    compiled, problems = compile_line(line, point.variables if point else EVENT)
     if problems:
         raise HookFailure("; ".join(f"{each.message}: {each.help}" for each in problems))
-    return reply_of(await run_program((SHELL, "-c", line), hook, call, world))
+    return compiled
