@@ -10,7 +10,9 @@ from hookline.hooks.registry import Hook
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from hookline.domain.records import Delivery
     from hookline.hooks.registry import HookRegistry
+    from hookline.ports.store import Calls
 
 
 class Standing(NamedTuple):
@@ -51,6 +53,14 @@ class Standing(NamedTuple):
     def get(self, name: str) -> Hook:
         """The hook of that name, whoever it is for, or UnknownHook with the nearest name."""
         return self.find(name) or self.registry.get(name)
+
+    def failing(self, calls: Calls) -> Iterator[Delivery]:
+        """The last call of each hook that stands and failed when it was last called."""
+        hooks = [*self.registry.list(), *(hook for _, hook in self.owned())]
+        for name in dict.fromkeys(hook.name for hook in hooks if hook.enabled):
+            failure = calls.last_failure(name)
+            if failure is not None:
+                yield failure
 
     def owned(self) -> Iterator[tuple[str, Hook]]:
         """The hooks of agents and of types of tasks, with whom each is for."""

@@ -113,6 +113,10 @@ class Calls(Protocol):
         """(event, node, the event that caused it) of what waits after a place in the log."""
         ...
 
+    def last_failure(self, hook: str) -> Delivery | None:
+        """The newest call of a hook that failed, unless a later one went well."""
+        ...
+
     def waiting(self) -> int:
         """How many calls still have to be made."""
         ...

@@ -176,6 +176,11 @@ class CallTables:
         sql = "SELECT * FROM deliveries WHERE hook = ? ORDER BY event_seq DESC LIMIT ?"
         return [_delivery(row) for row in self._run(sql, (hook, limit))]
 
+    def last_failure(self, hook: str) -> Delivery | None:
+        """The newest call of a hook that failed, unless a later one went well."""
+        row = self._run(SQL["last_failure"], (hook,)).fetchone()
+        return _delivery(row) if row else None
+
     def dead(self) -> list[Delivery]:
         """Calls that were given up after too many attempts."""
         sql = "SELECT * FROM deliveries WHERE status = ? ORDER BY id"

@@ -161,6 +161,13 @@ DELETE FROM dispatches WHERE event_seq = ? AND token = ?
 -- The calls of one event, in order.
 SELECT * FROM deliveries WHERE event_seq = ? ORDER BY position, id
 
+-- name: last_failure
+-- The newest call of a hook that failed, unless a later one went well.
+SELECT * FROM (SELECT * FROM deliveries WHERE hook = ?1 AND status IN ('failed', 'timeout')
+    ORDER BY event_seq DESC LIMIT 1) f
+WHERE NOT EXISTS (SELECT 1 FROM deliveries o
+    WHERE o.hook = ?1 AND o.event_seq > f.event_seq AND o.status = 'ok')
+
 -- name: start_delivery
 -- An attempt begins.
 UPDATE deliveries SET attempts = attempts + 1, started_at = ?, child = NULL WHERE id = ?

@@ -13,7 +13,7 @@ import msgspec
 
 from hookline.domain.records import DEAD, PENDING, Delivery, Outcome
 from hookline.domain.sessions import HeldOutput
-from hookline.errors import Fenced, StoreError
+from hookline.errors import Fenced, StoreCorrupt, StoreError
 from hookline.hooks.calls.record import caused_by, stored_outcome, wanted_actions, write
 from hookline.hooks.calls.settle import Settling, carry_out, hooks_told, settle
 from hookline.hooks.dispatch import dispatch
@@ -117,10 +117,10 @@ class Deliverer:
             return _Delivered(seq, await self._deliver(seq, token))
         except Fenced:
             return _Delivered(seq, 0)
-        except StoreError:
-            raise
-        except Exception as problem:  # noqa: BLE001  # other events do not wait for this one
-            self._stumble(seq, token, problem)
+        except Exception as problem:
+            if isinstance(problem, StoreError) and not isinstance(problem, StoreCorrupt):
+                raise  # busy, full or read-only: no event can be seen to now
+            self._stumble(seq, token, problem)  # other events do not wait for this one
             return _Delivered(seq, 0)
 
     def _claim(self, node_id: str | None) -> tuple[int, int] | None:

@@ -72,6 +72,7 @@ def _attention(args: Namespace) -> int:
             *_gates(view),
             *_submissions(app, view),
             *_tasks(app, view, of_sessions.values()),
+            *_failing(app, view),
             *_dead(view),
         ]
     if args.json:
@@ -268,6 +269,15 @@ def _waiting_gates(view: View) -> Iterator[tuple[Run, Verdict]]:
 def _since(view: View, task: Task) -> str | None:
     events = view.log.events(node_id=task.id, types=(f"task_{task.state}",))
     return events[-1].timestamp if events else None
+
+
+def _failing(app: App, view: View) -> Iterator[Item]:
+    switches = view.calls.switches()
+    for row in app.standing.failing(view.calls):
+        if switches.get(row.hook, True):
+            message = f"it failed at event {row.event_seq} ({row.point}): {row.error}"
+            command = f"hookline why {row.event_seq}"
+            yield Item("hook", row.hook, row.started_at, message, command)
 
 
 def _dead(view: View) -> Iterator[Item]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 OK, WARNING, FAILED, SKIPPED = "ok", "warning", "failed", "skipped"
 OLDEST_PYTHON = (3, 11)
-OLDEST_SQLITE = (3, 31, 0)  # the first with PRAGMA trusted_schema
+OLDEST_SQLITE = (3, 35, 0)  # the first with RETURNING
 LITTLE_SPACE, NO_SPACE = 200 << 20, 10 << 20
 
 

@@ -17,6 +17,7 @@ from hookline.adapters.store.database import (
     schema_of,
 )
 from hookline.adapters.store.sqlite import View
+from hookline.config import load_settings
 from hookline.domain.projection import LISTS, Fold
 from hookline.domain.tasks import task_id
 from hookline.errors import StoreCorrupt, StoreReadOnly
@@ -24,7 +25,7 @@ from hookline.surfaces.cli.doctor_checks import OK, failed, guarded, many, ok, s
 from hookline.surfaces.cli.doctor_flows import flow_checks
 from hookline.surfaces.cli.doctor_runs import run_checks
 from hookline.surfaces.cli.hook_record import SLOW_EVENT_US, SLOW_HOOK_US, statistics
-from hookline.trust import owns_store
+from hookline.trust import configured_hooks, owns_store
 
 if TYPE_CHECKING:
     import sqlite3
@@ -92,6 +93,7 @@ def _file_checks(connection: sqlite3.Connection, project: Project, home: str) ->
         if each.status == OK:
             yield from guarded("tables", lambda: _table_checks(view, fold))
     yield from guarded("calls", lambda: _call_checks(view, connection))
+    yield from guarded("failing hooks", lambda: _failing(view, project, home))
     yield from guarded("runs", lambda: run_checks(view))
     yield from guarded("flows", lambda: flow_checks(view))
 
@@ -179,6 +181,19 @@ def _call_checks(view: View, connection: sqlite3.Connection) -> Iterator[Check]:
     yield _slow(view)
 
 
+def _failing(view: View, project: Project, home: str) -> Iterator[Check]:
+    """Configured hooks whose last call failed."""
+    hooks = configured_hooks(load_settings(project, home))
+    calls = [view.calls.last_failure(name) for name in sorted({hook.name for hook in hooks})]
+    found = [row for row in calls if row is not None]
+    if found:
+        shown = "; ".join(str(row.failure) for row in found[:SHOWN])
+        message = f"{many(len(found), 'hook')} failed when last called: {shown}"
+        yield warning("failing hooks", message, f"hookline why {found[0].event_seq}")
+    elif hooks:
+        yield ok("failing hooks", "none")
+
+
 def _waiting(view: View, connection: sqlite3.Connection) -> Check:
     rows = connection.execute(
         "SELECT event_seq, owner, lease_until FROM dispatches ORDER BY event_seq"
@@ -191,9 +206,7 @@ def _waiting(view: View, connection: sqlite3.Connection) -> Check:
     if not idle:
         return ok("waiting", f"hooks run now for {many(len(rows), 'event')}{since}")
     message = f"hooks wait to be called for {many(len(idle), 'event')}, from event {idle[0]}{since}"
-    return warning(
-        "waiting", message, "the next command that writes calls them, such as: hookline emit wake"
-    )
+    return warning("waiting", message, "hookline work --flows --once")
 
 
 def _is_held(owner: str | None, until: float) -> bool:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from hookline.surfaces.cli.work_end import Account
 
 MOST_LANES = 64
+MANY_CALLS = 50
 
 AFTER_TURNS = "taking no more; stopping after these turns; ^C again stops now"
 NOW = "stopping now; ^C again leaves at once, `hookline work` goes on"
@@ -97,9 +98,24 @@ async def _serve(args: Namespace, app: App) -> int:
     runner = Runner(engine(app, observe))
     if not args.json and not args.once:
         note("serving runs; ^C ends it, and they go on where they were")
+    if args.once:
+        await _deliver_all(args, app)
     async with at_work(app):
         with serving(app):
-            return await runner.serve(once=args.once)
+            served = await runner.serve(once=args.once)
+    if args.once:
+        await _deliver_all(args, app)
+    return served
+
+
+async def _deliver_all(args: Namespace, app: App) -> None:
+    """Call every hook that waits, however many there are."""
+    with app.read() as view:
+        waiting = view.calls.waiting()
+    if waiting > MANY_CALLS and not args.json:
+        note(f"{waiting:,} calls wait and are made now; ^C ends it, the rest goes on waiting")
+    if app.work_waits():
+        await app.deliver()
 
 
 # Tasks

@@ -5,3 +5,7 @@ ALTER TABLE dispatches ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
 DROP INDEX deliveries_open;
 CREATE INDEX deliveries_pending ON deliveries (event_seq) WHERE status = 'pending';
 CREATE INDEX deliveries_dead ON deliveries (event_seq) WHERE status = 'dead';
+
+-- Hooks whose last call failed are looked for by name.
+CREATE INDEX deliveries_failed ON deliveries (hook, event_seq)
+    WHERE status IN ('failed', 'timeout');

@@ -1,0 +1,238 @@
+"""Every call of every hook takes one path: it is isolated, recorded, logged and told."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Cli
+
+MANY = 300
+
+
+def git(cli: Cli, *words: str) -> None:
+    subprocess.run(("git", *words), cwd=cli.root, check=True, capture_output=True)
+
+
+def logged(cli: Cli, hook: str) -> list[str]:
+    """The lines of a hook in the log that a person tails."""
+    lines = (cli.root / ".hookline/logs/hooks.log").read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if f" hook={hook} " in line]
+
+
+# Conditions
+
+
+def test_a_condition_that_git_cannot_answer_fails_its_hook_alone(cli: Cli) -> None:
+    git(cli, "init", "-q")
+    cli.configure(
+        "hooks:\n  task_completed:\n"
+        "    - {name: docs, command: 'true', when: \"changed('*.md')\"}\n"
+        "    - {name: other, command: 'touch ran'}\n"
+    )
+    cli.add("one")
+    cli.put(".git/config", "[broken\n")
+    done = cli("task", "complete", "T-1")
+    assert done.code == 0
+    assert "hook docs at event" in done.stderr
+    assert (cli.root / "ran").exists()
+    assert cli.calls("docs", "status, attempts") == [("failed", 0)]
+    (error,) = cli.events("hook_error")
+    assert error["data"]["hookName"] == "docs"
+    again = cli("task", "add", "two")
+    assert (again.code, again.stderr) == (0, "")
+    assert len(cli.calls("docs")) == 1
+
+
+def test_a_condition_that_breaks_is_a_failure_and_the_others_run(cli: Cli) -> None:
+    cli.configure(
+        "events: [deploy]\nhooks:\n  deploy:\n"
+        "    - {name: broken, command: 'true', when: \"event.data.size > 'a'\"}\n"
+        "    - {name: other, command: 'touch ran'}\n"
+    )
+    done = cli("emit", "deploy", "--data", '{"size": 3}')
+    assert done.code == 0
+    assert "hook broken at event" in done.stderr
+    assert cli.calls("broken") == ["failed"]
+    assert (cli.root / "ran").exists()
+    assert len(cli.events("hook_error")) == 1
+
+
+def test_git_is_asked_once_for_all_conditions_of_an_event(cli: Cli) -> None:
+    git(cli, "init", "-q")
+    cli.put(
+        "bin/git",
+        '#!/bin/sh\n[ "$HOOKLINE_TEST" ] && echo "$*" >> "$ASKED"\nexec $REAL "$@"\n',
+        0o755,
+    )
+    real = subprocess.run(("which", "git"), capture_output=True, text=True, check=True)
+    hooks = "".join(
+        f"    - {{name: h{n}, command: 'true', when: \"changed('*.none')\"}}\n" for n in range(5)
+    )
+    cli.configure(f"hooks:\n  task_created:\n{hooks}")
+    asked = cli.root / "asked"
+    env = {
+        "PATH": f"{cli.root / 'bin'}:{cli.env['PATH']}",
+        "REAL": real.stdout.strip(),
+        "ASKED": str(asked),
+        "HOOKLINE_TEST": "1",
+    }
+    cli.json("task", "add", "one", env=env)
+    once = len(asked.read_text().splitlines())
+    assert [cli.calls(f"h{n}") for n in range(5)] == [["skipped"]] * 5
+    asked.unlink()
+    cli.configure("hooks:\n  task_created:\n" + hooks.splitlines()[0] + "\n")
+    cli.json("task", "add", "two", env=env)
+    assert len(asked.read_text().splitlines()) == once
+
+
+def test_a_false_condition_is_recorded_with_the_event_and_waits_for_nobody(cli: Cli) -> None:
+    cli.configure(
+        "hooks:\n  task_created:\n"
+        "    - {name: urgent, command: 'true', when: \"'urgent' in task.labels\"}\n"
+    )
+    under_hook = {"HOOKLINE_HOOK": "outer", "HOOKLINE_DIR": str(cli.root / ".hookline")}
+    cli.json("task", "add", "one", env=under_hook)  # such a process calls no hooks
+    assert cli.calls("urgent", "status, condition_values") == [("skipped", '{"task.labels":[]}')]
+    assert cli.rows("SELECT * FROM dispatches") == []
+    assert "task.labels" in cli("why", "urgent").stdout
+    assert [line.split()[4] for line in logged(cli, "urgent")] == ["status=skipped"]
+    cli.json("task", "add", "two", "--label", "urgent")
+    assert cli.calls("urgent") == ["skipped", "ok"]
+
+
+# Trouble outside of hooks
+
+
+def test_an_error_outside_of_hooks_is_tried_three_times_and_stops_nothing_else(cli: Cli) -> None:
+    cli.configure("events: [odd]\nhooks:\n  odd: [{name: h, command: 'true'}]\n")
+    under_hook = {"HOOKLINE_HOOK": "outer", "HOOKLINE_DIR": str(cli.root / ".hookline")}
+    cli.json("emit", "odd", env=under_hook)
+    cli.json("emit", "odd", "--data", '{"n": 2}', env=under_hook)
+    ((first,), _) = cli.rows("SELECT event_seq FROM dispatches ORDER BY event_seq")
+    with closing(sqlite3.connect(cli.database)) as store, store:
+        store.execute("UPDATE payloads SET payload = '{broken' WHERE event_seq = ?", (first,))
+    told = [cli("task", "add", f"task {n}") for n in range(4)]
+    assert [each.code for each in told] == [0] * 4
+    for each in told[:2]:
+        assert f"the hooks of event {first} could not be called" in each.stderr
+        assert "the next command tries again" in each.stderr
+    assert "given up" in told[2].stderr
+    assert told[3].stderr == ""
+    assert cli.calls("h") == ["dead", "pending"] or cli.calls("h") == ["dead", "ok"]
+    found = cli("attention", "--json").json
+    assert [each["id"] for each in found if each["kind"] == "dead call"] == ["h"]
+
+
+# What waits
+
+
+def test_a_command_sees_to_its_own_calls_first_and_leaves_a_backlog_to_a_worker(cli: Cli) -> None:
+    cli.configure("hooks:\n  task_created: [{name: h, command: 'true'}]\n")
+    under_hook = {"HOOKLINE_HOOK": "outer", "HOOKLINE_DIR": str(cli.root / ".hookline")}
+    cli.put("many.md", "".join(f"- [ ] task {n}\n" for n in range(MANY)))
+    cli.json("task", "add", "--from", "many.md", env=under_hook, quiet=False)
+    assert cli.rows("SELECT count(*) FROM deliveries WHERE status = 'pending'") == [(MANY,)]
+    done = cli("task", "add", "mine")
+    assert done.code == 0
+    own = f"T-{MANY + 1}"
+    seqs = [event["seq"] for event in cli.events("task_created") if event["nodeId"] == own]
+    ((status,),) = cli.rows(
+        "SELECT status FROM deliveries WHERE event_seq = ? AND hook = 'h'", *seqs
+    )
+    assert status == "ok"
+    ((left,),) = cli.rows("SELECT count(*) FROM deliveries WHERE status = 'pending'")
+    assert MANY - 50 <= left < MANY
+    assert f"{left} calls wait; `hookline work --flows --once` delivers them" in done.stderr
+    served = cli("work", "--flows", "--once")
+    assert served.code == 0, served.stderr
+    assert cli.rows("SELECT count(*) FROM deliveries WHERE status = 'pending'") == [(0,)]
+    assert cli("task", "add", "after").stderr == ""
+
+
+# Steering
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("exit 7", "exit"),
+        ("echo hello", "JSON"),
+        ('echo \'{"action": "waiting", "waitSeconds": "soon"}\'', "waitSeconds"),
+    ],
+)
+def test_a_failing_steering_hook_is_told_like_any_other(cli: Cli, line: str, told: str) -> None:
+    cli.put("limit.sh", f"#!/bin/sh\n{line}\n", 0o755)
+    cli.configure(
+        "flows: {ship: {steps: [{id: one, run: 'true'}]}}\n"
+        "hooks:\n  on-iteration-start: [{name: limiter, script: limit.sh}]\n"
+    )
+    done = cli("flow", "start", "ship")
+    assert done.code == 0
+    assert "hook limiter at event" in done.stderr
+    assert told in done.stderr
+    assert told in cli("why", "limiter").stdout
+    assert all("status=failed" in line for line in logged(cli, "limiter"))
+    (item,) = cli("attention", "--json").json
+    assert (item["kind"], item["id"]) == ("hook", "limiter")
+    assert told in item["message"]
+    checks = {each["name"]: each for each in cli("doctor", "--json").json["checks"]}
+    assert checks["failing hooks"]["status"] == "warning"
+    assert "limiter" in checks["failing hooks"]["message"]
+    assert {e["data"]["hookName"] for e in cli.events("hook_error")} == {"limiter"}
+
+
+def test_an_http_steering_hook_that_cannot_be_reached_is_told(cli: Cli) -> None:
+    cli.configure(
+        "flows: {ship: {steps: [{id: one, run: 'true'}]}}\n"
+        "hooks:\n  on-iteration-start: [{name: remote, http: 'http://127.0.0.1:9/'}]\n"
+    )
+    done = cli("flow", "start", "ship")
+    assert done.code == 0
+    assert "hook remote at event" in done.stderr
+    assert cli.calls("remote")[0] == "failed"
+    assert [item["id"] for item in cli("attention", "--json").json] == ["remote"]
+
+
+def test_a_hook_that_works_again_needs_no_attention(cli: Cli) -> None:
+    cli.configure("hooks:\n  task_created: [{name: h, command: 'test -e ready || exit 7'}]\n")
+    cli.configure("hooks:\n  task_created: [{name: h, python: 'mine:h'}]\n", trust=False)
+    cli.put(
+        "mine.py", "import os\ndef h(event, context):\n    open('ready').close()\n    return []\n"
+    )
+    cli.json("trust", "--yes")
+    assert cli("task", "add", "one").code == 0
+    assert [item["id"] for item in cli("attention", "--json").json] == ["h"]
+    cli.put("ready", "")
+    cli.json("task", "add", "two")
+    assert cli("attention").stdout == "nothing waits for you\n"
+
+
+# The log
+
+
+def test_the_log_has_a_line_for_every_call_of_every_rule(cli: Cli) -> None:
+    cli.put("turns.json", json.dumps([{"text": "Done. <promise>COMPLETE</promise>"}]))
+    cli.configure(
+        "agents: {actor: {driver: scripted, script: turns.json}}\n"
+        "agent: actor\n"
+        "hooks:\n"
+        "  task_created: [{name: reacts, command: 'true'}]\n"
+        "  session_start: [{name: feeds, command: 'true'}]\n"
+        "  stop: [{name: decides, command: 'true'}]\n"
+        "  on-iteration-start: [{name: steers, command: 'true', when: 'iteration > 99'}]\n"
+        "  before_submit: [{name: gates, command: 'true'}]\n"
+        "flows: {ship: {steps: [{id: one, run: 'true'}]}}\n"
+    )
+    assert cli("run", "do it", "--name", "s").code == 0
+    assert cli("flow", "start", "ship").code == 0
+    for hook in ("reacts", "feeds", "decides", "steers"):
+        assert logged(cli, hook), hook
+    lines = cli.json("hook", "log")["lines"]
+    assert any(" hook=decides " in line for line in lines)
