@@ -7,6 +7,7 @@ What every command needs is here; what starts processes or talks to the network 
 from __future__ import annotations
 
 import os
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from hookline.adapters.identity import owner_name, this_process
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from hookline.adapters.call_log import CallLog
     from hookline.adapters.store.sqlite import Identity, View
     from hookline.config import Settings
     from hookline.domain.events import Event
@@ -109,6 +111,8 @@ class App:
     def close(self) -> None:
         """Let go of the store."""
         self.store.close()
+        if "_log" in vars(self):
+            self._log.close()
 
     def read(self) -> AbstractContextManager[View]:
         """A view of the store at one moment."""
@@ -152,10 +156,14 @@ class App:
 
         return await deliverer(self).drain_own()
 
-    def _told(self, rows: Sequence[Delivery]) -> None:
-        from hookline.wiring.log import log_calls  # reading commands record nothing
+    @cached_property
+    def _log(self) -> CallLog:
+        from hookline.adapters.call_log import CallLog  # reading commands record nothing
 
-        log_calls(self.project.hook_log, rows)
+        return CallLog(self.project.hook_log)
+
+    def _told(self, rows: Sequence[Delivery]) -> None:
+        self._log.write(rows)
         for row in rows:
             self.listen(row)
 

@@ -15,23 +15,6 @@ if TYPE_CHECKING:
 
 REACT, FEED, GATE, DECIDE, STEER, GUARD = "react", "feed", "gate", "decide", "steer", "guard"
 
-# Events that are written because a point fires: their data names it.
-STEERED, FIRED = "run_iteration", "point_fired"
-FIRINGS = frozenset({STEERED, FIRED})
-# Points that events of a run's journal fire besides their own type.
-RUN_POINTS = {
-    "run_started": "on-run-start",
-    "run_completed": "on-run-complete",
-    "run_failed": "on-run-fail",
-    "effect_started": "on-effect-start",
-    "effect_resolved": "on-effect-complete",
-    "effect_requested": "on-breakpoint",
-}
-# A task that is completed while a session runs is told to that session.
-TASK_DONE = "on_task_complete"
-SESSION_POINTS = {"task_completed": TASK_DONE}
-ALSO_FIRED = {**RUN_POINTS, **SESSION_POINTS}
-
 
 class Variable(NamedTuple):
     """A template variable. `free` text may hold anything, so it never becomes shell code."""
@@ -387,5 +370,11 @@ def prompt_submit(payload: p.Prompt) -> None:
 TOLD_IN_FEED = frozenset(
     point.name
     for point in POINTS.values()
-    if point.rule in (FEED, GATE, DECIDE) and point.name != TASK_DONE
+    if point.rule in (FEED, GATE, DECIDE) and point.name != on_task_complete.__name__
 )
+
+
+def rule_of(point: str) -> str:
+    """The rule of a point; an event type of the user's own is reacted to."""
+    found = POINTS.get(point)
+    return found.rule if found else REACT

@@ -91,6 +91,23 @@ RESERVED = frozenset().union(
 SYSTEM_NODE = "system"
 MAX_EVENT_BYTES = 1 << 20
 
+# Events that are written because a point fires: their data names it.
+STEERED, FIRED = "run_iteration", "point_fired"
+FIRINGS = frozenset({STEERED, FIRED})
+# Points that events of a run's journal fire besides their own type.
+RUN_POINTS = {
+    "run_started": "on-run-start",
+    "run_completed": "on-run-complete",
+    "run_failed": "on-run-fail",
+    "effect_started": "on-effect-start",
+    "effect_resolved": "on-effect-complete",
+    "effect_requested": "on-breakpoint",
+}
+# A task that is completed while a session runs is told to that session.
+TASK_DONE = "on_task_complete"
+SESSION_POINTS = {"task_completed": TASK_DONE}
+ALSO_FIRED = {**RUN_POINTS, **SESSION_POINTS}
+
 
 class Event(msgspec.Struct, rename="camel", frozen=True):
     """One entry of the log: `{seq, id, timestamp, type, nodeId, data, metadata}`."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from hookline.domain.events import FIRED, TASK_DONE
 from hookline.domain.records import PENDING
 from hookline.domain.runs import ERROR, OK, Resolution
 from hookline.domain.sessions import HeldOutput
@@ -16,11 +17,10 @@ from hookline.errors import HookFailure
 from hookline.flows import prompts
 from hookline.hooks.calls.firing import Firing, fire
 from hookline.hooks.calls.settle import task_of
-from hookline.hooks.frames import rule_of
 from hookline.hooks.registered import both, decide, hook_of
 from hookline.hooks.rules import RULES, fed_text
 from hookline.hooks.validation import ValidationWorld, validate
-from hookline.points import DECIDE, FEED, FIRED, GATE, TASK_DONE
+from hookline.points import DECIDE, FEED, GATE, rule_of
 from hookline.ports.agents import TurnRequest
 from hookline.tasks import registrations
 

@@ -7,16 +7,16 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hookline.domain.events import STEERED
 from hookline.domain.moments import parse, seconds
 from hookline.domain.records import FAILED, OK, Outcome
 from hookline.errors import BadInput, Fenced, HookFailure
 from hookline.flows import journal
 from hookline.flows.native import NATIVE, Tick
 from hookline.hooks.calls.firing import Tracked
-from hookline.hooks.calls.record import report_hook_error, write
+from hookline.hooks.calls.rows import report_hook_error, write
 from hookline.hooks.dispatch import dispatch
 from hookline.hooks.rules import RULES, Rule
-from hookline.points import STEERED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

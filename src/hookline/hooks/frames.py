@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from hookline.domain.events import ALSO_FIRED, FIRED, FIRINGS, STEERED
 from hookline.errors import HookFailure
-from hookline.points import ALSO_FIRED, FIRED, FIRINGS, POINTS, REACT, STEER, STEERED, VARIABLES
+from hookline.points import POINTS, REACT, STEER, VARIABLES, rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,12 +51,6 @@ def event_types(points: tuple[str, ...]) -> tuple[str, ...]:
     if rules - {STEER, REACT}:
         found.append(FIRED)
     return (*points, *found)
-
-
-def rule_of(point: str) -> str:
-    """The rule of a point; an event type of the user's own is reacted to."""
-    found = POINTS.get(point)
-    return found.rule if found else REACT
 
 
 def timeout_of(hook: Hook, point: str) -> float:

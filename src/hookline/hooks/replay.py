@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.domain.events import FIRINGS
 from hookline.domain.records import FAILED, OK, Outcome
 from hookline.domain.tasks import Edge, Task
 from hookline.errors import HooklineError
 from hookline.hooks.calls.settle import point_of
-from hookline.hooks.frames import DRY_RUN, Frame, event_payload, rule_of
+from hookline.hooks.frames import DRY_RUN, Frame, event_payload
 from hookline.hooks.rules import RULES
-from hookline.points import FIRINGS
+from hookline.points import rule_of
 
 if TYPE_CHECKING:
     from hookline.domain.events import Event

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.domain.events import FIRED
 from hookline.domain.records import OK, PENDING, SKIPPED
 from hookline.domain.submissions import SIGNAL
-from hookline.hooks.frames import rule_of
-from hookline.points import FIRED, GATE
+from hookline.points import GATE, rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,21 +11,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.domain.records import DEAD, PENDING, Delivery, Outcome
+from hookline.domain.records import DEAD, OK, PENDING, Delivery, Outcome
 from hookline.domain.sessions import HeldOutput
 from hookline.errors import Fenced, StoreCorrupt, StoreError
-from hookline.hooks.calls.record import caused_by, stored_outcome, wanted_actions, write
+from hookline.hooks.calls.record import stored_outcome
+from hookline.hooks.calls.rows import caused_by, write
 from hookline.hooks.calls.settle import Settling, carry_out, hooks_told, settle
 from hookline.hooks.dispatch import dispatch
-from hookline.hooks.frames import Frame, event_payload, rule_of, timeout_of
+from hookline.hooks.frames import Frame, event_payload, timeout_of
 from hookline.hooks.registry import Hook
 from hookline.hooks.rules import RULES, fed_text
-from hookline.points import FEED, REACT
+from hookline.points import FEED, REACT, rule_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from hookline.domain.events import Event
+    from hookline.domain.records import Action
     from hookline.hooks.calls.record import Recorder
     from hookline.ports.processes import ProcessGroup
     from hookline.ports.store import Store, Transaction
@@ -207,7 +209,7 @@ class _Dispatch:
     def carry_out(self) -> None:
         """Do what the hooks asked for, each action in a transaction of its own."""
         seq, settling = self.event.seq, self.deliverer.settling
-        if any(wanted_actions(row, outcome) for _, row, outcome in self._unwritten):
+        if any(_wanted(row, outcome) for _, row, outcome in self._unwritten):
             self._flush()
         with self.deliverer.store.read() as view:
             waiting = view.calls.open_actions(seq)
@@ -263,7 +265,7 @@ class _Dispatch:
                 self._frozen = {**self._frozen, "changed": self._changes.found}
                 tx.calls.refreeze(self.event.seq, self._frozen)
             for hook, row, outcome in unwritten:
-                write(tx, self.event, row, outcome)
+                write(tx, self.event, row, outcome, _wanted(row, outcome))
                 self._hold(tx, hook, row, outcome)
             settle(tx, self.deliverer.settling)
             yield tx
@@ -333,3 +335,9 @@ def gone(row: Delivery) -> Hook:
         kind="command",
         metadata={"gone": "the hook is no longer configured"},
     )
+
+
+def _wanted(row: Delivery, outcome: Outcome) -> Sequence[Action]:
+    """What a hook asks for; only reactions ask for something."""
+    reacted = outcome.status == OK and rule_of(row.point) == REACT
+    return outcome.answer if reacted else ()

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from hookline.domain.events import FIRED
 from hookline.domain.records import OK, Delivery, Outcome
-from hookline.hooks.calls.record import new_row, stored_outcome, write
+from hookline.hooks.calls.record import stored_outcome
+from hookline.hooks.calls.rows import new_row, write
 from hookline.hooks.dispatch import dispatch
-from hookline.hooks.frames import Frame, rule_of
+from hookline.hooks.frames import Frame
 from hookline.hooks.rules import RULES
-from hookline.points import FIRED
+from hookline.points import rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

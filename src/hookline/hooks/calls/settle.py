@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from hookline.domain.events import ALSO_FIRED, FIRINGS, RUN_POINTS, SESSION_POINTS, TASK_DONE
 from hookline.domain.records import FAILED, OK, SKIPPED, Action, Outcome
 from hookline.domain.runs import INSTANT
 from hookline.domain.sessions import LIVE, STANDING
 from hookline.errors import HookFailure, HooklineError
 from hookline.hooks.actions import StartFlow, perform, unknown_flow
-from hookline.hooks.calls.record import bounded, caused_by, new_row, write
-from hookline.hooks.frames import event_payload
-from hookline.points import ALSO_FIRED, FIRINGS, RUN_POINTS, SESSION_POINTS, TASK_DONE
+from hookline.hooks.calls.rows import bounded, caused_by, new_row, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -191,7 +190,7 @@ def _settle_event(tx: Transaction, event: Event, hooks: list[Hook], how: Settlin
     tx.calls.freeze(event.seq, frozen)
     wanted: list[tuple[Hook, int, Action]] = []
     waiting: list[Hook] = []
-    payload = cache(lambda: event_payload(event, frozen))
+    payload = cache(lambda: _payload(event, frozen))
     for position, hook in enumerate(hooks):
         row = new_row(event, hook, point_of(hook, event), position)
         if hook.kind == "built-in":
@@ -205,12 +204,18 @@ def _settle_event(tx: Transaction, event: Event, hooks: list[Hook], how: Settlin
                 waiting.append(hook)
                 continue
             outcome = found
-        write(tx, event, row, outcome)
+        write(tx, event, row, outcome, outcome.answer or ())
     if waiting:
         local = any(hook.handler is not None for hook in waiting)
         tx.calls.open_dispatch(event.seq, event.node_id, how.owner if local else None)
     for hook, index, action in wanted:
         carry_out(tx, event, hook.name, index, action, how.start_flow)
+
+
+def _payload(event: Event, frozen: dict[str, Any]) -> dict[str, Any]:
+    from hookline.hooks.frames import event_payload  # only conditions look at it here
+
+    return event_payload(event, frozen)
 
 
 def _over_already(

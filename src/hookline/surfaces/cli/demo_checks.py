@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.adapters.store.sqlite import SqliteStore
+from hookline.domain.events import FIRED
 from hookline.domain.sessions import COMPLETED
 from hookline.hooks.verdicts import verdicts
-from hookline.points import FIRED
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

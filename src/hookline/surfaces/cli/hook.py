@@ -11,8 +11,9 @@ import msgspec
 from hookline.domain.records import OK
 from hookline.errors import FAILED, BadInput, ConfigError, UnknownEvent, Untrusted
 from hookline.hooks.calls.settle import point_of
-from hookline.hooks.frames import event_payload, event_types, rule_of
+from hookline.hooks.frames import event_payload, event_types
 from hookline.hooks.replay import Replayed, call_dry, replay
+from hookline.points import rule_of
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.hook_dispatch import DISPATCH_COMMANDS
 from hookline.surfaces.cli.hook_record import RECORD_COMMANDS

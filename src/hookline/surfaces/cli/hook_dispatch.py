@@ -14,10 +14,10 @@ from hookline.domain.runs import UnknownRun
 from hookline.errors import BadInput, ConfigError, Untrusted
 from hookline.flows.native import NATIVE, Tick
 from hookline.hooks.dispatch import dispatch
-from hookline.hooks.frames import Frame, rule_of
+from hookline.hooks.frames import Frame
 from hookline.hooks.replay import call_dry
 from hookline.hooks.rules import RULES, failed
-from hookline.points import POINTS, REACT
+from hookline.points import POINTS, REACT, rule_of
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import note, paint, say_json, untrusted

@@ -15,6 +15,7 @@ import msgspec
 from hookline.adapters.blobs import FileBlobs
 from hookline.adapters.feed import FeedReader
 from hookline.adapters.store.sqlite import SqliteStore
+from hookline.domain.events import FIRED
 from hookline.domain.moments import iso
 from hookline.domain.runs import PARKED
 from hookline.domain.sessions import FLOW as SESSION
@@ -23,7 +24,6 @@ from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.errors import StoreError
 from hookline.flows.gate_verbs import open_runs, wait_of
 from hookline.hooks.verdicts import asked_person, verdicts
-from hookline.points import FIRED
 from hookline.surfaces.cli.gate_show import trouble_of
 
 if TYPE_CHECKING:

@@ -1,0 +1,68 @@
+"""The log of hook calls that a person can tail."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hookline.domain.records import Delivery
+
+MAX_LOG_BYTES = 8 * 1024 * 1024
+
+
+class CallLog:
+    """Writes a line for each call; a file that grew large makes room for a new one."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file = -1
+
+    def write(self, rows: Sequence[Delivery]) -> None:
+        """Add these calls."""
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        lines = "".join(f"{stamp} {_line(row)}\n" for row in rows)
+        with suppress(OSError):  # the record is in the store; no hook fails for want of a log
+            self._open()
+            os.write(self._file, lines.encode(errors="replace"))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _open(self) -> None:
+        if self._file < 0 and not os.path.isdir(os.path.dirname(self._path)):
+            os.mkdir(os.path.dirname(self._path))
+        try:
+            found = os.stat(self._path)
+        except FileNotFoundError:  # there is none yet, or another process made room
+            self.close()
+        else:
+            if self._file >= 0 and os.fstat(self._file).st_ino != found.st_ino:
+                self.close()
+            if found.st_size > MAX_LOG_BYTES:
+                os.replace(self._path, f"{self._path}.1")
+                self.close()
+        if self._file < 0:
+            self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+
+
+def _line(row: Delivery) -> str:
+    parts = [
+        f"event={row.event_seq}",
+        f"point={row.point}",
+        f"hook={row.hook}",
+        f"status={row.status}",
+        f"ms={(row.duration_us or 0) / 1000:.1f}",
+    ]
+    if row.exit_code is not None:
+        parts.append(f"exit={row.exit_code}")
+    if row.error:
+        parts.append(f"error={row.error.splitlines()[0][:300]!r}")
+    return " ".join(parts)
