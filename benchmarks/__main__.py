@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from benchmarks import (
+    backlog,
     changes,
     commands,
     dispatching,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 GROUPS: dict[str, Callable[[Plan], Iterator[Result]]] = {
     "commands": commands.measure,
+    "backlog": backlog.measure,
     "dispatch": dispatching.measure,
     "programs": programs.measure,
     "changes": changes.measure,

@@ -62,8 +62,8 @@ def measure(plan: Plan) -> Iterator[Result]:
     installed = install(os.path.join(plan.folder, "installed"))
     plain = os.path.join(plan.folder, "plain")
     configured = os.path.join(plan.folder, "configured")
-    _prepare(installed, plain)
-    _prepare(installed, configured, CONFIGURATION)
+    prepare(installed, plain)
+    prepare(installed, configured, CONFIGURATION)
 
     def python() -> None:
         installed.run("python", "-c", "pass", cwd=plain)
@@ -96,11 +96,11 @@ def _hooks(
         name: os.path.join(plan.folder, name)
         for name in ("unhooked", "hooked", "conditional", "unhooked-import", "conditional-import")
     }
-    _prepare(installed, folders["unhooked"])
-    _prepare(installed, folders["hooked"], ONE_HOOK)
-    _prepare(installed, folders["conditional"], false_conditions(100))
-    _prepare(installed, folders["unhooked-import"])
-    _prepare(installed, folders["conditional-import"], false_conditions(10))
+    prepare(installed, folders["unhooked"])
+    prepare(installed, folders["hooked"], ONE_HOOK)
+    prepare(installed, folders["conditional"], false_conditions(100))
+    prepare(installed, folders["unhooked-import"])
+    prepare(installed, folders["conditional-import"], false_conditions(10))
     acts = (python, command(folders["hooked"], *add), command(folders["conditional"], *add))
     floor, hooked, conditional = by_turns(acts, plan.rounds(60, 12))
     yield Result("hookline task add, one command hook", hooked, floor, FLOOR, WITH_A_HOOK)
@@ -175,7 +175,8 @@ def _site(venv: str, packages: str) -> str:
     return os.path.join(venv, below, "dependencies.pth")
 
 
-def _prepare(installed: Installed, root: str, configuration: str = "") -> None:
+def prepare(installed: Installed, root: str, configuration: str = "") -> None:
+    """A project with some tasks."""
     os.makedirs(os.path.join(root, ".hookline"))
     if configuration:
         with open(os.path.join(root, "hookline.yaml"), "w", encoding="utf-8") as file:
