@@ -1,4 +1,4 @@
-"""Hookline as a user runs it: real processes in a project of their own."""
+"""Hookline as a user runs it, in a project of its own."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from hookline.adapters.identity import kill_marked
+from tests.in_process import run_in_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -64,7 +65,17 @@ class Cli:
     def __call__(
         self, *args: str | bytes, env: Mapping[str, str] | None = None, stdin: str = ""
     ) -> Result:
-        """Run a command to its end; whatever happens, a user never sees a traceback."""
+        """Run a command to its end, in this process where it can be."""
+        if threading.current_thread() is not threading.main_thread():
+            return self.process(*args, env=env, stdin=stdin)
+        environment = {**self.env, **(env or {})}
+        done = run_in_process(args, cwd=self.root, env=environment, stdin=stdin.encode())
+        return _result(*done)
+
+    def process(
+        self, *args: str | bytes, env: Mapping[str, str] | None = None, stdin: str = ""
+    ) -> Result:
+        """Run a command to its end in a process of its own."""
         done = subprocess.run(
             (*PROGRAM, *args),
             cwd=self.root,
@@ -73,10 +84,7 @@ class Cli:
             capture_output=True,
             timeout=100,
         )
-        result = Result(done.returncode, done.stdout.decode(), done.stderr.decode())
-        assert "Traceback" not in result.stdout + result.stderr
-        assert "this is a bug" not in result.stderr
-        return result
+        return _result(done.returncode, done.stdout, done.stderr)
 
     def json(
         self, *args: str, env: Mapping[str, str] | None = None, stdin: str = "", quiet: bool = True
@@ -159,6 +167,14 @@ class Cli:
             process.communicate()
         # An agent whose session was killed waits for ever for what its test would have told it.
         kill_marked(f"HOOKLINE_HOME={self.home}".encode())
+
+
+def _result(code: int, stdout: bytes, stderr: bytes) -> Result:
+    """What a user sees of a command: never a traceback, whatever happens."""
+    result = Result(code, stdout.decode(), stderr.decode())
+    assert "Traceback" not in result.stdout + result.stderr
+    assert "this is a bug" not in result.stderr
+    return result
 
 
 @pytest.fixture
