@@ -13,7 +13,8 @@ import signal
 import sys
 import tempfile
 from contextlib import ExitStack, contextmanager
-from typing import IO, TYPE_CHECKING, NamedTuple
+from subprocess import CompletedProcess
+from typing import IO, TYPE_CHECKING
 
 import hookline
 from hookline.surfaces.cli import main
@@ -27,17 +28,9 @@ _INSTALLED = (sys.prefix, sys.base_prefix, *hookline.__path__)
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH)
 
 
-class Finished(NamedTuple):
-    """How a command ended, and the bytes that it wrote."""
-
-    code: int
-    stdout: bytes
-    stderr: bytes
-
-
 def run_in_process(
     words: Sequence[str | bytes], *, cwd: Path | str, env: Mapping[str, str], stdin: bytes = b""
-) -> Finished:
+) -> CompletedProcess[str]:
     """Run one command to its end as `hookline` would."""
     with ExitStack() as put_back:
         files = [put_back.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
@@ -49,7 +42,7 @@ def run_in_process(
         put_back.enter_context(_imports(env))
         with _streams(files):
             code = _run([os.fsdecode(word) for word in words])
-        return Finished(code, _content(files[1]), _content(files[2]))
+        return CompletedProcess(words, code, _content(files[1]), _content(files[2]))
 
 
 def _run(words: list[str]) -> int:
@@ -96,12 +89,14 @@ def _folder(path: Path | str) -> Iterator[None]:
 
 @contextmanager
 def _environment(env: Mapping[str, str]) -> Iterator[None]:
-    before = dict(os.environ)
+    before, folder = dict(os.environ), tempfile.tempdir
     try:
         _become(env)
+        tempfile.tempdir = None  # it is found once, and TMPDIR is another now
         yield
     finally:
         _become(before)
+        tempfile.tempdir = folder
 
 
 def _become(env: Mapping[str, str]) -> None:
@@ -139,6 +134,6 @@ def _signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _content(file: IO[bytes]) -> bytes:
+def _content(file: IO[bytes]) -> str:
     file.seek(0)
-    return file.read()
+    return file.read().decode()

@@ -70,7 +70,7 @@ class Cli:
             return self.process(*args, env=env, stdin=stdin)
         environment = {**self.env, **(env or {})}
         done = run_in_process(args, cwd=self.root, env=environment, stdin=stdin.encode())
-        return _result(*done)
+        return _result(done.returncode, done.stdout, done.stderr)
 
     def process(
         self, *args: str | bytes, env: Mapping[str, str] | None = None, stdin: str = ""
@@ -84,7 +84,7 @@ class Cli:
             capture_output=True,
             timeout=100,
         )
-        return _result(done.returncode, done.stdout, done.stderr)
+        return _result(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def json(
         self, *args: str, env: Mapping[str, str] | None = None, stdin: str = "", quiet: bool = True
@@ -169,9 +169,9 @@ class Cli:
         kill_marked(f"HOOKLINE_HOME={self.home}".encode())
 
 
-def _result(code: int, stdout: bytes, stderr: bytes) -> Result:
+def _result(code: int, stdout: str, stderr: str) -> Result:
     """What a user sees of a command: never a traceback, whatever happens."""
-    result = Result(code, stdout.decode(), stderr.decode())
+    result = Result(code, stdout, stderr)
     assert "Traceback" not in result.stdout + result.stderr
     assert "this is a bug" not in result.stderr
     return result

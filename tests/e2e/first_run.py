@@ -1,4 +1,4 @@
-"""What the tests of init, doctor and demo share: a folder, a home, and the real command line."""
+"""What the tests of init, doctor and demo share: a folder, a home, and the command line."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import sqlite3
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
+
+from tests.in_process import run_in_process
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,16 +48,8 @@ class Place:
     def hookline(
         self, *words: str, cwd: Path | str | None = None, env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-P", "-m", "hookline", *words],
-            cwd=cwd or self.root,
-            env=self.environment(**(env or {})),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        environment = self.environment(**(env or {}))
+        return run_in_process(words, cwd=cwd or self.root, env=environment)
 
     def ok(self, *words: str, **options: Any) -> str:
         done = self.hookline(*words, **options)

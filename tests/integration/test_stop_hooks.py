@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import subprocess
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -19,10 +17,12 @@ from hookline.hooks.calls.record import Recorder
 from hookline.tasks import verbs
 from hookline.wiring.calls import caller
 from tests.e2e.conftest import is_running
+from tests.in_process import run_in_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from subprocess import CompletedProcess
 
     from hookline.hooks.registry import Hook
 
@@ -52,16 +52,8 @@ class Project:
         self.put("hookline.yaml", f"version: 1\n{more}\nhooks:\n  stop:\n{stop}\n")
         self.run("trust", "--yes")
 
-    def run(self, *args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            (sys.executable, "-m", "hookline", *args),
-            cwd=self.root,
-            env=self.env,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=100,
-        )
+    def run(self, *args: str, stdin: str = "") -> CompletedProcess[str]:
+        return run_in_process(args, cwd=self.root, env=self.env, stdin=stdin.encode())
 
     def json(self, *args: str, stdin: str = "") -> Any:
         done = self.run(*args, "--json", stdin=stdin)
