@@ -1,21 +1,24 @@
 # Two commands do all the set-up on a machine with Python 3.11, git and make:
 #   make demo    see it work
 #   make test    run every check
+#   make quick   run the tests that need no process, while you write
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 AGENTS := .agents
 DESCRIPTIONS := .descriptions
 
-.PHONY: demo test lint unit agents descriptions torture bench bench-peers docs lock clean
+.PHONY: demo test quick lint unit agents descriptions torture bench bench-peers docs lock clean
 
 demo: $(VENV)/ready
 	@$(BIN)/hookline demo
 
-# What waits for the network and what keeps a core busy go side by side.
+# Tests wait for processes and files now and then; lint and the network have the cores meanwhile.
 test: $(VENV)/ready
-	@$(MAKE) --no-print-directory -j3 lint agents descriptions
-	$(BIN)/pytest -m "not torture"
+	@$(MAKE) --no-print-directory -j4 lint unit
+
+quick: $(VENV)/ready
+	$(BIN)/pytest -n 2 -m "not torture" tests/unit tests/property tests/contract
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .

@@ -22,7 +22,7 @@ def group_members(pgid: int) -> list[str]:
 
 def none_left(pgid: int) -> bool:
     """A killed process takes a moment to go; one that was missed stays."""
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     while group_members(pgid):
         if time.monotonic() > end:
             return False

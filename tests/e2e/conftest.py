@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PROGRAM = (sys.executable, "-m", "hookline")
+# How long to wait before something counts as hanging, also where the machine is very busy.
+PATIENCE = 100
 
 
 class Result(NamedTuple):
@@ -82,7 +84,7 @@ class Cli:
             env={**self.env, **(env or {})},
             input=stdin.encode(),
             capture_output=True,
-            timeout=100,
+            timeout=PATIENCE,
         )
         return _result(done.returncode, done.stdout.decode(), done.stderr.decode())
 
@@ -203,7 +205,7 @@ class Follower:
 
 
 def eventually(
-    condition: Callable[[], bool], what: str, seconds: float = 30, pause: float = 0.01
+    condition: Callable[[], bool], what: str, seconds: float = PATIENCE, pause: float = 0.01
 ) -> None:
     """Wait until something has happened; the time is only how long to wait for a failure."""
     deadline = time.monotonic() + seconds

@@ -323,7 +323,7 @@ def folded(columns: dict[str, Any]) -> dict[str, Any]:
 
 def orphans(root: Path) -> list[str]:
     """Processes that a hook of this project left behind; one just killed has a moment to die."""
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while (found := processes_of(root)) and time.monotonic() < deadline:
         time.sleep(0.02)
     return found

@@ -230,7 +230,7 @@ class FlowRig:
         assert run.value["total"] == 5
         assert run.value["sent"] == run.run_id
         assert run.value["answer"] == {"answer": True}
-        eventually(lambda: not orphans(self.cli), "the end of every child", 5)
+        eventually(lambda: not orphans(self.cli), "the end of every child")
 
     def _check_turns(self, run: Run, effects: list[JournalEffect]) -> None:
         turns = [effect for effect in effects if effect.kind == "agent"]

@@ -210,7 +210,7 @@ class Pipeline(Repo):
     def check_quiet(self) -> None:
         """Nobody worked beside another, nobody works any more, and the store is consistent."""
         assert not (self.box / "overlaps").exists(), (self.box / "overlaps").read_text()
-        eventually(lambda: not processes_of(self.cli.root), "the end of every child", 10)
+        eventually(lambda: not processes_of(self.cli.root), "the end of every child")
         checks = self.cli("doctor", "--json").json["checks"]
         assert [each for each in checks if each["status"] == "failed"] == []
         assert list(self.cli.root.glob(".hookline/worktrees/.scratch-*")) == []

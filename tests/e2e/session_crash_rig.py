@@ -267,7 +267,7 @@ class SessionRig:
     def check_all(self) -> None:
         """What must hold for the project as a whole."""
         assert not self.overlaps.exists(), self.overlaps.read_text()
-        eventually(lambda: not processes_of(self.cli.root), "the end of every child", 5)
+        eventually(lambda: not processes_of(self.cli.root), "the end of every child")
         doctor = self.cli("doctor", "--json")
         wrong = [c for c in json.loads(doctor.stdout)["checks"] if c["status"] != "ok"]
         assert [c for c in wrong if c["status"] == "failed"] == [], wrong

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pyte
 
-from tests.e2e.conftest import PROGRAM
+from tests.e2e.conftest import PATIENCE, PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -36,7 +36,8 @@ CONFIGURATION = """\
 agents:
   bot: {driver: command, command: "sh agent.sh"}
 """
-_TIMES = re.compile(r"\b\d+(?:\.\d)?s\b|\b\d+m\d\ds\b")
+# With the blanks before it: a time is aligned at its right, and may need more room or less.
+_TIMES = re.compile(r" *\b(?:\d+(?:\.\d)?s|\d+m\d\ds)\b")
 _SPINNER = re.compile("^[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]")
 
 
@@ -116,10 +117,14 @@ class Terminal:
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
         """Wait until the screen shows something."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         while not condition():
             assert time.monotonic() < deadline, f"no {what}:\n" + "\n".join(self.everything)
             time.sleep(0.01)
+
+    def comes_to_show(self, rows: list[str]) -> None:
+        """Wait until the screen shows these rows and nothing else; it is drawn piece by piece."""
+        self.until(lambda: normal(self.shown) == rows, "screen of\n" + "\n".join(rows) + "\nbut")
 
     def shows(self, text: str) -> None:
         """Wait until a text stands on the screen or above it."""
@@ -127,8 +132,8 @@ class Terminal:
 
     def ends(self) -> int:
         """Wait for the end of the command and of what it wrote; its exit code."""
-        code = self.process.wait(timeout=60)
-        self._reader.join(timeout=10)
+        code = self.process.wait(timeout=PATIENCE)
+        self._reader.join(timeout=PATIENCE)
         return code
 
     def close(self) -> None:
@@ -147,4 +152,4 @@ def normal(rows: list[str]) -> list[str]:
 
 
 def _same_width(found: re.Match[str]) -> str:
-    return "#s".rjust(len(found[0]), "#")
+    return "###s".rjust(len(found[0]))

@@ -114,6 +114,7 @@ def test_an_agent_cannot_write_to_the_task_of_another(cli: Cli) -> None:
 # News
 
 
+@pytest.mark.torture  # it says something of Hookline only where nothing else keeps the cores busy
 def test_other_processes_see_an_event_within_50_ms(cli: Cli) -> None:
     cli.add("one")
     follower = Follower(cli.start("events", "--follow", "--since", "0", "--json"))

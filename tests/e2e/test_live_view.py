@@ -70,12 +70,14 @@ def begin(
 def test_a_session_at_80_columns(cli: Cli, terminals: list[Terminal]) -> None:
     prepare(cli, HOOKS)
     terminal = begin(terminals, cli)
-    assert normal(terminal.shown) == [
-        *BEGUN,
-        "  ● agent          turn            ###s",
-        "      │ reading the tests",
-        "* $0.00/$5.00",
-    ]
+    terminal.comes_to_show(
+        [
+            *BEGUN,
+            "  ● agent          turn            ###s",
+            "      │ reading the tests",
+            "* $0.00/$5.00",
+        ]
+    )
     cli.put("go", "")
     assert terminal.ends() == 0
     assert normal(terminal.shown) == [*BEGUN, *ENDED, OUTCOME[:80], OUTCOME[80:], NEXT]
@@ -106,13 +108,15 @@ def test_a_terminal_of_eight_rows_shows_the_open_step_and_keeps_the_rest(
     cli.put("agent.sh", "seq 100; echo reading the tests\n" + (cli.root / "agent.sh").read_text())
     cli.json("trust", "--yes")
     terminal = begin(terminals, cli, rows=8)
-    assert normal(terminal.shown) == [
-        *BEGUN,
-        "  ● agent          turn            ###s",
-        "      │ reading the tests",
-        "      │ reading the tests",
-        "* $0.00/$5.00",
-    ]
+    terminal.comes_to_show(
+        [
+            *BEGUN,
+            "  ● agent          turn            ###s",
+            "      │ reading the tests",
+            "      │ reading the tests",
+            "* $0.00/$5.00",
+        ]
+    )
     cli.put("go", "")
     assert terminal.ends() == 0
     assert normal(terminal.everything) == [*BEGUN, *ENDED, OUTCOME[:80], OUTCOME[80:], NEXT]
@@ -178,8 +182,8 @@ def test_what_an_agent_says_commands_no_terminal(cli: Cli, terminals: list[Termi
     cli.put("agent.sh", hostile + (cli.root / "agent.sh").read_text())
     cli.json("trust", "--yes")
     terminal = begin(terminals, cli, "run", "goal \x1b]0;owned\x07 here", "--name", "n")
-    assert "      │ F" in terminal.shown
-    assert "      │ wide 日本語 🎉 live" in terminal.shown
+    terminal.until(lambda: "      │ F" in terminal.shown, "line of the agent")
+    terminal.until(lambda: "      │ wide 日本語 🎉 live" in terminal.shown, "wide characters")
     cli.put("go", "")
     assert terminal.ends() == 0
     assert b"owned\x07" not in terminal.bytes
@@ -208,13 +212,15 @@ def test_another_process_watches_and_looks_away(cli: Cli, terminals: list[Termin
     prepare(cli, HOOKS)
     begin(terminals, cli, "run", "make it work", "--name", "one")
     attached = begin(terminals, cli, "session", "attach", "one")
-    assert normal(attached.shown) == [
-        "one  R-1 · bot · T-1",
-        "  make it work",
-        "  ● agent          turn            ###s",
-        "      │ reading the tests",
-        "* $0.00/$5.00",
-    ]
+    attached.comes_to_show(
+        [
+            "one  R-1 · bot · T-1",
+            "  make it work",
+            "  ● agent          turn            ###s",
+            "      │ reading the tests",
+            "* $0.00/$5.00",
+        ]
+    )
     attached.type(INTERRUPT)
     assert attached.ends() == 0
     assert normal(attached.shown) == [

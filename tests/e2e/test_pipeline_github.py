@@ -136,7 +136,7 @@ def test_a_crash_after_the_merge_there_leads_to_no_second_one(
     two_commits(line, task)
     assert cli("submit", task, "--no-merge").code == 0
     process = cli.start("merge", task)
-    eventually(lambda: bool(hub.pulls[1]["merged"]), "the merge", 60)
+    eventually(lambda: bool(hub.pulls[1]["merged"]), "the merge")
     kill(process)
     assert cli.json("merge", task)["outcome"] == "merged"
     assert (hub.merges, len(hub.pulls)) == ([1], 1)

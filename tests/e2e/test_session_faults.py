@@ -444,7 +444,8 @@ def test_a_clock_that_jumps_neither_ends_nor_hangs_a_session(
         eventually(rig.file(f"begun{number}").exists, f"turn {number}")
         jump(offset)
         await_heartbeat(cli)
-        assert cli.json("session", "list", env=env)[0]["status"] == "running"
+        listed = cli.process("session", "list", "--json", env=env).json
+        assert listed[0]["status"] == "running"
         rig.file(f"go{number}").touch()
     assert finished(session).said[:2] == (0, "completed")
     assert rig.trace == ["end completed"]

@@ -307,8 +307,8 @@ def test_an_agent_that_is_not_there_is_a_failure(project: Asking) -> None:
 @every_rule
 def test_an_agent_that_hangs_is_killed_with_all_it_started(project: Asking, rule: str) -> None:
     line = "sleep 300 & echo $! > child; echo half; wait"
-    answer, outcome = project.ask(rule, program(line), timeout=1.0)
-    error = "agent ada: the agent did not end within 1 s; it was killed"
+    answer, outcome = project.ask(rule, program(line), timeout=2.0)
+    error = "agent ada: the agent did not end within 2 s; it was killed"
     assert (outcome.status, outcome.error, outcome.stdout) == ("timeout", error, "half\n")
     assert answer == failed(rule, error, "half\n")
     child = int((project.root / "child").read_text())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from typing import TYPE_CHECKING
 
@@ -15,11 +16,13 @@ from hookline.flows.runner import Heartbeat
 from tests.integration.engine_world import World, asks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from hookline.flows.context import Context
     from hookline.ports.store import Transaction
+
+ROUNDS = 5
 
 
 @pytest.fixture
@@ -86,9 +89,22 @@ def test_a_long_run_resumes_as_fast_as_a_short_one(world: World, count: int) -> 
     for run_id in (short, long):
         assert isinstance(world.advance(run_id), Parked)
     world.open()
-    took = {run_id: min(_timed(world, run_id) for _ in range(7)) for run_id in (short, long)}
-    print(f"{10 * count} effects: {took[long] * 1e3:.2f} ms, ten: {took[short] * 1e3:.2f} ms")
-    assert took[long] < 2 * took[short] + 0.002
+    few = {"resume": min(_timed(world, short) for _ in range(7))}
+    not_dearer(few, lambda: {"resume": min(_timed(world, long) for _ in range(7))}, slack=0.002)
+
+
+def not_dearer(
+    few: dict[str, float], measure: Callable[[], dict[str, float]], *, slack: float
+) -> None:
+    """Others on the machine may make a round dearer; what grows with the load is dear in each."""
+    many = dict.fromkeys(few, math.inf)
+    for _ in range(ROUNDS):
+        many = {name: min(seconds, many[name]) for name, seconds in measure().items()}
+        if all(many[name] < 2 * few[name] + slack for name in few):
+            break
+    for name, seconds in many.items():
+        print(f"{name}: {few[name] * 1e3:.2f} ms with few, {seconds * 1e3:.2f} ms with many")
+        assert seconds < 2 * few[name] + slack, name
 
 
 def _timed(world: World, run_id: str) -> float:
@@ -137,10 +153,7 @@ def test_parked_runs_cost_nothing(world: World, count: int) -> None:
     parked_runs(world, 100)
     few = _costs(world)
     parked_runs(world, count)
-    many = _costs(world)
-    for name, seconds in many.items():
-        print(f"{name}: {few[name] * 1e3:.2f} ms with 100 parked, {seconds * 1e3:.2f} with {count}")
-        assert seconds < 2 * few[name] + 0.003, name
+    not_dearer(few, lambda: _costs(world), slack=0.003)
 
 
 @pytest.mark.torture

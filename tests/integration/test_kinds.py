@@ -209,9 +209,9 @@ def test_what_is_no_verdict_is_a_failure(
 
 def test_a_timeout_keeps_what_was_said(tmp_path: Path) -> None:
     started = time.monotonic()
-    with pytest.raises(HookTimeout, match=r"0\.5 s") as caught:
-        call("command", "echo out; echo err >&2; sleep 30 & sleep 30", tmp_path, timeout=0.5)
-    assert time.monotonic() - started < 5
+    with pytest.raises(HookTimeout, match="2 s") as caught:
+        call("command", "echo out; echo err >&2; sleep 300 & sleep 300", tmp_path, timeout=2)
+    assert time.monotonic() - started < 100
     assert (caught.value.stdout, caught.value.stderr) == ("out\n", "err\n")
 
 
@@ -259,10 +259,10 @@ def test_a_script_that_cannot_run_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_a_script_that_hangs_or_dies(tmp_path: Path) -> None:
-    program(tmp_path / "hangs", "#!/bin/sh\necho out\nsleep 30\n")
+    program(tmp_path / "hangs", "#!/bin/sh\necho out\nsleep 300\n")
     program(tmp_path / "dies", "#!/bin/sh\nkill -9 $$\n")
     with pytest.raises(HookTimeout) as caught:
-        call("script", "hangs", tmp_path, timeout=0.5)
+        call("script", "hangs", tmp_path, timeout=2)
     assert caught.value.stdout == "out\n"
     with pytest.raises(HookFailure, match="SIGKILL"):
         call("script", "dies", tmp_path)
@@ -348,7 +348,7 @@ def dies(payload, context):
 
 def hangs(payload, context):
     print("begun", flush=True)
-    time.sleep(30)
+    time.sleep(300)
 
 
 def unwritable(payload, context):
@@ -459,7 +459,7 @@ def test_a_function_that_gives_no_answer(project: Path, target: str, message: st
 
 def test_a_function_that_hangs_is_killed(project: Path) -> None:
     with pytest.raises(HookTimeout) as caught:
-        call("python", "checks.mine:hangs", project, timeout=2)
+        call("python", "checks.mine:hangs", project, timeout=4)
     assert caught.value.stderr == "begun\n"
 
 

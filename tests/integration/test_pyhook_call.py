@@ -59,7 +59,7 @@ def strange():
 
 
 def hang():
-    time.sleep(60)
+    time.sleep(300)
 
 
 def big():
@@ -135,7 +135,7 @@ def test_a_function_that_hangs_is_killed(tmp_path: Path) -> None:
     begun = time.monotonic()
     done = call(tmp_path, "ours:hang", timeout=1)
     assert done.timed_out
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 100
 
 
 def test_a_long_answer_is_kept_whole_aside(tmp_path: Path) -> None:

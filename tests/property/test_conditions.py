@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hookline.errors import HookFailure
@@ -45,7 +45,6 @@ patterns = st.lists(
 ).map("/".join)
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(), max_size=60))
 @example("\ud800")
 @example("a if")
@@ -60,7 +59,6 @@ def test_any_text_is_checked_and_evaluated_without_a_crash(text: str) -> None:
     assert problem is None
 
 
-@settings(deadline=None)
 @given(expressions, json_values, json_values)
 def test_an_expression_gives_a_verdict_or_a_failure(
     expression: str, first: object, second: object
@@ -73,7 +71,6 @@ def test_an_expression_gives_a_verdict_or_a_failure(
     assert all(part in expression for part in verdict.values)
 
 
-@settings(deadline=None)
 @given(paths, patterns)
 def test_globs_agree_with_regular_expressions(path: str, pattern: str) -> None:
     assert glob_match(path, pattern) == bool(re.fullmatch(_as_regex(pattern), path))

@@ -59,20 +59,20 @@ def well_placed(found: Settings, content: bytes) -> bool:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(LINES)
 def test_any_text_is_read_to_its_end(text: str) -> None:
     content = text.encode(errors="replace")
     assert well_placed(load(content), content)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.binary(max_size=60))
 def test_any_bytes_are_read_to_their_end(content: bytes) -> None:
     assert well_placed(load(content), content)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.dictionaries(WORDS, VALUES, max_size=5))
 def test_any_structure_is_read_to_its_end(value: dict[str, Any]) -> None:
     content = json.dumps(value).encode()
@@ -81,7 +81,7 @@ def test_any_structure_is_read_to_its_end(value: dict[str, Any]) -> None:
     assert found.has_errors or all(hook.points for hook in found.hooks)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.dictionaries(WORDS, VALUES, max_size=5))
 def test_settings_survive_the_cache(value: dict[str, Any]) -> None:
     found = load(json.dumps(value).encode())
@@ -96,7 +96,7 @@ DATA = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.dictionaries(st.sampled_from(["a", "b", "c"]), DATA))
 def test_json_is_read_as_the_same_data(value: dict[str, Any]) -> None:
     report = Report()
@@ -106,7 +106,7 @@ def test_json_is_read_as_the_same_data(value: dict[str, Any]) -> None:
     assert plain(node) == value
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(before=SAFE, after=SAFE, quote=st.sampled_from(["'", '"']))
 def test_a_part_of_a_quoted_text_is_found_in_the_line(before: str, after: str, quote: str) -> None:
     text = f"{before}{{{{nope}}}}{after}"

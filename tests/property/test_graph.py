@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hookline.adapters.store.sqlite import SqliteStore
@@ -70,7 +70,6 @@ def stored_edges(view: View) -> Edges:
     return {(int(e.from_id[2:]), int(e.to_id[2:])) for e in view.graph.edges()}
 
 
-@settings(deadline=None)
 @given(links)
 def test_a_dependency_is_refused_exactly_when_it_would_close_a_cycle(
     wanted: list[tuple[int, int]],
@@ -140,7 +139,6 @@ def changed_at_random(app: App, wanted: list[tuple[str, int, int]]) -> Iterator[
             yield view
 
 
-@settings(deadline=None)
 @given(steps)
 def test_the_ready_set_never_breaks_a_dependency_and_misses_nobody(
     wanted: list[tuple[str, int, int]],
@@ -156,7 +154,6 @@ def test_the_ready_set_never_breaks_a_dependency_and_misses_nobody(
             assert ready == free
 
 
-@settings(deadline=None)
 @given(steps)
 def test_counters_and_order_agree_with_the_edges(wanted: list[tuple[str, int, int]]) -> None:
     with tasks() as app:
@@ -171,7 +168,6 @@ def test_counters_and_order_agree_with_the_edges(wanted: list[tuple[str, int, in
                 assert row["unmet"] == view.graph.unmet(identifier) == naive
 
 
-@settings(deadline=None)
 @given(steps)
 def test_the_fake_graph_reads_like_the_real_one(wanted: list[tuple[str, int, int]]) -> None:
     with tasks() as app:

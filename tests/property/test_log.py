@@ -35,7 +35,6 @@ def test_an_event_survives_the_wire(event: Event) -> None:
     assert msgspec.json.decode(msgspec.json.encode(event), type=Event) == event
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(json_objects, json_objects), max_size=4))
 def test_an_event_survives_the_store(written: list[tuple[dict[str, Any], dict[str, Any]]]) -> None:
     store = SqliteStore(":memory:")
@@ -214,5 +213,5 @@ class Verbs(RuleBasedStateMachine):
                 assert all(graph.task(each).state in MET for each in task.depends_on)
 
 
-Verbs.TestCase.settings = settings(deadline=None, max_examples=60, stateful_step_count=30)
+Verbs.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
 TestVerbs = Verbs.TestCase

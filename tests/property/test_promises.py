@@ -47,7 +47,6 @@ def test_no_promise_comes_out_of_a_quotation(promise: str, marked: str) -> None:
     assert find_promises(f"> {promise} {line}") == []
 
 
-@settings(deadline=None)
 @given(st.lists(st.one_of(marks, words, promises), max_size=12).map("".join))
 def test_own_words_are_a_part_of_the_text(text: str) -> None:
     rest = text.replace("\r", "\n")
@@ -55,7 +54,7 @@ def test_own_words_are_a_part_of_the_text(text: str) -> None:
         assert part.strip() in rest
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.text(st.sampled_from("`~<!->-*\\ \t\n1."), min_size=1, max_size=6))
 def test_endless_marks_are_read_to_their_end(unit: str) -> None:
     """Anything but linear time would outlast the test's own time limit."""

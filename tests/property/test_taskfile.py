@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hookline.domain.taskfile import TaskSpec, parse
@@ -25,7 +25,6 @@ goals = st.lists(words, min_size=1, max_size=4).map(" ".join)
 labels = st.lists(words, max_size=3, unique=True).map(tuple)
 
 
-@settings(deadline=None)
 @given(texts)
 @example('{"goal": "\\ud800"}')
 @example("- [ ] a ^a (after: a)")
@@ -40,7 +39,6 @@ def test_parse_gives_tasks_or_bad_input(text: str) -> None:
     assert all(spec.goal.strip() == spec.goal != "" for spec in specs)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(goals, labels, st.integers(0, 9), st.booleans()), min_size=1))
 def test_check_lists_are_read_as_written(
     items: list[tuple[str, tuple[str, ...], int, bool]],
@@ -55,7 +53,6 @@ def test_check_lists_are_read_as_written(
     ]
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(goals, labels, st.booleans(), st.integers(0, 20)), min_size=1))
 def test_json_lines_are_read_as_written(
     items: list[tuple[str, tuple[str, ...], bool, int]],

@@ -117,7 +117,6 @@ def run(line: str, env: Mapping[str, str], folder: Path) -> bytes:
     return done.stdout
 
 
-@settings(deadline=None)
 @given(st.lists(words, min_size=1, max_size=5), st.lists(values, min_size=4, max_size=4))
 def test_the_words_that_arrive_are_those_that_were_written(
     folder: Path, written: list[list[Piece]], texts: list[str]
@@ -131,7 +130,7 @@ def test_the_words_that_arrive_are_those_that_were_written(
     assert output == b"".join(each.encode() + b"\0" for each in expected)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(framed | lines, HOSTILE)
 def test_no_line_that_is_accepted_runs_a_value(folder: Path, line: str, value: str) -> None:
     text, problems = compile_line(line, VARIABLES)
