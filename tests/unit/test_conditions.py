@@ -245,10 +245,13 @@ def test_hostile_expressions_end_in_an_error(expression: str) -> None:
 
 def test_deeply_nested_data_is_an_error_not_a_crash() -> None:
     deep: Any = []
+    same: Any = []
     for _ in range(100_000):
-        deep = [deep]
+        deep, same = [deep], [same]
+    scope = {"deep": deep, "same": same}
+    assert evaluate("deep", scope, {}).met
     with pytest.raises(HookFailure, match="nested too deeply"):
-        evaluate("deep", {"deep": deep}, {})
+        evaluate("deep == same", scope, {})
 
 
 def test_a_typo_in_an_object_with_many_names_is_answered_briefly() -> None:

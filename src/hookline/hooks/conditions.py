@@ -1,4 +1,4 @@
-"""The `when` language: a small, safe expression over a hook's payload, evaluated by simpleeval.
+"""The `when` language: a small, safe expression over a hook's payload.
 
 The configuration check and the dispatcher call it, and only for a hook that has a `when`.
 Whatever is not plain data, comparison or a listed function is refused before anything runs.
@@ -7,29 +7,19 @@ Whatever is not plain data, comparison or a listed function is refused before an
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+import operator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
-
-# simpleeval ships without type information.
-from simpleeval import (  # type: ignore[import-untyped]
-    DEFAULT_OPERATORS,
-    EvalWithCompoundTypes,
-    InvalidExpression,
-)
 
 from hookline.errors import HookFailure
 from hookline.hooks.globs import glob_match as glob_match
 from hookline.hooks.globs import text_match
 from hookline.hooks.grammar import (
-    ARITHMETIC,
     CHAIN,
-    COMPARISONS,
-    EVALUATED,
     FUNCTIONS,
-    IDENTITY,
     MAX_NUMBER,
-    UNARY,
     RefusedError,
     called_name,
     check_words,
@@ -41,11 +31,15 @@ from hookline.hooks.grammar import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
+    Value = Callable[[Any], Any]
+
 MAX_JOINED = 100_000
 MAX_VALUE_TEXT = 200
 MAX_VALUE_ITEMS = 20
 MAX_VALUE_DEPTH = 2
 MAX_VALUES = 50
+# More conditions than a project has: each is read once per process.
+MAX_KEPT = 4096
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -55,14 +49,29 @@ class Verdict(msgspec.Struct, frozen=True):
     values: dict[str, Any]
 
 
+class Condition(NamedTuple):
+    """A condition that was read: its text, its tree, and the functions that it calls."""
+
+    text: str
+    tree: ast.expr
+    calls: frozenset[str]
+
+
+@lru_cache(maxsize=MAX_KEPT)
+def compiled(expression: str) -> Condition:
+    """The condition, read once per process; RefusedError for one that cannot be read."""
+    tree = parse(expression)
+    calls = frozenset(called_name(node) for node in ast.walk(tree)) - {""}
+    return Condition(expression.strip(), tree, calls)
+
+
 # What the configuration check asks.
 
 
 def check(expression: str, names: Collection[str]) -> str | None:
     """What is wrong with an expression whose data has these names, or None."""
     try:
-        tree = parse(expression)
-        check_words(expression.strip(), tree, names, FUNCTIONS)
+        _checked(expression, frozenset(names), frozenset(FUNCTIONS))
     except RefusedError as problem:
         return str(problem)
     return None
@@ -71,10 +80,16 @@ def check(expression: str, names: Collection[str]) -> str | None:
 def uses(expression: str, function: str) -> bool:
     """Whether the expression calls this function; False for one that cannot be read."""
     try:
-        tree = parse(expression)
+        return function in compiled(expression).calls
     except RefusedError:
         return False
-    return any(called_name(node) == function for node in ast.walk(tree))
+
+
+@lru_cache(maxsize=MAX_KEPT)
+def _checked(expression: str, names: frozenset[str], functions: frozenset[str]) -> Condition:
+    condition = compiled(expression)
+    check_words(condition.text, condition.tree, names, functions)
+    return condition
 
 
 # What the dispatcher asks.
@@ -89,17 +104,16 @@ def evaluate(
     as the list of files behind `changed()`, is shown among the values.
     """
     offered = {**_BUILT_IN, **functions}
-    text = expression.strip()
     try:
-        tree = parse(expression)
-        check_words(text, tree, scope.keys(), offered)
+        condition = _checked(expression, frozenset(scope), frozenset(offered))
     except RefusedError as problem:
-        raise HookFailure(f"`when: {_one_line(text)}` cannot be evaluated: {problem}") from problem
-    return _Evaluation(text, scope, offered).verdict(tree)
+        text = _one_line(expression.strip())
+        raise HookFailure(f"`when: {text}` cannot be evaluated: {problem}") from problem
+    return _Evaluation(condition.text, scope, offered).verdict(condition.tree)
 
 
 class _Evaluation:
-    """One evaluation: looks names up and records them here, leaves the rest to simpleeval."""
+    """One evaluation: the values of a tree's parts, those that explain the verdict kept."""
 
     def __init__(
         self, text: str, scope: Mapping[str, Any], functions: Mapping[str, Callable[..., Any]]
@@ -108,13 +122,6 @@ class _Evaluation:
         self._scope = scope
         self._functions = functions
         self._values: dict[str, Any] = {}
-        self._engine = EvalWithCompoundTypes(operators=_OPERATORS, functions={}, names={})
-        known = self._engine.nodes
-        self._engine.nodes = {
-            **{kind: self._located(known[kind]) for kind in EVALUATED},
-            **dict.fromkeys(CHAIN, self._chain),
-            ast.Call: self._call,
-        }
 
     def verdict(self, tree: ast.expr) -> Verdict:
         """The answer for a tree that was checked before."""
@@ -122,21 +129,17 @@ class _Evaluation:
             met = bool(self._value(tree))
         except RecursionError as problem:
             raise self._failure(tree, "the data is nested too deeply") from problem
-        except InvalidExpression as problem:
-            raise self._failure(tree, str(problem)) from problem
         return Verdict(met, self._values)
 
-    def _value(self, node: ast.AST) -> Any:
-        return self._engine.eval(self._text, node)
-
-    def _located(self, handler: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def run(node: ast.AST) -> Any:
-            try:
-                return handler(node)
-            except (TypeError, ValueError, ArithmeticError, InvalidExpression) as problem:
-                raise self._failure(node, _short(str(problem))) from problem
-
-        return run
+    def _value(self, node: Any) -> Any:
+        if isinstance(node, CHAIN):
+            return self._chain(node)
+        if isinstance(node, ast.Call):
+            return self._call(node)
+        try:
+            return _VALUES[type(node)](self._value, node)
+        except (TypeError, ValueError, ArithmeticError) as problem:
+            raise self._failure(node, _short(str(problem))) from problem
 
     def _chain(self, node: ast.expr) -> Any:
         links: list[ast.Attribute | ast.Subscript] = []
@@ -147,12 +150,12 @@ class _Evaluation:
         value = self._scope[base.id] if isinstance(base, ast.Name) else self._value(base)
         for link in reversed(links):
             value = self._step(value, link)
-        self._record(self._source(node), value)
+        self._record(_source(self._text, node), value)
         return value
 
     def _step(self, value: Any, link: ast.Attribute | ast.Subscript) -> Any:
         key = link.attr if isinstance(link, ast.Attribute) else self._value(link.slice)
-        whole = self._source(link.value)
+        whole = _source(self._text, link.value)
         if isinstance(link, ast.Attribute) and not isinstance(value, dict):
             raise self._failure(link, f"{whole} is {_kind(value)} and has no '{key}'")
         if isinstance(value, dict) and isinstance(key, str):
@@ -174,7 +177,7 @@ class _Evaluation:
         except Exception as problem:  # whatever a function raises, the hook failed
             said = _short(str(problem)) or type(problem).__name__
             raise self._failure(node, said) from problem
-        self._record(self._source(node), result)
+        self._record(_source(self._text, node), result)
         if name in self._scope:
             self._record(name, self._scope[name])
         return result
@@ -183,15 +186,17 @@ class _Evaluation:
         if len(self._values) < MAX_VALUES:
             self._values[part] = _cut(value)
 
-    def _source(self, node: ast.AST) -> str:
-        return ast.get_source_segment(self._text, node) or ""
-
     def _failure(self, node: ast.AST, problem: str) -> HookFailure:
         names = listed("names", self._scope)
-        part = _one_line(self._source(node))
+        part = _one_line(_source(self._text, node))
         return HookFailure(
             f"`when: {_one_line(self._text)}` failed at `{part}`: {problem}; {names}"
         )
+
+
+@lru_cache(maxsize=MAX_KEPT)
+def _source(text: str, node: ast.AST) -> str:
+    return ast.get_source_segment(text, node) or ""
 
 
 def _kind(value: object) -> str:
@@ -269,13 +274,72 @@ def _contains(item: Any, container: Any) -> bool:
     return item in container
 
 
-_add_numbers = _arithmetic(DEFAULT_OPERATORS[ast.Add])
+_add_numbers = _arithmetic(operator.add)
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
-    **{kind: DEFAULT_OPERATORS[kind] for kind in COMPARISONS + IDENTITY + UNARY},
-    **{kind: _arithmetic(DEFAULT_OPERATORS[kind]) for kind in ARITHMETIC},
-    ast.Add: _add,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
     ast.In: _contains,
     ast.NotIn: lambda item, container: not _contains(item, container),
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.Not: operator.not_,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Add: _add,
+    ast.Sub: _arithmetic(operator.sub),
+    ast.Mult: _arithmetic(operator.mul),
+    ast.Div: _arithmetic(operator.truediv),
+    ast.FloorDiv: _arithmetic(operator.floordiv),
+    ast.Mod: _arithmetic(operator.mod),
+}
+
+
+# What the parts of a tree are worth; `value` gives the worth of their own parts.
+
+
+def _logic(value: Value, node: ast.BoolOp) -> Any:
+    decides = isinstance(node.op, ast.Or)
+    for part in node.values:
+        result = value(part)
+        if bool(result) is decides:
+            break
+    return result
+
+
+def _compare(value: Value, node: ast.Compare) -> Any:
+    result, left = True, value(node.left)
+    for kind, part in zip(node.ops, node.comparators, strict=True):
+        right = value(part)
+        result = _OPERATORS[type(kind)](left, right)
+        if not result:
+            break
+        left = right
+    return result
+
+
+def _optional(value: Value, node: ast.expr | None) -> Any:
+    return None if node is None else value(node)
+
+
+_VALUES: dict[type[ast.AST], Callable[[Value, Any], Any]] = {
+    ast.Constant: lambda value, node: node.value,
+    ast.BoolOp: _logic,
+    ast.Compare: _compare,
+    ast.UnaryOp: lambda value, node: _OPERATORS[type(node.op)](value(node.operand)),
+    ast.BinOp: lambda value, node: _OPERATORS[type(node.op)](value(node.left), value(node.right)),
+    ast.IfExp: lambda value, node: value(node.body if value(node.test) else node.orelse),
+    ast.List: lambda value, node: [value(each) for each in node.elts],
+    ast.Tuple: lambda value, node: tuple(value(each) for each in node.elts),
+    ast.Dict: lambda value, node: {
+        value(key): value(each) for key, each in zip(node.keys, node.values, strict=True)
+    },
+    ast.Slice: lambda value, node: slice(
+        *(_optional(value, part) for part in (node.lower, node.upper, node.step))
+    ),
 }
 
 
