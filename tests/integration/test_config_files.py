@@ -262,7 +262,7 @@ import sys
 from hookline.config import load_settings
 from hookline.project import Project
 settings = load_settings(Project(sys.argv[1], sys.argv[1] + "/.hookline"), sys.argv[2])
-heavy = ["yaml", "simpleeval", "difflib", "hashlib", "pathlib", "asyncio", "logging",
+heavy = ["yaml", "difflib", "hashlib", "pathlib", "asyncio", "logging",
          "hookline.hooks.templates", "hookline.hooks.conditions", "hookline.config.load",
          "hookline.config.types", "hookline.points"]
 print(len(settings.hooks), [name for name in heavy if name in sys.modules])

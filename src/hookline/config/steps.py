@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from hookline.config.nodes import Mapping, Scalar, Sequence, mark_within
 from hookline.config.problems import did_you_mean
-from hookline.hooks.conditions import check
-from hookline.hooks.grammar import parse
+from hookline.hooks.conditions import check, compiled
 from hookline.hooks.references import ROOTS, compile_step_line, problem_of, references
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ class _Order:
                 consequence="the run would fail here",
             )
             return
-        for name in _steps_in(parse(when.text)):
+        for name in _steps_in(compiled(when.text).tree):
             self._check_known(name, when.mark, done)
 
     def _check_known(self, name: str, mark: Mark, done: frozenset[str]) -> None:

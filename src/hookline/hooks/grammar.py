@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import warnings
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -55,19 +54,14 @@ _UNAVAILABLE: dict[type[ast.AST], str] = {
     ast.Yield: "yield",
     ast.YieldFrom: "yield",
 }
-COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn)
-IDENTITY = (ast.Is, ast.IsNot)
-ARITHMETIC = (ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
-UNARY = (ast.Not, ast.USub, ast.UAdd)
-EVALUATED = (
-    *(ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Compare, ast.IfExp),
-    *(ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Slice),
-)
+_IDENTITY = (ast.Is, ast.IsNot)
 CHAIN = (ast.Name, ast.Attribute, ast.Subscript)
 _ALLOWED = (
-    *(EVALUATED + CHAIN),
-    *(COMPARISONS + IDENTITY + ARITHMETIC + UNARY),
-    *(ast.Call, ast.Load, ast.And, ast.Or, ast.Add),
+    *(ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Compare, ast.IfExp, ast.Call),
+    *(ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Slice, ast.Load, *CHAIN),
+    *(ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn, *_IDENTITY),
+    *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod),
+    *(ast.And, ast.Or, ast.Not, ast.USub, ast.UAdd),
 )
 
 
@@ -75,7 +69,6 @@ class RefusedError(Exception):
     """An expression that will not be evaluated; the message says why and where."""
 
 
-@lru_cache(maxsize=256)
 def parse(expression: str) -> ast.expr:
     """The expression as a tree that holds allowed parts alone, or RefusedError."""
     text = expression.strip()
@@ -167,7 +160,7 @@ def _constant_refusal(value: object) -> str | None:
 
 def _is_identity_of_data(node: ast.Compare) -> bool:
     return any(
-        isinstance(op, IDENTITY)
+        isinstance(op, _IDENTITY)
         and not (isinstance(right, ast.Constant) and isinstance(right.value, bool | None))
         for op, right in zip(node.ops, node.comparators, strict=True)
     )
@@ -177,12 +170,13 @@ def check_words(
     text: str, tree: ast.expr, names: Collection[str], functions: Collection[str]
 ) -> None:
     """Refuse names and functions that nobody offers, even where they would not be reached."""
+    nodes = list(ast.walk(tree))
     called = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Call):
             called.add(id(node.func))
             _check_call(text, node, functions)
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Name) and id(node) not in called and node.id not in names:
             raise RefusedError(_unknown_name(text, node, names, functions))
 
