@@ -94,7 +94,7 @@ def hooks(draw: st.DrawFn, name: str) -> Hook:
     """A hook of any rank, with every option that a rule looks at."""
     return Hook(
         name=name,
-        points=("p",),
+        points=("task_created",),
         kind="command",
         target=name,
         priority=draw(priorities),

@@ -160,7 +160,9 @@ def test_hooks_are_asked_by_priority_then_layer_then_position(
     registry = HookRegistry(made)
     layers = ["project", "user", "plugin", "built-in"]
     ranks = {h.name: (h.priority, layers.index(h.layer), h.position) for h in made}
-    _, asked = ask("react", [(h, Outcome(h.name, OK, ())) for h in registry.hooks_for("p")])
+    _, asked = ask(
+        "react", [(h, Outcome(h.name, OK, ())) for h in registry.hooks_for("task_created")]
+    )
     assert sorted(asked) == sorted(ranks)
     assert [ranks[name] for name in asked] == sorted(ranks.values())
     assert [hook.name for hook in registry.list()] == asked

@@ -21,7 +21,7 @@ def nothing(event: Any, context: Any) -> None:
 
 
 def make(name: str, **options: Any) -> Hook:
-    return Hook(**{"name": name, "points": ("p",), "handler": nothing, **options})
+    return Hook(**{"name": name, "points": ("task_created",), "handler": nothing, **options})
 
 
 def names(hooks: Any) -> list[str]:
@@ -70,6 +70,19 @@ def test_a_refused_hook_leaves_the_registry_as_it_was() -> None:
         ({"name": ""}, "name must be printable text, not ''"),
         ({"name": "a\nb"}, r"name must be printable text, not 'a\\nb'"),
         ({"on_failure": "opne"}, "hook 'h'.*opne"),
+        ({"points": "task_created"}, "hook 'h' has points='task_created': they must be a tuple"),
+        ({"points": 3}, "hook 'h' has points=3: they must be a tuple"),
+        ({"points": ("task_created", "task_complted")}, "'h'.*no hook point.*'task_complted'"),
+        ({"points": (["task_created"],)}, r"hook 'h'.*no hook point.*\['task_created'\]"),
+        ({"when": "'x' in tsk.labels"}, r"hook 'h' has when=.*there is no name 'tsk'.*'task'"),
+        ({"when": "task.labels ="}, "hook 'h' has when='task.labels =': syntax error"),
+        ({"when": "iteration > 1"}, "hook 'h' has when=.*no name 'iteration'"),
+        ({"when": ""}, "hook 'h' has when='': the condition is empty"),
+        ({"when": True}, "hook 'h' has when=True: it must be text"),
+        ({"priority": "5"}, "hook 'h' has priority='5': it must be a whole number"),
+        ({"priority": 1.5}, "hook 'h' has priority=1.5"),
+        ({"priority": True}, "hook 'h' has priority=True"),
+        ({"priority": None}, "hook 'h' has priority=None"),
     ],
 )
 def test_a_bad_hook_is_refused_at_once_by_name(options: dict[str, Any], message: str) -> None:
@@ -114,14 +127,14 @@ def test_low_priorities_come_first_and_zero_is_one_of_them() -> None:
             make("one", priority=1),
         ]
     )
-    assert names(registry.hooks_for("p")) == ["zero", "one", "default", "late"]
+    assert names(registry.hooks_for("task_created")) == ["zero", "one", "default", "late"]
     assert names(registry.list()) == ["zero", "one", "default", "late"]
     assert registry.get("default").priority == DEFAULT_PRIORITY == 100
 
 
 def test_a_negative_priority_comes_before_zero() -> None:
     registry = HookRegistry([make("zero", priority=0), make("below", priority=-1)])
-    assert names(registry.hooks_for("p")) == ["below", "zero"]
+    assert names(registry.hooks_for("task_created")) == ["below", "zero"]
 
 
 def test_layers_and_then_positions_decide_between_equals() -> None:
@@ -135,14 +148,14 @@ def test_layers_and_then_positions_decide_between_equals() -> None:
             make("first", layer="built-in", priority=5, position=9),
         ]
     )
-    assert names(registry.hooks_for("p")) == [
+    assert names(registry.hooks_for("task_created")) == [
         *("first", "project-1", "project-2", "user", "plugin", "built-in")
     ]
 
 
 def test_without_a_position_the_order_is_that_of_registration() -> None:
     registry = HookRegistry(make(name) for name in ("c", "a", "b"))
-    assert names(registry.hooks_for("p")) == ["c", "a", "b"]
+    assert names(registry.hooks_for("task_created")) == ["c", "a", "b"]
 
 
 def test_the_order_of_registration_survives_removals() -> None:
@@ -150,22 +163,24 @@ def test_the_order_of_registration_survives_removals() -> None:
     registry.unregister("a")
     registry.unregister("b")
     registry.register(make("e"))
-    assert names(registry.hooks_for("p")) == ["c", "d", "e"]
+    assert names(registry.hooks_for("task_created")) == ["c", "d", "e"]
 
 
 def test_a_hook_stands_at_each_of_its_points_and_nowhere_else() -> None:
-    registry = HookRegistry([make("both", points=("p", "q")), make("one", points=("q",))])
-    assert names(registry.hooks_for("p")) == ["both"]
-    assert names(registry.hooks_for("q")) == ["both", "one"]
+    registry = HookRegistry(
+        [make("both", points=("task_created", "task_failed")), make("one", points=("task_failed",))]
+    )
+    assert names(registry.hooks_for("task_created")) == ["both"]
+    assert names(registry.hooks_for("task_failed")) == ["both", "one"]
     assert names(registry.hooks_for("r")) == []
 
 
 def test_a_hook_that_is_switched_off_is_listed_and_not_run() -> None:
     registry = HookRegistry([make("on"), make("off", enabled=False)])
-    assert names(registry.hooks_for("p")) == ["on"]
-    assert names(registry.subscribers("p")) == ["on", "off"]
+    assert names(registry.hooks_for("task_created")) == ["on"]
+    assert names(registry.subscribers("task_created")) == ["on", "off"]
     registry.get("off").enabled = True
-    assert names(registry.hooks_for("p")) == ["on", "off"]
+    assert names(registry.hooks_for("task_created")) == ["on", "off"]
 
 
 # Finding and removing.
@@ -192,11 +207,39 @@ def test_an_unknown_name_is_an_error_that_shows_the_nearest(verb: str) -> None:
 
 def test_a_removed_hook_runs_no_more_and_its_name_is_free() -> None:
     registry = HookRegistry([make("a"), make("b")])
-    assert names(registry.hooks_for("p")) == ["a", "b"]
+    assert names(registry.hooks_for("task_created")) == ["a", "b"]
     registry.unregister("a")
-    assert names(registry.hooks_for("p")) == ["b"]
+    assert names(registry.hooks_for("task_created")) == ["b"]
     registry.register(make("a"))
     assert sorted(names(registry.list())) == ["a", "b"]
+
+
+# What is allowed.
+
+
+def test_a_refusal_shows_what_was_probably_meant() -> None:
+    with pytest.raises(BadHook) as caught:
+        HookRegistry().register(make("h", points=("task_complted",)))
+    assert caught.value.help == "did you mean 'task_completed'?"
+    with pytest.raises(BadHook) as caught:
+        HookRegistry().register(make("h", points="task_created"))
+    assert caught.value.help == "write points=('task_created',)"
+
+
+def test_event_types_of_ones_own_are_points_once_they_are_named() -> None:
+    registry = HookRegistry(events=["deploy"])
+    registry.register(make("ship", points=("deploy",), when="event.data.to == 'prod'"))
+    with pytest.raises(BadHook, match="no hook point is called 'rollback'"):
+        registry.register(make("back", points=("rollback",)))
+    registry.events.add("rollback")
+    registry.register(make("back", points=("rollback",)))
+    assert names(registry.list()) == ["ship", "back"]
+
+
+def test_a_condition_is_checked_against_each_point() -> None:
+    HookRegistry([make("h", points=("pre_iteration",), when="iteration > 1")])
+    with pytest.raises(BadHook, match="no name 'iteration'"):
+        HookRegistry([make("h", points=("pre_iteration", "task_created"), when="iteration > 1")])
 
 
 # The decorator.
@@ -224,7 +267,7 @@ def test_the_decorator_takes_a_name_and_every_other_option() -> None:
 
 def test_a_hook_without_a_function_cannot_be_called_like_one() -> None:
     with pytest.raises(BadHook, match="hook 'h' has no function to call"):
-        Hook(name="h", points=("p",), kind="command", target="true")("event", None)
+        Hook(name="h", points=("task_created",), kind="command", target="true")("event", None)
 
 
 def test_the_public_names_are_these() -> None:
@@ -264,10 +307,14 @@ def test_a_failing_hook_does_not_break_execution() -> None:
         [
             make("failing-hook", points=("test_event",), priority=10, handler=failing),
             make("success-hook", points=("test_event",), priority=20, handler=succeeding),
-        ]
+        ],
+        events=["test_event"],
     )
     actions = asyncio.run(registry.execute(event("test_event", "x"), context()))
     assert actions == [Action("log", {})]
+    assert [(each.hook, each.error) for each in actions.failures] == [
+        ("failing-hook", "RuntimeError: Test error")
+    ]
 
 
 def test_only_the_hooks_that_are_switched_on_are_executed_in_order() -> None:
@@ -279,10 +326,10 @@ def test_only_the_hooks_that_are_switched_on_are_executed_in_order() -> None:
             make("b", handler=logs(2)),
             make("off", handler=logs(9), enabled=False),
             make("a", handler=logs(1), priority=0),
-            make("elsewhere", handler=logs(9), points=("q",)),
+            make("elsewhere", handler=logs(9), points=("task_failed",)),
         ]
     )
-    assert asyncio.run(registry.execute(event("p"), context())) == [
-        Action("log", {"n": 1, "type": "p"}),
-        Action("log", {"n": 2, "type": "p"}),
+    assert asyncio.run(registry.execute(event("task_created"), context())) == [
+        Action("log", {"n": 1, "type": "task_created"}),
+        Action("log", {"n": 2, "type": "task_created"}),
     ]

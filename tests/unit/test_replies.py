@@ -78,16 +78,31 @@ def test_react_knows_four_actions(kind: str) -> None:
         (7, "must be a list, not int"),
         ({"actions": "log"}, "must be a list, not str"),
         ({"action": []}, "has no `actions`"),
-        ([{"payload": {}}], "not an action.*type"),
-        ([{"type": "log", "payload": 3}], "not an action"),
-        (["log"], "not an action"),
-        ([{"type": "drop_tables"}], "unknown action 'drop_tables'; there are create_task"),
-        ([Action("drop_tables")], "unknown action 'drop_tables'"),
+        ([object()], "actions must be plain data"),
+        ([Action("log", {"data": {1j}})], "actions must be plain data"),
     ],
 )
 def test_react_refuses_what_is_no_list_of_actions(value: Any, message: str) -> None:
     with pytest.raises(HookFailure, match=message):
         returned("react", value)
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ({"payload": {}}, "an action has no type; there are create_task"),
+        ("log", "an action has no type"),
+        ({"type": 3}, "an action has no type"),
+        ({"type": "log", "payload": 3}, "the payload of log must be an object"),
+        ({"type": "log", "payload": None}, "the payload of log must be an object"),
+        ({"type": "drop_tables"}, "unknown action 'drop_tables'; there are create_task"),
+        (Action("drop_tables"), "unknown action 'drop_tables'"),
+    ],
+)
+def test_react_keeps_an_action_that_nobody_can_carry_out(value: Any, problem: str) -> None:
+    (found, other) = returned("react", [value, LOG])
+    assert problem in found.problem
+    assert other == Action("log", {"type": "seen"})
 
 
 def test_json_of_a_commands_own_is_no_answer_at_react_but_a_scripts_must_be() -> None:

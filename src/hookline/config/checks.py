@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import msgspec
-
 from hookline.config.nodes import mark_within
 from hookline.config.problems import Mark, did_you_mean
-from hookline.domain import payloads
+from hookline.domain.payloads import condition_names
 from hookline.errors import BadInput
 from hookline.hooks.conditions import check
 from hookline.hooks.templates import compile_line
-from hookline.points import REACT
 
 if TYPE_CHECKING:
     from hookline.config.nodes import Scalar
@@ -40,7 +36,7 @@ def check_command(line: Scalar, point: Point, report: Report) -> None:
 
 def check_condition(when: Scalar, point: Point, report: Report) -> None:
     """A condition must be an expression over names that the point has."""
-    wrong = check(when.text, condition_names(point))
+    wrong = check(when.text, condition_names(point.name))
     if wrong:
         report.error(
             "bad-condition",
@@ -49,15 +45,6 @@ def check_condition(when: Scalar, point: Point, report: Report) -> None:
             help=f"`hookline points {point.name}` shows what a condition may look at",
             consequence="this hook would fail each time",
         )
-
-
-@cache
-def condition_names(point: Point) -> tuple[str, ...]:
-    """The names that a condition at this point may use: those of what its hooks receive."""
-    if point.rule == REACT and "event_type" in point.variables:
-        return ("event", "task")
-    fields = msgspec.structs.fields(getattr(payloads, point.payload))
-    return tuple(field.encode_name for field in fields)
 
 
 def check_function(target: Scalar, report: Report) -> None:

@@ -11,7 +11,7 @@ import msgspec
 from hookline import plugins
 from hookline.config.problems import Mark
 from hookline.hooks.layers import scan
-from hookline.hooks.registry import Hook
+from hookline.hooks.registry import Hook, check_hook
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -38,7 +38,7 @@ def read_plugins(points: Collection[str], report: Report) -> list[Hook]:
 def _hooks_of(plugin: str, brought: Any, points: Collection[str], report: Report) -> list[Hook]:
     """A hook, several, or a folder (or package) with `<point>/` folders of scripts."""
     if isinstance(brought, Hook):
-        return [_callable(plugin, brought)]
+        brought = [brought]
     if isinstance(brought, ModuleType):
         brought = os.path.dirname(brought.__file__ or "")
     if isinstance(brought, str | os.PathLike):
@@ -48,6 +48,8 @@ def _hooks_of(plugin: str, brought: Any, points: Collection[str], report: Report
             if each.code != "stray-hook" and not os.path.basename(each.path).startswith("__"):
                 report.warning(each.code, Mark(each.path), each.message, help=each.help)
         return [msgspec.structs.replace(h, name=f"{plugin}/{h.name}") for h in found.hooks]
+    for each in brought:
+        check_hook(each, points)
     return [_callable(plugin, each) for each in brought]
 
 

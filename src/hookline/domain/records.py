@@ -58,11 +58,38 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
         return ended
 
 
+ACTION_TYPES = frozenset({"create_task", "update_task", "execute_workflow", "log"})
+
+
 class Action(msgspec.Struct, frozen=True):
-    """Something a react hook asks for: create_task, update_task, execute_workflow or log."""
+    """Something a react hook asks for: create_task, update_task, execute_workflow or log.
+
+    It is kept as the hook gave it; one that has a `problem` fails when it is carried out.
+    """
 
     type: str
-    payload: dict[str, Any] = {}
+    payload: Any = {}
+
+    @property
+    def problem(self) -> str | None:
+        """Why nobody can carry out this action, or None."""
+        if self.type not in ACTION_TYPES:
+            known = ", ".join(sorted(ACTION_TYPES))
+            named = f"unknown action {self.type[:60]!r}" if self.type else "an action has no type"
+            return f"{named}; there are {known}"
+        if not isinstance(self.payload, dict):
+            return f"the payload of {self.type} must be an object"
+        return None
+
+
+class Actions(list[Action]):
+    """The actions that an event's hooks ask for, in order.
+
+    `failures` has an outcome for each hook that failed and each action that nobody can carry out;
+    its `hook` and `error` say who failed and why.
+    """
+
+    failures: tuple[Outcome, ...] = ()
 
 
 PENDING = "pending"
@@ -111,3 +138,9 @@ class StoredAction(msgspec.Struct, frozen=True):
     action: Action
     status: str = PENDING
     error: str | None = None
+
+
+class Delivered(int):
+    """How many events were delivered; `failures` names each hook and action that failed."""
+
+    failures: tuple[Delivery, ...] = ()

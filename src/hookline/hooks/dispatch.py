@@ -6,16 +6,21 @@ import types
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.records import FAILED, OK, TIMEOUT, Action, Outcome, Reply
+import msgspec
+
+from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Actions, Outcome, Reply
+from hookline.errors import HookFailure, HooklineError
 from hookline.hooks.rules import RULES
 
 if TYPE_CHECKING:
     from asyncio import Task, TimerHandle
-    from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Coroutine, Generator, Sequence
 
     from hookline.domain.events import Event
     from hookline.hooks.registry import Hook, HookContext
     from hookline.hooks.rules import Rule
+
+    Call = Callable[[Hook, Any], Awaitable[Outcome]]
 
 DEFAULT_TIMEOUT = 30.0
 _COROUTINE = types.CoroutineType
@@ -25,7 +30,7 @@ async def dispatch(
     rule: Rule,
     hooks: Sequence[Hook],
     payload: Any,
-    call: Callable[[Hook, Any], Awaitable[Outcome]],
+    call: Call,
 ) -> Any:
     """Ask hooks in order until the rule has enough, and fold what they said into one answer."""
     stops, carry = rule.stops, rule.carry
@@ -40,12 +45,56 @@ async def dispatch(
     return rule.fold(called)
 
 
-async def dispatch_event(hooks: Sequence[Hook], event: Event, context: HookContext) -> list[Action]:
-    """Run in-process hooks on an event and return their actions; failures are left out."""
+async def dispatch_event(
+    hooks: Sequence[Hook],
+    event: Event,
+    context: HookContext,
+    changed: Collection[str] | None = None,
+) -> Actions:
+    """Run in-process hooks on an event; the actions they ask for, and who failed.
+
+    `changed` are the files that `changed()` in a condition looks at.
+    """
     rule, watch = RULES["react"], Watch()
-    call = _caller(rule, context, watch)
-    actions: list[Action] = await _watched(dispatch(rule, hooks, event, call), watch)
+    call: Call = _caller(rule, context, watch)
+    if [hook for hook in hooks if hook.when is not None]:
+        call = _where_met(call, event, context, changed)
+    actions: Actions = await _watched(dispatch(rule, hooks, event, call), watch)
     return actions
+
+
+def _where_met(
+    call: Call, event: Event, context: HookContext, changed: Collection[str] | None
+) -> Call:
+    """Call a hook only where its condition holds; one that cannot be evaluated is a failure."""
+    from hookline.hooks.calls.condition import judge, needs_changes  # few hooks have a condition
+
+    try:
+        task = context.graph.find(event.node_id)
+    except HooklineError:  # a node of another kind
+        task = None
+    scope: dict[str, Any] = {
+        **event.data,
+        "event": msgspec.to_builtins(event),
+        "task": msgspec.to_builtins(task) if task else None,
+    }
+    if changed is not None:
+        scope["changed"] = changed
+
+    async def conditional(hook: Hook, payload: Any) -> Outcome:
+        if hook.when is not None:
+            if changed is None and needs_changes(hook.when):
+                error = f"`when: {hook.when}` needs the changed files: pass them as `changed`"
+                return Outcome(hook.name, FAILED, None, error)
+            try:
+                verdict = judge(hook.when, scope)
+            except HookFailure as problem:
+                return Outcome(hook.name, FAILED, None, problem.message)
+            if not verdict.met:
+                return Outcome(hook.name, SKIPPED, values=verdict.values)
+        return await call(hook, payload)
+
+    return conditional
 
 
 async def call_in_process(
@@ -93,9 +142,23 @@ def _caller(
 def _failure(hook: Hook, problem: BaseException, watch: Watch, took: int) -> Outcome:
     if watch.timer is not None and watch.disarm():
         return Outcome(hook.name, TIMEOUT, None, f"timed out after {watch.limit:g} s", took)
-    if not isinstance(problem, Exception | SystemExit):
+    if not isinstance(problem, Exception | SystemExit) and not _is_own_cancellation(problem):
         raise problem
-    return Outcome(hook.name, FAILED, None, f"{type(problem).__name__}: {problem}", took)
+    said = f": {problem}" if str(problem) else ""
+    return Outcome(hook.name, FAILED, None, f"{type(problem).__name__}{said}", took)
+
+
+def _is_own_cancellation(problem: BaseException) -> bool:
+    """Whether a hook raised CancelledError by itself: nobody cancels the task that it runs in."""
+    import asyncio
+
+    if not isinstance(problem, asyncio.CancelledError):
+        return False
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # stepped by hand, without an event loop
+        return True
+    return task is None or not task.cancelling()
 
 
 class Watch:

@@ -9,10 +9,10 @@ import msgspec
 from hookline.errors import BadHook, UnknownHook
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from hookline.domain.events import Event
-    from hookline.domain.records import Action
+    from hookline.domain.records import Actions
     from hookline.ports.store import EventLog, GraphView
 
 LAYERS = ("project", "user", "plugin", "built-in")
@@ -103,7 +103,9 @@ def hook(
 class HookRegistry:
     """The hooks of one project, by name, and in order for each point."""
 
-    def __init__(self, hooks: Iterable[Hook] = ()) -> None:
+    def __init__(self, hooks: Iterable[Hook] = (), events: Iterable[str] = ()) -> None:
+        """`events` are event types of one's own, at which hooks may run besides the points."""
+        self.events = set(events)
         self._hooks: dict[str, Hook] = {}
         self._ordered: dict[str, list[Hook]] = {}
         self._registered = 0
@@ -112,7 +114,11 @@ class HookRegistry:
 
     def register(self, new: Hook) -> Hook:
         """Add a hook, or refuse it with a message that names the offender."""
-        check_hook(new)
+        check_hook(new, self.events)
+        return self.add(new)
+
+    def add(self, new: Hook) -> Hook:
+        """Add a hook that was checked before, as the configuration's are."""
         old = self._hooks.get(new.name)
         if old is not None:
             places = f" by {old.origin or 'code'}, and again by {new.origin or 'code'}"
@@ -157,28 +163,32 @@ class HookRegistry:
         """The hooks that run at a point, in order; disabled ones are left out."""
         return [hook for hook in self.subscribers(point) if hook.enabled]
 
-    async def execute(self, event: Event, context: HookContext) -> Sequence[Action]:
+    async def execute(
+        self, event: Event, context: HookContext, *, changed: Collection[str] | None = None
+    ) -> Actions:
         """Run the hooks of an event in this process and return their actions, carrying out none.
 
-        A hook that fails is left out of the answer and does not stop the others.
+        A hook whose `when` does not hold is skipped; `changed()` looks at the files in `changed`.
+        A hook that fails does not stop the others: `failures` of the answer names it.
         """
         from hookline.hooks.dispatch import dispatch_event
 
-        return await dispatch_event(self.hooks_for(event.type), event, context)
+        return await dispatch_event(self.hooks_for(event.type), event, context, changed)
 
     def list(self) -> list[Hook]:
         """Every hook, in the one order."""
         return sorted(self._hooks.values(), key=lambda each: each.order)
 
 
-def check_hook(new: Hook) -> None:
+def check_hook(new: Hook, events: Collection[str] = ()) -> None:
     """The invariants of registration; the message names the hook and what is wrong with it."""
     if not new.name or not new.name.isprintable():
         raise BadHook(f"a hook's name must be printable text, not {new.name!r}")
-    if not new.points:
-        raise BadHook(
-            f"hook '{new.name}' subscribes to nothing", help="name at least one hook point"
-        )
+    _check_points(new, events)
+    if new.when is not None:
+        _check_condition(new)
+    if type(new.priority) is not int:
+        raise BadHook(f"hook '{new.name}' has priority={new.priority!r}: it must be a whole number")
     if new.layer not in LAYERS or new.kind not in KINDS:
         raise BadHook(f"hook '{new.name}' has an unknown kind or layer: {new.kind}, {new.layer}")
     if new.on_failure not in ON_FAILURE:
@@ -188,6 +198,41 @@ def check_hook(new: Hook) -> None:
         )
     if new.kind in ("python", "built-in") and not new.target:
         _check_handler(new)
+
+
+def _check_points(new: Hook, events: Collection[str]) -> None:
+    from hookline.points import POINTS  # the configuration's hooks need no check, and no points
+
+    if not isinstance(new.points, tuple | list):
+        raise BadHook(
+            f"hook '{new.name}' has points={new.points!r}: they must be a tuple of names",
+            help=f"write points=({new.points!r},)" if isinstance(new.points, str) else None,
+        )
+    if not new.points:
+        raise BadHook(
+            f"hook '{new.name}' subscribes to nothing", help="name at least one hook point"
+        )
+    for point in new.points:
+        if point not in (*POINTS, *events):
+            raise BadHook(
+                f"hook '{new.name}' has points={new.points!r}: no hook point is called {point!r}",
+                help=_nearest(str(point), (*POINTS, *events))
+                or "`hookline points` lists them; event types of your own are listed under "
+                "`events:` in hookline.yaml, or added to the registry's `events`",
+            )
+
+
+def _check_condition(new: Hook) -> None:
+    from hookline.domain.payloads import condition_names
+    from hookline.hooks.conditions import check
+
+    problems = (
+        [check(new.when, condition_names(point)) for point in new.points]
+        if isinstance(new.when, str)
+        else ["it must be text"]
+    )
+    for problem in filter(None, problems):
+        raise BadHook(f"hook '{new.name}' has when={new.when!r}: {problem}")
 
 
 def _check_handler(new: Hook) -> None:

@@ -16,7 +16,6 @@ from hookline.errors import HookFailure
 if TYPE_CHECKING:
     from hookline.hooks.registry import Hook
 
-ACTION_TYPES = frozenset({"create_task", "update_task", "execute_workflow", "log"})
 PENDING_EXIT = 75
 DENY_EXIT = 2
 
@@ -39,22 +38,20 @@ def read_react(reply: Reply, hook: Hook) -> tuple[Action, ...]:
         answer = answer["actions"]
     if not isinstance(answer, list | tuple):
         raise _unreadable(reply, f"actions must be a list, not {type(answer).__name__}")
-    return tuple(_action(item, reply) for item in answer)
-
-
-def _action(item: Any, reply: Reply) -> Action:
-    if isinstance(item, Action):
-        action = item
-    else:
+    if reply.exit_code is None:  # a function can return what is no data
         try:
-            action = msgspec.convert(item, Action)
-        except msgspec.ValidationError as problem:
-            raise _unreadable(reply, f"not an action: {problem}") from problem
-    if action.type not in ACTION_TYPES:
-        raise _unreadable(
-            reply, f"unknown action '{action.type}'; there are {', '.join(sorted(ACTION_TYPES))}"
-        )
-    return action
+            answer = msgspec.to_builtins(answer, str_keys=True)
+        except (TypeError, ValueError, RecursionError) as problem:
+            raise _unreadable(reply, f"actions must be plain data: {problem}") from problem
+    return tuple(_action(item) for item in answer)
+
+
+def _action(item: Any) -> Action:
+    """An action as it was given: what is wrong with it is its own failure, not the answer's."""
+    kind = item.get("type") if isinstance(item, dict) else None
+    if not isinstance(kind, str):
+        return Action("", item)
+    return Action(kind, item.get("payload", {}))
 
 
 def read_feed(reply: Reply, hook: Hook) -> FeedAnswer:

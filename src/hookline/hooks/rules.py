@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.domain.answers import FeedAnswer, GateAnswer, GuardAnswer, StopDecision
-from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Action, Outcome, Reply
+from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Actions, Outcome, Reply
 from hookline.hooks.replies import (
     read_decide,
     read_feed,
@@ -53,8 +53,24 @@ def failed(outcome: Outcome) -> bool:
 # react: all run; a failure is isolated; their actions in order.
 
 
-def _fold_react(called: Sequence[Called]) -> list[Action]:
-    return [action for _, o in called if o.status == OK for action in o.answer]
+def _fold_react(called: Sequence[Called]) -> Actions:
+    found = Actions()
+    for _, outcome in called:
+        if outcome.status == OK:
+            if outcome.answer:
+                _sort_out(found, outcome)
+        elif failed(outcome):
+            found.failures = (*found.failures, outcome)
+    return found
+
+
+def _sort_out(found: Actions, outcome: Outcome) -> None:
+    for action in outcome.answer:
+        if action.problem is None:
+            found.append(action)
+        else:
+            told = Outcome(outcome.hook, FAILED, error=action.problem)
+            found.failures = (*found.failures, told)
 
 
 # feed: all run; text of the hooks that pipe; a failure becomes text as well.

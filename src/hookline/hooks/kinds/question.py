@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.answers import FeedAnswer, GateAnswer, GuardAnswer, StopDecision
+from hookline.domain.records import ACTION_TYPES
 from hookline.errors import BadInput, HookFailure
 from hookline.hooks.projectfiles import read_file
-from hookline.hooks.replies import ACTION_TYPES
 from hookline.points import DECIDE, FEED, GATE, GUARD, POINTS, REACT, STEER
 
 if TYPE_CHECKING:
