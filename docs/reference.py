@@ -91,6 +91,7 @@ def json_type(info: inspect.Type) -> str:
 _TITLES: dict[str, type] = {
     "The file": types.Document,
     "A hook: an entry of a list under `hooks`": types.Entry,
+    "`metadata` of a hook": types.HookMetadata,
     "`session`": types.Session,
     "`session.budget`": types.Budget,
     "`session.guards`": types.Guards,

@@ -183,6 +183,7 @@ def test_switches_beat_the_configuration(project: Cli) -> None:
         "layer": "project",
         "origin": "hookline.yaml:4",
         "for": None,
+        "metadata": {},
     }
     project.add("quiet now")
     assert project.calls("slow") == ["timeout"]

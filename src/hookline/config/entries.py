@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from hookline.config.acts import KINDS, Act, ActReader, Place, standing_at
 from hookline.config.checks import NEVER, check_condition
 from hookline.config.convert import Converter
@@ -285,4 +287,5 @@ class EntryReader:
 
 def _metadata(node: Node, entry: Entry, act: Act) -> dict[str, Any]:
     given = isinstance(node, Mapping) and "deliver" in node.pairs
-    return {**act.metadata, "deliver": entry.deliver} if given else act.metadata
+    delivery = {"deliver": entry.deliver} if given else {}
+    return {**act.metadata, **delivery, **msgspec.to_builtins(entry.metadata)}

@@ -33,6 +33,14 @@ class _Section(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_de
     """Every key is checked; a misspelt one is an error."""
 
 
+class HookMetadata(_Section):
+    """Who made a hook, and what it belongs to; Hookline only shows it."""
+
+    author: Annotated[str, Meta(min_length=1, description="Who made the hook.")] | None = None
+    version: Annotated[str, Meta(min_length=1, description="The hook's own version.")] | None = None
+    tags: Annotated[list[Text], Meta(description="Words to find the hook by.")] = []
+
+
 class Entry(_Section):
     """A hook: one of command, script, python, http, agent or a built-in's name, and how it runs."""
 
@@ -65,6 +73,7 @@ class Entry(_Section):
     env: Annotated[dict[str, str], Meta(description="More environment variables.")] = {}
     headers: Annotated[dict[str, str], Meta(description="HTTP headers.")] = {}
     description: Annotated[str, Meta(description="What the hook is for.")] = ""
+    metadata: HookMetadata = msgspec.field(default_factory=HookMetadata)
     deliver: Annotated[
         Literal["now", "next"],
         Meta(description="When piped output reaches the agent: at once, or with the next prompt."),

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from hookline.hooks.registry import Hook
 
 
+ABOUT = ("author", "version", "tags")
+
+
 def describe(hook: Hook, switches: dict[str, bool], owner: str | None = None) -> dict[str, Any]:
     """A hook as `hook list --json` shows it; `owner` is the agent or type that it is for."""
     return {
@@ -52,6 +55,7 @@ def describe(hook: Hook, switches: dict[str, bool], owner: str | None = None) ->
         "layer": hook.layer,
         "origin": hook.origin,
         "for": owner,
+        "metadata": {name: hook.metadata[name] for name in ABOUT if name in hook.metadata},
     }
 
 
@@ -120,8 +124,9 @@ def _show(args: Namespace) -> None:
     if args.json:
         say_json(row)
         return
-    for name, value in row.items():
-        if name not in ("calls", "enabled", "onFailure") and value not in (None, "", False):
+    for name, value in (row | row["metadata"]).items():
+        hidden = ("calls", "enabled", "onFailure", "metadata")
+        if name not in hidden and value not in (None, "", False):
             shown = ", ".join(value) if isinstance(value, list) else str(value)
             say(f"{paint(f'{name:12}', 'dim')} {untrusted(shown)}")
     for call in calls:
@@ -136,6 +141,8 @@ def _switch(args: Namespace, enabled: bool) -> None:
     with writing() as app:
         app.standing.get(args.name)
         app.change(lambda tx: tx.calls.set_switch(args.name, enabled))
+        if enabled:
+            app.change(lambda tx: None)  # a switch counts from the next change on
         if args.json:
             say_json({"name": args.name, "enabled": enabled})
         else:
