@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeV
 from hookline.adapters.identity import owner_name, this_process
 from hookline.adapters.store.sqlite import SqliteStore
 from hookline.domain.events import SYSTEM_NODE, check_type
+from hookline.domain.records import Delivered
 from hookline.errors import BadInput, StoreError, StoreOlder, StoreReadOnly, Untrusted
-from hookline.hooks.builtin.lifecycle import lifecycle_hooks, native_hooks
+from hookline.hooks.actions import perform
+from hookline.hooks.builtin.lifecycle import lifecycle_hooks, native_hooks, promote_stranded
 from hookline.hooks.calls.settle import Settling, settle
 from hookline.hooks.registry import Hook, HookContext, HookRegistry
 from hookline.hooks.standing import Standing
@@ -75,12 +77,15 @@ class App:
         self.settings = settings
         self.trust = trust
         self.environ = os.environ if environ is None else environ
-        self.registry = HookRegistry([*lifecycle_hooks(), *native_hooks()])
+        self.registry = HookRegistry(events=settings.events if settings is not None else ())
+        for built_in in (*lifecycle_hooks(), *native_hooks()):
+            self.registry.add(built_in)
         self.suspended: dict[str, str] = {}
         self.owner = owner_name(this_process())
         # Who hears of each call that was recorded, and of trouble with calling at all.
         self.listen: Callable[[Delivery], None] = lambda row: None
         self.tell: Callable[[str], None] = lambda message: None
+        self._failures: list[Delivery] = []
         store.told = self._told
         if settings is not None:
             self._configure(settings)
@@ -123,9 +128,23 @@ class App:
     ) -> R:
         """Carry out a verb: the change, its events and the record of their hooks, all or none."""
         with self.store.write(self.metadata()) as tx:
+            self._promote_stranded(tx)
             result = verb(tx, *args, **kwargs)
             settle(tx, self.settling)
         return result
+
+    def _promote_stranded(self, tx: Transaction) -> None:
+        """Make up for what check-dependency-satisfaction did not do while it was off."""
+        stranded = tx.graph.stranded()
+        if not stranded:
+            return
+        name = "check-dependency-satisfaction"
+        if tx.calls.switches().get(name, self.registry.get(name).enabled):
+            base = tx.metadata
+            tx.metadata = {**base, "hook": name}
+            for action in promote_stranded(tx.graph, stranded):
+                perform(tx, action)
+            tx.metadata = base
 
     def emit(self, event_type: str, data: dict[str, Any], *, node: str = SYSTEM_NODE) -> Event:
         """Send an event of one's own."""
@@ -144,11 +163,16 @@ class App:
         with self.store.read() as view:
             return view.calls.any_open()
 
-    async def deliver(self) -> int:
-        """Call the hooks that wait, until none is left; how many events were seen to."""
+    async def deliver(self) -> Delivered:
+        """Call the hooks that wait, until none is left.
+
+        How many events that were, and what failed since the last delivery.
+        """
         from hookline.wiring.calls import deliverer  # starts processes: few commands need that
 
-        return await deliverer(self).drain()
+        delivered = Delivered(await deliverer(self).drain())
+        delivered.failures, self._failures = tuple(self._failures), []
+        return delivered
 
     async def deliver_own(self) -> int:
         """Call the hooks of what this process changed, and a few more; how many calls are left."""
@@ -164,6 +188,7 @@ class App:
 
     def _told(self, rows: Sequence[Delivery]) -> None:
         self._log.write(rows)
+        self._failures += [row for row in rows if row.failure]
         for row in rows:
             self.listen(row)
 
@@ -256,7 +281,7 @@ class App:
         for hook in settings.hooks:
             if hook.kind == "built-in" and hook.name in self.registry:
                 continue
-            self.registry.register(hook)
+            self.registry.add(hook)
             self._hold_back(hook, settings, untrusted=untrusted)
         for own in (*settings.type_hooks.values(), *settings.agent_hooks.values()):
             for hook in (each for hooks in own.values() for each in hooks):

@@ -335,15 +335,7 @@ def test_an_unknown_point_is_told_by_every_writing_command(cli: Cli) -> None:
 # Answers that make no sense
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        '{"actions": 5}',
-        '{"actions": [5]}',
-        '{"actions": [{"type": "no_such"}]}',
-        '{"actions": [{"type": "log", "payload": []}]}',
-    ],
-)
+@pytest.mark.parametrize("answer", ['{"actions": 5}', '{"actions": {"type": "log"}}'])
 def test_a_hook_whose_answer_cannot_be_read(cli: Cli, answer: str) -> None:
     cli.put("answer.json", answer)
     cli.configure("hooks:\n  task_created:\n    - {name: odd, command: 'cat answer.json'}\n")

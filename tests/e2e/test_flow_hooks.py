@@ -32,7 +32,8 @@ def test_an_unknown_flow_is_an_action_error(cli: Cli) -> None:
     cli.put("start.sh", START.replace("NAME", "gret"), 0o755)
     cli.configure(FLOW + "hooks: {task_completed: [{script: start.sh}]}\n")
     cli.add("one")
-    cli.json("task", "complete", "T-1")
+    told = cli("task", "complete", "T-1", "--json").stderr
+    assert "action execute_workflow failed: there is no workflow 'gret'" in told
     (error,) = cli.events("action_error")
     assert error["data"]["actionType"] == "execute_workflow"
     assert error["data"]["error"] == "there is no workflow 'gret'"

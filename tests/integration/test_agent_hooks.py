@@ -261,7 +261,8 @@ def test_without_an_object_at_the_end_there_is_no_answer(
     assert answer == failed(rule, error)
 
 
-@pytest.mark.parametrize("rule", [rule for rule in CASES if rule != "steer"])
+# At react, an action that nobody knows fails by itself when it is carried out.
+@pytest.mark.parametrize("rule", [rule for rule in CASES if rule not in ("steer", "react")])
 def test_a_word_that_nobody_knows_is_no_answer(project: Asking, rule: str) -> None:
     said = json.dumps(CASES[rule].unknown)
     answer, outcome = project.ask(rule, saying(project.root, said))

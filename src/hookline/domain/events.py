@@ -89,6 +89,8 @@ RESERVED = frozenset().union(
 )
 
 SYSTEM_NODE = "system"
+# What the metadata of an event says about who caused it; nobody else writes these names.
+PROVENANCE = frozenset({"triggeredBy", "session", "run", "iteration", "cause", "hook", "depth"})
 MAX_EVENT_BYTES = 1 << 20
 
 # Events that are written because a point fires: their data names it.

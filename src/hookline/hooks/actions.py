@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.events import SYSTEM_NODE, check_type
+from hookline.domain.events import PROVENANCE, SYSTEM_NODE, check_type
+from hookline.domain.moments import parse
 from hookline.domain.tasks import DEFAULT_PRIORITY
 from hookline.errors import BadInput, UnknownWorkflow
 from hookline.tasks import claims, dependencies, verbs
@@ -25,6 +26,8 @@ def unknown_flow(tx: Transaction, name: str, context: dict[str, Any]) -> None:
 
 def perform(tx: Transaction, action: Action, start_flow: StartFlow = unknown_flow) -> None:
     """Do what an action says; HooklineError if it cannot be done."""
+    if action.problem is not None:
+        raise BadInput(action.problem)
     if action.type == "execute_workflow":
         _execute_workflow(tx, action.payload, start_flow)
     else:
@@ -105,11 +108,24 @@ _TASK_VERBS: dict[str, Callable[[Transaction, str, dict[str, Any]], Any]] = {
 
 def _log(tx: Transaction, payload: dict[str, Any]) -> None:
     options = _only(payload, "log", "type nodeId data timestamp metadata")
-    data = options.get("data") or {}
-    if not isinstance(data, dict):
-        raise BadInput("the data of a log action must be an object")
+    data, metadata = (options.get(name) or {} for name in ("data", "metadata"))
+    if not isinstance(data, dict) or not isinstance(metadata, dict):
+        raise BadInput("the data and the metadata of a log action must be objects")
+    if taken := sorted(metadata.keys() & (PROVENANCE | tx.metadata.keys())):
+        raise BadInput(f"Hookline itself writes {', '.join(taken)} to the metadata of an event")
     node = _optional_text(options, "nodeId") or SYSTEM_NODE
-    tx.append(check_type(str(options.get("type", ""))), node, data)
+    if node.startswith("R-"):
+        tx.runs.find(node)
+    elif node != SYSTEM_NODE:
+        tx.graph.task(node)
+    moment = _optional_text(options, "timestamp")
+    tx.append(
+        check_type(str(options.get("type", ""))),
+        node,
+        data,
+        metadata=metadata,
+        timestamp=parse(moment) if moment else None,
+    )
 
 
 def _execute_workflow(tx: Transaction, payload: dict[str, Any], start_flow: StartFlow) -> None:

@@ -61,6 +61,10 @@ class EventLog(Protocol):
 class Graph(GraphView, Protocol):
     """The task graph inside a transaction."""
 
+    def stranded(self) -> list[str]:
+        """Waiting tasks whose dependencies are all met: none, unless nobody made them ready."""
+        ...
+
     def ready(self, limit: int, now: str) -> list[Task]:
         """The best tasks that anyone may take, those with an expired lease included."""
         ...
@@ -379,8 +383,12 @@ class Transaction(View, Protocol):
         data: dict[str, Any],
         *,
         metadata: dict[str, Any] | None = None,
+        timestamp: str | None = None,
     ) -> Event:
-        """Write an event to the end of the log and bring the tables up to date with it."""
+        """Write an event to the end of the log and bring the tables up to date with it.
+
+        Without a `timestamp`, it is of now; no state follows from another one.
+        """
         ...
 
     def waits_for_task(self, identifier: str) -> bool:

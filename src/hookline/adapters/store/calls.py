@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.adapters.store.queries import SQL
-from hookline.domain.records import DEAD, PENDING, SKIPPED, Action, Delivery, Outcome, StoredAction
+from hookline.domain.records import (
+    DEAD,
+    FAILED,
+    PENDING,
+    SKIPPED,
+    Action,
+    Delivery,
+    Outcome,
+    StoredAction,
+)
 
 if TYPE_CHECKING:
     import sqlite3
@@ -150,8 +159,11 @@ class CallTables:
     ) -> bool:
         """Mark an action as carried out, or as failed; False if it was no longer open."""
         status = "done" if error is None else "failed"
-        cursor = self._run(SQL["finish_action"], (status, error, event_seq, hook, position))
-        return cursor.rowcount == 1
+        values = (status, error, event_seq, hook, position)
+        found = self._run(SQL["finish_action"], values).fetchone()
+        if found and error is not None:
+            self.recorded.append(_failed_action(event_seq, hook, position, found[0], error))
+        return found is not None
 
     def abandon(self, reason: str) -> int:
         """Make no call and carry out no action that still waits; how many calls those were."""
@@ -239,3 +251,9 @@ def _delivery(row: tuple[Any, ...]) -> Delivery:
     values[12] = None if row[12] is None else _decode(row[12])
     values[18] = None if row[18] is None else _decode(row[18])
     return Delivery(*values)
+
+
+def _failed_action(seq: int, hook: str, position: int, action: str, error: str) -> Delivery:
+    """What is told of an action that failed: it has no row of its own among the calls."""
+    about = (0, seq, hook, "action_error", "action", "", FAILED, position)
+    return Delivery(*about, error=f"action {action or '?'} failed: {error}")

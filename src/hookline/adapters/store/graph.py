@@ -62,6 +62,10 @@ class GraphTables:
             rows = sorted(rows + expired, key=lambda row: (row[2], row[0]))[:limit]
         return self._tasks(rows)
 
+    def stranded(self) -> list[str]:
+        """Waiting tasks whose dependencies are all met: none, unless nobody made them ready."""
+        return [task_id(number) for (number,) in self._run(SQL["stranded"])]
+
     def tasks(
         self,
         *,

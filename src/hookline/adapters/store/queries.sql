@@ -28,6 +28,11 @@ SELECT to_task FROM edges WHERE from_task = ? AND type = 'depends_on' ORDER BY t
 SELECT * FROM tasks INDEXED BY tasks_ready WHERE state = 'ready' AND claim_agent IS NULL
 ORDER BY priority, number LIMIT ?
 
+-- name: stranded
+-- Waiting tasks whose dependencies are all met.
+SELECT number FROM tasks INDEXED BY tasks_stranded WHERE state = 'created' AND unmet = 0
+ORDER BY number
+
 -- name: expired
 -- Tasks whose holder let the lease run out.
 SELECT * FROM tasks INDEXED BY tasks_leased WHERE claim_agent IS NOT NULL AND lease_until <= ?
@@ -199,7 +204,7 @@ ORDER BY position
 -- name: finish_action
 -- An action took effect, or could not.
 UPDATE actions SET status = ?, error = ?
-WHERE event_seq = ? AND hook = ? AND position = ? AND status = 'pending'
+WHERE event_seq = ? AND hook = ? AND position = ? AND status = 'pending' RETURNING type
 
 -- name: abandon_deliveries
 -- Calls that nobody will make.

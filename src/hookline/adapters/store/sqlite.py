@@ -79,8 +79,10 @@ class Transaction(View):
         data: dict[str, Any],
         *,
         metadata: dict[str, Any] | None = None,
+        timestamp: str | None = None,
     ) -> Event:
         """Write an event to the end of the log and bring the tables up to date with it."""
+        moment = timestamp or self.now
         details = {**self.metadata, **metadata} if metadata else self.metadata
         encoded = _encode(data)
         if len(encoded) > MAX_EVENT_BYTES:
@@ -93,7 +95,7 @@ class Transaction(View):
         event = Event(
             self._seq,
             event_id(self._store_id, self._seq),
-            self.now,
+            moment,
             event_type,
             node_id,
             data,
@@ -101,7 +103,7 @@ class Transaction(View):
         )
         self._run(
             SQL["append_event"],
-            (self._seq, self.now, event_type, node_id, encoded.decode(), _encode(details).decode()),
+            (self._seq, moment, event_type, node_id, encoded.decode(), _encode(details).decode()),
         )
         if event_type in STATE_BEARING:
             self.graph.apply(event_type, node_id, data, self.now)

@@ -14,7 +14,7 @@ from hookline.hooks.builtin import NAMED_BUILTINS, REACT_BUILTINS
 from hookline.hooks.registry import Hook
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from hookline.domain.events import Event
     from hookline.ports.store import GraphView
@@ -42,14 +42,27 @@ def check_dependency_satisfaction(event: Event, graph: GraphView) -> list[Action
     for identifier in _waiting(event, graph):
         task = graph.task(identifier)
         if task.state == CREATED and graph.unmet(task.id) == 0:
-            ready = {"taskId": task.id, "action": "transition_to_ready"}
-            notice = {
-                "type": "dependency_satisfied",
-                "nodeId": task.id,
-                "data": {"dependentTaskId": task.id, "completedTaskId": settled},
-            }
-            actions += [Action("update_task", ready), Action("log", notice)]
+            actions += _make_ready(task.id, settled)
     return actions
+
+
+def promote_stranded(graph: GraphView, stranded: Iterable[str]) -> list[Action]:
+    """Make tasks ready whose last dependency was met while the hook above was off."""
+    actions = []
+    for identifier in stranded:
+        settled = graph.task(identifier).depends_on
+        actions += _make_ready(identifier, settled[-1] if settled else None)
+    return actions
+
+
+def _make_ready(identifier: str, settled: str | None) -> list[Action]:
+    """Without a settled task, the dependencies were removed, and none was satisfied."""
+    ready = Action("update_task", {"taskId": identifier, "action": "transition_to_ready"})
+    if settled is None:
+        return [ready]
+    data = {"dependentTaskId": identifier, "completedTaskId": settled}
+    notice = {"type": "dependency_satisfied", "nodeId": identifier, "data": data}
+    return [ready, Action("log", notice)]
 
 
 def _waiting(event: Event, graph: GraphView) -> Iterator[str]:
