@@ -7,6 +7,7 @@ What every command needs is here; what starts processes or talks to the network 
 from __future__ import annotations
 
 import os
+from collections import deque
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
@@ -40,6 +41,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 TASK_ENDS = frozenset({"task_completed", "task_failed", "task_cancelled", "task_deleted"})
+MOST_FAILURES = 1000
 UNTRUSTED = "this repository's hooks are not trusted: run `hookline trust`"
 BROKEN = "the configuration has errors: run `hookline check`"
 _IGNORED = "*\n!.gitignore\n!hooks/\n!hooks/**\n!flows/\n!flows/**\n"
@@ -85,7 +87,7 @@ class App:
         # Who hears of each call that was recorded, and of trouble with calling at all.
         self.listen: Callable[[Delivery], None] = lambda row: None
         self.tell: Callable[[str], None] = lambda message: None
-        self._failures: list[Delivery] = []
+        self._failures: deque[Delivery] = deque(maxlen=MOST_FAILURES)
         store.told = self._told
         if settings is not None:
             self._configure(settings)
@@ -171,7 +173,8 @@ class App:
         from hookline.wiring.calls import deliverer  # starts processes: few commands need that
 
         delivered = Delivered(await deliverer(self).drain())
-        delivered.failures, self._failures = tuple(self._failures), []
+        delivered.failures = tuple(self._failures)
+        self._failures.clear()
         return delivered
 
     async def deliver_own(self) -> int:
@@ -188,7 +191,7 @@ class App:
 
     def _told(self, rows: Sequence[Delivery]) -> None:
         self._log.write(rows)
-        self._failures += [row for row in rows if row.failure]
+        self._failures.extend(row for row in rows if row.failure)
         for row in rows:
             self.listen(row)
 
