@@ -11,7 +11,6 @@ import msgspec
 from hookline import plugins
 from hookline.adapters.blobs import FileBlobs
 from hookline.adapters.feed import FileFeed
-from hookline.adapters.git import GitWork
 from hookline.adapters.process import LocalProcesses
 from hookline.adapters.wakeup import AsyncWaker
 from hookline.errors import ConfigError, UnknownWorkflow, Untrusted
@@ -32,6 +31,7 @@ from hookline.wiring.calls import (
     agents,
     all_variables,
     forge,
+    git_work,
     owner_of,
     recorder,
     repository,
@@ -69,7 +69,7 @@ def engine(
         standing=app.standing,
         recorder=calls,
         agents=agents(app, Gated(processes)),
-        work=GitWork(processes, app.environ, os.path.join(app.project.folder, "objects")),
+        work=git_work(app, processes),
         change=change,
         verify=watcher(app),
         repository=repository(app),

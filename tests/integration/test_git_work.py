@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hookline.adapters.git import GitWork, changed_files
+from hookline.adapters.git.work import GitWork
 from hookline.adapters.process import LocalProcesses
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def test_looking_takes_no_lock(folder: Folder) -> None:
     lock.touch()
     assert list(folder.state().stamps) == ["a"]
     assert lock.exists()
-    found = asyncio.run(changed_files(folder.processes, str(folder.top), os.environ))
+    found = asyncio.run(folder.work.changed_files(str(folder.top)))
     assert found == ["a"]
 
 

@@ -15,11 +15,12 @@ _CONTINUATION = range(0x80, 0xC0)
 class Capture:
     """One stream of a program. With a blobs folder, what does not fit is stored as well."""
 
-    def __init__(self, blobs: str | None = None) -> None:
+    def __init__(self, blobs: str | None = None, *, half: int = HALF) -> None:
         self.total = 0
         self._head = bytearray()
         self._tail = bytearray()
         self._blobs = blobs
+        self._half = half
         self._spill: _Spill | None = None
 
     def feed(self, chunk: bytes) -> None:
@@ -27,13 +28,22 @@ class Capture:
         if self._blobs is not None and self.total + len(chunk) > CAP:
             self._store(chunk)
         self.total += len(chunk)
-        room = HALF - len(self._head)
+        room = self._half - len(self._head)
         if room > 0:
             self._head += chunk[:room]
             chunk = chunk[room:]
-        self._tail += chunk[-HALF:]
-        if len(self._tail) > 4 * HALF:
-            del self._tail[:-HALF]
+        self._tail += chunk[-self._half :]
+        if len(self._tail) > 4 * self._half:
+            del self._tail[: -self._half]
+
+    @property
+    def left_out(self) -> int:
+        """How many bytes between the beginning and the end are not kept."""
+        return max(0, self.total - 2 * self._half)
+
+    def ends(self) -> bytes:
+        """What is kept, as bytes."""
+        return bytes(self._head + self._tail[-self._half :])
 
     def text(self) -> str:
         """The stream as text; a cut is marked with the number of bytes left out."""

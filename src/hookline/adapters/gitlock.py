@@ -6,6 +6,7 @@ import asyncio
 import os
 from contextlib import suppress
 
+from hookline.adapters.git.work import top_of
 from hookline.adapters.identity import all_processes
 
 # Longer than it takes a git that we cannot see to be done with what it was at.
@@ -30,9 +31,7 @@ async def drop_dead_lock(folder: str) -> bool:
 
 def _index_lock(folder: str) -> tuple[str, str]:
     """The checkout that a folder lies in, and where its git would lock its index."""
-    top = os.path.realpath(folder)
-    while not os.path.lexists(os.path.join(top, ".git")) and top != os.path.dirname(top):
-        top = os.path.dirname(top)
+    top = top_of(folder)
     place = os.path.join(top, ".git")
     with suppress(OSError, UnicodeDecodeError), open(place, encoding="utf-8") as file:
         named = file.read(5000).removeprefix("gitdir:").strip()

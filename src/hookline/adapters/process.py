@@ -96,7 +96,8 @@ class _Child:
         self._loop = loop
         self._process = process
         self._on_output = on_output
-        self._stdout = Capture(blobs)
+        # Whoever listens takes all of it; nothing of it is left on the disk.
+        self._stdout = Capture(blobs if on_output is None else None)
         self._stderr = Capture()
         self._readers: dict[IO[bytes], Capture] = {
             process.stdout: self._stdout,

@@ -6,9 +6,9 @@ import os
 from contextlib import suppress
 from typing import NamedTuple
 
+from hookline.adapters.git.door import HOOKED, NETWORK, GitFailed, printable
 from hookline.adapters.repository_conflicts import SHOWN_FILES, sides
-from hookline.adapters.repository_git import HOOKED, NETWORK
-from hookline.adapters.repository_state import Looking, printable
+from hookline.adapters.repository_state import Looking
 from hookline.digest import sha256
 from hookline.domain.repository import (
     ConflictFile,
@@ -50,7 +50,7 @@ class Changing(Looking):
                 raise _unfinished(top, operation)
             if not await self._dirty(top):
                 return None
-            await self._must(top, "add", "--all", doing="the files cannot be added")
+            await self._git(top, "add", "--all", doing="the files cannot be added")
             if not (await self._git(top, "diff", "--cached", "--quiet")).code:
                 return None
             return await self._commit(top, message, author)
@@ -68,9 +68,7 @@ class Changing(Looking):
         )
         if said.code:
             await self._git(top, "reset", "--quiet")
-            raise RepositoryError(
-                f"nothing was committed, the files are as they were; git says: {said.words}"
-            )
+            raise GitFailed("nothing was committed, the files are as they were", said)
         return await self._head(top)
 
     async def rebase(self, folder: str, onto: str) -> Rebased | RebaseConflict:
@@ -101,7 +99,7 @@ class Changing(Looking):
             files = await self._conflicts(top)
             await self._end_own_rebase(top)
             if not files:
-                raise RepositoryError(f"no rebase, all is as before; git says: {said.words}")
+                raise GitFailed("no rebase, all is as before", said)
             return RebaseConflict(onto, files)
         moved = await self._head(top)
         _forget(place)
@@ -141,10 +139,10 @@ class Changing(Looking):
                 await self._git(top, "rebase", "--quit")
         if note.ref and await self._ref(top) != note.ref:
             doing = f"{top} cannot be brought back"
-            await self._must(top, "symbolic-ref", "HEAD", note.ref, doing=doing)
+            await self._git(top, "symbolic-ref", "HEAD", note.ref, doing=doing)
         if await self._dirty(top) or await self._head(top) != note.head:
             await self._put_away(top)
-            await self._must(top, "reset", "--hard", "--quiet", note.head, doing="no way back")
+            await self._git(top, "reset", "--hard", "--quiet", note.head, doing="no way back")
         await self._check_clean(top)
 
     async def _put_away(self, top: str) -> None:
@@ -153,7 +151,7 @@ class Changing(Looking):
         saved = (await self._git(top, "stash", "create", "put away by Hookline")).text
         if saved:
             ref = f"refs/hookline/rescued/{saved}"
-            await self._must(top, "update-ref", ref, saved, doing="nothing was put away")
+            await self._git(top, "update-ref", ref, saved, doing="nothing was put away")
 
     async def _check_clean(self, top: str) -> None:
         if (operation := await self._operation(top)) is not None:
@@ -166,7 +164,7 @@ class Changing(Looking):
 
     async def _conflicts(self, top: str) -> tuple[ConflictFile, ...]:
         """The files in conflict when work is put on its base, with both sides."""
-        said = await self._must(
+        said = await self._git(
             top, "diff", "--name-only", "--diff-filter=U", "-z", doing="conflicts are unknown"
         )
         found = []
@@ -188,7 +186,7 @@ class Changing(Looking):
         return (f"submodules could not be brought along: {said.words}",) if said.code else ()
 
     async def _top(self, folder: str) -> str:
-        said = await self._must(
+        said = await self._git(
             folder, "rev-parse", "--show-toplevel", doing=f"{folder} is no checkout"
         )
         return said.text

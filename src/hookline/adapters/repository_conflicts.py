@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hookline.adapters.repository_git import cut
-from hookline.adapters.repository_state import printable
+from hookline.adapters.git.door import cut, printable
 from hookline.domain.repository import ConflictFile
 
 SHOWN_FILES = 50

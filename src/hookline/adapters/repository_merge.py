@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from hookline.adapters.git.door import HOOKED, GitFailed
 from hookline.adapters.repository_changes import MERGED, REBASE, as_message
-from hookline.adapters.repository_git import HOOKED
 from hookline.adapters.repository_push import refusal
 from hookline.adapters.repository_step import Stepping
 from hookline.domain.repository import (
@@ -50,7 +50,7 @@ class Merging(Stepping):
             built = await self._build(commit, known, message, method)
             if isinstance(built, MergeConflict):
                 return built
-            await self._must(
+            await self._git(
                 self.root, "update-ref", MERGED + commit, built, doing="the merge is not noted"
             )
             return _prepared(built, commit, known)
@@ -86,7 +86,7 @@ class Merging(Stepping):
             if said.code:
                 if files := await self._conflicts(path):
                     return MergeConflict(base.sha, files)
-                raise RepositoryError(f"nothing was merged; git says: {said.words}")
+                raise GitFailed("nothing was merged", said)
             return await self._head(path)
 
     async def _built_earlier(self, commit: str, base: Base, method: MergeMethod) -> str | None:
@@ -102,7 +102,7 @@ class Merging(Stepping):
             return landed
         if not await self._is_ancestor(self.root, commit, base.sha):
             return None
-        said = await self._must(
+        said = await self._git(
             self.root,
             *("rev-list", "--first-parent", "--ancestry-path", f"{commit}..{base.sha}"),
             doing="when it was merged is unknown",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hookline.adapters.git.door import HOOKED, NETWORK
 from hookline.adapters.repository_changes import Changing
-from hookline.adapters.repository_git import HOOKED, NETWORK
 from hookline.domain.repository import Pushed, Refused, RepositoryError
 
 if TYPE_CHECKING:
-    from hookline.adapters.repository_git import Said
+    from hookline.adapters.git.door import Said
 
 # What we pushed, and what we are about to push: a crash in between leaves the second.
 _PUSHED = "refs/hookline/pushed/"
@@ -48,7 +48,7 @@ class Pushing(Changing):
                 f"{branch} at {remote} has commits that are not ours ({tip[:12]})",
                 f"`git fetch {remote} {branch}` brings them, then rebase onto them",
             )
-        await self._must(
+        await self._git(
             folder, "update-ref", f"{_PUSHING}{branch}", head, doing="the push was not begun"
         )
         lease = () if fits else (f"--force-with-lease=refs/heads/{branch}:{tip}",)
@@ -81,7 +81,7 @@ class Pushing(Changing):
         return {sha for sha in found if sha is not None}
 
     async def _remember(self, folder: str, branch: str, head: str) -> None:
-        await self._must(
+        await self._git(
             folder, "update-ref", f"{_PUSHED}{branch}", head, doing="the push was not noted"
         )
         await self._git(folder, "update-ref", "-d", f"{_PUSHING}{branch}")

@@ -7,8 +7,8 @@ import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from hookline.adapters.git.door import HOOKED
 from hookline.adapters.identity import boot_id, process_identity, this_process
-from hookline.adapters.repository_git import HOOKED
 from hookline.adapters.repository_worktrees import Worktrees
 from hookline.digest import sha256
 from hookline.domain.repository import RepositoryError
@@ -34,7 +34,7 @@ class Scratch(Worktrees):
         async with await self._exclusive("worktrees"):
             self._prepare_folder()
             await self._sweep()
-            await self._must(
+            await self._git(
                 self.root,
                 *("worktree", "add", "--quiet", "--detach", path, commit),
                 doing="no place to build a commit in",

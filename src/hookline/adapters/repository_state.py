@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from hookline.adapters.repository_git import NETWORK, GitCommands, cut
+from hookline.adapters.git.door import NETWORK, Git, GitFailed, NoGit, cut, printable
+from hookline.adapters.repository_locks import exclusive
 from hookline.domain.repository import (
     BRANCH_PREFIX,
     Commit,
@@ -19,6 +20,9 @@ from hookline.domain.repository import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from contextlib import AbstractAsyncContextManager
+
+    from hookline.ports.processes import Processes
 
 SHOWN = 20
 _STATUS = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")
@@ -31,8 +35,7 @@ _OPERATIONS: Mapping[str, Operation] = {
     "REVERT_HEAD": "revert",
     "BISECT_LOG": "bisect",
 }
-_PREFIXES = ("--src-prefix=a/", "--dst-prefix=b/")
-_DIFF = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", *_PREFIXES)
+_DIFF = ("diff", "--src-prefix=a/", "--dst-prefix=b/")
 
 
 class Base(NamedTuple):
@@ -44,8 +47,30 @@ class Base(NamedTuple):
     notices: tuple[str, ...] = ()
 
 
-class Looking(GitCommands):
-    """What can be learnt without changing anything but remote-tracking refs."""
+class Looking:
+    """What can be learnt without changing anything but remote-tracking refs.
+
+    `root` is the project's folder and `folder` its `.hookline`. `base` and `remote` are those
+    that the configuration names; an empty `remote` means to use none.
+    """
+
+    def __init__(
+        self,
+        processes: Processes,
+        root: str,
+        folder: str,
+        environ: Mapping[str, str],
+        *,
+        base: str | None = None,
+        remote: str | None = None,
+    ) -> None:
+        self._git = Git(processes, environ).run
+        self.root = root
+        self.folder = folder
+        self._wanted_base = base
+        self._wanted_remote = remote
+        self._shared: str | None = None
+        self._checked: set[str] = set()
 
     async def describe(self, folder: str | None = None) -> RepositoryState:
         """The state of the repository that a folder lies in, with what stands in the way."""
@@ -53,10 +78,14 @@ class Looking(GitCommands):
         asked = ("--is-bare-repository", "--is-inside-work-tree", "--is-shallow-repository")
         try:
             said = await self._git(folder, "rev-parse", *asked)
-        except RepositoryError as problem:
+        except NoGit as problem:
             return _unusable("no-git", problem.message, problem.help or "install git")
+        if said.is_outside:
+            words = f"{folder} is not in a git repository"
+            return _unusable("no-repository", words, "run `git init` there")
         if said.code:
-            return _unusable("no-repository", _outside(folder, said.err), "run `git init` there")
+            words = f"git cannot read the repository of {folder}: {said.words}"
+            return _unusable("unreadable", words, "do what git says, or fix `.git/config`")
         bare, inside, shallow = (word == "true" for word in said.text.split())
         if bare or not inside:
             return _unusable("bare", f"{folder} has no working tree", "work in a clone of it", bare)
@@ -114,7 +143,7 @@ class Looking(GitCommands):
         tip = await self._sha(folder, head)
         if tip is None:
             raise RepositoryError(f"there is no commit {head[:80]!r} in {folder}")
-        said = await self._must(
+        said = await self._git(
             folder, "rev-list", "--count", f"{known.sha}..{tip}", doing="commits are not countable"
         )
         return int(said.text)
@@ -123,14 +152,14 @@ class Looking(GitCommands):
         """The newest commits that the work in a folder has and the base has not, oldest first."""
         known = await self._known_base(base)
         newest = ("log", "--format=%H %s", "-z", f"--max-count={limit}")
-        said = await self._must(folder, *newest, f"{known.sha}..HEAD", doing="no commits to list")
+        said = await self._git(folder, *newest, f"{known.sha}..HEAD", doing="no commits to list")
         pairs = [printable(line).partition(" ") for line in said.names]
         return [Commit(sha, subject) for sha, _, subject in reversed(pairs)]
 
     async def changed_files(self, folder: str, base: str) -> list[str]:
         """The files that the commits in a folder change, from where they left the base."""
         fork = await self.merge_base(folder, base)
-        said = await self._must(
+        said = await self._git(
             folder, "diff", "--name-only", "--no-renames", "-z", fork, "HEAD", doing="no diff"
         )
         return sorted(printable(name) for name in said.names)
@@ -141,7 +170,7 @@ class Looking(GitCommands):
         # Four bytes are the longest character, so that no cut of bytes is shorter than the limit.
         said = await self._git(folder, *_DIFF, fork, "HEAD", limit=4 * limit)
         if said.code:
-            raise RepositoryError(f"no diff: git says: {said.err}")
+            raise GitFailed("no diff", said)
         return cut(said.out.decode("utf-8", "replace"), limit, more=said.left_out)
 
     async def fetch(self, base: str) -> Base:
@@ -245,14 +274,39 @@ class Looking(GitCommands):
 
     async def _dirty(self, folder: str) -> list[str]:
         """Files that are not committed, ignored ones aside."""
-        said = await self._must(folder, *_STATUS, doing="what is uncommitted is unknown")
+        said = await self._git(folder, *_STATUS, doing="what is uncommitted is unknown")
         return [entry[3:] for entry in said.names]
 
     async def _git_folder(self, folder: str) -> str:
-        said = await self._must(
+        said = await self._git(
             folder, "rev-parse", "--absolute-git-dir", doing=f"{folder} is not in a repository"
         )
         return said.text
+
+    async def _sha(self, folder: str, name: str) -> str | None:
+        """The commit that a full ref or a hash names; None when there is none."""
+        if name.startswith("-") or any(c.isspace() for c in name):
+            return None
+        said = await self._git(folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+        return said.text or None if not said.code else None
+
+    async def _is_ancestor(self, folder: str, older: str, newer: str) -> bool:
+        said = await self._git(folder, "merge-base", "--is-ancestor", older, newer)
+        return said.code == 0
+
+    async def _common(self) -> str:
+        """The git folder that all worktrees of the repository share."""
+        if self._shared is None:
+            doing = f"{self.root} is not in a repository"
+            said = await self._git(
+                self.root, "rev-parse", "--git-common-dir", doing=doing, help="run `git init`"
+            )
+            self._shared = os.path.realpath(os.path.join(self.root, said.text))
+        return self._shared
+
+    async def _exclusive(self, name: str) -> AbstractAsyncContextManager[None]:
+        """The lock of that name: `async with await self._exclusive("merge"):`."""
+        return exclusive(await self._common(), name)
 
     async def _operation(self, folder: str) -> Operation | None:
         """What git is in the middle of."""
@@ -261,17 +315,6 @@ class Looking(GitCommands):
             if os.path.exists(os.path.join(place, name)):
                 return operation
         return None
-
-
-def printable(name: str) -> str:
-    """A file's name that can be stored and shown, whatever bytes it has."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def _outside(folder: str, words: str) -> str:
-    if "dubious ownership" in words:
-        return f"git does not trust {folder}: {words}"
-    return f"{folder} is not in a git repository"
 
 
 def _unusable(code: str, message: str, help: str, bare: bool = False) -> RepositoryState:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from hookline.adapters.repository_git import HOOKED, LIMIT
+from hookline.adapters.git.door import HOOKED, LIMIT, printable
 from hookline.adapters.repository_scratch import Scratch
-from hookline.adapters.repository_state import printable
 from hookline.domain.repository import Refused, RepositoryError
 
 # Written into the checkout's git folder before its files are changed, with the commit they go to.
@@ -71,7 +70,7 @@ class Stepping(Scratch):
         dirty = set(await self._dirty(checkout))
         if not dirty:
             return
-        said = await self._must(
+        said = await self._git(
             checkout, "diff-tree", "-r", "-z", "--no-renames", old, new, doing="no step forward"
         )
         entries = []
@@ -85,7 +84,7 @@ class Stepping(Scratch):
             elif cut_short and await self._begins(checkout, name, blob):
                 os.unlink(path)
         if entries:
-            await self._must(
+            await self._git(
                 *(checkout, "update-index", "-z", "--index-info"),
                 stdin=b"".join(entries),
                 doing=f"{checkout} cannot be brought along",

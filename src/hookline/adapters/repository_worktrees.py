@@ -7,10 +7,9 @@ import shutil
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from hookline.adapters.git.door import HOOKED, printable
 from hookline.adapters.repository_changes import MERGED
-from hookline.adapters.repository_git import HOOKED
 from hookline.adapters.repository_push import Pushing
-from hookline.adapters.repository_state import printable
 from hookline.domain.repository import (
     BRANCH_PREFIX,
     Cleaned,
@@ -50,7 +49,7 @@ class Worktrees(Pushing):
     async def worktrees(self) -> list[Worktree]:
         """Every task's worktree, and every branch of a task whose worktree is gone."""
         prefix = f"refs/heads/{BRANCH_PREFIX}"
-        said = await self._must(
+        said = await self._git(
             self.root, "for-each-ref", "--format=%(refname)", prefix, doing="no list of branches"
         )
         found = {ref.removeprefix(prefix) for ref in said.text.splitlines()}
@@ -143,10 +142,10 @@ class Worktrees(Pushing):
     async def _make_branch(self, branch: str, base: Base) -> None:
         if await self._recorded_base(branch) is None:
             key = f"branch.{branch}.hooklineBase"
-            await self._must(self.root, "config", key, base.name, doing=f"no branch {branch}")
+            await self._git(self.root, "config", key, base.name, doing=f"no branch {branch}")
         ref = f"refs/heads/{branch}"
         if await self._sha(self.root, ref) is None:
-            await self._must(
+            await self._git(
                 self.root,
                 *("update-ref", "-m", "hookline: begin", ref, base.sha, ""),
                 doing=f"the branch {branch} cannot be made",
@@ -186,7 +185,7 @@ class Worktrees(Pushing):
         with open(marker, "w", encoding="utf-8"):
             pass
         await self._discard(path)
-        await self._must(
+        await self._git(
             self.root,
             *("worktree", "add", "--quiet", path, branch),
             doing=f"the worktree of {task_id} cannot be made",
@@ -209,15 +208,15 @@ class Worktrees(Pushing):
         fresh = os.path.join(self._worktrees, f".fresh-{task_id}")
         await self._discard(fresh)
         await self._forget_missing(path)
-        await self._must(
+        await self._git(
             self.root,
             *("worktree", "add", "--quiet", "--no-checkout", fresh, branch),
             doing=f"the worktree of {task_id} cannot be repaired",
         )
         os.replace(os.path.join(fresh, ".git"), link)
         os.rmdir(fresh)
-        await self._must(self.root, "worktree", "repair", path, doing="no repair")
-        await self._must(path, "read-tree", "HEAD", doing="no repair")
+        await self._git(self.root, "worktree", "repair", path, doing="no repair")
+        await self._git(path, "read-tree", "HEAD", doing="no repair")
         # What is missing would be taken for removed; what is there is left as it is.
         await self._git(path, "checkout-index", "--quiet", "--all")
         return (f"{path} had lost its ties to the repository; its files are as they were",)
@@ -272,7 +271,7 @@ class Worktrees(Pushing):
     async def _remove(self, path: str) -> None:
         # Git refuses to remove submodules without force; what is in them was looked at.
         force = ("--force",) if os.path.lexists(os.path.join(path, ".gitmodules")) else ()
-        await self._must(
+        await self._git(
             self.root, "worktree", "remove", *force, path, doing=f"{path} was not removed"
         )
 
@@ -281,7 +280,7 @@ class Worktrees(Pushing):
         tip = await self._sha(self.root, ref)
         if tip is None or not await self._is_merged(tip, base) or await self._checkout_of(ref):
             return
-        await self._must(self.root, "update-ref", "-d", ref, tip, doing=f"{branch} was not removed")
+        await self._git(self.root, "update-ref", "-d", ref, tip, doing=f"{branch} was not removed")
         await self._git(self.root, "config", "--remove-section", f"branch.{branch}")
         await self._git(self.root, "update-ref", "-d", MERGED + tip)
         await self._forget_pushes(branch)

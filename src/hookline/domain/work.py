@@ -27,16 +27,15 @@ class WorkState(msgspec.Struct, frozen=True):
         encoded = msgspec.json.encode((self.tree, sorted(self.stamps.items())))
         return str(sha256(encoded).hexdigest()[:16])
 
-    def differs_at(self, other: WorkState) -> set[str]:
-        """The files whose stamp is not the same in both."""
-        names = self.stamps.keys() | other.stamps.keys()
-        return {name for name in names if self.stamps.get(name) != other.stamps.get(name)}
-
 
 class WorkTree(msgspec.Struct, frozen=True, rename="camel"):
-    """The content of a folder as a git tree, and how it differs from an earlier one."""
+    """The content of a folder as a git tree, and how it differs from an earlier one.
+
+    `error` says why git could not tell.
+    """
 
     in_repository: bool
     tree: str | None = None
     diff_hash: str | None = None
     changed_files: int = 0
+    error: str | None = None

@@ -13,7 +13,6 @@ from hookline.domain.records import PENDING
 from hookline.domain.runs import ERROR, OK, Resolution
 from hookline.domain.sessions import HeldOutput
 from hookline.domain.validation import Rule
-from hookline.errors import HookFailure
 from hookline.flows import prompts
 from hookline.hooks.calls.firing import Firing, fire
 from hookline.hooks.calls.settle import task_of
@@ -158,10 +157,7 @@ class Outward:
         after = await work.state(root)
         # Until a hook or a rule runs, nobody else is known to have touched the files.
         self._states[run.run_id] = after
-        if not after.in_repository:
-            return {"filesModified": [], "fingerprint": None}
-        changed = after.fingerprint != before.fingerprint
-        files = await work.between(root, before, after) if changed else []
+        files = await work.between(root, before, after)
         return {"filesModified": files, "fingerprint": after.fingerprint}
 
     # Hook points
@@ -329,11 +325,7 @@ class Outward:
         return str(run.input.get("worktree") or self._around.root)
 
     async def _tree(self, run: Run, base: str | None) -> dict[str, Any]:
-        try:
-            found = await self._around.work.tree(self._folder(run), base)
-        except HookFailure as problem:  # nothing is proved then, and the stop hooks say so
-            return {"inRepository": False, "error": problem.message}
-        return dict(msgspec.to_builtins(found))
+        return dict(msgspec.to_builtins(await self._around.work.tree(self._folder(run), base)))
 
 
 def _redacted(said: T, redact: Callable[[str], str]) -> T:

@@ -78,7 +78,8 @@ class Processes(Protocol):
     ) -> Finished:
         """Run a program to its end or its deadline; then nothing of its group is left.
 
-        `on_output` is given what the program prints on stdout, as it prints it.
+        `on_output` is given what the program prints on stdout, as it prints it; then no blob
+        holds it.
         Raises CannotStart when there is no such program or it may not be executed.
         """
         ...

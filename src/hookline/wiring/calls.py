@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hookline.adapters.agents.drivers import LocalAgents
+    from hookline.adapters.git.work import GitWork
     from hookline.adapters.repository import GitRepository
     from hookline.app import App
     from hookline.config.types import Sections
@@ -73,9 +74,7 @@ def caller(app: App) -> Caller:
     processes = LocalProcesses(app.project.blobs)
 
     async def changed(folder: str) -> list[str]:
-        from hookline.adapters import git  # only conditions with `changed()` ask it
-
-        return await git.changed_files(processes, folder, app.environ)
+        return await git_work(app, processes).changed_files(folder)
 
     return Caller(
         Surroundings(
@@ -178,6 +177,13 @@ def repository(app: App) -> GitRepository:
         base=wanted.base if wanted else None,
         remote=wanted.remote if wanted else None,
     )
+
+
+def git_work(app: App, processes: Processes) -> GitWork:
+    """What was done to the files of the project and its worktrees."""
+    from hookline.adapters.git.work import GitWork
+
+    return GitWork(processes, app.environ, os.path.join(app.project.folder, "objects"))
 
 
 def forge(app: App) -> Forge:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.adapters.git import GitWork
+from hookline.adapters.git.work import GitWork
 from hookline.adapters.gitlock import drop_dead_lock
 from hookline.adapters.identity import all_processes, kill_marked
 from hookline.domain.turns import AgentEvent

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 import hookline
+from hookline.adapters.git.door import Git
 from hookline.adapters.identity import kill_group
 from hookline.adapters.process import LocalProcesses
 from hookline.adapters.store.database import Database
@@ -32,12 +33,12 @@ _FILES = os.path.join(os.path.dirname(hookline.__file__), "demo")
 _LEFT_OUT = shutil.ignore_patterns("__init__.py", "__pycache__")
 _SHELL = ("/bin/sh", "-c", 'exec "$@" 2>&1', "demo")
 _GIT = (
-    ("git", "init", "--quiet"),
-    ("git", "symbolic-ref", "HEAD", "refs/heads/main"),
-    ("git", "config", "user.name", "Hookline's demo"),
-    ("git", "config", "user.email", "demo@localhost"),
-    ("git", "add", "--all"),
-    ("git", "commit", "--quiet", "--message", "A project without any code"),
+    ("init", "--quiet"),
+    ("symbolic-ref", "HEAD", "refs/heads/main"),
+    ("config", "user.name", "Hookline's demo"),
+    ("config", "user.email", "demo@localhost"),
+    ("add", "--all"),
+    ("commit", "--quiet", "--message", "A project without any code"),
 )
 
 
@@ -60,6 +61,7 @@ class Stage:
         self.shown: list[Shown] = []
         self._processes = LocalProcesses(os.path.join(folder, "blobs"))
         self._env = _environment(folder)
+        self._git = Git(self._processes, self._env)
         self._width = _width()
 
     def furnish(self) -> None:
@@ -71,17 +73,14 @@ class Stage:
     async def make_repository(self) -> None:
         """A git repository with that project in it."""
         for words in _GIT:
-            code, output = await self.run(words)
-            if code:
-                raise HooklineError(
-                    f"the demo needs git: `{shlex.join(words)}` ended with {code}: {output}",
-                    help="install git 2.38 or newer",
-                )
+            await self._git.run(
+                self.root, *words, doing="the demo needs git", help="install git 2.38 or newer"
+            )
 
     async def is_on_main(self, sha: str) -> bool:
         """Whether a commit is part of the branch main."""
-        code, _ = await self.run(("git", "merge-base", "--is-ancestor", sha, "main"))
-        return code == 0
+        said = await self._git.run(self.root, "merge-base", "--is-ancestor", sha, "main")
+        return said.code == 0
 
     async def play(self, step: Step) -> None:
         """Tell what comes, type its commands, show what they print."""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from hookline.adapters.git import GitWork
+from hookline.adapters.git.work import GitWork
 from hookline.adapters.process import LocalProcesses
 from hookline.app import BROKEN, UNTRUSTED
 from hookline.domain.payloads import ValidationResult
 from hookline.domain.validation import Rule, rule_from, rules_from
 from hookline.domain.work import WorkTree
-from hookline.errors import BadInput, HookFailure
+from hookline.errors import BadInput, HooklineError
 from hookline.hooks.calls.call import base_environment
 from hookline.hooks.calls.record import Recorder
 from hookline.hooks.evaluation import Evaluator, Groups, Senses
@@ -106,7 +106,7 @@ async def _or_else(asked: Awaitable[T], unknown: T) -> T:
     """What git says; where it cannot, stop hooks are told that nothing is known."""
     try:
         return await asked
-    except HookFailure as problem:
+    except HooklineError as problem:
         print(f"hookline mcp: {problem.message}", file=sys.stderr, flush=True)
         return unknown
 

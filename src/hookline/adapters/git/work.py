@@ -1,0 +1,212 @@
+"""What was done to a folder, as git sees it: for sessions, loops and conditions."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import stat
+import tempfile
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hookline.adapters.git.door import Git, GitFailed, NoGit, printable
+from hookline.digest import sha256
+from hookline.domain.repository import RepositoryError
+from hookline.domain.work import WorkState, WorkTree
+from hookline.project import FOLDER_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from hookline.ports.processes import Processes
+
+TIMEOUT = 20.0
+# Larger files, and those after so many bytes, are told apart by their time and size.
+LARGEST_READ, MOST_READ = 4 * 1024 * 1024, 256 * 1024 * 1024
+_STATUS = ("--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames")
+_NAMES = ("-r", "-z", "--no-renames", "--name-only")
+_INITIAL = "(initial)"  # what git calls the commit of a repository without any
+_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+# Hooks and flows there are the project's; everything else is written by Hookline.
+_OWN = f"{FOLDER_NAME}/"
+_SHARED = (f"{_OWN}hooks/", f"{_OWN}flows/")
+_UNKNOWN = "what was done is unknown"
+
+
+class GitWork:
+    """What was done to a folder, as git sees it, without Hookline's own files.
+
+    Trees are written to a folder of objects of our own, so that the repository stays as it is.
+    """
+
+    def __init__(self, processes: Processes, environ: Mapping[str, str], objects: str) -> None:
+        self._git = partial(Git(processes, environ).run, timeout=TIMEOUT)
+        self._objects = objects
+        self._known: dict[str, tuple[str, str]] = {}
+        self._tree = ("", "")
+
+    async def changed_files(self, folder: str) -> list[str]:
+        """Files that differ from HEAD or are not tracked yet; none outside a repository."""
+        found = await self._uncommitted(folder)
+        return sorted(printable(name) for name in found[1]) if found else []
+
+    async def _uncommitted(self, folder: str) -> tuple[str | None, list[str]] | None:
+        """The commit, and the files that differ from it; None outside a repository."""
+        said = await self._git(folder, "status", *_STATUS)
+        if said.is_outside:
+            return None
+        if said.code:
+            raise GitFailed("which files changed is unknown", said)
+        commit, names = None, []
+        for entry in said.names:
+            if entry.startswith("# branch.oid "):
+                commit = entry[13:]
+            elif entry[:2] in ("1 ", "u ", "? "):
+                names.append(entry.split(" ", {"1": 8, "u": 10, "?": 1}[entry[0]])[-1])
+        return commit, _seen_from(folder, names)
+
+    async def state(self, folder: str) -> WorkState:
+        """The commit, and the files that differ from it; where git fails, nothing is known."""
+        try:
+            found = await self._uncommitted(folder)
+            if found is None:
+                return WorkState(in_repository=False)
+            commit, names = found
+            tree = await self._tree_of(commit, folder)
+        except RepositoryError:
+            return WorkState(in_repository=False)
+        stamps = await asyncio.to_thread(self._stamps, folder, names) if names else {}
+        return WorkState(commit, tree, stamps)
+
+    async def _tree_of(self, commit: str | None, folder: str) -> str | None:
+        """What a commit holds; another one that holds the same is no other state of the files."""
+        if commit is None or commit == _INITIAL:
+            return None
+        if self._tree[0] != commit:
+            said = await self._git(folder, "rev-parse", f"{commit}^{{tree}}", doing=_UNKNOWN)
+            self._tree = (commit, said.text)
+        return self._tree[1]
+
+    def _stamps(self, folder: str, names: list[str]) -> dict[str, str]:
+        """A stamp for the content of each file; what nobody touched is not read again."""
+        known, left = self._known, MOST_READ
+        now: dict[str, tuple[str, str]] = {}
+        for name in names:
+            path = os.path.join(folder, name)
+            seen, size = _seen(path)
+            if known.get(path, ("", ""))[0] == seen:
+                now[path] = known[path]
+                continue
+            readable = size <= min(left, LARGEST_READ)
+            now[path] = (seen, _content(path) if readable else seen)
+            left -= size if readable else 0
+        self._known = now
+        return {printable(name): now[os.path.join(folder, name)][1] for name in names}
+
+    async def between(self, folder: str, before: WorkState, after: WorkState) -> list[str]:
+        """The files whose content changed from one state to the other, committed or not."""
+        if not after.in_repository or after.fingerprint == before.fingerprint:
+            return []
+        old, new = before.stamps, after.stamps
+        edited = {name for name in new if old.get(name) != new[name]}
+        # What differed from its commit and no longer does: committed as it was, or changed?
+        edited |= {
+            name for name in old.keys() - new.keys() if not _still_has(folder, name, old[name])
+        }
+        committed = await self._committed(folder, before.commit, after.commit)
+        return sorted(edited | committed - old.keys() - new.keys())
+
+    async def _committed(self, folder: str, old: str | None, new: str | None) -> set[str]:
+        """The files in which two commits differ."""
+        if old == new or not old or not new:
+            return set()
+        ends = (_EMPTY_TREE if old == _INITIAL else old, new)
+        try:
+            said = await self._git(folder, "diff-tree", *_NAMES, *ends, doing=_UNKNOWN)
+        except RepositoryError:  # such as when the commit of before is gone
+            return set()
+        return {printable(name) for name in _seen_from(folder, said.names)}
+
+    async def tree(self, folder: str, base: str | None = None) -> WorkTree:
+        """The content of a folder as a tree, and how it differs from a tree of before."""
+        try:
+            return await self._written_tree(folder, base)
+        except NoGit:  # a machine without git has no repositories
+            return WorkTree(False)
+        except RepositoryError as problem:
+            return WorkTree(False, error=problem.message)
+
+    async def _written_tree(self, folder: str, base: str | None) -> WorkTree:
+        found = await self._git(folder, "rev-parse", "--git-path", "index", "--git-path", "objects")
+        if found.is_outside:
+            return WorkTree(False)
+        if found.code:
+            raise GitFailed(_UNKNOWN, found)
+        index, objects = (os.path.join(folder, line) for line in found.text.splitlines()[:2])
+        os.makedirs(self._objects, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="hookline-index-") as scratch:
+            copy = os.path.join(scratch, "index")
+            if os.path.exists(index):
+                # With its time: git tells by it which files may have changed without a trace.
+                shutil.copy2(index, copy)
+            aside = {
+                "GIT_INDEX_FILE": copy,
+                "GIT_OBJECT_DIRECTORY": os.path.abspath(self._objects),
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.path.abspath(objects),
+            }
+            ask = partial(self._git, folder, doing=_UNKNOWN, aside=aside)
+            await ask("add", "--all")
+            tree = (await ask("write-tree")).text
+            if base is None:
+                return WorkTree(True, tree)
+            differences = (await ask("diff-tree", "-r", "-z", "--no-renames", base, tree)).out
+        count = differences.count(b"\0") // 2
+        digest = sha256(differences).hexdigest() if count else None
+        return WorkTree(True, tree, digest, count)
+
+
+def top_of(folder: str) -> str:
+    """The top of the checkout that a folder lies in; the root of all folders outside of one."""
+    top = os.path.realpath(folder)
+    while not os.path.lexists(os.path.join(top, ".git")) and top != os.path.dirname(top):
+        top = os.path.dirname(top)
+    return top
+
+
+def _seen_from(folder: str, names: Iterable[str]) -> list[str]:
+    """Names that git counts from the top as they are seen from a folder, without our own files."""
+    prefix = os.path.relpath(os.path.realpath(folder), top_of(folder))
+    seen = names if prefix == "." else (os.path.relpath(name, prefix) for name in names)
+    return [name for name in seen if not name.startswith(_OWN) or name.startswith(_SHARED)]
+
+
+def _still_has(folder: str, name: str, stamp: str) -> bool:
+    """Whether a file has the content that it had when it was given that stamp."""
+    path = os.path.join(folder, name)
+    seen, size = _seen(path)
+    return stamp == seen or (size <= LARGEST_READ and stamp == _content(path))
+
+
+def _seen(path: str) -> tuple[str, int]:
+    """What tells cheaply that nobody touched a file, and its size."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return "gone", 0
+    times = f"{found.st_mtime_ns}-{found.st_ctime_ns}"
+    return f"{times}-{found.st_size}-{found.st_ino}-{found.st_mode}", found.st_size
+
+
+def _content(path: str) -> str:
+    """A stamp that files have in common whose content, and right to run, is the same."""
+    try:
+        mode = os.lstat(path).st_mode
+        if stat.S_ISLNK(mode):
+            return f"link-{sha256(os.fsencode(os.readlink(path))).hexdigest()}"
+        if not stat.S_ISREG(mode):
+            return _seen(path)[0]
+        with open(path, "rb") as file:
+            return f"{mode & 0o111:o}-{sha256(file.read(LARGEST_READ)).hexdigest()}"
+    except OSError as problem:
+        return f"unreadable-{problem.errno}"
