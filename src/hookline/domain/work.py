@@ -11,13 +11,14 @@ class WorkState(msgspec.Struct, frozen=True):
     """What stands in a folder: its commit and tree, and a stamp for each file that differs.
 
     Two states with the same fingerprint hold the same files. Outside a repository there is no
-    commit and nothing is known.
+    commit and nothing is known, nor where git fails: then `error` says why.
     """
 
     commit: str | None = None
     tree: str | None = None
     stamps: dict[str, str] = {}
     in_repository: bool = True
+    error: str | None = None
 
     @property
     def fingerprint(self) -> str | None:

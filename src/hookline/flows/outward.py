@@ -12,6 +12,7 @@ from hookline.domain.events import FIRED, TASK_DONE
 from hookline.domain.records import PENDING
 from hookline.domain.runs import ERROR, OK, Resolution
 from hookline.domain.sessions import HeldOutput
+from hookline.domain.turns import AgentEvent
 from hookline.domain.validation import Rule
 from hookline.flows import prompts
 from hookline.hooks.calls.firing import Firing, fire
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from hookline.domain.events import Event
     from hookline.domain.records import Outcome
     from hookline.domain.runs import JournalEffect, Run
-    from hookline.domain.turns import AgentEvent, AgentTurn
+    from hookline.domain.turns import AgentTurn
     from hookline.domain.work import WorkState
     from hookline.flows.effects import Executor
     from hookline.hooks.registry import Hook
@@ -157,6 +158,9 @@ class Outward:
         after = await work.state(root)
         # Until a hook or a rule runs, nobody else is known to have touched the files.
         self._states[run.run_id] = after
+        if after.error is not None:
+            notice = AgentEvent(type="notice", text=after.error)
+            self._around.feed(run.run_id)("agent", msgspec.to_builtins(notice))
         files = await work.between(root, before, after)
         return {"filesModified": files, "fingerprint": after.fingerprint}
 

@@ -14,6 +14,7 @@ import msgspec
 from hookline.digest import sha256
 from hookline.domain.payloads import AgentContext
 from hookline.domain.promises import find_promises
+from hookline.domain.work import WorkState
 from hookline.errors import BadInput
 from hookline.hooks.calls.firing import Firing, fire
 from hookline.hooks.registered import STOP, both, decide
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from hookline.domain.work import WorkTree
     from hookline.hooks.calls.record import Recorder
     from hookline.hooks.registry import Hook
-    from hookline.ports.store import Transaction
+    from hookline.ports.store import Blobs, Transaction
+    from hookline.ports.work import Work
     from hookline.tasks.loops import Finding, Loop
 
 MAX_FILES = 1000
@@ -57,12 +59,38 @@ class Groups(NamedTuple):
     registered: Sequence[Hook] = ()
 
 
+class ProjectFiles(NamedTuple):
+    """The project's files as git sees them, and how they were; states are kept as blobs."""
+
+    work: Work
+    root: str
+    blobs: Blobs
+
+    async def state(self) -> WorkState:
+        """The files as they are now."""
+        return await self.work.state(self.root)
+
+    async def tree(self, base: str | None = None) -> WorkTree:
+        """Their content, and how it differs from a tree of before."""
+        return await self.work.tree(self.root, base)
+
+    def keep(self, state: WorkState) -> str:
+        """Keep a state; the name it is known by later."""
+        return self.blobs.put(msgspec.json.encode(state))
+
+    async def since(self, kept: str | None, now: WorkState) -> list[str]:
+        """The files that changed since a state that was kept."""
+        if kept is None:  # a loop that an older version began
+            return []
+        before = msgspec.json.decode(self.blobs.get(kept), type=WorkState)
+        return await self.work.between(self.root, before, now)
+
+
 class Senses(NamedTuple):
     """How an evaluation learns what was done: by the rules, and by git."""
 
     validate: Callable[[Sequence[Rule], str], Awaitable[list[ValidationResult]]]
-    changed_files: Callable[[], Awaitable[list[str]]]
-    tree: Callable[[str | None], Awaitable[WorkTree]]
+    files: ProjectFiles
 
 
 class Verdict(NamedTuple):
@@ -84,12 +112,15 @@ class Evaluator:
         self, loop: Loop, rules: Sequence[Rule], groups: Groups, report: Report, **more: Any
     ) -> Verdict:
         """Run the rules, ask the hooks, and say what that means; `more` is shown to hooks too."""
-        before = await self._senses.tree(loop.plan.base_tree)
+        seen = self._senses.files
+        before = await seen.state()
         results = await self._senses.validate(rules, report.agent_output)
-        after = await self._senses.tree(loop.plan.base_tree)
-        files = await self._senses.changed_files()
+        after = await seen.state()
+        tree = await seen.tree(loop.plan.base_tree)
+        files = await seen.since(loop.state, after)
         context = self._context(loop, results, files, report)
-        payload = {**more, **context, "work": _work(before, after)}
+        stable = tree.in_repository and before.fingerprint == after.fingerprint
+        payload = {**more, **context, "work": {**msgspec.to_builtins(tree), "stable": stable}}
         decision = await self._ask(loop, groups, payload)
         finding = loops.Finding(
             iteration=loop.iteration,
@@ -100,7 +131,9 @@ class Evaluator:
             files_modified=tuple(files[:MAX_FILES]),
             files_reported=report.files_modified[:MAX_FILES],
             output=sha256(report.agent_output.encode()).hexdigest(),
-            fingerprint=after.tree,
+            fingerprint=tree.tree,
+            state=seen.keep(after),
+            git_error=tree.error,
         )
         return Verdict(finding, decision.checkpoint_data)
 
@@ -159,16 +192,6 @@ def record(tx: Transaction, loop: Loop, verdict: Verdict) -> tuple[Loop, bool]:
             decision = {**finding.decision, "metadata": metadata}
             finding = msgspec.structs.replace(finding, decision=decision)
     return loops.validated(tx, loop.id, finding), made
-
-
-def _work(before: WorkTree, after: WorkTree) -> dict[str, Any]:
-    """What git says about the work; stable, if nothing was edited while the rules ran."""
-    return {
-        "inRepository": after.in_repository,
-        "diffHash": after.diff_hash,
-        "changedFiles": after.changed_files,
-        "stable": after.in_repository and before.tree == after.tree,
-    }
 
 
 def _kept(decision: StopDecision) -> dict[str, Any]:

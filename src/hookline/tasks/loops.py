@@ -59,17 +59,24 @@ class NotComplete(HooklineError):
 
 
 class Plan(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
-    """What a loop was started with; the rules are as the agent wrote them, checked before."""
+    """What a loop was started with; the rules are as the agent wrote them, checked before.
+
+    `base_state` names the files as the loop found them.
+    """
 
     limits: Limits
     completion_promises: tuple[str, ...] = PROMISES
     validation_rules: tuple[dict[str, Any], ...] = ()
     execution_phase: str | None = None
     base_tree: str | None = None
+    base_state: str | None = None
 
 
 class Finding(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
-    """What one validation of an iteration found; `output` is a digest of the agent's words."""
+    """What one validation of an iteration found, and the state of the files that it saw.
+
+    `output` is a digest of the agent's words.
+    """
 
     iteration: int
     signal: Signal
@@ -80,10 +87,12 @@ class Finding(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     files_reported: tuple[str, ...] = ()
     output: str = ""
     fingerprint: str | None = None
+    state: str | None = None
+    git_error: str | None = None
 
 
 class Loop(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
-    """A loop as it stands."""
+    """A loop as it stands; `state` names the files as the current iteration found them."""
 
     id: str
     task_id: str
@@ -92,6 +101,7 @@ class Loop(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     progress: Progress
     iteration: int = 1
     finding: Finding | None = None
+    state: str | None = None
     over: str | None = None
 
 
@@ -138,8 +148,11 @@ def validated(tx: Transaction, name: str, finding: Finding) -> Loop:
     return msgspec.structs.replace(loop, finding=finding)
 
 
-def advance(tx: Transaction, name: str) -> Loop:
-    """Begin the next iteration; refused where a limit or a guard is reached."""
+def advance(tx: Transaction, name: str, state: str | None = None) -> Loop:
+    """Begin the next iteration; refused where a limit or a guard is reached.
+
+    It begins with the files that the last validation saw, without one with those of `state`.
+    """
     loop = find_open(tx.log, name)
     progress = _progress(loop)
     limit = reached(loop.plan.limits, progress)
@@ -154,6 +167,7 @@ def advance(tx: Transaction, name: str) -> Loop:
         "iterationId": loop.id,
         "iteration": loop.iteration + 1,
         "progress": msgspec.to_builtins(progress),
+        "state": loop.finding.state if loop.finding is not None else state,
     }
     tx.append(ADVANCED, loop.task_id, data)
     return find(tx.log, name)
@@ -195,6 +209,7 @@ def fold(started: Event, events: Iterable[Event]) -> Loop:
         plan=plan,
         started_at=started.timestamp,
         progress=Progress(trees=[plan.base_tree] if plan.base_tree else []),
+        state=plan.base_state,
     )
     for event in events:
         if event.type == STARTED:
@@ -221,6 +236,7 @@ def _change(event: Event) -> dict[str, Any]:
             "iteration": event.data["iteration"],
             "progress": msgspec.convert(event.data["progress"], Progress),
             "finding": None,
+            "state": event.data.get("state"),
         }
     return {"over": f"ended with {event.data['completionPromise']}"}
 

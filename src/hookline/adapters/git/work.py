@@ -67,15 +67,17 @@ class GitWork:
         return commit, _seen_from(folder, names)
 
     async def state(self, folder: str) -> WorkState:
-        """The commit, and the files that differ from it; where git fails, nothing is known."""
+        """The commit, and the files that differ from it."""
         try:
             found = await self._uncommitted(folder)
             if found is None:
                 return WorkState(in_repository=False)
             commit, names = found
             tree = await self._tree_of(commit, folder)
-        except RepositoryError:
+        except NoGit:  # a machine without git has no repositories
             return WorkState(in_repository=False)
+        except RepositoryError as problem:
+            return WorkState(in_repository=False, error=problem.message)
         stamps = await asyncio.to_thread(self._stamps, folder, names) if names else {}
         return WorkState(commit, tree, stamps)
 
@@ -132,7 +134,7 @@ class GitWork:
         """The content of a folder as a tree, and how it differs from a tree of before."""
         try:
             return await self._written_tree(folder, base)
-        except NoGit:  # a machine without git has no repositories
+        except NoGit:
             return WorkTree(False)
         except RepositoryError as problem:
             return WorkTree(False, error=problem.message)

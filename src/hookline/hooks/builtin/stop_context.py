@@ -61,6 +61,7 @@ class Work(_Part, frozen=True):
     diff_hash: str | None = None
     changed_files: int = 0
     stable: bool = False
+    error: str | None = None
 
 
 class Seen(_Part, frozen=True):

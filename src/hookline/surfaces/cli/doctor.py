@@ -66,6 +66,7 @@ def _examine() -> Iterator[tuple[str, Iterator[Check]]]:
 
 def _project(project: Project, home: str) -> Iterator[Check]:
     yield from checks.guarded("folder", lambda: checks.folder_checks(project))
+    yield from checks.guarded("git", lambda: checks.git_checks(project, os.environ))
     yield from checks.guarded("store", lambda: store_checks(project, home))
     yield from checks.guarded("configuration", lambda: checks.configuration_checks(project, home))
     yield from checks.guarded("path", lambda: path_checks(os.environ))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 import shutil
@@ -11,13 +12,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hookline.adapters.git.work import GitWork
+from hookline.adapters.process import LocalProcesses
 from hookline.app import judge
 from hookline.config import load_settings
 from hookline.config.render import count
 from hookline.errors import HooklineError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from hookline.project import Project
 
@@ -115,6 +118,14 @@ def folder_checks(project: Project) -> Iterator[Check]:
         yield failed("folder", f"{place} cannot be written", fix)
     yield _space(place)
     yield _leftovers(project)
+
+
+def git_checks(project: Project, environ: Mapping[str, str]) -> Iterator[Check]:
+    """A repository that git cannot read: conditions, sessions and gates all ask it."""
+    work = GitWork(LocalProcesses(project.blobs), environ, objects="")
+    error = asyncio.run(work.state(project.root)).error
+    if error is not None:
+        yield failed("git", error, "run `git status` there, and do what it says")
 
 
 def _space(place: str) -> Check:

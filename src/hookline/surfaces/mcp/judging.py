@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.adapters.git.work import GitWork
+from hookline.adapters.blobs import FileBlobs
 from hookline.adapters.process import LocalProcesses
 from hookline.app import BROKEN, UNTRUSTED
 from hookline.domain.payloads import ValidationResult
 from hookline.domain.validation import Rule, rule_from, rules_from
-from hookline.domain.work import WorkTree
-from hookline.errors import BadInput, HooklineError
+from hookline.errors import BadInput
 from hookline.hooks.calls.call import base_environment
 from hookline.hooks.calls.record import Recorder
-from hookline.hooks.evaluation import Evaluator, Groups, Senses
+from hookline.hooks.evaluation import Evaluator, Groups, ProjectFiles, Senses
 from hookline.hooks.registered import configured_hooks, hook_of
 from hookline.hooks.validation import ValidationWorld, validate
 from hookline.tasks.registrations import registered
-from hookline.wiring.calls import caller
+from hookline.wiring.calls import caller, git_work
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -29,8 +26,6 @@ if TYPE_CHECKING:
     from hookline.app import App
     from hookline.hooks.registry import Hook
     from hookline.surfaces.mcp.visit import Visit
-
-T = TypeVar("T")
 
 
 def groups_of(visit: Visit, task_id: str) -> Groups:
@@ -80,35 +75,14 @@ def evaluator(visit: Visit, groups: Groups) -> Evaluator:
     """What evaluates an iteration in this project."""
     app = visit.app
     held = {hook.name: reason for hook in groups.configured if (reason := _held_back(app, hook))}
-    calls = caller(app)
-    recorder = Recorder(app.store, calls, change=app.change, suspended=held.get)
-
-    async def changed_files() -> list[str]:
-        return await _or_else(calls.changes({}).files(), [])
-
-    return Evaluator(
-        recorder, Senses(_validator(app), changed_files, tree_reader(app)), app.store.now
-    )
+    recorder = Recorder(app.store, caller(app), change=app.change, suspended=held.get)
+    return Evaluator(recorder, Senses(_validator(app), project_files(app)), app.store.now)
 
 
-def tree_reader(app: App) -> Callable[[str | None], Awaitable[WorkTree]]:
-    """What reads the project's files as a git tree and compares it with one of before."""
-    objects = os.path.join(app.project.folder, "objects")
-    work = GitWork(LocalProcesses(app.project.blobs), app.environ, objects)
-
-    async def tree(base: str | None) -> WorkTree:
-        return await _or_else(work.tree(app.project.root, base), WorkTree(False))
-
-    return tree
-
-
-async def _or_else(asked: Awaitable[T], unknown: T) -> T:
-    """What git says; where it cannot, stop hooks are told that nothing is known."""
-    try:
-        return await asked
-    except HooklineError as problem:
-        print(f"hookline mcp: {problem.message}", file=sys.stderr, flush=True)
-        return unknown
+def project_files(app: App) -> ProjectFiles:
+    """The project's files as git sees them."""
+    blobs = app.project.blobs
+    return ProjectFiles(git_work(app, LocalProcesses(blobs)), app.project.root, FileBlobs(blobs))
 
 
 def _validator(

@@ -17,8 +17,8 @@ from hookline.surfaces.mcp.judging import (
     evaluator,
     groups_of,
     is_guarded,
+    project_files,
     rules_for,
-    tree_reader,
 )
 from hookline.tasks import loops, registrations
 from hookline.tasks.registrations import Registration
@@ -101,13 +101,15 @@ async def iteration_start(visit: Visit, args: a.IterationStart) -> Any:
     wanted = tuple(args.completion_promises or loops.PROMISES)
     find_promises("", wanted)  # refuses what is no promise
     agent_rules(visit, args.validation_rules or ())
-    tree = await tree_reader(visit.app)(None)
+    files = project_files(visit.app)
+    tree = await files.tree()
     plan = loops.Plan(
         limits=_limits(visit, args),
         completion_promises=wanted,
         validation_rules=tuple(args.validation_rules or ()),
         execution_phase=args.execution_phase,
         base_tree=tree.tree,
+        base_state=files.keep(await files.state()),
     )
     loop = visit.change(loops.start, task.id, plan, holder=visit.app.holder)
     return {
@@ -137,9 +139,13 @@ async def iteration_validate(visit: Visit, args: a.IterationReport) -> Any:
     }
 
 
-def iteration_next(visit: Visit, args: a.IterationId) -> Any:
+async def iteration_next(visit: Visit, args: a.IterationId) -> Any:
     """The next iteration."""
-    loop = visit.change(loops.advance, args.iteration_id)
+    files = project_files(visit.app)
+    with visit.app.read() as view:
+        was_validated = loops.find_open(view.log, args.iteration_id).finding is not None
+    state = None if was_validated else files.keep(await files.state())
+    loop = visit.change(loops.advance, args.iteration_id, state)
     return {**_standing(loop), "completionSignal": "CONTINUE"}
 
 
@@ -235,6 +241,8 @@ def _feedback(loop: Loop) -> str:
     finding = loop.finding
     assert finding is not None  # it was written down just now
     reason = finding.decision["reason"]
+    if finding.git_error:
+        reason = f"{reason} ({finding.git_error})"
     if finding.signal == "COMPLETE":
         return f"{reason}. Call iteration_complete with iterationId {loop.id}."
     if finding.signal == "ESCALATE":
