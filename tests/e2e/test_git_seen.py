@@ -75,8 +75,8 @@ def test_a_git_that_speaks_german_is_understood(cli: Cli) -> None:
     [
         (("task", "list"), 0, ""),
         (("worktree", "list"), 1, "bad config line 1"),
-        (("submit", "T-1"), 1, "git cannot read the repository of"),
-        (("work", "--once"), 1, "git cannot read the repository of"),
+        (("submit", "T-1"), 1, "cannot be read as a repository: git says: fatal: bad c"),
+        (("work", "--once"), 1, "cannot be read as a repository: git says: fatal: bad c"),
         (("run", "Hello"), 0, "which files changed is unknown: git says: fatal: bad config line 1"),
         (("doctor",), 1, "✗ git            which files changed is unknown: git says: fatal: bad c"),
         (("init",), 0, "is trusted"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from hookline.adapters.git.door import NETWORK, Git, GitFailed, NoGit, cut, printable
+from hookline.adapters.git.door import NETWORK, Git, GitFailed, NoGit, NoRepository, cut, printable
 from hookline.adapters.repository_locks import exclusive
 from hookline.domain.repository import (
     BRANCH_PREFIX,
@@ -77,15 +77,15 @@ class Looking:
         folder = folder or self.root
         asked = ("--is-bare-repository", "--is-inside-work-tree", "--is-shallow-repository")
         try:
-            said = await self._git(folder, "rev-parse", *asked)
+            doing = f"{folder} cannot be read as a repository"
+            said = await self._git(folder, "rev-parse", *asked, doing=doing)
         except NoGit as problem:
             return _unusable("no-git", problem.message, problem.help or "install git")
-        if said.is_outside:
+        except NoRepository:
             words = f"{folder} is not in a git repository"
             return _unusable("no-repository", words, "run `git init` there")
-        if said.code:
-            words = f"git cannot read the repository of {folder}: {said.words}"
-            return _unusable("unreadable", words, "do what git says, or fix `.git/config`")
+        except GitFailed as problem:
+            return _unusable("unreadable", problem.message, "run `git status` there")
         bare, inside, shallow = (word == "true" for word in said.text.split())
         if bare or not inside:
             return _unusable("bare", f"{folder} has no working tree", "work in a clone of it", bare)

@@ -84,11 +84,6 @@ class Said(NamedTuple):
         both = f"{self.out.decode('utf-8', 'replace')}\n{self.err}".strip()
         return cut(hide_secrets(both), SAID)
 
-    @property
-    def is_outside(self) -> bool:
-        """Whether it failed because the folder is in no repository."""
-        return self.code != 0 and "not a git repository" in self.err
-
 
 class NoGit(RepositoryError):
     """There is no git here."""
@@ -102,6 +97,10 @@ class GitFailed(RepositoryError):
     def __init__(self, doing: str, said: Said, *, help: str | None = None) -> None:
         super().__init__(f"{doing}: git says: {said.words}", help=help)
         self.said = said
+
+
+class NoRepository(GitFailed):
+    """The folder is in no repository."""
 
 
 class Git:
@@ -153,7 +152,8 @@ class Git:
         if said.left_out and limit is None:
             raise RepositoryError(f"git {args[0]} says more than {LIMIT} bytes")
         if said.code and doing is not None:
-            raise GitFailed(doing, said, help=help)
+            outside = "not a git repository" in said.err
+            raise (NoRepository if outside else GitFailed)(doing, said, help=help)
         return said
 
 

@@ -10,7 +10,7 @@ import tempfile
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hookline.adapters.git.door import Git, GitFailed, NoGit, printable
+from hookline.adapters.git.door import Git, NoGit, NoRepository, printable
 from hookline.digest import sha256
 from hookline.domain.repository import RepositoryError
 from hookline.domain.work import WorkState, WorkTree
@@ -32,6 +32,7 @@ _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _OWN = f"{FOLDER_NAME}/"
 _SHARED = (f"{_OWN}hooks/", f"{_OWN}flows/")
 _UNKNOWN = "what was done is unknown"
+_NOTHING = (NoGit, NoRepository)  # a machine without git has no repositories
 
 
 class GitWork:
@@ -48,16 +49,16 @@ class GitWork:
 
     async def changed_files(self, folder: str) -> list[str]:
         """Files that differ from HEAD or are not tracked yet; none outside a repository."""
-        found = await self._uncommitted(folder)
-        return sorted(printable(name) for name in found[1]) if found else []
+        try:
+            _, names = await self._uncommitted(folder)
+        except NoRepository:
+            return []
+        return sorted(printable(name) for name in names)
 
-    async def _uncommitted(self, folder: str) -> tuple[str | None, list[str]] | None:
-        """The commit, and the files that differ from it; None outside a repository."""
-        said = await self._git(folder, "status", *_STATUS)
-        if said.is_outside:
-            return None
-        if said.code:
-            raise GitFailed("which files changed is unknown", said)
+    async def _uncommitted(self, folder: str) -> tuple[str | None, list[str]]:
+        """The commit, and the files that differ from it."""
+        doing = "which files changed is unknown"
+        said = await self._git(folder, "status", *_STATUS, doing=doing)
         commit, names = None, []
         for entry in said.names:
             if entry.startswith("# branch.oid "):
@@ -69,12 +70,9 @@ class GitWork:
     async def state(self, folder: str) -> WorkState:
         """The commit, and the files that differ from it."""
         try:
-            found = await self._uncommitted(folder)
-            if found is None:
-                return WorkState(in_repository=False)
-            commit, names = found
+            commit, names = await self._uncommitted(folder)
             tree = await self._tree_of(commit, folder)
-        except NoGit:  # a machine without git has no repositories
+        except _NOTHING:
             return WorkState(in_repository=False)
         except RepositoryError as problem:
             return WorkState(in_repository=False, error=problem.message)
@@ -134,17 +132,14 @@ class GitWork:
         """The content of a folder as a tree, and how it differs from a tree of before."""
         try:
             return await self._written_tree(folder, base)
-        except NoGit:
+        except _NOTHING:
             return WorkTree(False)
         except RepositoryError as problem:
             return WorkTree(False, error=problem.message)
 
     async def _written_tree(self, folder: str, base: str | None) -> WorkTree:
-        found = await self._git(folder, "rev-parse", "--git-path", "index", "--git-path", "objects")
-        if found.is_outside:
-            return WorkTree(False)
-        if found.code:
-            raise GitFailed(_UNKNOWN, found)
+        paths = ("--git-path", "index", "--git-path", "objects")
+        found = await self._git(folder, "rev-parse", *paths, doing=_UNKNOWN)
         index, objects = (os.path.join(folder, line) for line in found.text.splitlines()[:2])
         os.makedirs(self._objects, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="hookline-index-") as scratch:
