@@ -384,10 +384,6 @@ def git(root: Path, *arguments: str) -> None:
         ("rm kept.txt", "kept.txt"),
         ("touch new.txt 'a b.txt'", "a b.txt, new.txt"),
         ("touch 1 2 3 4 5 6 7", "1, 2, 3, 4, 5 and 2 more"),
-        (
-            "git -c user.name=Eve -c user.email=eve@example.com commit -q -a -m 'All good'",
-            "edited.txt",
-        ),
     ],
 )
 def test_an_agent_that_changes_files_has_failed(
@@ -397,6 +393,13 @@ def test_an_agent_that_changes_files_has_failed(
     error = f"agent ada: files changed while it was only asked: {changed}"
     assert (outcome.status, outcome.error) == ("failed", error)
     assert answer == {"status": "failure", "message": f"qa failed: {error}"}
+
+
+def test_an_agent_that_commits_what_it_was_asked_about_has_failed(repository: Asking) -> None:
+    line = "git -c user.name=Eve -c user.email=eve@example.com commit -q -a -m 'All good'"
+    _, outcome = repository.ask("gate", program(f"""{line}; echo '{{"status": "success"}}'"""))
+    error = "agent ada: another commit is checked out although it was only asked"
+    assert (outcome.status, outcome.error) == ("failed", error)
 
 
 def test_a_script_that_changes_files_has_failed(repository: Asking) -> None:

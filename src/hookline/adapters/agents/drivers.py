@@ -115,14 +115,17 @@ def _signed(tools: ToolServer | None, by: Mapping[str, str]) -> ToolServer | Non
 
 
 async def _watched(take: Callable[[], Awaitable[AgentTurn]], talk: Talk) -> AgentTurn:
-    """A turn that fails if the files of the folder are not as they were before it."""
+    """A turn that fails if the folder's files or its commit are not as they were before it."""
     work = GitWork(talk.processes, talk.request.env, objects="")
     before = await work.state(talk.folder)
     turn = await take()
-    changed = await work.between(talk.folder, before, await work.state(talk.folder))
-    if not changed:
+    after = await work.state(talk.folder)
+    changed = await work.between(talk.folder, before, after)
+    if not changed and after.commit == before.commit:
         return turn
     more = f" and {len(changed) - SHOWN_FILES} more" if len(changed) > SHOWN_FILES else ""
     shown = ", ".join(changed[:SHOWN_FILES]) + more
     error = f"files changed while it was only asked: {shown}"
+    if not changed:
+        error = after.error or "another commit is checked out although it was only asked"
     return msgspec.structs.replace(turn, error=f"{turn.error}; {error}" if turn.error else error)
