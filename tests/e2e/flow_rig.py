@@ -83,7 +83,7 @@ async def everything(ctx):
     turn = await one_turn(ctx, "Say something.", id="turn")
     work = [ctx.run("./trace.sh", id="part", retries=30) for _ in range(6)]
     await ctx.parallel(*work, ctx.sleep(0.2, id="beside"))
-    await ctx.hook("post_iteration", {"iteration": 1}, id="fire")
+    await ctx.hook("post_iteration", {"session": "rig", "iteration": 1}, id="fire")
     answer = await ctx.breakpoint("Go on?", id="go")
     await ctx.sleep(0.3, id="nap")
     sent = await ctx.signal("token", id="sent")

@@ -247,7 +247,8 @@ flows:
           - {id: loud, agent: "{{steps.hello.stdout}}"}
           - {id: told, agent: {agent: bob, prompt: "do {{input.who}}"}}
           - {id: nap, sleep: 10ms}
-      - {id: asked, hook: {point: on_error, payload: {error: "{{input.who}}"}}}
+      - id: asked
+        hook: {point: on_error, payload: {session: s, iteration: 1, error: "{{input.who}}"}}
       - {id: made, task: {goal: "help {{input.who}}", labels: [flow]}}
       - {id: other, update_task: {id: "{{input.task}}", action: complete, payload: {result: "yes"}}}
       - {id: ok, breakpoint: "Ship {{steps.loud.text}}?"}

@@ -22,6 +22,7 @@ from hookline.config.problems import Mark, Report
 from hookline.config.sections import custom_point, read_sections
 from hookline.config.settings import Settings, Tuning
 from hookline.config.source import Source, read_mapping
+from hookline.config.steps import check_fired
 from hookline.hooks.layers import scan
 from hookline.points import POINTS
 
@@ -64,6 +65,7 @@ def read_settings(project: Project, home: str) -> Loaded:
     mentioned: dict[str, None] = {}
     judges = _judges(read)
     for layer in layers:
+        check_fired(layer.tree.get("flows"), points, report)
         scope = Scope(layer.source, prefix=_of(layer), judges=judges)
         blocks = reader.read_block(layer.tree.get("hooks"), scope)
         own = _in_order(blocks, report, layer.source)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from hookline.config.convert import plain
 from hookline.config.nodes import Mapping, Scalar, Sequence, mark_within
 from hookline.config.problems import did_you_mean
+from hookline.domain.payloads import problems_of
 from hookline.hooks.conditions import check, compiled
 from hookline.hooks.references import ROOTS, compile_step_line, problem_of, references
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from hookline.config.nodes import Node
     from hookline.config.problems import Mark, Report
@@ -30,13 +32,57 @@ def check_steps(steps: Node | None, report: Report) -> None:
     _Order(names, report).walk(steps, frozenset())
 
 
-def _names(steps: Node | None) -> Iterator[Scalar]:
+def check_fired(flows: Node | None, points: Collection[str], report: Report) -> None:
+    """Report points that flows fire and that there are not, and what their payloads lack."""
+    for flow in flows.pairs.values() if isinstance(flows, Mapping) else ():
+        steps = flow.value.get("steps") if isinstance(flow.value, Mapping) else None
+        for step in _all_steps(steps):
+            given = step.get("hook")
+            point = given.get("point") if isinstance(given, Mapping) else given
+            if isinstance(point, Scalar) and point.text in points:
+                payload = given.get("payload") if isinstance(given, Mapping) else None
+                _check_payload(point, payload, report)
+            elif isinstance(point, Scalar):
+                report.error(
+                    "unknown-point",
+                    point.mark,
+                    f"no hook point named '{point.text}'",
+                    help=did_you_mean(point.text, points, "`hookline points` lists them all"),
+                )
+
+
+def _check_payload(point: Scalar, payload: Node | None, report: Report) -> None:
+    given = payload.pairs if isinstance(payload, Mapping) else {}
+    filled = [name for name, pair in given.items() if any(_is_filled(pair.value))]
+    values = {name: plain(pair.value) for name, pair in given.items()}
+    for field, message in problems_of(point.text, values, filled):
+        missing = field not in given
+        report.error(
+            "missing-field" if missing else "wrong-type",
+            point.mark if missing else given[field].value.mark,
+            message,
+            help=f"`hookline points {point.text}` shows what its hooks receive",
+            consequence="the run would fail here",
+        )
+
+
+def _is_filled(value: Node) -> Iterator[bool]:
+    """Whether texts of a value hold references, so that it is known when the flow runs."""
+    return (any(not e.escaped for e in references(text.text)) for text in _scalars(value))
+
+
+def _all_steps(steps: Node | None) -> Iterator[Mapping]:
     for step in steps.items if isinstance(steps, Sequence) else ():
         if isinstance(step, Mapping):
-            name = step.get("id")
-            if isinstance(name, Scalar):
-                yield name
-            yield from _names(step.get("parallel"))
+            yield step
+            yield from _all_steps(step.get("parallel"))
+
+
+def _names(steps: Node | None) -> Iterator[Scalar]:
+    for step in _all_steps(steps):
+        name = step.get("id")
+        if isinstance(name, Scalar):
+            yield name
 
 
 def _check_name(name: Scalar, seen: dict[str, Scalar], report: Report) -> None:

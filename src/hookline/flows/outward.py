@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from hookline.domain.events import FIRED, TASK_DONE
+from hookline.domain.events import FIRED, RUN_POINTS, TASK_DONE, Event
+from hookline.domain.payloads import check_payload, problems_of
 from hookline.domain.records import PENDING
 from hookline.domain.runs import ERROR, OK, Resolution
 from hookline.domain.sessions import HeldOutput
 from hookline.domain.turns import AgentEvent
 from hookline.domain.validation import Rule
-from hookline.flows import prompts
+from hookline.flows import journal, prompts
 from hookline.hooks.calls.firing import Firing, fire
 from hookline.hooks.calls.settle import task_of
 from hookline.hooks.registered import both, decide, hook_of
 from hookline.hooks.rules import RULES, fed_text
 from hookline.hooks.validation import ValidationWorld, validate
-from hookline.points import DECIDE, FEED, GATE, rule_of
+from hookline.points import DECIDE, FEED, GATE, REACT, STEER, rule_of
 from hookline.ports.agents import TurnRequest
 from hookline.tasks import registrations
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hookline.domain.answers import StopDecision
-    from hookline.domain.events import Event
     from hookline.domain.records import Outcome
     from hookline.domain.runs import JournalEffect, Run
     from hookline.domain.turns import AgentTurn
@@ -46,6 +46,8 @@ HELD = frozenset({"session_start", "post_iteration"})
 PROMISE = "session_promise"
 # Gates that have nothing to do for work that is merged without a pull request.
 OF_PULL_REQUESTS = frozenset({"create_pr", "ci_status"})
+# Here our own hooks act on what really happens to tasks and runs, never on what a flow fires.
+EVENT_RULES = frozenset({REACT, STEER})
 COMPLETED = "task_completed"
 LONGEST_REASON = 2000
 # How long the end of a turn waits for what hooks have to say about tasks completed in it.
@@ -168,7 +170,9 @@ class Outward:
 
     async def hook(self, run: Run, effect: JournalEffect, guard: Any) -> Resolution:
         """Fire a hook point; the one answer of its hooks."""
-        point, hooks = effect.args["point"], self.hooks(effect)
+        point = effect.args["point"]
+        check_payload(point, effect.args["payload"])
+        hooks = self.hooks(effect)
         if any(hook.kind != "built-in" for hook in hooks):
             self._states.pop(run.run_id, None)
         records = Records()
@@ -230,18 +234,18 @@ class Outward:
 
     def hooks(self, effect: JournalEffect) -> list[Hook]:
         """The hooks that an effect calls."""
-        around, payload = self._around, effect.args["payload"]
-        agent = payload.get("agent") or payload.get("agent_name")
-        found = around.standing.hooks_at(
-            effect.args["point"], agent=agent, task_type=self._type_of(payload)
-        )
-        skipped = set(effect.args.get("skip", ()))
-        without_pr = (payload.get("extra") or {}).get("skip_pr")
-        return [
-            hook
-            for hook in around.recorder.enabled(found)
-            if hook.name not in skipped and not (without_pr and hook.target in OF_PULL_REQUESTS)
-        ]
+        around, point, payload = self._around, effect.args["point"], effect.args["payload"]
+        if problems_of(point, payload):
+            return []
+        named = payload.get("agent") or payload.get("agent_name")
+        agent = named if isinstance(named, str) else None
+        found = around.standing.hooks_at(point, agent=agent, task_type=self._type_of(payload))
+        left_out = set(effect.args.get("skip", ()))
+        if rule_of(point) in EVENT_RULES:
+            left_out |= {hook.name for hook in found if hook.kind == "built-in"}
+        if rule_of(point) == GATE and payload.get("extra", {}).get("skip_pr"):
+            left_out |= {hook.name for hook in found if hook.target in OF_PULL_REQUESTS}
+        return [hook for hook in around.recorder.enabled(found) if hook.name not in left_out]
 
     def _type_of(self, payload: dict[str, Any]) -> str | None:
         """The type of the task that a point is about; a session names its task alone."""
@@ -277,11 +281,14 @@ class Outward:
             if said is not None and _is_held(point, said):
                 tx.sessions.hold(run.run_id, HeldOutput(event.seq, hook.name, point, said["text"]))
 
+        payload, event = effect.args["payload"], None
+        if rule_of(point) == REACT:
+            payload, event = self._as_event(run, effect)
         # Verdicts on a task's work stand with the task.
-        node = effect.args["payload"]["task_id"] if rule_of(point) == GATE else run.run_id
+        node = payload["task_id"] if rule_of(point) == GATE else run.run_id
         firing = Firing(
             point,
-            effect.args["payload"],
+            payload,
             node,
             f"{run.run_id}/{run.chapter}/{effect.effect_id}{name}",
             lambda hook: self._executor.hook_key(run, effect, hook),
@@ -290,8 +297,28 @@ class Outward:
             on_record=held,
             observe=self._around.feed(run.run_id),
             later=records.append,
+            event=event,
         )
         return await fire(self._around.recorder, firing, hooks)
+
+    def _as_event(self, run: Run, effect: JournalEffect) -> tuple[dict[str, Any], Event]:
+        """What hooks that react to events receive: the flow's payload as an event's data."""
+        point, data = effect.args["point"], effect.args["payload"]
+        with self._around.store.read() as view:
+            task = task_of(view.graph, str(data.get("taskId")))
+        event = Event(
+            seq=effect.requested_seq,
+            id=self._executor.key(run, effect),
+            timestamp=effect.requested_at,
+            type=point,
+            node_id=task.id if task else run.run_id,
+            data=data,
+            metadata={"run": run.run_id, "depth": journal.depth_of(run)},
+        )
+        # Notices about runs are shown with their fields beside the event.
+        notice = data if point in RUN_POINTS.values() else {}
+        seen = {**notice, "event": event, "task": task}
+        return dict(msgspec.to_builtins(seen)), event
 
     # Validation, and what was done
 

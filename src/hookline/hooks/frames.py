@@ -50,7 +50,7 @@ def event_types(points: tuple[str, ...]) -> tuple[str, ...]:
         found.append(STEERED)
     if rules - {STEER, REACT}:
         found.append(FIRED)
-    return (*points, *found)
+    return (FIRED, *points, *found)  # any point can be fired by a flow
 
 
 def timeout_of(hook: Hook, point: str) -> float:

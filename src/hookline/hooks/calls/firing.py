@@ -45,6 +45,7 @@ class Firing(NamedTuple):
     `after` is a place in the log that it cannot be before. `guard` is called in each
     transaction, `on_record` in the one that records a call; `observe` is told of both ends.
     `later` is handed what is not recorded at the end, to be written with something else.
+    `event` is what hooks that react to events are shown.
     """
 
     point: str
@@ -58,6 +59,7 @@ class Firing(NamedTuple):
     on_record: Callable[[Transaction, Event, Hook, Outcome], None] = lambda *details: None
     observe: Callable[[str, dict[str, Any]], None] = lambda what, details: None
     later: Callable[[Callable[[Transaction], None]], None] | None = None
+    event: Event | None = None
 
 
 async def fire(recorder: Recorder, firing: Firing, hooks: Sequence[Hook]) -> list[Called]:
@@ -114,7 +116,8 @@ class _Written:
             RULES[rule_of(firing.point)],
             payload,
             firing.key(hook),
-            depth=firing.depth,
+            firing.event,
+            firing.depth,
             changes=self._changes,
         )
         entry = _Later(self, hook, self._recorder.store.now())

@@ -208,7 +208,8 @@ def _event(view: View, hook: Hook, seq: int) -> Event:
 
 def _newest(view: View, hook: Hook) -> int:
     for event in reversed(view.log.events(types=event_types(hook.points))):
-        return event.seq
+        if point_of(hook, event) in hook.points:
+            return event.seq
     raise BadInput(
         f"no event of {', '.join(hook.points)} happened yet",
         help="give one with --payload '{...}', or --event N",
