@@ -192,6 +192,14 @@ class PeopleOnly(HooklineError):
     help = "ask the person you work for to run it"
 
 
+class NeedsPerson(HooklineError):
+    """This cannot go on until a person has acted."""
+
+    code = "needs-person"
+    exit_code = NEEDS_PERSON
+    help = "`hookline attention` shows what to do"
+
+
 class StoreError(HooklineError):
     """The store could not be read or written."""
 

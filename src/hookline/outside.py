@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +88,7 @@ def engine(
             app.registry,
             calls,
             debug=_debugger(app),
-            runs_folder=os.path.join(app.project.folder, "runs"),
+            runs_folder=app.project.runs,
             owner=owner_of(app),
         ),
         wakeup=AsyncWaker(app.project.folder),

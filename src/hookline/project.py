@@ -42,6 +42,11 @@ class Project(NamedTuple):
         return os.path.join(self.folder, "blobs")
 
     @property
+    def runs(self) -> str:
+        """The folders of runs, where steering hooks keep what they like."""
+        return os.path.join(self.folder, "runs")
+
+    @property
     def hook_log(self) -> str:
         """The log of calls that a person can tail."""
         return os.path.join(self.folder, "logs", "hooks.log")

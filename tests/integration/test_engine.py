@@ -72,7 +72,9 @@ def test_controls_end_what_runs(world: World, name: str) -> None:
 
     result = asyncio.run(interfere())
     assert not _runs(int((world.root / "pid").read_text()))
-    assert result == (Done("cancelled") if name == "cancel" else Parked(None, "enough"))
+    assert result == (
+        Done("cancelled") if name == "cancel" else Parked(None, "enough", name == "stop")
+    )
     assert world.run(run_id).status == {"pause": "paused", "stop": "parked"}.get(name, "cancelled")
 
 

@@ -38,14 +38,18 @@ def test_a_damaged_record_parks_the_run_and_is_named(world: World) -> None:
     assert event is not None
     world.sql("UPDATE events SET data = replace(data, 'Well?', 'Shall I?') WHERE seq = ?", seq)
     result = world.advance(run_id)
-    assert result == Parked(None, f"event {seq} (effect_requested of {run_id}) is damaged", True)
+    assert result == Parked(
+        None, f"event {seq} (effect_requested of {run_id}) is damaged", True, problem=True
+    )
     world.sql("UPDATE events SET data = '{' WHERE seq = ?", seq)
     result = world.advance(run_id)
-    assert result == Parked(None, f"event {seq} of {run_id} is damaged: it cannot be read", True)
+    assert result == Parked(
+        None, f"event {seq} of {run_id} is damaged: it cannot be read", True, problem=True
+    )
     world.sql("UPDATE events SET data = ? WHERE seq = ?", _text(event.data), seq)
     world.sql("UPDATE effects SET args = '{}' WHERE effect_id = 'ask'")
     result = world.advance(run_id)
-    assert result == Parked(None, f"the row of 'ask' of {run_id} is damaged", True)
+    assert result == Parked(None, f"the row of 'ask' of {run_id} is damaged", True, problem=True)
     with whole() as view:
         told = list(differences(RunFold().add_all(view.log.events()), view.runs.rows))
     assert told == [f"args of 'ask' of {run_id} is {{}}, the log says " + repr(event.data["args"])]
@@ -84,7 +88,7 @@ def test_a_flow_whose_code_is_gone_parks_its_run(world: World) -> None:
     run_id = world.start(asks)
     world.advance(run_id)
     del world.flows["asks"]
-    assert world.advance(run_id) == Parked(None, "there is no flow 'asks'", True)
+    assert world.advance(run_id) == Parked(None, "there is no flow 'asks'", True, problem=True)
     assert world.run(run_id).status == "parked"
     world.flows["asks"] = asks
     assert world.advance(run_id) == Parked(None, "waits for breakpoint 'ask'", True)
@@ -109,7 +113,9 @@ def test_an_error_of_our_own_parks_the_run_and_lets_it_go(world: World) -> None:
     world.engine.observe = broken
     run_id = world.start(works)
     result = world.advance(run_id)
-    assert result == Parked(None, "an error inside Hookline: LookupError: a bug", True)
+    assert result == Parked(
+        None, "an error inside Hookline: LookupError: a bug", True, problem=True
+    )
     with world.app.read() as view:
         assert view.runs.holder(run_id)[0] is None
     world.open()

@@ -19,12 +19,14 @@ from hookline.flows import journal, session_verbs
 from hookline.flows.outcomes import (
     CONTROLS,
     INTERRUPT,
+    WAITS,
     Done,
     Glance,
     Parked,
     Signalled,
-    for_person,
     interrupted,
+    only_waits,
+    waits_for_person,
     what_waits,
 )
 from hookline.flows.stretch import Stretch
@@ -93,7 +95,7 @@ class Advance(Stretch):
             if self._end_waits():
                 continue
             if not self._may_tick():
-                return self._give_up("the iteration limit was reached", needs_person=False)
+                return self._give_up("the iteration limit was reached", at_limit=True)
             before = self.moves
             ended, decision, more = await self._tick()
             if ended is not None:
@@ -114,7 +116,8 @@ class Advance(Stretch):
             e.kind in runs.WAITING or e.task or e.next_try for e in pending
         )
         if (only_waits and idle) or idle >= IDLE_TICKS:
-            return self._park(what_waits(pending, idle), until, for_person(pending))
+            reason = decision.reason or what_waits(pending)
+            return self._park(reason or f"no progress in {idle} iterations", until)
         return None
 
     def _end_waits(self) -> bool:
@@ -250,10 +253,12 @@ class Advance(Stretch):
             return name, reason
 
         name, reason = self.engine.change(take)
-        return Done(runs.CANCELLED) if name == "cancel" else Parked(None, reason)
+        if name == "cancel":
+            return Done(runs.CANCELLED)
+        return Parked(None, reason, needs_person=CONTROLS[name] == "run_parked")
 
     def _give_up(
-        self, reason: str, help: str | None = None, *, needs_person: bool = True
+        self, reason: str, help: str | None = None, *, at_limit: bool = False
     ) -> Done | Parked:
         """Park the run whatever has come in: only a person, or something new, gets it going."""
         details = {"reason": reason, **({"help": help} if help else {})}
@@ -267,18 +272,24 @@ class Advance(Stretch):
             return status
 
         status: str = self.engine.change(park)
-        return Done(status) if status in TERMINAL else Parked(None, reason, needs_person)
+        if status in TERMINAL:
+            return Done(status)
+        return Parked(None, reason, True, problem=not at_limit, at_limit=at_limit)
 
-    def _park(self, reason: str, until: float | None, needs_person: bool = False) -> Parked | None:
+    def _park(self, reason: str, until: float | None) -> Parked | None:
         """Park the run, unless something came in at the last moment."""
-        details = {"reason": reason, **({"until": iso(until)} if until is not None else {})}
+        details: dict[str, Any] = {"reason": reason}
+        details |= {"until": iso(until)} if until is not None else {}
 
-        def park(tx: Transaction) -> bool:
+        def park(tx: Transaction) -> Parked | None:
             self._check(tx)
-            if self._has_news(self._glance(tx)):
-                return False
-            journal.write(tx, "run_parked", self.run_id, details)
+            found = self._glance(tx)
+            if self._has_news(found):
+                return None
+            waits = {WAITS: True} if only_waits(found.pending) else {}
+            journal.write(tx, "run_parked", self.run_id, {**details, **waits})
             tx.runs.let_go(self.run_id, self.token, until)
-            return True
+            return Parked(until, reason, waits_for_person(tx, tx.runs.find(self.run_id)))
 
-        return Parked(until, reason, needs_person) if self.engine.change(park) else None
+        parked: Parked | None = self.engine.change(park)
+        return parked

@@ -107,12 +107,20 @@ class Executor:
         }
 
     async def execute(
-        self, run: Run, effect: JournalEffect, guard: Callable[[Transaction], None]
+        self,
+        run: Run,
+        effect: JournalEffect,
+        guard: Callable[[Transaction], None],
+        begun: Callable[[], None] = lambda: None,
     ) -> Resolution | None:
-        """Carry an effect out; None when it waits for something, or will be tried again."""
+        """Carry an effect out; None when it waits for something, or will be tried again.
+
+        `begun` is called when it is its turn under the limits, and work begins.
+        """
         effect = journal.with_arguments(effect, self._around.blobs)
         async with self._slot(effect.kind):
             await self._wait_for_rate(effect.kind)
+            begun()
             # Outside of what is a failure of the effect: a run whose files changed is parked.
             self._around.verify()
             try:

@@ -7,14 +7,18 @@ run is done or until when, and for what, it is parked. The journal is always the
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from hookline.domain import runs
 from hookline.domain.runs import OK, TERMINAL, EffectResolved, Resolution
-from hookline.errors import Fenced
+from hookline.errors import Fenced, HooklineError
 from hookline.flows import journal
 from hookline.flows.advance import Advance
-from hookline.flows.outcomes import Done, Parked
+from hookline.flows.outcomes import WAITS, Done, Parked, last_parked, waits_for_person
+from hookline.flows.waits import is_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,6 +79,9 @@ class Engine:
             self._advancing.discard(run_id)
 
     async def _advance(self, run_id: str, max_iterations: int | None) -> Done | Parked:
+        waiting = self._without_news(run_id)
+        if waiting is not None:
+            return waiting
         token = self._take(run_id)
         if token is None:
             return self._held("another process advances it")
@@ -83,6 +90,22 @@ class Engine:
             return await advance.to_the_end()
         finally:
             await advance.stop()
+
+    def _without_news(self, run_id: str) -> Parked | None:
+        """A run that only waits, and for which nothing has come, is left as it is."""
+        now = time.time()
+        # What is damaged or gone is news as well: the run is parked for it.
+        with self.store.read() as view, suppress(HooklineError, msgspec.MsgspecError):
+            run = view.runs.find(run_id)
+            is_due = run.wake_at is not None and run.wake_at <= now
+            if run.status != runs.PARKED or is_due or not last_parked(view, run).data.get(WAITS):
+                return None
+            if any(is_over(effect, now, ()) for effect in view.runs.pending(run)):
+                return None  # the clock was set
+            journal.prove(view.log, run, view.runs.effects(run))
+            if self.find_flow(run.flow).digest == run.code_digest:
+                return Parked(run.wake_at, run.reason or "", waits_for_person(view, run))
+        return None
 
     def _held(self, reason: str) -> Parked:
         return Parked(time.time() + LOOK_AGAIN, reason, held=True)

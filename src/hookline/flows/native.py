@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookline.domain.runs import WAITING
+from hookline.flows.outcomes import what_waits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +39,7 @@ def native_orchestrator(payload: dict[str, Any], tick: Tick) -> dict[str, Any]:
         return {"action": "executed-tasks", "count": len(able), "tasks": able}
     if tick.pending:
         kinds = ", ".join(sorted({effect.kind for effect in tick.pending}))
-        return {"action": "waiting", "reason": kinds}
+        return {"action": "waiting", "reason": what_waits(tick.pending) or kinds}
     return {"action": "none", "reason": "nothing is pending"}
 
 

@@ -6,10 +6,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookline.domain import runs
 from hookline.domain.runs import Resolution
+from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.errors import HooklineError
+from hookline.hooks.verdicts import asked_person
 
 if TYPE_CHECKING:
-    from hookline.domain.runs import JournalEffect
+    from hookline.domain.events import Event
+    from hookline.domain.runs import JournalEffect, Run
+    from hookline.ports.store import View
+
+JUDGED = frozenset({SUBMIT, MERGE})
 
 # Signals to the engine, and the event that each becomes.
 CONTROLS = {"cancel": "run_cancelled", "pause": "run_paused", "stop": "run_parked"}
@@ -24,12 +30,17 @@ class Done(NamedTuple):
 
 
 class Parked(NamedTuple):
-    """The run waits: until a moment, for something to happen, and why."""
+    """The run waits: until a moment, for something to happen, and why.
+
+    `problem`: it cannot go on as it is. `at_limit`: it made as many iterations as it may.
+    """
 
     until: float | None
     reason: str
     needs_person: bool = False
     held: bool = False
+    problem: bool = False
+    at_limit: bool = False
 
 
 class Temporary(Exception):
@@ -68,18 +79,45 @@ def interrupted(effect: JournalEffect) -> Resolution | None:
     return None
 
 
-def what_waits(pending: list[JournalEffect], idle: int) -> str:
-    """Why a run that goes no further is parked."""
-    waits = [e for e in pending if e.kind in runs.WAITING or e.task]
-    if not waits:
-        return f"no progress in {idle} iterations" if pending else "nothing is pending"
-    named = ", ".join(f"{e.kind} '{e.effect_id}'" for e in waits[:3])
-    return f"waits for {named}" + (f" and {len(waits) - 3} more" if len(waits) > 3 else "")
+def what_waits(pending: list[JournalEffect]) -> str:
+    """What a run waits for; empty if none of its effects waits."""
+    waits = [e for e in pending if e.kind in runs.WAITING or e.task or e.next_try]
+    named = ", ".join(
+        f"{'another try of ' if e.next_try else ''}{e.kind} '{e.effect_id}'" for e in waits[:3]
+    )
+    more = f" and {len(waits) - 3} more" if len(waits) > 3 else ""
+    return f"waits for {named}{more}" if waits else ""
 
 
-def for_person(pending: list[JournalEffect]) -> bool:
-    """Whether a person has to act."""
-    return any(e.kind == "breakpoint" for e in pending)
+# Who gets a parked run going again
+
+WAITS = "waits"
+
+
+def only_waits(pending: list[JournalEffect]) -> bool:
+    """Whether all that a run has asked for comes from outside: nothing is left to be run."""
+    return bool(pending) and all(e.kind in runs.WAITING or e.task for e in pending)
+
+
+def is_stuck(view: View, run: Run) -> bool:
+    """Whether neither a clock nor what it waits for gets a parked run going again."""
+    if run.status != runs.PARKED or run.wake_at is not None:
+        return False
+    return not last_parked(view, run).data.get(WAITS)
+
+
+def waits_for_person(view: View, run: Run) -> bool:
+    """Whether a person has to act: the run asks something, or nothing else gets it going."""
+    if run.status not in (runs.PARKED, runs.RUNNING):
+        return False
+    asks = any(effect.kind == "breakpoint" for effect in view.runs.pending(run))
+    judged = run.flow in JUDGED and asked_person(view, run) is not None
+    return asks or judged or is_stuck(view, run)
+
+
+def last_parked(view: View, run: Run) -> Event:
+    """The record that tells why a run is parked."""
+    return view.log.events(node_id=run.run_id, types=("run_parked",))[-1]
 
 
 def told(error: BaseException) -> str:

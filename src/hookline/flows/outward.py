@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from hookline.domain.events import FIRED, RUN_POINTS, TASK_DONE, Event
+from hookline.domain.events import FIRED, TASK_DONE
 from hookline.domain.payloads import check_payload, problems_of
 from hookline.domain.records import PENDING
 from hookline.domain.runs import ERROR, OK, Resolution
 from hookline.domain.sessions import HeldOutput
 from hookline.domain.turns import AgentEvent
 from hookline.domain.validation import Rule
-from hookline.flows import journal, prompts
+from hookline.flows import prompts
+from hookline.flows.fired_events import as_event
 from hookline.hooks.calls.firing import Firing, fire
 from hookline.hooks.calls.settle import task_of
 from hookline.hooks.registered import both, decide, hook_of
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hookline.domain.answers import StopDecision
+    from hookline.domain.events import Event
     from hookline.domain.records import Outcome
     from hookline.domain.runs import JournalEffect, Run
     from hookline.domain.turns import AgentTurn
@@ -283,7 +285,8 @@ class Outward:
 
         payload, event = effect.args["payload"], None
         if rule_of(point) == REACT:
-            payload, event = self._as_event(run, effect)
+            with self._around.store.read() as view:
+                payload, event = as_event(view, run, effect)
         # Verdicts on a task's work stand with the task.
         node = payload["task_id"] if rule_of(point) == GATE else run.run_id
         firing = Firing(
@@ -300,25 +303,6 @@ class Outward:
             event=event,
         )
         return await fire(self._around.recorder, firing, hooks)
-
-    def _as_event(self, run: Run, effect: JournalEffect) -> tuple[dict[str, Any], Event]:
-        """What hooks that react to events receive: the flow's payload as an event's data."""
-        point, data = effect.args["point"], effect.args["payload"]
-        with self._around.store.read() as view:
-            task = task_of(view.graph, str(data.get("taskId")))
-        event = Event(
-            seq=effect.requested_seq,
-            id=self._executor.key(run, effect),
-            timestamp=effect.requested_at,
-            type=point,
-            node_id=task.id if task else run.run_id,
-            data=data,
-            metadata={"run": run.run_id, "depth": journal.depth_of(run)},
-        )
-        # Notices about runs are shown with their fields beside the event.
-        notice = data if point in RUN_POINTS.values() else {}
-        seen = {**notice, "event": event, "task": task}
-        return dict(msgspec.to_builtins(seen)), event
 
     # Validation, and what was done
 

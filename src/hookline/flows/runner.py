@@ -68,11 +68,12 @@ class Heartbeat:
 
 
 class Runner:
-    """Advances runs as they become due."""
+    """Advances runs as they become due; `for_person` are those that wait for a person now."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._busy: dict[str, asyncio.Task[Done | Parked]] = {}
+        self.for_person: set[str] = set()
 
     async def run_one(
         self, run_id: str, *, max_iterations: int | None = None, wait: bool = True
@@ -131,7 +132,10 @@ class Runner:
         for run_id, task in list(self._busy.items()):
             if task.done():
                 del self._busy[run_id]
-                task.result()
+                result = task.result()
+                self.for_person.discard(run_id)
+                if isinstance(result, Parked) and result.needs_person:
+                    self.for_person.add(run_id)
 
     async def _wait(self) -> None:
         with self._engine.store.read() as view:

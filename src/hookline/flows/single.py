@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from hookline.domain import runs
 from hookline.domain.runs import PENDING, TERMINAL, WAITING, EffectResolved, Resolution
-from hookline.errors import BadInput, IllegalTransition
+from hookline.errors import BadInput, IllegalTransition, NeedsPerson
 from hookline.flows import journal
 from hookline.flows.engine import Done, Parked
 from hookline.flows.steering import Decision, Steering
@@ -75,8 +75,8 @@ async def run_effect(engine: Engine, run_id: str, effect_id: str) -> Resolution 
             await asyncio.sleep(min(LOOK_AGAIN, (effect.next_try or 0) - time.time()))
         else:
             parked = await _carry_out(engine, run, effect_id)
-            if parked is not None and parked.needs_person:
-                raise IllegalTransition(f"{run.run_id} is parked: {parked.reason}")
+            if parked is not None and parked.problem:
+                raise NeedsPerson(f"{run.run_id} is parked: {parked.reason}")
 
 
 def check(engine: Engine, run_id: str, effect_id: str) -> None:
@@ -138,7 +138,7 @@ async def ask_for_effects(engine: Engine, run_id: str) -> None:
 
 def _leave(engine: Engine, run_id: str, result: Done | Parked) -> Parked | None:
     """The run stays as due as it was: our stretch of it has ended, the run itself has not."""
-    if isinstance(result, Done) or result.needs_person:
+    if isinstance(result, Done) or result.problem:
         return None if isinstance(result, Done) else result
 
     def leave(tx: Transaction) -> None:

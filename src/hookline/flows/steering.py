@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +12,7 @@ from hookline.domain.records import FAILED, OK, Outcome
 from hookline.errors import BadInput, Fenced, HookFailure
 from hookline.flows import journal
 from hookline.flows.native import NATIVE, Tick
+from hookline.flows.run_folder import run_folder
 from hookline.hooks.calls.firing import Tracked
 from hookline.hooks.calls.rows import report_hook_error, write
 from hookline.hooks.dispatch import dispatch
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hookline.ports.store import Transaction
 
 START, END = "on-iteration-start", "on-iteration-end"
+LONGEST_REASON = 500
 # What steering itself remembers of a run: a hook under way, and effects put off to a moment.
 UNDER_WAY, SCHEDULE = "hookline.hook", "hookline.schedule.{}"
 
@@ -41,6 +42,7 @@ class Decision(NamedTuple):
     tasks: tuple[str, ...] = ()
     wait_until: float | None = None
     waits: bool = False
+    reason: str = ""
 
 
 # What an answer must look like; one that does not is a failure of its hook.
@@ -57,6 +59,8 @@ def check_answer(point: str, answer: dict[str, Any]) -> None:
     _named(answer)
     if answer["action"] == "waiting":
         _wait(answer)
+        if not isinstance(answer.get("reason", ""), str):
+            raise BadInput("`reason` must be text")
     elif answer["action"] == "schedule":
         _moment(answer)
 
@@ -184,9 +188,7 @@ class Steering:
         """The variable that names a run's own folder, which is there from now on."""
         if self.runs_folder is None:
             return {}
-        folder = os.path.join(self.runs_folder, run.run_id)
-        os.makedirs(folder, exist_ok=True)
-        return {"run_dir": folder}
+        return {"run_dir": run_folder(self.runs_folder, run)}
 
     def _remembered(self, run: Run) -> tuple[dict[str, Any] | None, dict[str, float]]:
         with self.store.read() as view:
@@ -196,7 +198,8 @@ class Steering:
     def _decide(self, run: Run, answer: dict[str, Any], due: list[str]) -> Decision:
         action = answer["action"]
         if action == "waiting":
-            return Decision((), _wait(answer), waits=True)
+            reason = answer.get("reason", "")[:LONGEST_REASON]
+            return Decision((), _wait(answer), waits=True, reason=reason)
         if action == "none":
             return Decision()
         tasks = _named(answer)

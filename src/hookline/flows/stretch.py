@@ -234,11 +234,14 @@ class Stretch:
 
     async def _carry_out(self, effect: JournalEffect) -> None:
         engine = self.engine
-        resolution = await engine.executor.execute(self.run, effect, self._check)
+        about = {"runId": self.run_id, "effectId": effect.effect_id}
+        resolution = await engine.executor.execute(
+            self.run, effect, self._check, lambda: engine.observe("begun", about)
+        )
         if resolution is not None:
             self.done.append((effect.effect_id, resolution))
         else:
-            engine.observe("effect", {"runId": self.run_id, "effectId": effect.effect_id})
+            engine.observe("effect", about)
 
     def _flush(self) -> None:
         """Record what is done, although nobody asks for more at the moment."""

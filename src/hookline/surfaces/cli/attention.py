@@ -10,7 +10,6 @@ import msgspec
 from hookline.app import BROKEN
 from hookline.config.pipeline import belongs_in_worktree
 from hookline.domain import runs, sessions
-from hookline.domain.runs import WAITING
 from hookline.domain.submissions import MERGE, SIGNAL, SUBMIT
 from hookline.domain.tasks import (
     BLOCKED,
@@ -22,6 +21,7 @@ from hookline.domain.tasks import (
 )
 from hookline.errors import NEEDS_PERSON
 from hookline.flows.gate_verbs import open_runs
+from hookline.flows.outcomes import is_stuck, last_parked, what_waits
 from hookline.hooks.verdicts import asked_person
 from hookline.surfaces.cli.command import Command, no_arguments
 from hookline.surfaces.cli.gate_show import shown_hook
@@ -147,34 +147,28 @@ def _runs(view: View, of_sessions: Collection[str]) -> Iterator[Item]:
         for run in reversed(view.runs.runs(status=status, limit=EVERY)):
             if run.run_id in of_sessions:
                 continue
-            pending = view.runs.pending(run)
-            if status == runs.PARKED and _is_stuck(run, pending):
+            if is_stuck(view, run):
                 yield _stuck(view, run)
-            else:
-                yield from (_question(run, e) for e in pending if e.kind == "breakpoint")
-
-
-def _is_stuck(run: Run, pending: list[JournalEffect]) -> bool:
-    """Whether the run was parked for a problem, not to wait for what is pending."""
-    waits = any(effect.kind in WAITING or effect.task or effect.next_try for effect in pending)
-    return run.wake_at is None and not (waits and (run.reason or "").startswith("waits for"))
+            pending = view.runs.pending(run)
+            why = f" ({run.reason})" if run.reason not in (None, what_waits(pending)) else ""
+            yield from (_question(run, e, why) for e in pending if e.kind == "breakpoint")
 
 
 def _stuck(view: View, run: Run) -> Item:
-    event = view.log.events(node_id=run.run_id, types=("run_parked",))[-1]
+    event = last_parked(view, run)
     remedy = f"; {event.data['help']}" if event.data.get("help") else ""
     message = f"{run.flow}: {run.reason or 'parked'}{remedy}"
     command = _go_on(run) if run.flow in GATED else f"hookline flow resume {run.run_id}"
     return Item("run", run.run_id, event.timestamp, message, command)
 
 
-def _question(run: Run, effect: JournalEffect) -> Item:
+def _question(run: Run, effect: JournalEffect, why: str) -> Item:
     name = shlex.quote(effect.effect_id)
     return Item(
         "breakpoint",
         f"{run.run_id} {effect.effect_id}",
         effect.requested_at,
-        f"{run.flow} asks: {effect.args['question']}",
+        f"{run.flow} asks: {effect.args['question']}{why}",
         f"hookline answer {run.run_id} {name} yes|no",
     )
 

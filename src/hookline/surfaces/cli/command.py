@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from hookline.project import find_project
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -23,3 +26,19 @@ class Command(NamedTuple):
 
 def no_arguments(parser: ArgumentParser) -> None:
     """For commands that take none."""
+
+
+def run_argument(p: ArgumentParser, name: str = "run", **how: Any) -> None:
+    """The run that a command is about: its id, or its folder."""
+    p.add_argument(name, **{"help": "the run, such as R-3, or its folder", **how}, type=run_named)
+
+
+def run_named(text: str) -> str:
+    """The id of the run whose folder a path leads to; any other text as it is."""
+    if os.sep not in text:
+        return text
+    runs = os.path.realpath(find_project(os.getcwd(), os.environ).runs)
+    folder = os.path.realpath(text)
+    if folder == runs:  # a script that a hook calls finds stdin read, and knows no id
+        return os.environ.get("HOOKLINE_RUN_ID", text)
+    return os.path.basename(folder) if os.path.dirname(folder) == runs else text

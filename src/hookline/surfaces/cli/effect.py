@@ -10,10 +10,10 @@ from hookline.domain.runs import ERROR, OK, Resolution, effect_key
 from hookline.errors import BadInput
 from hookline.flows import journal
 from hookline.flows.judged_work import JUDGING_FLOWS
-from hookline.surfaces.cli.command import Command
+from hookline.surfaces.cli.command import Command, run_argument
 from hookline.surfaces.cli.flow_show import effect_json, effect_line
 from hookline.surfaces.cli.opening import reading, writing
-from hookline.surfaces.cli.output import next_step, say, say_json, untrusted
+from hookline.surfaces.cli.output import next_step, report, say, say_json, untrusted
 from hookline.surfaces.cli.values import parse_json, read_text
 from hookline.trust import refuse_agents
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def _list_arguments(p: ArgumentParser) -> None:
-    p.add_argument("run", help="the run, such as R-3")
+    run_argument(p)
     p.add_argument("--pending", action="store_true", help="only those without a result")
 
 
@@ -52,7 +52,7 @@ def _list(args: Namespace) -> None:
 
 
 def _effect_arguments(p: ArgumentParser) -> None:
-    p.add_argument("run", help="the run, such as R-3")
+    run_argument(p)
     p.add_argument("effect", help="the effect's id, as `effect list` shows it")
 
 
@@ -78,7 +78,7 @@ def _post(args: Namespace) -> None:
         if args.json:
             say_json({"runId": run.run_id, "effectId": args.effect, "status": args.status})
             return
-        say(f"{run.run_id}: {untrusted(args.effect)} is {args.status}")
+        report(f"{run.run_id}: {untrusted(args.effect)} is {args.status}")
         next_step(f"hookline orchestrate {run.run_id}")
 
 

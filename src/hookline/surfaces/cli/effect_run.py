@@ -13,7 +13,7 @@ from hookline.outside import engine
 from hookline.surfaces.cli.flow_show import effect_json, effect_line
 from hookline.surfaces.cli.flow_watch import at_work
 from hookline.surfaces.cli.opening import writing
-from hookline.surfaces.cli.output import note, say, say_json
+from hookline.surfaces.cli.output import note, report, say_json
 from hookline.wiring.calls import owner_of
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ def _tell(args: Namespace, effect: JournalEffect, done: Resolution | None) -> No
         shown = effect_json(effect)
         say_json(shown if done is None else {**shown, "value": done.value})
         return
-    say(effect_line(effect))
+    report(effect_line(effect))
     value = done.value if done is not None else None
     if isinstance(value, dict):
         for stream in ("stdout", "stderr"):
             if text := str(value.get(stream) or "").rstrip("\n"):
-                (say if stream == "stdout" else note)(text)
+                (report if stream == "stdout" else note)(text)

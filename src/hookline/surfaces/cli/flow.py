@@ -17,8 +17,8 @@ from hookline.flows import drawing, journal
 from hookline.flows.judged_work import JUDGING_FLOWS
 from hookline.flows.single import ask_for_effects
 from hookline.outside import engine, flow_finder
-from hookline.surfaces.cli.command import Command, no_arguments
-from hookline.surfaces.cli.flow_control import CONTROL_COMMANDS, run_argument
+from hookline.surfaces.cli.command import Command, no_arguments, run_argument
+from hookline.surfaces.cli.flow_control import CONTROL_COMMANDS
 from hookline.surfaces.cli.flow_show import STYLES, effect_json, effect_line, run_line, tell
 from hookline.surfaces.cli.flow_value import VALUE_COMMANDS
 from hookline.surfaces.cli.flow_watch import at_work, foreground
@@ -98,7 +98,7 @@ def _object(text: str, name: str) -> dict[str, Any]:
 
 
 def _status_arguments(p: ArgumentParser) -> None:
-    p.add_argument("run", nargs="?", help="one run; without it, the newest")
+    run_argument(p, nargs="?", help="one run; without it, the newest")
     p.add_argument("--status", choices=tuple(STYLES), help="only runs of this status")
 
 
@@ -128,7 +128,7 @@ def _show_run(args: Namespace, run: Run, view: View) -> None:
 
 
 def _show_arguments(p: ArgumentParser) -> None:
-    p.add_argument("name", help="a flow's name, or a run such as R-3")
+    run_argument(p, "name", help="a flow's name, or a run such as R-3")
 
 
 def _is_run(name: str) -> bool:

@@ -14,7 +14,7 @@ from hookline.errors import IllegalTransition
 from hookline.flows import control, journal
 from hookline.flows.judged_work import JUDGING_FLOWS
 from hookline.outside import flow_finder
-from hookline.surfaces.cli.command import Command
+from hookline.surfaces.cli.command import Command, run_argument
 from hookline.surfaces.cli.flow_show import tell
 from hookline.surfaces.cli.flow_watch import foreground
 from hookline.surfaces.cli.opening import writing
@@ -31,11 +31,6 @@ if TYPE_CHECKING:
 
 # How long a living process is given to take a signal; it does so between two steps of the flow.
 PATIENCE = 10.0
-
-
-def run_argument(p: ArgumentParser) -> None:
-    """The run that a command is about."""
-    p.add_argument("run", help="the run, such as R-3")
 
 
 def _reason_arguments(p: ArgumentParser) -> None:

@@ -36,6 +36,7 @@ class Progress:
         self._quiet = quiet
         self._live = not quiet and is_terminal(sys.stderr)
         self._drawn = 0
+        self._begun: dict[str, float] = {}
         with app.read() as view:
             self._seen = view.log.last()
 
@@ -43,7 +44,9 @@ class Progress:
         """The engine tells that something happened."""
         if self._quiet:
             return
-        if what == "code-changed":
+        if what == "begun":
+            self._begun.setdefault(details["effectId"], time.time())
+        elif what == "code-changed":
             self._clear()
             note(f"{self._run_id}: the flow's code changed since this chapter began")
         else:
@@ -79,7 +82,7 @@ class Progress:
             self._seen = found[-1][4]
         for effect in finished:
             if effect.kind not in INSTANT:
-                note(_line(effect, seconds(effect.resolved_at or effect.requested_at)))
+                note(self._line(effect, seconds(effect.resolved_at or effect.requested_at)))
 
     async def _redraw(self) -> None:
         while True:
@@ -87,8 +90,16 @@ class Progress:
             with self._app.read() as view:
                 pending = view.runs.pending(view.runs.find(self._run_id))
             self._clear()
-            self._draw([_line(effect, time.time()) for effect in pending])
+            self._draw([self._line(effect, time.time()) for effect in pending])
             await asyncio.sleep(REDRAW)
+
+    def _line(self, effect: JournalEffect, until: float) -> str:
+        """An effect, and how long it has been worked on; the time before that was no work."""
+        mark, style = MARKS[effect.status]
+        begun = self._begun.get(effect.effect_id, seconds(effect.requested_at))
+        error = f"  {untrusted(effect.error, 100)}" if effect.error else ""
+        name, took = untrusted(effect.effect_id), f"{max(until - begun, 0):.1f}s"
+        return f"  {paint(mark, style, sys.stderr)} {effect.kind:10} {name}  {took}{error}"
 
     def _draw(self, lines: list[str]) -> None:
         size = os.get_terminal_size(sys.stderr.fileno())
@@ -104,14 +115,6 @@ class Progress:
         if self._drawn:
             sys.stderr.write(f"\x1b[{self._drawn}F\x1b[J")
             self._drawn = 0
-
-
-def _line(effect: JournalEffect, until: float) -> str:
-    mark, style = MARKS[effect.status]
-    took = f"{max(until - seconds(effect.requested_at), 0):.1f}s"
-    error = f"  {untrusted(effect.error, 100)}" if effect.error else ""
-    name = untrusted(effect.effect_id)
-    return f"  {paint(mark, style, sys.stderr)} {effect.kind:10} {name}  {took}{error}"
 
 
 def _cut(line: str, columns: int) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.errors import BadInput
-from hookline.surfaces.cli.command import Command
+from hookline.surfaces.cli.command import Command, run_argument
 from hookline.surfaces.cli.opening import reading, writing
 from hookline.surfaces.cli.output import say, say_json, untrusted
 from hookline.surfaces.cli.values import parse_json
@@ -21,7 +21,7 @@ MOST_BYTES = 64 * 1024
 
 
 def _value_arguments(p: ArgumentParser) -> None:
-    p.add_argument("run", help="the run, such as R-3")
+    run_argument(p)
     p.add_argument("name", help="the name to remember something under")
     p.add_argument("value", nargs="?", metavar="JSON", help="what to remember; null forgets it")
 

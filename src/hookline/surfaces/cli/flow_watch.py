@@ -132,6 +132,6 @@ def exit_code(result: Done | Parked) -> int:
     """How a command ends that advanced a run."""
     if isinstance(result, Done):
         return 0 if result.status == runs.COMPLETED else FAILED
-    if "iteration limit" in result.reason:
+    if result.at_limit:
         return LIMIT
     return NEEDS_PERSON if result.needs_person else 0

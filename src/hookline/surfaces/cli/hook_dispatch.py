@@ -13,11 +13,12 @@ from hookline.domain.records import OK, Outcome
 from hookline.domain.runs import UnknownRun
 from hookline.errors import BadInput, ConfigError, Untrusted
 from hookline.flows.native import NATIVE, Tick
+from hookline.flows.run_folder import run_folder
 from hookline.hooks.dispatch import dispatch
 from hookline.hooks.frames import Frame
 from hookline.hooks.replay import call_dry
 from hookline.hooks.rules import RULES, failed
-from hookline.points import POINTS, REACT, rule_of
+from hookline.points import POINTS, REACT, STEER, rule_of
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import note, paint, say_json, untrusted
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from hookline.adapters.store.sqlite import View
     from hookline.app import App
+    from hookline.domain.runs import Run
     from hookline.hooks.registry import Hook
 
 
@@ -72,15 +74,18 @@ async def _fire(
     if event is not None:
         payload = {"task": None, **payload, "event": msgspec.to_builtins(event)}
     calls = caller(app)
+    values = _run_values(app, view, payload) if rule.name == STEER else {}
 
     async def call(hook: Hook, given: dict[str, Any]) -> Outcome:
         native = NATIVE.get(hook.target) if hook.kind == "built-in" else None
         if native is not None:
-            outcome = Outcome(hook.name, OK, native(given, _tick(view, given)))
+            run = _run_in(view, given)
+            outcome = Outcome(hook.name, OK, native(given, _tick(view, run, given)))
         elif hook.kind == "built-in":
             outcome = await call_dry(calls, view.graph, hook, event, given)
         else:
-            outcome = await calls.call(hook, Frame(point, rule, given, "dry-run", event))
+            frame = Frame(point, rule, given, "dry-run", event, values=values)
+            outcome = await calls.call(hook, frame)
         if not args.json:
             _tell(outcome)
         return outcome
@@ -88,13 +93,25 @@ async def _fire(
     return await dispatch(rule, hooks, payload, call)
 
 
-def _tick(view: View, payload: dict[str, Any]) -> Tick:
-    """What native hooks look at: the run that the payload names, if there is one."""
+def _run_in(view: View, payload: dict[str, Any]) -> Run | None:
+    """The run that a payload names, if there is one."""
     try:
-        run = view.runs.find(str(payload.get("runId", "")))
+        return view.runs.find(str(payload.get("runId", "")))
     except UnknownRun:
-        return Tick([], frozenset(), str(payload.get("status", "waiting")))
-    return Tick(view.runs.pending(run), frozenset(), str(payload.get("status", "waiting")))
+        return None
+
+
+def _run_values(app: App, view: View, payload: dict[str, Any]) -> dict[str, str]:
+    """What hooks of a tick find besides the payload."""
+    run = _run_in(view, payload)
+    if run is None:
+        return {}
+    return {"flow": run.flow, "run_dir": run_folder(app.project.runs, run)}
+
+
+def _tick(view: View, run: Run | None, payload: dict[str, Any]) -> Tick:
+    pending = view.runs.pending(run) if run is not None else []
+    return Tick(pending, frozenset(), str(payload.get("status", "waiting")))
 
 
 def _event(point: str, payload: dict[str, Any]) -> Event:

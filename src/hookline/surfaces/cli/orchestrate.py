@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hookline.domain import runs
 from hookline.domain.runs import OK, PENDING, EffectResolved, Resolution, UnknownEffect
 from hookline.errors import BadInput, IllegalTransition
-from hookline.surfaces.cli.command import Command
+from hookline.surfaces.cli.command import Command, run_argument
 from hookline.surfaces.cli.effect import post
 from hookline.surfaces.cli.flow_show import run_json
 from hookline.surfaces.cli.flow_watch import foreground
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _orchestrate_arguments(p: ArgumentParser) -> None:
-    p.add_argument("run", help="the run, such as R-3")
+    run_argument(p)
     p.add_argument("--max-iterations", type=int, metavar="N", help="stop after so many ticks")
 
 
@@ -50,7 +50,7 @@ def _orchestrate(args: Namespace) -> int:
 
 
 def _answer_arguments(p: ArgumentParser) -> None:
-    p.add_argument("run", help="the run, such as R-3")
+    run_argument(p)
     p.add_argument("breakpoint", help="the breakpoint: its effect's id, or its step")
     p.add_argument("answer", choices=("yes", "no"), help="your answer")
     p.add_argument("--note", metavar="TEXT", help="what the flow should know besides")

@@ -53,6 +53,11 @@ def note(text: str) -> None:
     print(visible(text), file=sys.stderr)
 
 
+def report(text: str) -> None:
+    """A line about what a command did; under a hook, whose stdout is its answer, on stderr."""
+    (note if os.environ.get("HOOKLINE_HOOK") else say)(text)
+
+
 def next_step(command: str, why: str = "") -> None:
     """The next useful command; said to people only, not to pipes."""
     if is_terminal(sys.stdout) and is_terminal(sys.stderr):

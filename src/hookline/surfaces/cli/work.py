@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain.repository import RepositoryError
-from hookline.errors import INTERRUPTED, BadInput, IllegalTransition
+from hookline.errors import INTERRUPTED, NEEDS_PERSON, BadInput, IllegalTransition
 from hookline.flows.runner import Runner
 from hookline.flows.worker import Budget, Worker
 from hookline.outside import engine
@@ -79,18 +79,21 @@ def _work(args: Namespace) -> int:
 
 def _serve_flows(args: Namespace, app: App) -> int:
     try:
-        served = asyncio.run(_serve(args, app))
+        served, for_person = asyncio.run(_serve(args, app))
     except KeyboardInterrupt:
         note("interrupted; everything goes on where it was when something serves it again")
         return INTERRUPTED
     if args.json:
         say_json({"begun": 0, "served": served, "limit": None})
     else:
-        say(f"nothing is due; {served} advanced")
-    return 0
+        waits = f"; {len(for_person)} of them wait for a person" if for_person else ""
+        say(f"nothing is due; {served} advanced{waits}")
+        if for_person:
+            next_step("hookline attention")
+    return NEEDS_PERSON if for_person else 0
 
 
-async def _serve(args: Namespace, app: App) -> int:
+async def _serve(args: Namespace, app: App) -> tuple[int, set[str]]:
     def observe(what: str, details: dict[str, Any]) -> None:
         if not args.json and what == "effect":
             note(f"{details['runId']}  {untrusted(details['effectId'])}")
@@ -105,7 +108,7 @@ async def _serve(args: Namespace, app: App) -> int:
             served = await runner.serve(once=args.once)
     if args.once:
         await _deliver_all(args, app)
-    return served
+    return served, runner.for_person
 
 
 async def _deliver_all(args: Namespace, app: App) -> None:
