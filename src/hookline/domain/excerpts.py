@@ -1,0 +1,18 @@
+"""The end of a long text: programs say last what went wrong."""
+
+from __future__ import annotations
+
+MAX_LINES = 20
+MAX_BYTES = 2000
+CUT = "…"
+
+
+def excerpt(text: str) -> str:
+    """The last lines of a text; a first line `…` says that there was more before them."""
+    whole = text.strip()
+    lines = whole.split("\n")
+    if len(lines) <= MAX_LINES and len(whole.encode("utf-8", "replace")) <= MAX_BYTES:
+        return whole
+    kept = "\n".join(lines[1 - MAX_LINES :]).encode("utf-8", "replace")
+    room = MAX_BYTES - len(f"{CUT}\n".encode())
+    return f"{CUT}\n{kept[-room:].decode('utf-8', 'ignore').lstrip()}"
