@@ -106,6 +106,7 @@ class Context:
         agent: str | None = None,
         id: str = "",
         conversation: str | None = None,
+        opening: str | None = None,
         session: dict[str, Any] | None = None,
         timeout: float | None = None,
         max_turns: int | None = None,
@@ -114,13 +115,14 @@ class Context:
     ) -> Any:
         """One turn of an agent; its text and how it ended.
 
-        With `conversation` the agent goes on with that one. Without `check`, a turn that failed
-        is no error: its `error` says why.
+        With `conversation` the agent goes on with that one; `opening` is told before the prompt
+        where it cannot. Without `check`, a turn that failed is no error: its `error` says why.
         """
-        await self._need_text("a prompt", prompt)
+        await self._need_text("a prompt", prompt, opening or "")
         args: dict[str, Any] = {"prompt": prompt, "agent": agent}
         more = {
             "conversation": conversation,
+            "opening": opening,
             "session": session,
             "maxTurns": max_turns,
             "check": None if check else False,

@@ -112,6 +112,7 @@ class Outward:
             timeout=float(effect.policy.get("timeout", DEFAULT_TIMEOUT)),
             cwd=self._folder(run),
             conversation=args.get("conversation"),
+            opening=args.get("opening", ""),
             max_turns=args.get("maxTurns"),
             tools=self._around.tools(env) if session else None,
             on_start=begun.born,

@@ -68,7 +68,10 @@ _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _GAP = re.compile(r"\n{3,}")
 _PROMISE = re.compile(r"(?<!`)<promise\s*>\s*\w+\s*</promise\s*>(?!`)")
 # Lines of an output that could pass for a line of the frame around it.
-_MARKS = re.compile(r"^(\[\w+: |--- (?:end of the )?output of hooks)", re.MULTILINE)
+_MARKS = re.compile(
+    r"^(\[\w+: |--- (?:end of the )?output of hooks|--- (?:end of )?what the stop hooks say)",
+    re.MULTILINE,
+)
 MAX_PROMPT = 256 * 1024
 SHOWN_OF_TEXT = 600
 CAP = 32 * 1024
@@ -133,6 +136,21 @@ def frame(outputs: Sequence[Mapping[str, Any]], nonce: str) -> str:
     return "\n".join([*parts, f"--- end of the output of hooks {nonce} ---", ""])
 
 
+def next_prompt(text: str | None, nonce: str) -> str:
+    """What the stop hooks want next, marked like the output of hooks, which it may quote."""
+    if not text:
+        return ""
+    lines = [
+        "# Next",
+        "",
+        f"--- what the stop hooks say {nonce} ---",
+        _MARKS.sub(r" \1", capped(text)).rstrip(),
+        f"--- end of what the stop hooks say {nonce} ---",
+        "",
+    ]
+    return "\n".join(lines)
+
+
 def capped(text: str) -> str:
     """Head and tail of a text that is too long for a prompt; the cut is marked."""
     data = text.encode("utf-8", "replace")
@@ -170,6 +188,12 @@ def history(past: Sequence[Mapping[str, Any]]) -> str:
 def messages(texts: Sequence[str]) -> str:
     """What a person sent."""
     return section("A person says", [f"- {text}" for text in texts])
+
+
+def opening(situation: str, line: str) -> str:
+    """What comes before a recovery or a delivery where the agent remembers nothing."""
+    told = f"# This iteration\n\nYou have had a turn in it: {line}\nWhat follows came after it.\n"
+    return quoted(f"{situation}\n{told}")
 
 
 def recovery(error: str, outputs: Sequence[Mapping[str, Any]], nonce: str) -> str:

@@ -17,7 +17,7 @@ from hookline.domain.promises import find_promises
 from hookline.domain.sessions import COMPLETED, ESCALATED, FAILED, LIMIT, SIGNAL, STOPPED, Charge
 from hookline.flows import prompts
 from hookline.flows.session_state import PINS, Plan, State, Turn, Verdict
-from hookline.flows.session_talk import Talk
+from hookline.flows.session_talk import SHOWN_OF_TURN, Talk, line_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from hookline.flows.context import Context
 
 HISTORY = 10
-SHOWN_OF_TURN = 200
 
 
 async def session(ctx: Context, run: Run) -> Any:
@@ -49,7 +48,8 @@ class _Session(Talk):
             await self._fire("session_start", {"goal": self._charge.goal})
             self._state.is_started = not self._is_cut
         if self._state.iteration == 0:
-            planned = await self._turn(self._prompt(prompts.PLAN, {}), id="plan")
+            self._situation = self._prompt(prompts.PLAN, {})
+            planned = await self._turn(self._situation, id="plan")
             if planned.by != "person":
                 self._state.iteration = 1
             if planned.failure and not self._asked_to:
@@ -68,43 +68,44 @@ class _Session(Talk):
         if self._asked_to:
             return await self._obey()
         before = await self._fire("pre_iteration")
-        held = [*self._state.held, *brief["held"]]
-        outputs = [*held, *before["items"]]
-        prompt = self._prompt(self._template, brief, outputs)
-        told = (self._state.messages, self._state.next_prompt, held)
-        self._tell([], None, [])
-        keeps = self._plan.conversation == "continue"
-        turn = await self._turn(prompt, conversation=self._state.conversation if keeps else None)
-        if turn.interrupted:  # nobody knows how much the agent has read; it is told again
-            self._tell(*told)
-        if turn.failure:
-            return await self._failed(turn, began)
-        self._state.conversation = turn.conversation
-        verdict = await self._judge(turn)
-        verdict = await self._after(turn, verdict)
-        if verdict.is_complete or (verdict.goes_on and self._is_last):
+        self._hold(brief["held"])
+        turn = await self._work(brief, before["items"])
+        verdict = Verdict()
+        if not turn.failure:
+            self._state.conversation = turn.conversation
+            verdict = await self._judge(turn)
+            verdict = await self._after(turn, verdict)
+        elif turn.by != "person":
+            await self._recover(turn)
+        if turn.by != "person":
             verdict = await self._deliver_finally(turn, verdict)
         return await self._close(turn, verdict, began)
 
-    def _tell(
-        self, messages: list[str], next_prompt: str | None, held: list[dict[str, Any]]
-    ) -> None:
-        """What the next prompt has to say besides what it finds in the store."""
-        state = self._state
-        state.messages, state.next_prompt, state.held = messages, next_prompt, held
+    async def _work(self, brief: dict[str, Any], outputs: list[dict[str, Any]]) -> Turn:
+        """The turn of an iteration; what a turn that fails was told is told again in the next."""
+        state, nonce = self._state, brief["nonce"]
+        self._situation = self._prompt(self._template, brief)
+        prompt = self._prompt(
+            self._template,
+            brief,
+            hook_output=prompts.frame([*state.held, *outputs], nonce),
+            messages=prompts.messages(state.messages),
+            next_prompt=prompts.next_prompt(state.next_prompt, nonce),
+        )
+        told = len(state.messages)  # more may come while the model is waited for
+        keeps = self._plan.conversation == "continue"
+        turn = await self._turn(prompt, conversation=state.conversation if keeps else None)
+        if not turn.failure:
+            state.messages, state.next_prompt, state.held = state.messages[told:], None, []
+        return turn
 
-    async def _failed(self, turn: Turn, began: str) -> Any:
-        verdict = Verdict()
-        if turn.by != "person":
-            await self._recover(turn)
-            if self._is_last:
-                verdict = await self._deliver_finally(turn, verdict)
-        return await self._close(turn, verdict, began)
-
-    async def _judge(self, turn: Turn, step: str = "") -> Verdict:
-        """Validation first, then the stop hooks, which see its results."""
-        checked: dict[str, Any] = {"results": []}
-        if self._plan.rules or self._plan.evidence:
+    async def _judge(
+        self, turn: Turn, step: str = "", checked: dict[str, Any] | None = None
+    ) -> Verdict:
+        """Validation first, unless nothing changed since; then the stop hooks see its results."""
+        if checked is None and not (self._plan.rules or self._plan.evidence):
+            checked = {"results": []}
+        if checked is None:
             checked = await self._ctx.validate(
                 self._plan.rules,
                 output=turn.text,
@@ -129,7 +130,7 @@ class _Session(Talk):
         }
         decision = await self._ctx.hook("stop", self._payload(context), id=f"stop{step}")
         self._note_cut(decision)
-        return Verdict(results=checked["results"], decision=decision)
+        return Verdict(said=turn, checked=checked, decision=decision)
 
     async def _after(self, turn: Turn, verdict: Verdict) -> Verdict:
         """post_iteration; what has to reach the agent at once does."""
@@ -143,6 +144,8 @@ class _Session(Talk):
         """Tell the agent what is still held, and what people said if it is done. At most twice."""
         for round_ in ("", "-again"):
             is_done = verdict.is_complete  # else its next prompt tells it what people said
+            if not (is_done or (verdict.goes_on and self._is_last)):
+                break
             found = await self._do("drain", id=f"drain{round_}", messages=is_done)
             held, self._state.held = [*self._state.held, *found["held"]], []
             if is_done:
@@ -152,7 +155,7 @@ class _Session(Talk):
                 break
             step = f"final-delivery{round_}"
             verdict = await self._deliver(turn, held, found["nonce"], verdict, step, said)
-            if self._is_cut or self._asked_to:  # a person wants to stop now
+            if self._is_cut or self._asked_to or turn.failure:  # what is held stays held
                 break
         return verdict
 
@@ -165,43 +168,40 @@ class _Session(Talk):
         step: str,
         said: Sequence[str] = (),
     ) -> Verdict:
-        """Say something more in the same conversation; edits that follow are judged again."""
-        last, was_cut = await self._say(turn, outputs, nonce, step, said)
-        if last.by == "person":  # the agent is told once the session goes on
-            self._state.held = [*self._state.held, *outputs]
-            return Verdict()
-        self._state.messages = self._state.messages[len(said) :]
-        if not (was_cut or last.files_modified or last.fingerprint is None):
-            return verdict
-        files = sorted({*turn.files_modified, *last.files_modified})
-        earlier = Turn() if turn.failure else turn  # what a failed turn said counts for nothing
-        merged = msgspec.structs.replace(
-            last,
-            text=last.text if find_promises(last.text) else earlier.text,
-            promised=[*earlier.promised, *last.promised],
-            files_modified=files,
+        """Say something more in the same conversation; the answer is the agent's last word."""
+        last = await self._turn(
+            _delivery(outputs, nonce, said),
+            conversation=turn.conversation,
+            opening=self._opening(turn),
+            id=step,
         )
-        turn.files_modified, turn.fingerprint = files, last.fingerprint
-        return await self._judge(merged, step=f"-after-{step}")
+        if not last.failure:
+            self._state.messages = self._state.messages[len(said) :]
+            return await self._reconsider(turn, last, verdict, step)
+        self._hold(outputs)
+        if last.by == "person":
+            return Verdict()
+        turn.error = last.failure
+        last.conversation = last.conversation or turn.conversation
+        await self._recover(last)
+        return verdict.undone(f"a delivery to the agent failed: {last.failure}")
 
-    async def _say(
-        self,
-        turn: Turn,
-        outputs: list[dict[str, Any]],
-        nonce: str,
-        step: str,
-        said: Sequence[str] = (),
-    ) -> tuple[Turn, bool]:
-        """Deliver outputs, again while a crash cuts that short; the turn, and whether one did."""
-        was_cut = False
-        while True:
-            prompt = _delivery(outputs, nonce, said)
-            last = await self._turn(prompt, conversation=turn.conversation, id=step)
-            if not last.interrupted or last.by == "person":
-                return last, was_cut
-            was_cut = True
-            heard = await self._fire("on_error", {"error": last.failure})
-            outputs = [*outputs, *heard["items"]]
+    async def _reconsider(self, turn: Turn, last: Turn, verdict: Verdict, step: str) -> Verdict:
+        """Judge the answer to a delivery, if it promises or changes anything."""
+        promises = bool(find_promises(last.text) or last.promised)
+        is_changed = bool(last.files_modified) or last.fingerprint is None
+        if not (promises or is_changed):
+            return verdict
+        turn.files_modified = sorted({*turn.files_modified, *last.files_modified})
+        turn.fingerprint = last.fingerprint
+        before = Turn() if promises else verdict.said
+        said = Turn(
+            text=f"{before.text}\n\n{last.text}".strip(),
+            promised=[*before.promised, *last.promised],
+            files_modified=turn.files_modified,
+        )
+        checked = None if is_changed else verdict.checked
+        return await self._judge(said, f"-after-{step}", checked)
 
     async def _close(self, turn: Turn, verdict: Verdict, began: str) -> Any:
         state, results, decision = self._state, verdict.results, verdict.decision
@@ -224,7 +224,7 @@ class _Session(Talk):
                 usd=self._usd,
                 tokens=self._tokens,
             )
-            line = {"iteration": state.iteration, "line": _line(ended)}
+            line = {"iteration": state.iteration, "line": line_of(turn)}
             state.history = [*state.history, line][-HISTORY:]
             self._is_over = True
         if verdict.is_complete:
@@ -318,12 +318,3 @@ def _delivery(outputs: Sequence[dict[str, Any]], nonce: str, said: Sequence[str]
         return told
     now = "This was said after you began your last message. It is part of your work: see to it now."
     return prompts.quoted(f"{prompts.messages(said)}\n{now}\n\n{told}".rstrip() + "\n")
-
-
-def _line(ended: dict[str, Any]) -> str:
-    """An iteration in a line, for the iterations after it."""
-    if ended["error"]:
-        return f"failed: {prompts.one_line(ended['error'], SHOWN_OF_TURN)}"
-    files = len(ended["filesModified"])
-    changed = f"{files} file{'s' * (files > 1)} changed" if files else "no file changed"
-    return f"{changed}; {ended['text']}"

@@ -65,10 +65,26 @@ class Turn(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What validation found and the stop hooks decided; of a failed turn, nothing."""
+    """What the stop hooks decided, on what was said and what validation found.
 
-    results: list[dict[str, Any]] = []
+    Nothing was said, found or decided where the turn failed.
+    """
+
+    said: Turn = msgspec.field(default_factory=Turn)
+    checked: dict[str, Any] | None = None
     decision: dict[str, Any] = {}
+
+    @property
+    def results(self) -> list[dict[str, Any]]:
+        """What each validation rule found."""
+        return list((self.checked or {}).get("results", ()))
+
+    def undone(self, reason: str) -> Verdict:
+        """The same verdict, but the work is not done."""
+        if not self.is_complete:
+            return self
+        decision = {**self.decision, "action": "continue", "reason": reason, "hookId": None}
+        return msgspec.structs.replace(self, decision=decision)
 
     @property
     def is_complete(self) -> bool:

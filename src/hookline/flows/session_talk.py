@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hookline.flows.context import Context
 
 LONGEST_WAIT = 1800.0
+SHOWN_OF_TURN = 200
 
 
 class Talk:
@@ -33,12 +34,19 @@ class Talk:
         self._asked_to: str | None = None
         self._is_over = False
         self._is_cut = False
+        self._situation = ""
 
     async def _turn(
-        self, prompt: str, *, conversation: str | None = None, id: str = "turn"
+        self,
+        prompt: str,
+        *,
+        conversation: str | None = None,
+        opening: str | None = None,
+        id: str = "turn",
     ) -> Turn:
         """One turn of the agent; while its model takes no more, the session waits."""
         waits = 0
+        everything = f"{opening}\n{prompt}" if opening else prompt
         while True:
             if self._is_cut:
                 return Turn(interrupted=True, by="person", conversation=conversation)
@@ -47,6 +55,7 @@ class Talk:
                 agent=self._charge.agent,
                 id=id,
                 conversation=conversation,
+                opening=opening,
                 session=self._identity,
                 timeout=self._time_left(),
                 check=False,
@@ -60,7 +69,7 @@ class Talk:
                 return msgspec.structs.replace(turn, interrupted=True, by="person")
             waits += 1
             if turn.tools or turn.text:  # it had begun: the agent goes on where it stopped
-                conversation = turn.conversation
+                conversation, opening = turn.conversation, everything
                 prompt = "The model was not available for a while. Go on where you stopped."
 
     def _count(self, turn: Turn) -> None:
@@ -89,9 +98,22 @@ class Talk:
         """Hooks hear of the failure; what they pipe goes to the agent at once."""
         error = turn.failure or "failed"
         heard = await self._fire("on_error", {"error": error})
-        if heard["items"] or turn.interrupted:
-            prompt = prompts.recovery(error, heard["items"], heard["nonce"])
-            await self._turn(prompt, conversation=turn.conversation, id="recovery")
+        if not (heard["items"] or turn.interrupted):
+            return
+        prompt = prompts.recovery(error, heard["items"], heard["nonce"])
+        recovery = await self._turn(
+            prompt, conversation=turn.conversation, opening=self._opening(turn), id="recovery"
+        )
+        if recovery.failure:
+            self._hold(heard["items"])
+
+    def _hold(self, outputs: list[dict[str, Any]]) -> None:
+        """Keep output for the next prompt: nobody knows how much of it the agent has read."""
+        self._state.held = [*self._state.held, *outputs]
+
+    def _opening(self, turn: Turn) -> str:
+        """What an agent is told first that does not remember its turn."""
+        return prompts.opening(self._situation, line_of(turn))
 
     async def _fire(self, point: str, more: dict[str, Any] | None = None) -> Any:
         """Fire a point of the session; what its hooks have for the agent now."""
@@ -168,13 +190,13 @@ class Talk:
         left = (minutes - self._state.progress.minutes) * 60
         return max(1.0, min(self._plan.turn_timeout, left))
 
-    def _prompt(
-        self, template: str, brief: dict[str, Any], outputs: list[dict[str, Any]] | None = None
-    ) -> str:
+    def _prompt(self, template: str, brief: dict[str, Any], **told: str) -> str:
+        """A template with where the session stands; `told` is what is said only once."""
         state, charge = self._state, self._charge
         values = {
-            "hook_output": prompts.frame(outputs or [], brief.get("nonce", "")),
-            "messages": prompts.messages(state.messages),
+            "hook_output": "",
+            "messages": "",
+            "next_prompt": "",
             "session": charge.name,
             "iteration": str(state.iteration),
             "iterations": str(self._limits.iterations or "any number"),
@@ -184,7 +206,16 @@ class Talk:
             "ready_tasks": prompts.ready_tasks(brief["tasks"]) if brief else "",
             "notes": prompts.notes(brief["notes"]) if brief else "",
             "history": prompts.history(state.history),
-            "next_prompt": state.next_prompt or "",
             "role": self._plan.roles.get(charge.agent or "", ""),
+            **told,
         }
         return prompts.fill(template, values)
+
+
+def line_of(turn: Turn) -> str:
+    """A turn in a line, for the turns after it."""
+    if turn.failure:
+        return f"failed: {prompts.one_line(turn.failure, SHOWN_OF_TURN)}"
+    files = len(turn.files_modified)
+    changed = f"{files} file{'s' * (files > 1)} changed" if files else "no file changed"
+    return f"{changed}; {prompts.one_line(turn.text, SHOWN_OF_TURN)}"

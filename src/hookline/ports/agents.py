@@ -24,7 +24,8 @@ class ToolServer(msgspec.Struct, frozen=True):
 class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent is asked in one turn, and how.
 
-    With `conversation` the agent goes on with that one, where it can. A `read_only` agent may
+    With `conversation` the agent goes on with that one, where it can; where a new one begins,
+    `opening` comes before the prompt. A `read_only` agent may
     look at everything and change nothing. `schema` is the JSON Schema of the answer, for agents
     that can be held to one. An agent that takes more than `max_turns` steps of its model is
     stopped, where they can be seen.
@@ -35,6 +36,7 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float
     cwd: str | None = None
     conversation: str | None = None
+    opening: str = ""
     read_only: bool = False
     schema: dict[str, Any] | None = None
     max_turns: int | None = None
@@ -42,6 +44,11 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
     on_start: Callable[[ProcessGroup], None] = lambda group: None
     on_conversation: Callable[[str], None] = lambda conversation: None
     on_event: Callable[[AgentEvent], None] = lambda event: None
+
+    def afresh(self) -> TurnRequest:
+        """The same request to an agent that remembers nothing."""
+        prompt = f"{self.opening}\n{self.prompt}" if self.opening else self.prompt
+        return msgspec.structs.replace(self, prompt=prompt, opening="")
 
 
 class Agents(Protocol):

@@ -140,7 +140,8 @@ class _Turn:
         self._request.on_conversation(opened.session_id)
         await self._set_up(opened, self._introduced)
         self._heard.begin(is_new=is_new)
-        prompt = [{"type": "text", "text": worded(self._request.prompt)}]
+        request = self._request.afresh() if is_new else self._request
+        prompt = [{"type": "text", "text": worded(request.prompt)}]
         asking = self._connection.send_request(
             "session/prompt", {"sessionId": opened.session_id, "prompt": prompt}
         )

@@ -53,7 +53,7 @@ async def turn(profile: Any, talk: Talk) -> AgentTurn:
         known = f"conversation {talk.request.conversation} is not known here"
         notice(talk, f"{known}; the agent begins a new one")
     fresh = str(uuid.uuid4())
-    heard = await _ask(profile, talk, fresh, ["--session-id", fresh])
+    heard = await _ask(profile, talk.afresh(), fresh, ["--session-id", fresh])
     assert heard is not None
     return heard
 

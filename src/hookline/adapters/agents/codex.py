@@ -51,7 +51,7 @@ async def turn(profile: Any, talk: Talk) -> AgentTurn:
             return heard
     if wanted:
         notice(talk, f"conversation {wanted} is not known here; the agent begins a new one")
-    heard = await _ask(profile, talk, [])
+    heard = await _ask(profile, talk.afresh(), [])
     assert heard is not None
     return heard
 

@@ -22,6 +22,7 @@ PROMPT, PROMPT_FILE = "HOOKLINE_PROMPT", "HOOKLINE_PROMPT_FILE"
 async def turn(profile: Any, talk: Talk) -> AgentTurn:
     """Start the program with the prompt; what it prints is the agent's text."""
     line = " ".join((profile.command, *map(shlex.quote, profile.args)))
+    talk = talk.afresh()  # such a program remembers nothing
     request = talk.request
     request.on_conversation(request.env.get("HOOKLINE_IDEMPOTENCY_KEY", ""))
     if profile.input == "stdin":

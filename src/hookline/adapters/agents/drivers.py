@@ -37,6 +37,10 @@ class Talk(NamedTuple):
     folder: str
     processes: Processes
 
+    def afresh(self) -> Talk:
+        """The same turn in a new conversation."""
+        return self._replace(request=self.request.afresh())
+
 
 # Each module has `async def turn(profile, talk) -> AgentTurn`; it is loaded when it is needed.
 DRIVERS = {

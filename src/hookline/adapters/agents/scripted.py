@@ -23,6 +23,7 @@ async def turn(profile: Any, talk: Talk) -> AgentTurn:
         turns = read_script(talk.root, profile.script)
     except BadInput as problem:  # the file is gone or broken since the session began
         return AgentTurn(error=problem.message)
+    talk = talk if talk.request.conversation else talk.afresh()
     request = talk.request
     conversation = f"{talk.name}-{request.env.get('HOOKLINE_RUN_ID', '')}"
     request.on_conversation(conversation)

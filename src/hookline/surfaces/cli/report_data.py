@@ -170,13 +170,21 @@ def _turn(effect: JournalEffect, value: dict[str, Any]) -> Turn:
         step=effect.step,
         at=effect.requested_at,
         seconds=_duration(effect),
-        prompt=effect.args.get("prompt", ""),
+        prompt=_prompt(effect.args, value),
         text=value.get("text", ""),
         error=error,
         tools=value.get("tools", 0),
         files=value.get("filesModified", []),
         usage=value.get("usage", {}),
     )
+
+
+def _prompt(args: dict[str, Any], value: dict[str, Any]) -> str:
+    """What the agent was told; an opening comes first unless it went on with its conversation."""
+    wanted = args.get("conversation")
+    goes_on = wanted is not None and value.get("conversation") == wanted
+    said = [args.get("opening") if not goes_on else None, args.get("prompt")]
+    return "\n".join(part for part in said if part)
 
 
 def _told(effect: JournalEffect, value: dict[str, Any]) -> Iterator[Told]:
