@@ -285,7 +285,7 @@ PLAIN = "echo 2 tests fail; echo not on a Friday >&2; exit 2"
     ("rule", "answer"),
     [
         ("react", []),
-        ("feed", {"text": "2 tests fail\n\nnot on a Friday\n"}),
+        ("feed", {"text": "exit code 2\n2 tests fail\n\nnot on a Friday\n"}),
         (
             "gate",
             {
@@ -319,14 +319,7 @@ def test_one_plain_command_is_of_use_under_every_rule(
         ("react", []),
         ("feed", {}),
         ("gate", {"status": "success", "message": "auto-accepted: no gate stands here"}),
-        (
-            "decide",
-            {
-                "action": "continue",
-                "reason": "No hooks registered for this task",
-                "hookId": "default",
-            },
-        ),
+        ("decide", {"action": "continue", "reason": "no stop hook applied"}),
         ("steer", {"action": "none", "reason": "no hook answered"}),
         ("guard", {"verdict": "none"}),
     ],

@@ -74,7 +74,8 @@ def test_a_hook_that_is_held_back_lets_nobody_pass() -> None:
 
 def test_a_hook_whose_condition_is_false_has_no_say() -> None:
     hook = Hook(name="a", points=("stop",), target="true")
-    assert decide([(hook, Outcome("a", SKIPPED))]).hook_id == "default"
+    said = decide([(hook, Outcome("a", SKIPPED))])
+    assert (said.action, said.reason, said.hook_id) == ("continue", "no stop hook applied", None)
 
 
 def test_the_default_of_the_point_is_not_configured() -> None:

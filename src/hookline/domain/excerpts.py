@@ -5,6 +5,7 @@ from __future__ import annotations
 MAX_LINES = 20
 MAX_BYTES = 2000
 CUT = "…"
+MAX_FIRST_LINE = 400
 
 
 def excerpt(text: str) -> str:
@@ -16,3 +17,11 @@ def excerpt(text: str) -> str:
     kept = "\n".join(lines[1 - MAX_LINES :]).encode("utf-8", "replace")
     room = MAX_BYTES - len(f"{CUT}\n".encode())
     return f"{CUT}\n{kept[-room:].decode('utf-8', 'ignore').lstrip()}"
+
+
+def headed_excerpt(text: str) -> str:
+    """The first line, which says how something ended, and an excerpt of the rest."""
+    first, _, rest = text.strip().partition("\n")
+    if len(first) > MAX_FIRST_LINE:
+        first = f"{first[: MAX_FIRST_LINE - 1]}{CUT}"
+    return f"{first}\n{excerpt(rest)}".rstrip()

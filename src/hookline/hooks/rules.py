@@ -84,7 +84,8 @@ def _fold_feed(called: Sequence[Called]) -> FeedAnswer:
 def fed_text(outcome: Outcome) -> str:
     """What one hook has to say to the agent; a failure is told as well."""
     if outcome.status == OK:
-        return str(outcome.answer.text)
+        text = str(outcome.answer.text)
+        return f"exit code {outcome.exit_code}\n{text}" if outcome.exit_code else text
     if outcome.status == SKIPPED:
         return ""
     stderr = unsaid(outcome.stderr, outcome.error or "")
@@ -155,6 +156,8 @@ def _stops_decide(outcome: Outcome) -> bool:
 
 def _fold_decide(called: Sequence[Called]) -> StopDecision:
     decisions = [_decision(outcome) for _, outcome in called if outcome.status != SKIPPED]
+    if called and not decisions:
+        return StopDecision(action="continue", reason="no stop hook applied")
     if not decisions:
         return StopDecision(
             action="continue", reason="No hooks registered for this task", hook_id="default"

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.domain.coverage import MAX_REPORT, USUAL_REPORTS, line_coverage
+from hookline.domain.excerpts import headed_excerpt
 from hookline.domain.validation import PATTERN_FLAGS, Finding
 from hookline.errors import BadInput, HookFailure, Untrusted
+from hookline.hooks.builtin.stop_context import one_line
 from hookline.hooks.kinds.command import SHELL
 from hookline.hooks.kinds.program import failure, json_object, reply_of, whole_output
 from hookline.hooks.projectfiles import files_like, is_there, read_file, stamp
@@ -31,7 +33,7 @@ AT_ONCE = 4
 TIMEOUT = 300.0
 # A search that takes longer than this goes in circles, whatever it looks through.
 PATTERN_TIMEOUT = 10.0
-MAX_MESSAGE = 2048
+MAX_COMMAND = 200
 MAX_SEARCHED = 32 * 1024 * 1024
 _MATCHING = (sys.executable, "-I", "-S", os.path.join(os.path.dirname(__file__), "matching.py"))
 
@@ -112,7 +114,7 @@ async def _finding(rule: Rule, world: ValidationWorld, agent_output: str) -> Fin
     return Finding(
         rule_name=rule.name,
         passed=verdict.passed,
-        message=_tail(redact(verdict.message)),
+        message=headed_excerpt(redact(verdict.message)),
         type=rule.type,
         command=redact(rule.command) if rule.command else None,
         exit_code=verdict.exit_code,
@@ -130,6 +132,9 @@ async def _command(rule: Rule, world: ValidationWorld, agent_output: str) -> _Ve
     finished = await _run((SHELL, "-c", rule.command), world, _time(rule))
     code = reply_of(finished).exit_code
     said = _said(finished.stdout, finished.stderr)
+    if code and not said:
+        silent = f"exit code {code}: `{one_line(rule.command, MAX_COMMAND)}` printed nothing"
+        return _Verdict(False, silent, code)
     return _Verdict(code == 0, f"exit code {code}\n{said}".rstrip(), code)
 
 
@@ -288,12 +293,3 @@ def _listed(names: Sequence[str]) -> str:
 
 def _said(stdout: str, stderr: str) -> str:
     return "\n".join(text for text in (stdout.strip(), stderr.strip()) if text)
-
-
-def _tail(text: str) -> str:
-    """The first line, which says what happened, and as much of the end as there is room for."""
-    if len(text) <= MAX_MESSAGE:
-        return text
-    first, _, rest = text.partition("\n")
-    first = first[:400]
-    return f"{first}\n…{rest[-(MAX_MESSAGE - len(first)) :]}"

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta, field
 
 from hookline.domain.answers import StopDecision
+from hookline.domain.excerpts import headed_excerpt
 from hookline.hooks.builtin.stop_context import (
-    MAX_MESSAGE,
     MAX_PROMPT,
     MAX_REASON,
     Arguments,
+    both_ends,
     bounded,
     escalation,
-    one_line,
     read_arguments,
     read_context,
 )
@@ -77,7 +77,7 @@ def _checks(seen: Seen, wanted: list[str]) -> Iterator[str]:
             failed = next(
                 r for r in seen.validation_results if r.rule_name == name and not r.passed
             )
-            said = f": {bounded(failed.message, MAX_MESSAGE)}" if failed.message else ""
+            said = f": {headed_excerpt(failed.message)}" if failed.message else ""
             yield f"the check {name}, which failed{said}"
 
 
@@ -93,7 +93,7 @@ def _work(work: Work | None) -> Iterator[str]:
 
 
 def _not_yet(missing: list[str]) -> StopDecision:
-    reason = "; ".join(one_line(each, 200) for each in missing)
+    reason = "; ".join(both_ends(each, 200) for each in missing)
     lines = "\n".join(f"- {each}" for each in missing)
     return StopDecision(
         action="continue",

@@ -6,22 +6,24 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookline.domain.answers import StopDecision
+from hookline.domain.excerpts import headed_excerpt
 from hookline.hooks.builtin import stop_templates as templates
 from hookline.hooks.builtin.evidence import Evidence, evidence
 from hookline.hooks.builtin.stop_context import (
-    MAX_MESSAGE,
     MAX_PROMPT,
     MAX_REASON,
     Arguments,
+    both_ends,
     bounded,
     escalation,
-    one_line,
     read_arguments,
     read_context,
 )
 
 if TYPE_CHECKING:
     from hookline.hooks.builtin.stop_context import Result, Seen
+
+MAX_SHORT = 120
 
 Preset = Callable[[dict[str, Any], Any], StopDecision]
 
@@ -85,12 +87,12 @@ def _by_results(seen: Seen) -> StopDecision | None:
 
 
 def _short(result: Result) -> str:
-    said = one_line(result.message or "", 120)
+    said = both_ends(result.message or "", MAX_SHORT)
     return f"{result.rule_name} ({said})" if said else result.rule_name
 
 
 def _long(result: Result) -> str:
-    said = bounded((result.message or "").strip(), MAX_MESSAGE)
+    said = headed_excerpt(result.message or "")
     return f"{result.rule_name}: {said}" if said else result.rule_name
 
 

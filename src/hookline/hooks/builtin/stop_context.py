@@ -15,7 +15,6 @@ from hookline.errors import BadInput
 
 MAX_REASON = 1000
 MAX_PROMPT = 16 * 1024
-MAX_MESSAGE = 2000
 MAX_SAID = 300
 
 _PROMISE = re.compile(r"<promise\s*+>\s*+([A-Z]++)\s*+</promise\s*+>")
@@ -134,3 +133,12 @@ def bounded(text: str, limit: int) -> str:
 def one_line(text: str, limit: int) -> str:
     """The text on one line, cut where it is too long."""
     return bounded(" ".join(text.split()), limit)
+
+
+def both_ends(text: str, limit: int) -> str:
+    """The text on one line; where it is too long, its middle is left out."""
+    line = " ".join(text.split())
+    if len(line) <= limit:
+        return line
+    head = limit // 3
+    return f"{line[:head]} … {line[head + 3 - limit :]}"
