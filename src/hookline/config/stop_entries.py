@@ -11,6 +11,7 @@ from hookline.config.gate_entries import read_builtin
 from hookline.config.nodes import Sequence, is_null
 from hookline.config.problems import did_you_mean
 from hookline.hooks.builtin.stop import STOP_BUILTINS
+from hookline.hooks.chains import MAX_CHAIN_DEPTH, MAX_CHAINED
 
 if TYPE_CHECKING:
     import collections.abc as abc
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from hookline.config.problems import Report
     from hookline.hooks.builtin.stop_context import Arguments
 
-MAX_CHAINED = 32
-MAX_CHAIN_DEPTH = 8
 _ENDLESS = "this hook would never complete"
 
 

@@ -12,6 +12,9 @@ from hookline.hooks.registry import Hook
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+MAX_CHAINED = 32
+MAX_CHAIN_DEPTH = 8
+
 
 def chained(hooks: Sequence[Hook]) -> dict[str, Any]:
     """The metadata of a chain that is made of these hooks."""

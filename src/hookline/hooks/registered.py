@@ -6,51 +6,75 @@ escalate either. So an agent can ask for more than the project does, and never f
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from hookline.domain.answers import StopDecision
 from hookline.errors import BadInput
 from hookline.hooks import conditions
+from hookline.hooks.builtin import CHAINS
 from hookline.hooks.builtin.stop import check_arguments, stop_hook_types
+from hookline.hooks.chains import MAX_CHAIN_DEPTH, MAX_CHAINED, chained
 from hookline.hooks.registry import Hook
 from hookline.hooks.rules import RULES
 from hookline.hooks.templates import compile_line
 from hookline.points import POINTS
+from hookline.tasks.registrations import Registration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from hookline.hooks.rules import Called
     from hookline.hooks.standing import Standing
-    from hookline.tasks.registrations import Registration
 
 STOP = "stop"
 OWN_TYPES = ("command", "python")
+REGISTERABLE = (*stop_hook_types(), *OWN_TYPES, *CHAINS)
+_CHAIN = 'write it like {"hookType": "all_of", "hooks": ["evidence", {"command": "make lint"}]}'
 MAX_LINE = 4096
 MAX_TIMEOUT = 600.0
+_FIELDS = tuple(f.encode_name for f in msgspec.structs.fields(Registration) if f.name != "id")
 _CONTEXT = (
     *("taskId", "iteration", "executionPhase", "filesModified", "validationResults"),
     *("completionPromises", "agentOutput", "draftContent", "draftType", "work"),
 )
 
 
+def registration_from(given: Mapping[str, Any] | str, depth: int = 0) -> Registration:
+    """A registration as an agent writes it; in a chain, a hook can be its type alone."""
+    fields = {"hookType": given} if isinstance(given, str) else given
+    if not isinstance(fields, dict) or not isinstance(fields.get("hooks", []), list):
+        raise BadInput("a chain is made of a list of hooks", help=_CHAIN)
+    unknown = sorted(fields.keys() - set(_FIELDS))
+    if unknown:
+        raise BadInput(f"a hook has no field {unknown[0][:60]!r}", help=_CHAIN)
+    if depth > MAX_CHAIN_DEPTH:
+        raise BadInput(f"chains are nested more than {MAX_CHAIN_DEPTH} levels deep")
+    own = next((kind for kind in OWN_TYPES if fields.get(kind) is not None), "default")
+    links = tuple(registration_from(each, depth + 1) for each in fields.get("hooks", []))
+    try:
+        read = msgspec.convert({"hookType": own, **fields, "hooks": ()}, Registration)
+    except msgspec.ValidationError as problem:
+        raise BadInput(f"a hook cannot be read: {problem}", help=_CHAIN) from problem
+    return msgspec.structs.replace(read, hooks=links)
+
+
 def check_registration(new: Registration, *, commands: bool = True) -> Registration:
     """A registration that can become a hook, or an error that says what to mend."""
-    known = (*stop_hook_types(), *OWN_TYPES)
-    if new.hook_type not in known:
+    if new.hook_type not in REGISTERABLE:
         raise BadInput(
-            f"there is no hookType {new.hook_type[:60]!r}", help=f"it can be {', '.join(known)}"
+            f"there is no hookType {new.hook_type[:60]!r}",
+            help=f"it can be {', '.join(REGISTERABLE)}",
         )
-    if new.hook_type in OWN_TYPES:
+    if new.hook_type in CHAINS:
+        _check_chain(new, commands)
+    elif new.hooks:
+        raise BadInput(f"hookType {new.hook_type} takes no hooks", help=_CHAIN)
+    elif new.hook_type in OWN_TYPES:
         _check_own(new, commands)
-    elif new.command is not None or new.python is not None:
-        raise BadInput(
-            f"hookType {new.hook_type} takes no command and no python",
-            help='register another hook with hookType "command" or "python"',
-        )
     else:
+        _refuse_own(new)
         check_arguments(new.hook_type, new.arguments)
     if new.when is not None and (problem := conditions.check(new.when, _CONTEXT)):
         raise BadInput(f"`when` cannot be evaluated: {problem}")
@@ -59,13 +83,17 @@ def check_registration(new: Registration, *, commands: bool = True) -> Registrat
     return new
 
 
-def hook_of(registration: Registration) -> Hook:
+def hook_of(registration: Registration, name: str = "") -> Hook:
     """The hook that an agent registered; it is called by its id."""
-    kind = registration.hook_type
+    kind, name = registration.hook_type, name or registration.id
     targets = {"command": registration.command, "python": registration.python}
     arguments = registration.arguments
+    metadata = {} if arguments is None else {"arguments": arguments}
+    if kind in CHAINS:
+        links = enumerate(registration.hooks)
+        metadata = chained([hook_of(each, f"{name}[{n}]:{each.hook_type}") for n, each in links])
     return Hook(
-        name=registration.id,
+        name=name,
         points=(STOP,),
         kind=kind if kind in OWN_TYPES else "built-in",
         target=targets.get(kind) or kind,
@@ -75,7 +103,7 @@ def hook_of(registration: Registration) -> Hook:
         when=registration.when,
         timeout=registration.timeout,
         origin="registered by the agent",
-        metadata={} if arguments is None else {"arguments": arguments},
+        metadata=metadata,
     )
 
 
@@ -128,6 +156,26 @@ def _joined(said: list[StopDecision], asked: list[StopDecision]) -> StopDecision
         checkpoint_data=checkpoints[0] if checkpoints else None,
         metadata=metadata,
     )
+
+
+def _check_chain(new: Registration, commands: bool) -> None:
+    _refuse_own(new)
+    if not new.hooks or len(new.hooks) > MAX_CHAINED:
+        raise BadInput(f"{new.hook_type} is made of 1 to {MAX_CHAINED} hooks", help=_CHAIN)
+    if new.hook_type == "not" and len(new.hooks) > 1:
+        raise BadInput("not takes one hook", help="to deny several at once, put an any_of into it")
+    if new.arguments is not None:
+        raise BadInput(f"{new.hook_type} takes no arguments; its hooks may", help=_CHAIN)
+    for each in new.hooks:
+        check_registration(each, commands=commands)
+
+
+def _refuse_own(new: Registration) -> None:
+    if new.command is not None or new.python is not None:
+        raise BadInput(
+            f"hookType {new.hook_type} takes no command and no python",
+            help='register another hook with hookType "command" or "python"',
+        )
 
 
 def _check_own(new: Registration, commands: bool) -> None:

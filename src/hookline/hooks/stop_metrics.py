@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.domain.records import FAILED, OK, TIMEOUT
+from hookline.tasks.registrations import type_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -98,7 +99,10 @@ def _percent(part: int, whole: int) -> float:
 
 
 def read_metrics(view: View, hooks: Iterable[str]) -> list[StopMetrics]:
-    """The figures of those among the hooks that decide, over the newest calls of each."""
+    """The figures of those among the hooks that decide, over the newest calls of each.
+
+    Hooks that agents registered, each for one task, are counted together by their type.
+    """
     decisions = [each for name in hooks for each in _decisions(view, name)]
     return stop_metrics(decisions, _events(view, decisions))
 
@@ -107,10 +111,12 @@ def _decisions(view: View, hook: str) -> Iterator[Decision]:
     # A hook may stand at other points as well, which are fired about as often.
     if all(row.point != STOP for row in view.calls.calls_of(hook, 10)):
         return
+    registered = type_of(view.log, hook)
+    name = hook if registered is None else f"registered {registered}"
     for row in view.calls.calls_of(hook, NEWEST):
         action = action_of(row)
         if action is not None:
-            yield Decision(hook, row.event_seq, _task_of(view, row), action)
+            yield Decision(name, row.event_seq, _task_of(view, row), action)
 
 
 def action_of(row: Delivery) -> str | None:

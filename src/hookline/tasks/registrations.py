@@ -6,20 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.errors import BadInput
-from hookline.tasks.places import name_of
+from hookline.errors import BadInput, UnknownHook
+from hookline.tasks.places import find_event, name_of
 
 if TYPE_CHECKING:
     from hookline.domain.events import Event
     from hookline.ports.store import EventLog, Transaction
 
 REGISTERED, CLEARED = "hook_registered", "hooks_cleared"
+PREFIX = "HOOK"
 MAX_HOOKS = 20
 MAX_BYTES = 16 * 1024
 
 
 class Registration(msgspec.Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True):
-    """What an agent registered: a stop hook by its type, or a command or function of its own."""
+    """What an agent registered: a stop hook by its type, or a command or function of its own.
+
+    A chain is made of `hooks`, which are registered with it and have no ids.
+    """
 
     hook_type: str
     enabled: bool = True
@@ -29,6 +33,7 @@ class Registration(msgspec.Struct, rename="camel", frozen=True, kw_only=True, om
     python: str | None = None
     when: str | None = None
     timeout: float | None = None
+    hooks: tuple[Registration, ...] = ()
     id: str = ""
 
 
@@ -66,6 +71,14 @@ def registered(log: EventLog, task: str) -> list[Registration]:
     return found
 
 
+def type_of(log: EventLog, hook: str) -> str | None:
+    """The type of the hook that was registered under this id; None if there is none such."""
+    try:
+        return str(find_event(log, hook, PREFIX, REGISTERED, UnknownHook).data["hookType"])
+    except UnknownHook:
+        return None
+
+
 def _registration(event: Event) -> Registration:
     read = msgspec.convert(event.data, Registration)
-    return msgspec.structs.replace(read, id=name_of("HOOK", event))
+    return msgspec.structs.replace(read, id=name_of(PREFIX, event))

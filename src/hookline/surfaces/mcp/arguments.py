@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from hookline.hooks.builtin.stop import stop_hook_types
-from hookline.hooks.registered import OWN_TYPES
+from hookline.hooks.registered import REGISTERABLE
 from hookline.tasks.notes import Kind
 
 Count = Annotated[int, Meta(ge=1, le=1000)]
@@ -35,7 +34,7 @@ class HookRegister(Arguments):
     """A stop hook to register."""
 
     task_id: str
-    hook_type: Annotated[str, _about(", ".join((*stop_hook_types(), *OWN_TYPES)))] | None = None
+    hook_type: Annotated[str, _about(", ".join(REGISTERABLE))] | None = None
     metadata: dict[str, Any] | None = None
     arguments: Annotated[dict[str, Any], _about("of the hookType, if it takes any")] | None = None
     command: Annotated[str, _about("shell line; exit 0 completes")] | None = None
@@ -43,6 +42,13 @@ class HookRegister(Arguments):
     when: Annotated[str, _about("condition, such as iteration > 3")] | None = None
     timeout: Annotated[float, _about("seconds")] | None = None
     enabled: bool | None = None
+    hooks: (
+        Annotated[
+            list[dict[str, Any] | str],
+            _about("of all_of, any_of, not: each a hookType, or {hookType, command, ...} as here"),
+        ]
+        | None
+    ) = None
 
 
 class IterationReport(Arguments):

@@ -11,7 +11,7 @@ from hookline.domain.limits import Limits
 from hookline.domain.promises import find_promises
 from hookline.errors import BadInput
 from hookline.hooks.evaluation import Report, record
-from hookline.hooks.registered import check_registration
+from hookline.hooks.registered import check_registration, registration_from
 from hookline.surfaces.mcp.judging import (
     agent_rules,
     evaluator,
@@ -21,7 +21,6 @@ from hookline.surfaces.mcp.judging import (
     rules_for,
 )
 from hookline.tasks import loops, registrations
-from hookline.tasks.registrations import Registration
 
 if TYPE_CHECKING:
     from hookline.surfaces.mcp import arguments as a
@@ -35,17 +34,8 @@ MAX_PATH = 4096
 
 def hook_register(visit: Visit, args: a.HookRegister) -> Any:
     """A stop hook for a task."""
-    new = Registration(
-        hook_type=args.hook_type or _hook_type(args),
-        enabled=args.enabled is not False,
-        metadata=args.metadata or {},
-        arguments=args.arguments,
-        command=args.command,
-        python=args.python,
-        when=args.when,
-        timeout=args.timeout,
-    )
-    check_registration(new, commands=visit.commands)
+    given = {k: v for k, v in msgspec.to_builtins(args).items() if k != "taskId" and v is not None}
+    new = check_registration(registration_from(given), commands=visit.commands)
     visit.refuse_others(args.task_id, "register hooks for")
     made = visit.change(registrations.register, args.task_id, new)
     return {
@@ -55,12 +45,6 @@ def hook_register(visit: Visit, args: a.HookRegister) -> Any:
         "enabled": made.enabled,
         "metadata": made.metadata,
     }
-
-
-def _hook_type(args: a.HookRegister) -> str:
-    """What a hook is whose type was not given."""
-    given = {"command": args.command, "python": args.python}
-    return next((name for name, value in given.items() if value is not None), "default")
 
 
 def hook_list(visit: Visit, args: a.TaskId) -> Any:
@@ -74,6 +58,7 @@ def hook_list(visit: Visit, args: a.TaskId) -> Any:
             "id": each.id,
             "enabled": switches.get(each.id, each.enabled),
             "metadata": {"type": each.hook_type, **each.metadata},
+            **({"hooks": msgspec.to_builtins(each.hooks)} if each.hooks else {}),
         }
         for each in found
     ]
