@@ -27,9 +27,10 @@ class Journal:
         self.state = state
         self.driver = self.replay(flow)
 
-    def replay(self, flow: Flow) -> Driver:
+    def replay(self, flow: Flow, *, by_older_code: bool = False) -> Driver:
         """Run the flow again from what is recorded, as after a crash."""
-        self.driver = replayed(flow, list(self.effects.values()), self.state)
+        recorded = list(self.effects.values())
+        self.driver = replayed(flow, recorded, self.state, by_older_code=by_older_code)
         self.record()
         return self.driver
 
@@ -92,9 +93,11 @@ class Journal:
         return root.result
 
 
-def replayed(flow: Flow, effects: list[JournalEffect], state: Any = None) -> Driver:
+def replayed(
+    flow: Flow, effects: list[JournalEffect], state: Any = None, *, by_older_code: bool = False
+) -> Driver:
     """A driver that has run the flow against these effects."""
-    driver = Driver(effects)
+    driver = Driver(effects, by_older_code=by_older_code)
     try:
         driver.start(
             flow(Context(driver, Run(run_id="R-1", flow="f", status="running", state=state)))

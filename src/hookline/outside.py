@@ -138,8 +138,9 @@ def start_session(app: App, charge_for: Callable[[Transaction], Charge]) -> str:
     lease = flow.pins[PINS].get("turnTimeout", 3600.0) + LEASE_MARGIN
 
     def start(tx: Transaction) -> str:
-        pins = flow.pins
-        return session_verbs.start(tx, charge_for(tx), code_digest="", pins=pins, lease=lease)
+        return session_verbs.start(
+            tx, charge_for(tx), code_digest=flow.digest, pins=flow.pins, lease=lease
+        )
 
     run_id = app.change(start)
     with app.read() as view:

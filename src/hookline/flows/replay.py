@@ -74,9 +74,14 @@ class Branch:
 
 
 class Driver:
-    """Steps one chapter of a flow."""
+    """Steps one chapter of a flow.
 
-    def __init__(self, recorded: Sequence[JournalEffect]) -> None:
+    A chapter that older code of our own recorded holds what that code asked for, in its order:
+    then a result counts for the step of its name and kind, whenever that is asked for.
+    """
+
+    def __init__(self, recorded: Sequence[JournalEffect], *, by_older_code: bool = False) -> None:
+        self._by_older_code = by_older_code
         self._recorded = {effect.effect_id: effect for effect in recorded}
         self._unseen = dict.fromkeys(self._recorded)
         self._ordinals: dict[str, int] = {}
@@ -94,6 +99,9 @@ class Driver:
         """Begin, and replay everything that the journal has resolved."""
         self.root = Branch("", coroutine, None)
         self._step(self.root)
+        if self._by_older_code:
+            self._catch_up()
+            return
         resolved = [e for e in self._recorded.values() if e.resolved_seq is not None]
         for effect in sorted(resolved, key=lambda each: each.resolved_seq or 0):
             if effect.kind == _VERSION and effect.effect_id not in self._waiting:
@@ -103,13 +111,11 @@ class Driver:
 
     def resolve(self, effect_id: str, resolution: Resolution) -> None:
         """Hand a result to the branch that waits for it."""
-        branch = self._waiting.pop(effect_id, None)
-        if branch is None:
-            raise self._gone(effect_id)
-        if resolution.status == "ok":
-            self._step(branch, value=resolution.value)
-        else:
-            self._step(branch, error=EffectFailed(effect_id, resolution.error or "failed"))
+        if self._by_older_code and effect_id not in self._waiting:
+            return  # newer code does not want to know
+        self._hand_over(effect_id, resolution)
+        if self._by_older_code:
+            self._catch_up()
 
     @property
     def finished(self) -> bool:
@@ -184,6 +190,26 @@ class Driver:
 
     # How it works
 
+    def _hand_over(self, effect_id: str, resolution: Resolution) -> None:
+        branch = self._waiting.pop(effect_id, None)
+        if branch is None:
+            raise self._gone(effect_id)
+        if resolution.status == "ok":
+            self._step(branch, value=resolution.value)
+        else:
+            self._step(branch, error=EffectFailed(effect_id, resolution.error or "failed"))
+
+    def _catch_up(self) -> None:
+        """Hand over what the journal has for as long as the flow asks for it."""
+        while known := [
+            effect
+            for effect_id in self._waiting
+            if (effect := self._recorded.get(effect_id)) and effect.resolved_seq is not None
+        ]:
+            for effect in known:
+                result = Resolution(effect.status, effect.value, effect.error)
+                self._hand_over(effect.effect_id, result)
+
     def _request(self, asked: Asked) -> Request | FlowMistake | Divergence:
         if mistake := _bad_name(asked.step):
             return mistake
@@ -198,7 +224,8 @@ class Driver:
             )
         given = digest(asked.kind, args)
         known = self._recorded.get(effect_id)
-        if known is not None and known.digest != given:
+        is_same = known is not None and self._by_older_code and known.kind == asked.kind
+        if known is not None and known.digest != given and not is_same:
             return Divergence(
                 f"step '{effect_id}' differs: the journal has {known.kind} {_shown(known.args)},"
                 f" the flow now asks for {asked.kind} {_shown(args)}",

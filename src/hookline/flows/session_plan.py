@@ -16,6 +16,8 @@ from hookline.flows.session_state import PINS, Plan
 if TYPE_CHECKING:
     from hookline.hooks.standing import Standing
 
+# Goes up when sessions ask for other effects, or for the same ones in another order.
+CODE_VERSION = "2"
 POINTS = (
     "session_start",
     "pre_iteration",
@@ -30,7 +32,9 @@ def session_flow(sections: Any, standing: Standing, root: str) -> Flow:
     plan = _plan(sections, standing, root) if sections is not None else _bare(standing)
     gates = msgspec.to_builtins(gate_settings(sections))
     settings = {PINS: msgspec.to_builtins(plan), GATE_PINS: gates}
-    return Flow("session", "built-in", "", session, session.__doc__ or "", settings=settings)
+    return Flow(
+        "session", "built-in", CODE_VERSION, session, session.__doc__ or "", settings=settings
+    )
 
 
 def _bare(standing: Standing) -> Plan:

@@ -94,7 +94,8 @@ class Stretch:
         self.seen = max((e.resolved_seq or 0 for e in effects), default=0)
         flow = self.engine.find_flow(self.run.flow)
         self._note_code(flow.digest)
-        self.driver = Driver(fetched)
+        is_older = self.is_own and flow.digest != self.run.code_digest
+        self.driver = Driver(fetched, by_older_code=is_older)
         self.driver.start(self._begin(flow, Context(self.driver, self.run)))
 
     def _begin(self, flow: Flow, context: Context) -> Coroutine[Any, Any, Any]:
