@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.session_rig import HOOKLINE, PROMISE, Rig, hook, in_order
+from tests.e2e.conftest import eventually
+from tests.e2e.session_rig import HOOKLINE, PROMISE, Rig, finished, hook, in_order
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
@@ -286,3 +288,35 @@ def test_stop_hooks_whose_conditions_are_false_are_not_called_unregistered(cli: 
     rig.run(iterations=1)
     (ended,) = rig.data("session_iteration_ended")
     assert (ended["decision"], ended["reason"]) == ("continue", "no stop hook applied")
+
+
+# Several sessions that hear of the same task
+
+
+def test_each_of_several_sessions_is_told_by_its_own_name_and_with_its_own_hooks(cli: Cli) -> None:
+    rig = Rig(cli)
+    told = "echo DONE {{task_id}} for {{session}} of {{agent}} in {{iteration}}"
+    bot = {"driver": "command", "command": f"sh {rig.box}/agent.sh"}
+    own = {"on_task_complete": [hook(f"{told}, privately")]}
+    rig.configure(
+        {"on_task_complete": [hook(f"{told}; {rig.note('told {{session}}')}")]},
+        agents={"other": bot, "private": {**bot, "hooks": own}},
+    )
+    go = rig.file("go")
+    rig.turns(
+        f'touch "{rig.file("begun")}-$HOOKLINE_SESSION"; while [ ! -e {go} ]; do sleep 0.02; done'
+    )
+    names = {"a": "bot", "b": "other", "c": "private"}
+    sessions = [rig.start("--agent", agent, name=name) for name, agent in names.items()]
+    for name in names:
+        eventually(rig.file(f"begun-{name}").exists, f"the turn of {name}")
+    task = cli.add("somebody else's", quiet=False)
+    cli.json("task", "complete", task, quiet=False)
+    go.touch()
+    assert [finished(each).code for each in sessions] == [5, 5, 5]
+    runs = {each["data"]["name"]: each["nodeId"] for each in cli.events("session_started")}
+    for name, agent in names.items():
+        said = re.findall(r"DONE .*", rig.prompts(runs[name])[1].text)
+        privately = ", privately" if name == "c" else ""
+        assert said == [f"DONE {task} for {name} of {agent} in 1{privately}"]
+    assert sorted(rig.trace) == ["told a", "told b"]

@@ -108,6 +108,8 @@ RUN_POINTS = {
 # A task that is completed while a session runs is told to that session.
 TASK_DONE = "on_task_complete"
 SESSION_POINTS = {"task_completed": TASK_DONE}
+# Where a firing says which session is told.
+TOLD = "told"
 ALSO_FIRED = {**RUN_POINTS, **SESSION_POINTS}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from hookline.domain.events import FIRED, TASK_DONE
+from hookline.domain.events import FIRED, TASK_DONE, TOLD
 from hookline.domain.payloads import check_payload, problems_of
 from hookline.domain.records import PENDING
 from hookline.domain.runs import ERROR, OK, Resolution
@@ -50,7 +50,6 @@ PROMISE = "session_promise"
 OF_PULL_REQUESTS = frozenset({"create_pr", "ci_status"})
 # Here our own hooks act on what really happens to tasks and runs, never on what a flow fires.
 EVENT_RULES = frozenset({REACT, STEER})
-COMPLETED = "task_completed"
 LONGEST_REASON = 2000
 # How long the end of a turn waits for what hooks have to say about tasks completed in it.
 LONGEST_TELLING, GLANCE = 60.0, 0.05
@@ -147,12 +146,10 @@ class Outward:
 
     def _untold(self, run: Run, effect: JournalEffect, piped: set[str]) -> bool:
         with self._around.store.read() as view:
-            for event in view.log.events(types=(COMPLETED,), after=effect.requested_seq):
-                told = (view.calls.payload(event.seq) or {}).get("sessions", ())
-                calls = view.calls.deliveries(event.seq) if run.run_id in told else ()
-                if any(call.status == PENDING and call.hook in piped for call in calls):
-                    return True
-        return False
+            fired = view.log.events(types=(FIRED,), after=effect.requested_seq)
+            told = [event.seq for event in fired if event.data.get(TOLD) == run.run_id]
+            calls = [call for seq in told for call in view.calls.deliveries(seq)]
+        return any(call.status == PENDING and call.hook in piped for call in calls)
 
     async def _state(self, run: Run) -> WorkState:
         known = self._states.pop(run.run_id, None)

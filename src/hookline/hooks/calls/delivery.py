@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from hookline.domain.events import TOLD
 from hookline.domain.records import DEAD, OK, PENDING, Delivery, Outcome
 from hookline.domain.sessions import HeldOutput
 from hookline.errors import Fenced, StoreCorrupt, StoreError
 from hookline.hooks.calls.record import stored_outcome
 from hookline.hooks.calls.rows import caused_by, write
-from hookline.hooks.calls.settle import Settling, carry_out, hooks_told, settle
+from hookline.hooks.calls.settle import Settling, carry_out, settle
 from hookline.hooks.dispatch import dispatch
 from hookline.hooks.frames import Frame, event_payload, timeout_of
 from hookline.hooks.registry import Hook
@@ -285,15 +286,11 @@ class _Dispatch:
                 pass
 
     def _hold(self, tx: Transaction, hook: Hook, row: Delivery, outcome: Outcome) -> None:
-        """Keep what a hook said for each told session that it stands for."""
+        """Keep what a hook said for the session that is told."""
+        told = self.event.data.get(TOLD)
         said = fed_text(outcome) if hook.pipe_output and rule_of(row.point) == FEED else ""
-        if not said:
-            return
-        kind = (self._frozen.get("task") or {}).get("type")
-        for session in self._frozen.get("sessions", ()):
-            told = hooks_told(self.deliverer.settling.standing, tx.runs.find(session), kind)
-            if any(each.name == row.hook for each in told):
-                tx.sessions.hold(session, HeldOutput(self.event.seq, row.hook, row.point, said))
+        if told and said:
+            tx.sessions.hold(told, HeldOutput(self.event.seq, row.hook, row.point, said))
 
     def _hook(self, row: Delivery) -> Hook:
         return self.deliverer.settling.standing.find(row.hook) or gone(row)

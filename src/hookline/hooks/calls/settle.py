@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.domain.events import ALSO_FIRED, FIRINGS, RUN_POINTS, SESSION_POINTS, TASK_DONE
+from hookline.domain.events import (
+    ALSO_FIRED,
+    FIRED,
+    FIRINGS,
+    RUN_POINTS,
+    SESSION_POINTS,
+    TASK_DONE,
+    TOLD,
+)
 from hookline.domain.records import FAILED, OK, SKIPPED, Action, Outcome
 from hookline.domain.runs import INSTANT
 from hookline.domain.sessions import LIVE, STANDING
@@ -58,6 +66,8 @@ def settle(tx: Transaction, how: Settling) -> None:
         event = tx.events[position]
         position += 1
         how.watch(tx, event)
+        if event.type in SESSION_POINTS:
+            _tell_sessions(tx, how.standing, event)
         found = _subscribers(tx, how.standing, event)
         hooks = [hook for hook in found if switches.get(hook.name, hook.enabled)]
         if not hooks:
@@ -83,12 +93,9 @@ def _subscribers(tx: Transaction, standing: Standing, event: Event) -> Sequence[
     """The hooks of an event's type and of the point that it fires besides, in order."""
     own = standing.registry.subscribers(event.type)
     more: Sequence[Hook] = ()
-    if event.type in SESSION_POINTS and standing.anyones(TASK_DONE):
-        task = task_of(tx.graph, event.node_id)
-        kind = task.type if task else None
-        told = told_sessions(tx, event)
-        more = [hook for run in told for hook in hooks_told(standing, run, kind)]
-    elif _is_of_run(event):
+    if told := _told(event):
+        return _hooks_told(tx, standing, event, tx.runs.find(told))
+    if _is_of_run(event):
         more = standing.registry.subscribers(RUN_POINTS[event.type])
         more = more if more and _fires(tx, event) else ()
     if not more:
@@ -96,9 +103,27 @@ def _subscribers(tx: Transaction, standing: Standing, event: Event) -> Sequence[
     return sorted({h.name: h for h in (*own, *more)}.values(), key=lambda each: each.order)
 
 
-def hooks_told(standing: Standing, run: Run, task_type: str | None) -> Sequence[Hook]:
+def _tell_sessions(tx: Transaction, standing: Standing, event: Event) -> None:
+    """Fire the point of a task's end for each session that hears of it, with its own hooks."""
+    if not standing.anyones(TASK_DONE):
+        return
+    for run in told_sessions(tx, event):
+        if _hooks_told(tx, standing, event, run):
+            name = f"{run.run_id}/{event.seq}"
+            data = {"point": TASK_DONE, "name": name, TOLD: run.run_id}
+            tx.append(FIRED, event.node_id, data, metadata=event.metadata)
+
+
+def _told(event: Event) -> str | None:
+    """The run of the session that an event tells of a task's end."""
+    return event.data.get(TOLD) if event.type == FIRED else None
+
+
+def _hooks_told(tx: Transaction, standing: Standing, event: Event, run: Run) -> Sequence[Hook]:
     """The hooks at the end of a task that stand for one session: those of its agent before all."""
-    return standing.hooks_at(TASK_DONE, agent=run.input.get("agent"), task_type=task_type)
+    task = task_of(tx.graph, event.node_id)
+    kind = task.type if task else None
+    return standing.hooks_at(TASK_DONE, agent=run.input.get("agent"), task_type=kind)
 
 
 def _is_of_run(event: Event) -> bool:
@@ -136,8 +161,8 @@ def _frozen(tx: Transaction, event: Event) -> dict[str, Any]:
     """What the hooks of an event see besides it, as it is now."""
     task = task_of(tx.graph, event.node_id)
     seen: dict[str, Any] = {"task": msgspec.to_builtins(task) if task else None}
-    if event.type in SESSION_POINTS and task is not None:
-        return {**seen, **_task_done(told_sessions(tx, event), task)}
+    if (told := _told(event)) and task is not None:
+        return {**seen, **_task_done(tx.runs.find(told), task)}
     if not _is_of_run(event):
         return seen
     if event.type.startswith("run_"):
@@ -148,16 +173,12 @@ def _frozen(tx: Transaction, event: Event) -> dict[str, Any]:
     return {**seen, **about}
 
 
-def _task_done(sessions: list[Run], task: Task) -> dict[str, Any]:
-    """What a hook on a completed task sees of the sessions that are told."""
-    if not sessions:
-        return {}
-    names = [str(run.input.get("name", run.run_id)) for run in sessions]
+def _task_done(run: Run, task: Task) -> dict[str, Any]:
+    """What a hook on a completed task sees of the session that is told."""
     return {
-        "session": ", ".join(names),
-        "sessions": [run.run_id for run in sessions],
-        "iteration": (sessions[0].state or {}).get("iteration", 1),
-        "agent": sessions[0].input.get("agent") or "",
+        "session": str(run.input.get("name", run.run_id)),
+        "iteration": (run.state or {}).get("iteration", 1),
+        "agent": run.input.get("agent") or "",
         "taskId": task.id,
         "taskContent": task.goal,
     }
