@@ -8,7 +8,7 @@ import msgspec
 
 from hookline.domain.submissions import MERGE, SUBMIT, GateSettings
 from hookline.flows.definitions import Flow
-from hookline.flows.gating import PINS
+from hookline.flows.gating import CODE_VERSION, PINS
 from hookline.flows.merge import merge
 from hookline.flows.submit import submit
 
@@ -21,7 +21,9 @@ def gate_flows(sections: Any) -> Mapping[str, Callable[[], Flow]]:
     pins = {PINS: msgspec.to_builtins(gate_settings(sections))}
 
     def of(name: str, begin: Any) -> Callable[[], Flow]:
-        return lambda: Flow(name, "built-in", "", begin, begin.__doc__ or "", settings=pins)
+        return lambda: Flow(
+            name, "built-in", CODE_VERSION, begin, begin.__doc__ or "", settings=pins
+        )
 
     return {SUBMIT: of(SUBMIT, submit), MERGE: of(MERGE, merge)}
 

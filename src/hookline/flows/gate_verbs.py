@@ -11,6 +11,7 @@ from hookline.domain.submissions import MERGE, SIGNAL, SUBMIT, Submission
 from hookline.domain.tasks import COMPLETED, OPEN
 from hookline.errors import HooklineError
 from hookline.flows import journal
+from hookline.flows.gating import CODE_VERSION
 from hookline.tasks import verbs
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ def start(
     for other in open_runs(tx, flow):
         if other.input.get("taskId") == work.task_id:
             return other.run_id
-    run_id = journal.start(tx, flow, msgspec.to_builtins(work), {}, code_digest="", pins=pins)
+    run_id = journal.start(
+        tx, flow, msgspec.to_builtins(work), {}, code_digest=CODE_VERSION, pins=pins
+    )
     tx.append("submission_started", work.task_id, {"run": run_id, "flow": flow})
     return run_id
 

@@ -8,6 +8,7 @@ import msgspec
 
 from hookline.domain.moments import seconds
 from hookline.domain.submissions import SIGNAL, GateSettings, Submission
+from hookline.flows import prompts
 from hookline.flows.judged import gate_payload
 from hookline.hooks.names import short_name
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from hookline.flows.context import Context
 
 PINS = "gates"
+# Goes up when submitting and merging ask for other effects, or for the same in another order.
+CODE_VERSION = "2"
 # Gates that nobody wakes are asked again after this time.
 LOOK_AGAIN = 60.0
 MODEL_WAIT = 60.0
@@ -96,6 +99,7 @@ class Gating:
             agent=self.work.agent,
             id="remediation",
             conversation=self.conversation,
+            opening=self._opening(),
             session={
                 "name": f"gates-{self.work.task_id}",
                 "iteration": made + 1,
@@ -115,6 +119,20 @@ class Gating:
             now = seconds(await self.ctx.now())
             await self.ctx.sleep(max(1.0, (wait.get("until") or now + MODEL_WAIT) - now))
         return None
+
+    def _opening(self) -> str:
+        """What an agent has to know that remembers nothing of its work."""
+        goal = self.prepared.get("goal") or f"{self.work.task_id} in this project"
+        lines = [
+            f"# Task {self.work.task_id}",
+            "",
+            prompts.capped(goal),
+            "",
+            f"Your work on it is in the folder that you are in, on the branch {self.work.branch}.",
+            "It was submitted, and this was found:",
+            "",
+        ]
+        return "\n".join(lines)
 
     async def _clear(self, prepared: dict[str, Any]) -> Refused | None:
         """Let the agent mend a worktree in which nothing can be committed."""
