@@ -5,6 +5,7 @@ from __future__ import annotations
 MAX_LINES = 20
 MAX_BYTES = 2000
 CUT = "…"
+MAX_LINE = 300
 MAX_FIRST_LINE = 400
 
 
@@ -25,3 +26,8 @@ def headed_excerpt(text: str) -> str:
     if len(first) > MAX_FIRST_LINE:
         first = f"{first[: MAX_FIRST_LINE - 1]}{CUT}"
     return f"{first}\n{excerpt(rest)}".rstrip()
+
+
+def last_line(text: str) -> str:
+    """The last line of a text that says something."""
+    return text.rstrip().rpartition("\n")[2].strip()[:MAX_LINE]

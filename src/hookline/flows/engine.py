@@ -159,7 +159,14 @@ class Engine:
                 value = {"interrupted": True, "conversation": effect.conversation}
                 self.resolve(run_id, token, effect.effect_id, Resolution(OK, value))
 
-    def resolve(self, run_id: str, token: int, effect_id: str, resolution: Resolution) -> bool:
+    def resolve(
+        self,
+        run_id: str,
+        token: int,
+        effect_id: str,
+        resolution: Resolution,
+        started: float | None = None,
+    ) -> bool:
         """Record a result of our own; False if someone else's came first."""
 
         def record(tx: Transaction) -> None:
@@ -168,7 +175,7 @@ class Engine:
             tx.metadata = journal.origin(tx.metadata, run)
             if resolution.also is not None:
                 resolution.also(tx)
-            journal.resolve(tx, run, effect_id, resolution, self.blobs)
+            journal.resolve(tx, run, effect_id, resolution, self.blobs, started)
 
         try:
             self.change(record)

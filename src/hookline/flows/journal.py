@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.digest import sha256
+from hookline.domain.moments import iso
 from hookline.domain.runs import (
     ERROR,
     OK,
@@ -96,9 +97,14 @@ def request(
 
 
 def resolve(
-    tx: Transaction, run: Run, effect_id: str, resolution: Resolution, blobs: Blobs | None
+    tx: Transaction,
+    run: Run,
+    effect_id: str,
+    resolution: Resolution,
+    blobs: Blobs | None,
+    started: float | None = None,
 ) -> Event:
-    """An effect's result; the first one counts, a second is refused."""
+    """An effect's result, and when work on it began; the first counts, a second is refused."""
     effect = tx.runs.effect(run, effect_id)
     if effect.status != PENDING:
         raise EffectResolved(f"{run.run_id} has a result for '{effect_id}' already")
@@ -109,6 +115,8 @@ def resolve(
         "effectId": effect_id,
         "status": resolution.status,
     }
+    if started is not None:
+        data["startedAt"] = iso(started)
     if resolution.status == OK:
         data["value"] = _outside(resolution.value, blobs)
     elif resolution.status == ERROR:
@@ -118,6 +126,12 @@ def resolve(
     else:
         raise BadInput(f"a result is ok or error, not {resolution.status!r}")
     return write(tx, "effect_resolved", run.run_id, data)
+
+
+def started_at(log: EventLog, effect: JournalEffect) -> str:
+    """When work on an effect began that has a result; what only waited began when it was asked."""
+    ended = log.find(effect.resolved_seq) if effect.resolved_seq is not None else None
+    return str(ended.data.get("startedAt") or effect.requested_at) if ended else effect.requested_at
 
 
 def write(tx: Transaction, event_type: str, node: str, data: dict[str, Any]) -> Event:

@@ -5,6 +5,7 @@ Results go in, requests come out, and both are written down. When to do what is 
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,7 @@ class Stretch:
         self.counted: int | None = None
         self.pending: list[JournalEffect] = []
         self.done: list[tuple[str, Resolution]] = []
+        self.begun: dict[str, float] = {}
         self.begins = False
         self.is_settled = False
         self.hands = Hands(self._carry_out)
@@ -178,7 +180,8 @@ class Stretch:
             if resolution.also is not None:
                 resolution.also(tx)
             with suppress(EffectResolved):
-                journal.resolve(tx, self.run, effect_id, resolution, self.engine.blobs)
+                began = self.begun.get(effect_id)
+                journal.resolve(tx, self.run, effect_id, resolution, self.engine.blobs, began)
 
     def _record(self, tx: Transaction) -> Done | None:
         assert self.driver is not None
@@ -235,10 +238,12 @@ class Stretch:
 
     async def _carry_out(self, effect: JournalEffect) -> None:
         engine = self.engine
-        about = {"runId": self.run_id, "effectId": effect.effect_id}
-        resolution = await engine.executor.execute(
-            self.run, effect, self._check, lambda: engine.observe("begun", about)
-        )
+
+        def begun() -> None:
+            self.begun.setdefault(effect.effect_id, time.time())
+            engine.observe("begun", {"runId": self.run_id, "effectId": effect.effect_id})
+
+        resolution = await engine.executor.execute(self.run, effect, self._check, begun)
         if resolution is not None:
             self.done.append((effect.effect_id, resolution))
         else:

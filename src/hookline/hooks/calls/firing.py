@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.domain.events import FIRED
+from hookline.domain.excerpts import last_line
 from hookline.domain.records import OK, Delivery, Outcome
 from hookline.hooks.calls.record import stored_outcome
 from hookline.hooks.calls.rows import new_row, write
@@ -278,6 +279,7 @@ def _shown(hook: Hook, outcome: Outcome) -> dict[str, Any]:
         "durationMs": outcome.duration_us / 1000,
         "exitCode": outcome.exit_code,
         "error": outcome.error,
+        "stderr": last_line(outcome.stderr) if outcome.exit_code else "",
         "answer": msgspec.to_builtins(outcome.answer) if outcome.answer is not None else None,
         "condition": hook.when,
         "values": outcome.values,

@@ -10,9 +10,10 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain.moments import seconds
-from hookline.domain.runs import INSTANT
+from hookline.domain.runs import INSTANT, WAITING
+from hookline.flows.journal import started_at
 from hookline.surfaces.cli.opening import tell_failure
-from hookline.surfaces.cli.output import is_terminal, note, paint, untrusted
+from hookline.surfaces.cli.output import is_terminal, note, paint, spoken, untrusted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from hookline.app import App
     from hookline.domain.records import Delivery
     from hookline.domain.runs import JournalEffect
+    from hookline.ports.store import View
 
 REDRAW = 0.1
 # For terminals that do not know their size.
@@ -58,6 +60,11 @@ class Progress:
             self._clear()
             tell_failure(row)
 
+    def say(self, text: str) -> None:
+        """Print a line of our own."""
+        self._clear()
+        note(text)
+
     @asynccontextmanager
     async def shown(self) -> AsyncIterator[None]:
         """Keep the open effects on the screen meanwhile."""
@@ -76,13 +83,13 @@ class Progress:
         with self._app.read() as view:
             run = view.runs.find(self._run_id)
             found = view.runs.resolved_since(run, self._seen)
-            finished = [view.runs.effect(run, each[0]) for each in found]
+            effects = [view.runs.effect(run, each[0]) for each in found]
+            finished = [(each, _took(view, each)) for each in effects if each.kind not in INSTANT]
         if found:
             self._clear()
             self._seen = found[-1][4]
-        for effect in finished:
-            if effect.kind not in INSTANT:
-                note(self._line(effect, seconds(effect.resolved_at or effect.requested_at)))
+        for effect, took in finished:
+            note(_line(effect, took))
 
     async def _redraw(self) -> None:
         while True:
@@ -90,31 +97,44 @@ class Progress:
             with self._app.read() as view:
                 pending = view.runs.pending(view.runs.find(self._run_id))
             self._clear()
-            self._draw([self._line(effect, time.time()) for effect in pending])
+            self._draw([_line(effect, self._goes_on_for(effect)) for effect in pending])
             await asyncio.sleep(REDRAW)
 
-    def _line(self, effect: JournalEffect, until: float) -> str:
-        """An effect, and how long it has been worked on; the time before that was no work."""
-        mark, style = MARKS[effect.status]
-        begun = self._begun.get(effect.effect_id, seconds(effect.requested_at))
-        error = f"  {untrusted(effect.error, 100)}" if effect.error else ""
-        name, took = untrusted(effect.effect_id), f"{max(until - begun, 0):.1f}s"
-        return f"  {paint(mark, style, sys.stderr)} {effect.kind:10} {name}  {took}{error}"
+    def _goes_on_for(self, effect: JournalEffect) -> float | None:
+        """How long an effect is under way; None while it waits for its turn."""
+        began = self._begun.get(effect.effect_id)
+        if began is None and (effect.kind in WAITING or effect.task):
+            began = seconds(effect.requested_at)
+        return time.time() - began if began is not None else None
 
     def _draw(self, lines: list[str]) -> None:
-        size = os.get_terminal_size(sys.stderr.fileno())
-        room = max((size.lines or LINES) - 2, 1)
-        if len(lines) > room:
-            lines = [*lines[: room - 1], f"  … and {len(lines) - room + 1} more"]
-        for line in lines:
-            sys.stderr.write(f"{_cut(line, size.columns or COLUMNS)}\n")
-        sys.stderr.flush()
-        self._drawn = len(lines)
+        with spoken(sys.stderr):
+            size = os.get_terminal_size(sys.stderr.fileno())
+            room = max((size.lines or LINES) - 2, 1)
+            if len(lines) > room:
+                lines = [*lines[: room - 1], f"  … and {len(lines) - room + 1} more"]
+            for line in lines:
+                sys.stderr.write(f"{_cut(line, size.columns or COLUMNS)}\n")
+            self._drawn = len(lines)
 
     def _clear(self) -> None:
         if self._drawn:
-            sys.stderr.write(f"\x1b[{self._drawn}F\x1b[J")
+            with spoken(sys.stderr):
+                sys.stderr.write(f"\x1b[{self._drawn}F\x1b[J")
             self._drawn = 0
+
+
+def _took(view: View, effect: JournalEffect) -> float:
+    over = seconds(effect.resolved_at or effect.requested_at)
+    return over - seconds(started_at(view.log, effect))
+
+
+def _line(effect: JournalEffect, duration: float | None) -> str:
+    mark, style = MARKS[effect.status]
+    took = f"{max(duration, 0):.1f}s" if duration is not None else "waits"
+    error = f"  {untrusted(effect.error, 100)}" if effect.error else ""
+    name = untrusted(effect.effect_id)
+    return f"  {paint(mark, style, sys.stderr)} {effect.kind:10} {name}  {took}{error}"
 
 
 def _cut(line: str, columns: int) -> str:

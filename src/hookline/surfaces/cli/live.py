@@ -104,13 +104,13 @@ class Live:
         usd, tokens = self.spent_before
         self.spent_before = (usd + max(record.usd, 0.0), tokens + max(record.tokens, 0))
         self._spent = (0.0, 0)
+        yield from self._cut(moment)
         if self.verbose and record.decision:
             by = f" (by {one_line(record.hook)})" if record.hook else ""
             yield plain(f"  = {one_line(record.decision)}{by}", "dim")
 
     def _hook_begins(self, record: records.HookStarted, moment: float) -> Iterator[Line]:
-        self._open(Step(record.point, record.hook), moment)
-        yield from ()
+        yield from self._open(Step(record.point, record.hook), moment)
 
     def _hook_ended(self, record: records.HookEnded, moment: float) -> Iterator[Line]:
         if self._step == Step(record.point, record.hook):
@@ -118,9 +118,8 @@ class Live:
         yield from hook_lines(record, self.verbose)
 
     def _turn_begins(self, record: records.TurnStarted, moment: float) -> Iterator[Line]:
-        self._open(Step("agent", record.step), moment)
+        yield from self._open(Step("agent", record.step), moment)
         self._waits = None
-        yield from ()
 
     def _turn_ended(self, record: records.TurnEnded, moment: float) -> Iterator[Line]:
         usd, tokens = self._spent
@@ -152,8 +151,7 @@ class Live:
     def _validation_begins(
         self, record: records.ValidationStarted, moment: float
     ) -> Iterator[Line]:
-        self._open(Step("validation", plural(len(record.rules), "rule")), moment)
-        yield from ()
+        yield from self._open(Step("validation", plural(len(record.rules), "rule")), moment)
 
     def _validation_ended(self, record: records.ValidationEnded, moment: float) -> Iterator[Line]:
         duration = moment - self._since
@@ -176,10 +174,17 @@ class Live:
         self.is_paused, self.ended, self._waits = False, None, None
 
     def _over(self, record: records.Ended, moment: float) -> Iterator[Line]:
-        self.ended, self._step, self._waits = record, None, None
-        yield from ()
+        yield from self._cut(moment)
+        self.ended, self._waits = record, None
 
-    def _open(self, step: Step, moment: float) -> None:
+    def _cut(self, moment: float) -> Iterator[Line]:
+        """One step follows another, so one that is still open was cut short."""
+        if self._step is not None:
+            yield step_line(MIXED, self._step, moment - self._since, ["cut short"])
+        self._step = None
+
+    def _open(self, step: Step, moment: float) -> Iterator[Line]:
+        yield from self._cut(moment)
         self._step, self._since = step, moment
         self._activity = Activity()
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from hookline.domain.excerpts import excerpt
 from hookline.surfaces.cli.live_text import (
     clean,
     cut,
@@ -27,7 +28,6 @@ POINT_COLUMNS, NAME_COLUMNS, TIME_COLUMNS = 14, 14, 6
 ROOM = POINT_COLUMNS + NAME_COLUMNS + TIME_COLUMNS + 2
 BELOW = "      │ "
 TO_AGENT = "→ agent"
-SHOWN_BELOW = 6
 SHOWN_OUTPUT = 200
 OK, BAD, MIXED, SKIPPED, OPEN = (
     ("✓", "green"),
@@ -120,12 +120,14 @@ def hook_lines(ended: HookEnded, verbose: int) -> Iterator[Line]:
         return
     if ended.status != "ok":
         yield step_line(BAD, step, duration, [ended.status])
-        yield from _shown((ended.error or "").splitlines(), SHOWN_BELOW)
+        yield from _end_of(ended.error or "")
         return
     mark = MIXED if ended.exit_code else OK
     yield step_line(mark, step, duration, _what_it_said(ended, verbose))
     if verbose > 1:
         yield from _shown(_text_of(ended).splitlines(), SHOWN_OUTPUT)
+    elif ended.exit_code and ended.stderr:
+        yield below(ended.stderr)
 
 
 def _why_skipped(ended: HookEnded) -> str:
@@ -154,6 +156,10 @@ def _text_of(ended: HookEnded) -> str:
     return text if isinstance(text, str) else ""
 
 
+def _end_of(text: str) -> Iterator[Line]:
+    yield from (below(line) for line in excerpt(text).splitlines())
+
+
 def _shown(lines: Sequence[str], most: int) -> Iterator[Line]:
     yield from (below(line) for line in lines[:most] if line.strip())
     if len(lines) > most:
@@ -171,7 +177,7 @@ def turn_lines(ended: TurnEnded, duration: float, verbose: int) -> Iterator[Line
         return
     if ended.error is not None:
         yield step_line(BAD, step, duration, ["failed"])
-        yield from _shown(ended.error.splitlines(), SHOWN_BELOW)
+        yield from _end_of(ended.error)
         return
     yield step_line(OK, step, duration, _what_it_took(ended, verbose))
     if verbose:
@@ -211,7 +217,7 @@ def validation_lines(results: Sequence[Result], duration: float) -> Iterator[Lin
             details = [one_line(first)] if first else []
             step = Step("validation", result.rule_name)
             yield step_line(BAD, step, result.duration_ms / 1000, details)
-            yield from _shown(more, SHOWN_BELOW)
+            yield from (below(line) for line in more)
     passed = sum(result.passed for result in results)
     if passed:
         yield step_line(OK, Step("validation", plural(passed, "rule")), duration)

@@ -77,6 +77,7 @@ class HookEnded(_Record):
     duration_ms: float = 0.0
     exit_code: int | None = None
     error: str | None = None
+    stderr: str = ""
     answer: Any = None
     condition: str | None = None
     values: Any = None

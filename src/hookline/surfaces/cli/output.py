@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import TextIO
 
 _STYLES = {
@@ -50,7 +52,22 @@ def say_json(value: Any) -> None:
 
 def note(text: str) -> None:
     """A line for the person, on stderr."""
-    print(visible(text), file=sys.stderr)
+    with spoken(sys.stderr):
+        print(visible(text), file=sys.stderr)
+
+
+@contextmanager
+def spoken(*streams: TextIO) -> Iterator[None]:
+    """If nobody is left to be told something, as on a closed terminal, it is done all the same."""
+    try:
+        yield
+        for stream in streams:
+            stream.flush()
+    except OSError:  # what Python still holds for them has nowhere to go
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in streams:
+            os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 def report(text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hookline import __version__
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
     from hookline.app import App
     from hookline.domain.runs import Run
     from hookline.domain.tasks import Task
+
+
+# Events of a session that is at work, and those that end that for a while.
+WORKS = ("point_fired", "session_iteration", "session_iteration_ended", "session_resumed")
+RESTS = ("session_ended", "session_paused", "session_waits")
 
 
 def report_arguments(p: ArgumentParser) -> None:
@@ -57,16 +63,18 @@ def report(args: Namespace) -> None:
 
 def _publish(path: str, parts: Iterable[str]) -> None:
     """Write the file whole, or not at all."""
+    whole = "".join(parts)
     temporary = f"{path}.{os.getpid()}"
     try:
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
         with open(temporary, "w", encoding="utf-8", errors="replace") as file:
-            file.writelines(parts)
+            file.write(whole)
         os.replace(temporary, path)
     except OSError as problem:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
         raise BadInput(f"cannot write {path}: {problem.strerror}") from problem
+    finally:
+        with suppress(OSError):
+            os.unlink(temporary)
 
 
 def _page(app: App, view: View, run: Run) -> Iterator[str]:
@@ -120,10 +128,18 @@ def _summary(view: View, run: Run) -> Iterator[str]:
 
 
 def _took(view: View, run: Run) -> str | None:
-    events = view.log.events(node_id=run.run_id, types=("session_ended", "session_iteration_ended"))
-    if not events or run.created_at is None:
+    """How long it was at work, from its first step on; the time that it rested does not count."""
+    spent, since, last = 0.0, None, None
+    for event in view.log.events(node_id=run.run_id, types=(*WORKS, *RESTS)):
+        last = seconds(event.timestamp)
+        if event.type in RESTS:
+            spent += last - since if since is not None else 0.0
+            since = None
+        elif since is None:
+            since = last
+    if last is None:
         return None
-    return took(seconds(events[-1].timestamp) - seconds(run.created_at))
+    return took(spent + (last - since if since is not None else 0.0))
 
 
 def _tasks(view: View, run: Run) -> Iterator[str]:

@@ -81,13 +81,14 @@ def chapters(view: View, run: Run, blobs: Blobs) -> Iterator[Chapter]:
     for number in range(1, run.chapter + 1):
         effects = view.runs.effects(msgspec.structs.replace(run, chapter=number))
         reader = _Reader(view, blobs, number, fired)
+        effects = [reader.whole(effect) for effect in effects]
         steps = [step for effect in effects for step in reader.steps(effect)]
         brief = next((e for e in effects if _verb(e) == "brief"), None)
         close = next((e for e in effects if _verb(e) == "close"), None)
         yield Chapter(
             iteration=brief.args["iteration"] if brief is not None else None,
             began=effects[0].requested_at if effects else None,
-            ended=close.args["ended"] if close is not None else None,
+            ended=_ended(close) if close is not None else None,
             steps=steps,
         )
 
@@ -113,10 +114,9 @@ def _verb(effect: JournalEffect) -> str | None:
     return effect.args.get("verb") if effect.kind == "session" else None
 
 
-def _duration(effect: JournalEffect) -> float | None:
-    if effect.resolved_at is None:
-        return None
-    return seconds(effect.resolved_at) - seconds(effect.requested_at)
+def _ended(effect: JournalEffect) -> dict[str, Any]:
+    ended = effect.args["ended"]
+    return ended if isinstance(ended, dict) else {"message": ended, "reason": ended}
 
 
 class _Reader:
@@ -132,23 +132,32 @@ class _Reader:
 
     def steps(self, effect: JournalEffect) -> Iterator[Step]:
         """What an effect is in the story."""
-        value = self._value(effect)
+        value = effect.value if isinstance(effect.value, dict) else {}
+        at = journal.started_at(self._view.log, effect)
+        over = effect.resolved_at
+        duration = seconds(over) - seconds(at) if over is not None else None
         if effect.kind == "agent":
-            yield _turn(effect, value)
+            yield _turn(effect, value, at, duration)
         elif effect.kind == "validate":
-            results = value.get("results", [])
-            yield Checked(at=effect.requested_at, seconds=_duration(effect), results=results)
+            yield Checked(at=at, seconds=duration, results=value.get("results", []))
         elif effect.kind == "hook":
             yield from self._point(effect, value)
         elif effect.kind == "session":
             yield from _told(effect, value)
 
-    def _value(self, effect: JournalEffect) -> dict[str, Any]:
+    def whole(self, effect: JournalEffect) -> JournalEffect:
+        """An effect with what was put aside of it, or with why that cannot be read."""
+        args = {name: self._inside(each, name) for name, each in effect.args.items()}
+        found: JournalEffect = msgspec.structs.replace(
+            effect, args=args, value=self._inside(effect.value)
+        )
+        return found
+
+    def _inside(self, value: Any, name: str | None = None) -> Any:
         try:
-            value = journal.inside(effect.value, self._blobs)
+            return journal.inside(value, self._blobs)
         except StoreCorrupt as problem:
-            value = {"error": problem.message, "text": ""}
-        return value if isinstance(value, dict) else {}
+            return {"error": problem.message, "text": ""} if name is None else problem.message
 
     def _point(self, effect: JournalEffect, value: dict[str, Any]) -> Iterator[Fired]:
         point = effect.args["point"]
@@ -162,14 +171,14 @@ class _Reader:
             yield Fired(point=point, at=effect.requested_at, calls=calls, decision=decision)
 
 
-def _turn(effect: JournalEffect, value: dict[str, Any]) -> Turn:
+def _turn(effect: JournalEffect, value: dict[str, Any], at: str, duration: float | None) -> Turn:
     error = value.get("error") or effect.error
     if error is None and value.get("interrupted"):
         error = "interrupted"
     return Turn(
         step=effect.step,
-        at=effect.requested_at,
-        seconds=_duration(effect),
+        at=at,
+        seconds=duration,
         prompt=_prompt(effect.args, value),
         text=value.get("text", ""),
         error=error,
@@ -201,5 +210,5 @@ def _told(effect: JournalEffect, value: dict[str, Any]) -> Iterator[Told]:
     elif verb == "go_on" and not value.get("lost"):
         yield Told(title="Goes on", at=at)
     elif verb == "end":
-        ended = effect.args["ended"]
-        yield Told(title=f"Ends: {ended['outcome']}", at=at, text=ended["message"])
+        ended = _ended(effect)
+        yield Told(title=f"Ends: {ended.get('outcome')}", at=at, text=ended.get("message", ""))

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.adapters.blobs import FileBlobs
 from hookline.domain import sessions
 from hookline.domain.moments import seconds
+from hookline.flows import journal
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.live_lines import money
 from hookline.surfaces.cli.live_text import clean, padded, plural, size, thousands, took, width
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from hookline.adapters.store.sqlite import View
     from hookline.domain.runs import Run
     from hookline.domain.sessions import HeldOutput
+    from hookline.ports.store import Blobs
     from hookline.surfaces.cli.session_facts import Facts
 
 STYLES = {
@@ -105,10 +108,11 @@ def _show(args: Namespace) -> None:
         run = view.runs.find(find(view, args.name).run_id)
         known, told = facts(view, run), _details(view, run)
         held = view.sessions.held(run.run_id)
+        failed = _failed_checks(view, run, FileBlobs(app.project.blobs))
         wants, said = (None, []) if known.is_over else (_wanted(view, run), _said(view, run))
     if args.json:
         outputs = [_held_json(each) for each in held]
-        more = {"held": outputs, "messages": said, "wants": wants}
+        more = {"held": outputs, "messages": said, "wants": wants, "failedChecks": failed}
         say_json({**msgspec.to_builtins(known), **told, **more})
         return
     say(next(_lines([known])))
@@ -126,6 +130,8 @@ def _show(args: Namespace) -> None:
             say(f"  {paint(f'{name:9}', 'dim')} {untrusted(str(value), 500)}")
     for each in told["history"][-SHOWN_ITERATIONS:]:
         say(f"  {_iteration_line(each)}")
+    for check in failed:
+        _show_failed(check)
     for output in held:
         where = f"{untrusted(output.point)} {untrusted(output.hook)}"
         _show_waiting("held", where, output.text)
@@ -148,6 +154,17 @@ def _said(view: View, run: Run) -> list[str]:
     )
     sent = [each.data["value"] for each in events if each.data["name"] == sessions.SIGNAL]
     return [value["text"] for value in sent if value["verb"] == "message"]
+
+
+def _failed_checks(view: View, run: Run, blobs: Blobs) -> list[dict[str, Any]]:
+    """What failed when the work was last validated, unless the agent has worked since."""
+    for chapter in range(run.chapter, 0, -1):
+        effects = view.runs.effects(msgspec.structs.replace(run, chapter=chapter))
+        last = next((e for e in reversed(effects) if e.kind in ("agent", "validate")), None)
+        if last is not None:
+            value = journal.inside(last.value, blobs) if last.kind == "validate" else {}
+            return [each for each in (value or {}).get("results", ()) if not each["passed"]]
+    return []
 
 
 def _details(view: View, run: Run) -> dict[str, Any]:
@@ -191,9 +208,19 @@ def _iteration_line(ended: dict[str, Any]) -> str:
     return f"{mark} iteration {ended['iteration']}  {decision}{by}: {why}  {paint(files, 'dim')}"
 
 
+def _show_failed(check: dict[str, Any]) -> None:
+    first, _, more = (check["message"] or "").partition("\n")
+    say(f"    {paint('✗', 'red')} {untrusted(check['ruleName'])}  {untrusted(first)}")
+    _show_lines(more)
+
+
 def _show_waiting(kind: str, where: str, text: str) -> None:
     length = size(len(text.encode("utf-8", "replace")))
     say(f"  {paint(f'{kind:9}', 'cyan')} {where}  {length}, for the next prompt")
+    _show_lines(text)
+
+
+def _show_lines(text: str) -> None:
     for line in text.splitlines():
         say(f"    {paint('│', 'dim')} {clean(line)}")
 

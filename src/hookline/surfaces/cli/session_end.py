@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain import sessions
 from hookline.errors import FAILED, INTERRUPTED, LIMIT, NEEDS_PERSON, OK
 from hookline.surfaces.cli.live_text import plural
-from hookline.surfaces.cli.output import next_step, note, paint, say, say_json, untrusted
+from hookline.surfaces.cli.output import (
+    next_step,
+    note,
+    paint,
+    say,
+    say_json,
+    spoken,
+    untrusted,
+)
 from hookline.surfaces.cli.session_arguments import going_on
 from hookline.surfaces.cli.session_facts import CANCELLED, PARKED, resume_command
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator
 
     from hookline.ports.store import View
     from hookline.surfaces.cli.session_facts import Facts
@@ -42,32 +47,19 @@ def tell_end(
 ) -> int:
     """Tell how a session ended, or that it only rests, with help for that; the exit code."""
     if not known.is_over and known.status not in EXITS:
-        with _spoken():
+        with spoken(sys.stdout, sys.stderr):
             _tell_rest(args, known, help)
         return NEEDS_PERSON if known.status == PARKED else OK
     outcome = known.status if known.status in EXITS else sessions.FAILED
     if ended is None or ended["outcome"] != outcome:  # it broke: no ending was written
         reason = known.reason or ("by a person" if outcome == CANCELLED else "its run broke")
         ended = {"outcome": outcome, "reason": reason, "iterations": known.iteration}
-    with _spoken():
+    with spoken(sys.stdout, sys.stderr):
         if args.json:
             say_json({"type": "session_ended", "data": ended})
         else:
             _tell(known, ended)
     return EXITS[outcome]
-
-
-@contextmanager
-def _spoken() -> Iterator[None]:
-    """If nobody is left to be told how a session ended, it ended so all the same."""
-    try:
-        yield
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except OSError:  # what Python still holds for them has nowhere to go
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        for stream in (sys.stdout, sys.stderr):
-            os.dup2(nowhere, stream.fileno())
 
 
 def parked_help(view: View, known: Facts) -> str | None:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from hookline.domain.payloads import ValidationResult
     from hookline.domain.validation import Rule
 
-_SHOWN_LINES = 20
-
 
 def _arguments(p: ArgumentParser) -> None:
     p.add_argument("rule", nargs="*", help="only these rules; without any, all of them")
@@ -82,7 +80,7 @@ def _show(found: list[ValidationResult]) -> None:
         first, *more = (each.message or "").splitlines() or [""]
         told = f"{mark} {untrusted(each.rule_name):{width}}  {seconds:5.1f}s  {untrusted(first)}"
         say(told.rstrip())
-        for line in () if each.passed else more[-_SHOWN_LINES:]:
+        for line in () if each.passed else more:
             say(f"    {paint('│', 'dim')} {printable(line, 160)}")
     passed = sum(each.passed for each in found)
     say(f"{passed} of {len(found)} {'rule' if len(found) == 1 else 'rules'} passed")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hookline.domain.excerpts import excerpt
 from hookline.errors import UnknownEvent, UnknownHook
 from hookline.hooks.explain import Explanation, explain_event, explain_hook, explain_task
 from hookline.surfaces.cli.command import Command
@@ -29,7 +30,6 @@ _STYLES = {
     "timed out": "red",
     "was given up": "red",
 }
-_OUTPUT_LINES = 12
 
 
 def _arguments(p: ArgumentParser) -> None:
@@ -86,12 +86,12 @@ def print_explanation(found: Explanation, *, verbose: bool = False) -> None:
 
 
 def _print_output(output: str, verbose: bool) -> None:
-    lines = output.splitlines()
-    shown = lines if verbose else lines[-_OUTPUT_LINES:]
-    if len(shown) < len(lines):
-        say(paint(f"      … {len(lines) - len(shown)} lines above; -v shows all", "dim"))
-    for line in shown:
-        say(f"      {paint('│', 'dim')} {printable(line, 0 if verbose else 160)}")
+    whole = output.strip()
+    shown = whole if verbose else excerpt(whole)
+    for line in shown.splitlines():
+        say(f"      {paint('│', 'dim')} {printable(line)}")
+    if shown != whole:
+        say(paint("      -v shows the whole output", "dim"))
 
 
 COMMANDS = {"why": Command("explain an event, a hook or a task", _arguments, _why)}
