@@ -18,7 +18,7 @@ import pyte
 from tests.e2e.conftest import PATIENCE, PROGRAM
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from tests.e2e.conftest import Cli
 
@@ -54,7 +54,13 @@ class Terminal:
     """Runs a command of Hookline in a pseudo terminal and keeps what its screen shows."""
 
     def __init__(
-        self, cli: Cli, *args: str, columns: int, rows: int, env: Mapping[str, str] | None = None
+        self,
+        cli: Cli,
+        *args: str,
+        columns: int,
+        rows: int,
+        env: Mapping[str, str] | None = None,
+        program: Sequence[str] = PROGRAM,
     ) -> None:
         self.screen = pyte.HistoryScreen(columns, rows, history=1000, ratio=1.0)
         self._stream = pyte.ByteStream(self.screen)
@@ -63,7 +69,7 @@ class Terminal:
         self._master, slave = pty.openpty()
         self.resize(columns, rows)
         self.process = subprocess.Popen(
-            (*PROGRAM, *args),
+            (*program, *args),
             cwd=cli.root,
             env={**cli.env, "TERM": "xterm-256color", **(env or {})},
             stdin=slave,

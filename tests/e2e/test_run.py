@@ -227,15 +227,21 @@ def test_the_third_interruption_leaves_at_once(cli: Cli, terminals: list[Termina
     assert [item["kind"] for item in cli("attention", "--json").json] == ["session"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_who_is_told_to_end_stops_now(cli: Cli, number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [
+        (signal.SIGTERM, "told to end (SIGTERM)"),
+        (signal.SIGHUP, "the terminal was closed (SIGHUP)"),
+    ],
+)
+def test_who_is_told_to_end_stops_now(cli: Cli, number: signal.Signals, why: str) -> None:
     prepare(cli, ENDING)
     process = in_background(cli)
     process.send_signal(number)
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert stdout.startswith("stopped after 0 iterations")
-    assert f"told to end ({number.name}); stopping now\n" in stderr
+    assert stdout == f"stopped after 0 iterations: {why}\n"
+    assert f"{why}; stopping now\n" in stderr
     assert (cli.root / "ended").read_text() == "bye\n"
 
 

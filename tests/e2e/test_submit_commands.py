@@ -227,9 +227,12 @@ def test_a_rejection_without_a_word_sends_the_work_back(repo: Repo, cli: Cli) ->
 # Interruptions
 
 
-@pytest.mark.parametrize("again", [("submit", "T-1"), ("work", "--once")])
+@pytest.mark.parametrize(
+    ("number", "again"),
+    [(signal.SIGINT, ("submit", "T-1")), (signal.SIGHUP, ("work", "--once"))],
+)
 def test_an_interrupted_submission_goes_on_where_it_was(
-    repo: Repo, cli: Cli, again: tuple[str, ...]
+    repo: Repo, cli: Cli, number: signal.Signals, again: tuple[str, ...]
 ) -> None:
     slow = "{name: slow, command: 'echo began >> ../began; test -f ../go || sleep 60'}"
     repo.begin(f"hooks: {{before_submit: [{slow}]}}\n{MENDER}")
@@ -238,7 +241,7 @@ def test_an_interrupted_submission_goes_on_where_it_was(
     began = cli.root.parent / "began"
     process = cli.start("submit", task)
     eventually(began.exists, "the gate's start")
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130
     assert f"go on with `hookline submit {task}`" in said

@@ -27,6 +27,8 @@ EXECUTABLE = frozenset(
 WAITING = frozenset({"breakpoint", "sleep", "signal"})
 # Values that are journaled the moment they are asked for.
 INSTANT = frozenset({"now", "uuid", "random", "log", "version", "noop", "session", "gate"})
+# How the reason begins for which a run rests whose command was told to end.
+INTERRUPTED = "interrupted"
 
 
 class EffectFailed(Exception):

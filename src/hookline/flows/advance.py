@@ -207,13 +207,15 @@ class Advance(Stretch):
 
     async def _interrupt(self) -> None:
         """A person wants what goes on at the moment to end; its results say so."""
-        running = {
-            e.effect_id: e for e in self._look().pending if e.effect_id in self.hands.running
-        }
+        with self.engine.store.read() as view:
+            signals = view.runs.signals(self.run)
+        asked = max((seq for seq, name, _ in signals if name == INTERRUPT), default=0)
         cut = {
-            # A session that is stopped has an ending: its hooks run to their own end.
-            name: interrupted(effect) if effect.args.get("point") != "session_end" else None
-            for name, effect in running.items()
+            effect.effect_id: interrupted(effect)
+            for effect in self._look().pending
+            # A session that is stopped now has an ending; only what came during it ends that.
+            if effect.effect_id in self.hands.running
+            and (effect.args.get("point") != "session_end" or effect.requested_seq < asked)
         }
         await self.hands.drop([name for name, result in cut.items() if result is not None])
 
@@ -226,7 +228,8 @@ class Advance(Stretch):
         self.engine.change(consume)
         for name, result in cut.items():
             if result is not None:
-                self.engine.resolve(self.run_id, self.token, name, result)
+                began = self.begun.get(name)
+                self.engine.resolve(self.run_id, self.token, name, result, began)
 
     def _has_news(self, found: Glance) -> bool:
         """Whether something came in that the flow, or the engine, has not acted on."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.runs import PARKED, TERMINAL
+from hookline.domain.runs import INTERRUPTED, PARKED, TERMINAL
 from hookline.domain.submissions import MERGE, SIGNAL, SUBMIT, Submission
 from hookline.domain.tasks import COMPLETED, OPEN
 from hookline.errors import HooklineError
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 PLACE = "hookline.merge-place"
 TURN = "merge-turn"
-# Why a run rests whose command was interrupted.
-INTERRUPTED = "interrupted"
 
 
 def start(
@@ -57,7 +55,8 @@ def run_of(view: View, task_id: str) -> Run | None:
 
 def is_interrupted(run: Run) -> bool:
     """Whether a run only rests because the command that advanced it was interrupted."""
-    return run.status == PARKED and run.wake_at is None and run.reason == INTERRUPTED
+    why = (run.reason or "").partition(":")[0]
+    return run.status == PARKED and run.wake_at is None and why == INTERRUPTED
 
 
 def wake(tx: Transaction, run_id: str) -> None:

@@ -21,6 +21,8 @@ JUDGED = frozenset({SUBMIT, MERGE})
 CONTROLS = {"cancel": "run_cancelled", "pause": "run_paused", "stop": "run_parked"}
 # A signal that ends what a run does at the moment; the flow hears of it and goes on.
 INTERRUPT = "interrupt"
+# In the result of an effect that a person cut short.
+CUT = {"interrupted": True, "by": "person"}
 
 
 class Done(NamedTuple):
@@ -66,15 +68,14 @@ class Glance(NamedTuple):
 
 def interrupted(effect: JournalEffect) -> Resolution | None:
     """The result of an effect that a person cut short; None for those that go on."""
-    cut = {"interrupted": True, "by": "person"}
     if effect.kind == "agent":
-        return Resolution(runs.OK, {**cut, "conversation": effect.conversation})
+        return Resolution(runs.OK, {**CUT, "conversation": effect.conversation})
     if effect.kind == "validate":
-        return Resolution(runs.OK, {**cut, "results": []})
+        return Resolution(runs.OK, {**CUT, "results": []})
     if effect.kind == "hook":
         nothing = {"text": "", "items": [], "nonce": ""}
         return Resolution(
-            runs.OK, {**cut, **nothing, "action": "continue", "reason": "a person interrupted it"}
+            runs.OK, {**CUT, **nothing, "action": "continue", "reason": "a person interrupted it"}
         )
     return None
 

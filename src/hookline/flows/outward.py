@@ -17,6 +17,8 @@ from hookline.domain.turns import AgentEvent
 from hookline.domain.validation import Rule
 from hookline.flows import prompts
 from hookline.flows.fired_events import as_event
+from hookline.flows.outcomes import CUT
+from hookline.flows.session_verbs import may_begin
 from hookline.hooks.calls.firing import Firing, fire
 from hookline.hooks.calls.settle import task_of
 from hookline.hooks.registered import both, decide, hook_of
@@ -78,6 +80,9 @@ class Outward:
         """One turn of an agent; in a session, with what it did to the files."""
         args = effect.args
         session = args.get("session")
+        with self._around.store.read() as view:
+            if session and not may_begin(view, run, effect.step):
+                return Resolution(OK, {**CUT, "begun": False})
         feed = self._around.feed(run.run_id)
         before = await self._state(run) if session else None
         feed("turn_started", {"step": effect.step, "iteration": (session or {}).get("iteration")})

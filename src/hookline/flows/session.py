@@ -20,12 +20,13 @@ from hookline.flows.session_state import PINS, Plan, State, Turn, Verdict
 from hookline.flows.session_talk import SHOWN_OF_TURN, Talk, line_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from hookline.domain.runs import Run
     from hookline.flows.context import Context
 
 HISTORY = 10
+BY_PERSON = "a person stopped it"
 
 
 async def session(ctx: Context, run: Run) -> Any:
@@ -70,6 +71,9 @@ class _Session(Talk):
         before = await self._fire("pre_iteration")
         self._hold(brief["held"])
         turn = await self._work(brief, before["items"])
+        if not turn.begun:
+            self._note_wishes(await self._do("hear"))
+            return await self._obey()
         verdict = Verdict()
         if not turn.failure:
             self._state.conversation = turn.conversation
@@ -106,16 +110,15 @@ class _Session(Talk):
         if checked is None and not (self._plan.rules or self._plan.evidence):
             checked = {"results": []}
         if checked is None:
-            checked = await self._ctx.validate(
-                self._plan.rules,
-                output=turn.text,
-                base=self._state.base if self._plan.evidence else None,
-                session=self._identity,
-                id=f"validation{step}",
+            checked = await self._whole(
+                lambda: self._ctx.validate(
+                    self._plan.rules,
+                    output=turn.text,
+                    base=self._state.base if self._plan.evidence else None,
+                    session=self._identity,
+                    id=f"validation{step}",
+                )
             )
-            self._note_cut(checked)
-        if self._is_cut:
-            return Verdict()
         promises = [
             *(msgspec.to_builtins(each) for each in find_promises(turn.text)),
             *turn.promised,
@@ -128,14 +131,15 @@ class _Session(Talk):
             "agentOutput": turn.text,
             "work": checked.get("work"),
         }
-        decision = await self._ctx.hook("stop", self._payload(context), id=f"stop{step}")
-        self._note_cut(decision)
+        decision = await self._whole(
+            lambda: self._ctx.hook("stop", self._payload(context), id=f"stop{step}")
+        )
         return Verdict(said=turn, checked=checked, decision=decision)
 
     async def _after(self, turn: Turn, verdict: Verdict) -> Verdict:
         """post_iteration; what has to reach the agent at once does."""
         files = {"filesModified": turn.files_modified}
-        after = await self._fire("post_iteration", files)
+        after = await self._whole(lambda: self._fire("post_iteration", files))
         if not after["items"]:
             return verdict
         return await self._deliver(turn, after["items"], after["nonce"], verdict, "delivery")
@@ -263,9 +267,26 @@ class _Session(Talk):
             await self._await_resume()
             await self._do("go_on")
             self._next()
-        return await self._end(STOPPED, "a person stopped it")
+        return await self._end(STOPPED, self._stopped_by or BY_PERSON)
 
     async def _end(self, outcome: str, reason: str, message: str = "") -> Any:
+        """The session is over, or over for now: then its next chapter begins once it goes on."""
+        ended = await self._conclude(outcome, reason, message)
+        if not ended["resumable"]:
+            return ended
+        await self._rest()
+        return self._next()
+
+    async def _whole(self, ask: Callable[[], Awaitable[Any]]) -> Any:
+        """What a step came to. One that a person cut short is made again, as after a kill."""
+        while (found := await ask()).get("by") == "person":
+            heard = await self._do("hear")
+            self._note_wishes(heard)
+            await self._conclude(STOPPED, self._stopped_by or BY_PERSON)
+            self._waited += seconds(await self._rest()) - seconds(heard["now"])
+        return found
+
+    async def _conclude(self, outcome: str, reason: str, message: str = "") -> dict[str, Any]:
         """Every ending comes here. All but a completed session can be gone on with."""
         resumable = outcome not in (COMPLETED, FAILED)
         ended = {
@@ -281,8 +302,10 @@ class _Session(Talk):
         await self._fire("session_end", ended)
         unheard = len(self._state.messages)
         await self._do("end", ended={**ended, "used": self._used}, unheard=unheard)
-        if not resumable:
-            return ended
+        return ended
+
+    async def _rest(self) -> str:
+        """Wait until a person goes on with the session, and take its task again; the moment."""
         self._state.turns = 0
         await self._await_resume()
         again = await self._do("go_on", again=True)
@@ -290,7 +313,8 @@ class _Session(Talk):
             await self._ctx.log(f"cannot go on: {again['lost']}")
             await self._await_resume()
             again = await self._do("go_on", again=True)
-        return self._next()
+        self._is_cut = False
+        return str(again["now"])
 
     @property
     def _used(self) -> dict[str, Any]:
@@ -302,11 +326,12 @@ class _Session(Talk):
         self._ctx.next(msgspec.to_builtins(self._state))
 
     async def _await_resume(self) -> None:
-        self._asked_to = None
         while True:
             wish = await self._ctx.signal(SIGNAL)
             if wish["verb"] == "resume":
                 self._state.limits |= wish.get("limits") or {}
+                # What was wanted before is done, or no longer wanted.
+                self._asked_to, self._stopped_by = None, None
                 return
             self._hear(wish)
 

@@ -51,6 +51,7 @@ class Turn(msgspec.Struct, rename="camel", kw_only=True):
     conversation: str | None = None
     interrupted: bool = False
     by: str | None = None
+    begun: bool = True
     usage: dict[str, Any] = {}
     tools: int = 0
     wait: dict[str, Any] | None = None

@@ -32,6 +32,7 @@ class Talk:
         self._usd = 0.0
         self._tokens = 0
         self._asked_to: str | None = None
+        self._stopped_by: str | None = None
         self._is_over = False
         self._is_cut = False
         self._situation = ""
@@ -73,6 +74,8 @@ class Talk:
                 prompt = "The model was not available for a while. Go on where you stopped."
 
     def _count(self, turn: Turn) -> None:
+        if not turn.begun:
+            return
         usage = turn.usage
         self._usd += usage.get("usd") or 0.0
         self._tokens += (usage.get("inputTokens") or 0) + (usage.get("outputTokens") or 0)
@@ -153,6 +156,7 @@ class Talk:
     def _note_wishes(self, found: dict[str, Any]) -> None:
         self._state.messages = [*self._state.messages, *found["messages"]]
         self._asked_to = found["wants"] or self._asked_to
+        self._stopped_by = found.get("why") or self._stopped_by
         self._state.limits |= found.get("limits") or {}
 
     def _hear(self, wish: dict[str, Any]) -> None:
@@ -160,6 +164,7 @@ class Talk:
             self._state.messages = [*self._state.messages, wish["text"]]
         elif wish["verb"] in ("stop", "pause"):
             self._asked_to = wish["verb"]
+            self._stopped_by = wish.get("reason") or self._stopped_by
         elif wish["verb"] == "resume":
             self._state.limits |= wish.get("limits") or {}
 

@@ -27,7 +27,7 @@ from hookline.domain.sessions import (
 from hookline.domain.submissions import SUBMIT, Submission
 from hookline.domain.tasks import BLOCKED, SETTLED
 from hookline.errors import ClaimRefused, HooklineError, StaleClaim, UnknownTask
-from hookline.flows import gate_verbs, gating, journal
+from hookline.flows import control, gate_verbs, gating, journal
 from hookline.tasks import checkpoints, claims, registrations, verbs
 from hookline.tasks.verbs import Holder
 
@@ -71,9 +71,25 @@ def start(
     return run_id
 
 
+def ask_to_stop(tx: Transaction, run_id: str, why: str | None) -> None:
+    """Let a session end after its turn; `why`, if it is not a person who wants that."""
+    control.send(tx, run_id, SIGNAL, {"verb": "stop", **({"reason": why} if why else {})})
+
+
+def may_begin(view: View, run: Run, turn: str) -> bool:
+    """Whether a turn begins: none with which work begins does so after a stop was asked for."""
+    wishes = [value["verb"] for _, name, value in view.runs.signals(run) if name == SIGNAL]
+    return turn not in ("plan", "turn") or "stop" not in wishes
+
+
 def perform(tx: Transaction, run_id: str, args: dict[str, Any]) -> Any:
     """Carry out one verb of a session; what it gives back is journaled."""
     return _VERBS[args["verb"]](tx, tx.runs.find(run_id), args)
+
+
+def _hear(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
+    """What people want by now, between two steps of an iteration."""
+    return {"now": tx.now, **_inbox(tx, run)}
 
 
 def _brief(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
@@ -233,6 +249,7 @@ def _submit(tx: Transaction, run: Run, task: Task, ended: dict[str, Any]) -> Non
 
 _VERBS: dict[str, Callable[[Transaction, Run, dict[str, Any]], Any]] = {
     "brief": _brief,
+    "hear": _hear,
     "drain": _drain,
     "close": _close,
     "wait": _wait,
@@ -305,6 +322,7 @@ def _agent(run: Run) -> str:
 def _inbox(tx: Transaction, run: Run) -> dict[str, Any]:
     """What a person wants by now: to stop or to pause, other limits, and what they have to say."""
     wants: str | None = None
+    why: str | None = None
     messages: list[str] = []
     limits: dict[str, Any] = {}
     for seq, name, value in tx.runs.signals(run):
@@ -315,9 +333,10 @@ def _inbox(tx: Transaction, run: Run) -> dict[str, Any]:
             messages.append(value["text"])
         elif value["verb"] in ("stop", "pause"):
             wants = "stop" if "stop" in (wants, value["verb"]) else "pause"
+            why = why or value.get("reason")
         elif value["verb"] == "resume":  # of a session that was killed, and so does not wait for it
             limits |= value.get("limits") or {}
-    return {"wants": wants, "messages": messages, "limits": limits}
+    return {"wants": wants, "why": why, "messages": messages, "limits": limits}
 
 
 def _messages(tx: Transaction, run: Run) -> list[str]:

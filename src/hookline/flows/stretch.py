@@ -238,10 +238,11 @@ class Stretch:
 
     async def _carry_out(self, effect: JournalEffect) -> None:
         engine = self.engine
+        about = {"runId": self.run_id, "effectId": effect.effect_id}
 
         def begun() -> None:
             self.begun.setdefault(effect.effect_id, time.time())
-            engine.observe("begun", {"runId": self.run_id, "effectId": effect.effect_id})
+            engine.observe("begun", about)
 
         resolution = await engine.executor.execute(self.run, effect, self._check, begun)
         if resolution is not None:

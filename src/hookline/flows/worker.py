@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import msgspec
 
 from hookline.domain import runs
-from hookline.domain.sessions import LIVE, SIGNAL, STANDING
+from hookline.domain.sessions import LIVE, STANDING
 from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.errors import HooklineError, IllegalTransition, Untrusted
 from hookline.flows import control, gate_verbs
 from hookline.flows.outcomes import INTERRUPT
+from hookline.flows.session_verbs import ask_to_stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -55,6 +56,7 @@ class Lane(msgspec.Struct):
 
     agent: str
     session: Begun | None = None
+    is_asked: bool = False
 
 
 class Desk(Protocol):
@@ -104,6 +106,7 @@ class Worker:
         self.begun = 0
         self.is_stopping = False
         self.leaves = False
+        self.why: str | None = None  # by what it was stopped, if not by a person
         self.trouble: Untrusted | None = None  # nothing can be begun until a person has looked
 
     async def serve(self, *, once: bool = False) -> None:
@@ -138,20 +141,23 @@ class Worker:
         limit = self.spent()
         return limit if limit is not None and self._desk.has_more() else None
 
-    def stop(self, *, now: bool = False) -> None:
+    def stop(self, *, now: bool = False, ending: str | None = None) -> None:
         """Begin nothing more, and end what agents do: after their turns, or now."""
         self.is_stopping = True
         self.leaves = self.leaves or now
-        self._ask_to_end(now=now)
+        self.why = self.why or ending
+        self._ask_to_end()
 
-    def _ask_to_end(self, *, now: bool) -> None:
-        for session in [lane.session for lane in self._lanes if lane.session]:
-            with suppress(IllegalTransition):  # it has just ended by itself
-                if not self._is_asked:
-                    self._engine.change(control.send, session.run_id, SIGNAL, {"verb": "stop"})
-                if now:
-                    self._engine.change(control.send, session.run_id, INTERRUPT, {})
+    def _ask_to_end(self) -> None:
         self._is_asked = True
+        for lane in [each for each in self._lanes if each.session]:
+            assert lane.session is not None
+            with suppress(IllegalTransition):  # it has just ended by itself
+                if not lane.is_asked:
+                    self._engine.change(ask_to_stop, lane.session.run_id, self.why)
+                    lane.is_asked = True
+                if self.leaves:
+                    self._engine.change(control.send, lane.session.run_id, INTERRUPT, {})
 
     # Lanes
 
@@ -180,7 +186,7 @@ class Worker:
         with self._engine.store.read() as view:
             over = [each for each in self._lanes if each.session and self._is_over(view, each)]
         for lane in over:
-            lane.session = None
+            lane.session, lane.is_asked = None, False
 
     def _is_over(self, view: View, lane: Lane) -> bool:
         assert lane.session is not None
@@ -195,8 +201,9 @@ class Worker:
     async def _fill_lanes(self) -> bool:
         limit = self.spent()
         if limit in ("minutes", "usd") and not self._is_asked:
-            self._tell(f"the limit of {limit} is reached; stopping after these turns")
-            self._ask_to_end(now=False)
+            self.why = f"the limit of {limit} is reached"
+            self._tell(f"{self.why}; stopping after these turns")
+            self._ask_to_end()
         began = False
         for lane in self._lanes:
             if lane.session is None and self._may_begin():
@@ -222,6 +229,8 @@ class Worker:
         if lane.session is None:
             return False
         self.begun += 1
+        if self._is_asked:  # meanwhile
+            self._ask_to_end()
         return True
 
     # Whether something is left to do

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from hookline.domain.runs import ERROR
 from hookline.errors import FAILED, INTERRUPTED
-from hookline.flows import control
 from hookline.flows.single import check, run_effect
 from hookline.outside import engine
 from hookline.surfaces.cli.flow_show import effect_json, effect_line
-from hookline.surfaces.cli.flow_watch import at_work
+from hookline.surfaces.cli.flow_watch import at_work, park
 from hookline.surfaces.cli.opening import writing
 from hookline.surfaces.cli.output import note, report, say_json
-from hookline.wiring.calls import owner_of
+from hookline.surfaces.cli.stopping import Stopped, run_to_end
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -29,9 +27,9 @@ def carry_out(args: Namespace) -> int:
         with app.read() as view:
             run = view.runs.find(args.run)
         try:
-            done = asyncio.run(_carry_out(app, run.run_id, args.effect))
-        except KeyboardInterrupt:
-            app.change(control.park, owner_of(app), run.run_id, "interrupted")
+            done = run_to_end(_carry_out(app, run.run_id, args.effect))
+        except Stopped as told:
+            park(app, run.run_id, told)
             note(f"{args.effect} has no result; {run.run_id} is parked")
             return INTERRUPTED
         with app.read() as view:

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 from hookline.adapters.blobs import FileBlobs
 from hookline.adapters.wakeup import AsyncWaker
-from hookline.flows import control, gate_verbs
-from hookline.flows.gate_verbs import INTERRUPTED, TURN
+from hookline.flows import gate_verbs
+from hookline.flows.gate_verbs import TURN
 from hookline.flows.runner import Runner
 from hookline.flows.waits import moment_of
 from hookline.hooks.verdicts import verdicts
 from hookline.outside import engine
 from hookline.points import TOLD_IN_FEED
-from hookline.surfaces.cli.flow_watch import at_work, refuse_inside
+from hookline.surfaces.cli.flow_watch import at_work, park, refuse_inside
 from hookline.surfaces.cli.gate_show import COLUMNS, clock, trouble_of, verdict_line
 from hookline.surfaces.cli.opening import deliver, tell_failure
 from hookline.surfaces.cli.output import note, paint, untrusted
 from hookline.surfaces.cli.serving import serving
-from hookline.wiring.calls import owner_of
+from hookline.surfaces.cli.stopping import Stopped, run_to_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,11 +41,11 @@ def watched(app: App, run_id: str, *, quiet: bool) -> Run:
     app.change(gate_verbs.ask_again, run_id)
     try:
         with serving(app, run_id):
-            asyncio.run(_advance(app, run_id, lines))
-    except KeyboardInterrupt:
-        app.change(control.park, owner_of(app), run_id, INTERRUPTED)
+            run_to_end(_advance(app, run_id, lines))
+    except Stopped as told:
+        park(app, run_id, told)
         note(f"{run_id} is parked; go on with `hookline {lines.run.flow} {lines.task_id}`")
-        raise
+        raise KeyboardInterrupt from None
     deliver(app)
     with app.read() as view:
         return view.runs.find(run_id)

@@ -18,6 +18,7 @@ import msgspec
 from hookline.surfaces.cli.live import FRAME, Live
 from hookline.surfaces.cli.live_lines import Line, plain
 from hookline.surfaces.cli.live_screen import Screen, stdout_file, write_all
+from hookline.surfaces.cli.output import note
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -57,7 +58,8 @@ class AsJson:
             write_all(self._file, b"\n".join([*told, b""]))
 
     def say(self, text: str) -> None:
-        """Programs are told nothing beside the records."""
+        """Records are on stdout; who reads stderr is told there."""
+        note(text)
 
     def close(self) -> None:
         """There is nothing to take back."""

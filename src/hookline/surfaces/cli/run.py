@@ -30,6 +30,7 @@ from hookline.surfaces.cli.session_drive import drive, new_records
 from hookline.surfaces.cli.session_end import parked_help, tell_end
 from hookline.surfaces.cli.session_names import check_name, unused_name
 from hookline.surfaces.cli.session_resume import go_on, refuse_silence, to_go_on_with
+from hookline.surfaces.cli.stopping import Stopping
 from hookline.tasks import verbs
 from hookline.tasks.claims import check_allowed
 from hookline.trust import refuse_agents
@@ -82,11 +83,13 @@ def _run(args: Namespace) -> int:
             skip_pr = skips_pr(app.settings, tx.graph.task(made.task_id).type)
             return made.in_worktree(place, skip_pr=skip_pr)
 
-        run_id = start_session(app, charge)
-        known, ended = drive(args, app, run_id, FeedReader(app.project.folder, run_id))
-        with app.read() as view:
-            help = parked_help(view, known)
-        return tell_end(args, known, ended, help)
+        with Stopping() as signals:
+            run_id = start_session(app, charge)
+            reader = FeedReader(app.project.folder, run_id)
+            known, ended = drive(args, app, run_id, reader, signals)
+            with app.read() as view:
+                help = parked_help(view, known)
+            return tell_end(args, known, ended, help)
 
 
 def _worktree(app: App, task_id: str | None, agent: str) -> Worktree | None:
@@ -111,12 +114,13 @@ def resume(args: Namespace) -> int:
         reader = new_records(app, known.run_id)
         if not args.json:
             note(f"going on with {untrusted(known.name)} ({known.run_id}): {untrusted(known.goal)}")
-        place = go_on(app, known, limits)
-        known, ended = drive(args, app, known.run_id, reader)
-        with app.read() as view:
-            refuse_silence(view, known, place)
-            help = parked_help(view, known)
-        return tell_end(args, known, ended, help)
+        with Stopping() as signals:
+            place = go_on(app, known, limits)
+            known, ended = drive(args, app, known.run_id, reader, signals)
+            with app.read() as view:
+                refuse_silence(view, known, place)
+                help = parked_help(view, known)
+            return tell_end(args, known, ended, help)
 
 
 def refuse_unready(args: Namespace, app: App) -> None:

@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.adapters.feed import FeedReader, FileFeed
-from hookline.domain.sessions import SIGNAL
+from hookline.domain.excerpts import last_line
 from hookline.flows import control
 from hookline.flows.outcomes import INTERRUPT
 from hookline.flows.runner import Runner
+from hookline.flows.session_verbs import ask_to_stop
 from hookline.outside import engine
 from hookline.points import TOLD_IN_FEED
 from hookline.surfaces.cli.flow_watch import at_work, refuse_inside
 from hookline.surfaces.cli.live import Live
 from hookline.surfaces.cli.live_watch import AsJson, AsLines, Watch
 from hookline.surfaces.cli.session_facts import facts, last_ending, spent
-from hookline.surfaces.cli.stopping import Stopping
+from hookline.surfaces.cli.stopping import Steps, Stopping
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -37,12 +38,14 @@ AFTER_TURN = "stopping after this turn; ^C again stops now"
 NOW = "stopping now; ^C again leaves at once, `hookline run --resume` goes on"
 
 
-def drive(args: Namespace, app: App, run_id: str, reader: FeedReader) -> tuple[Facts, Any]:
+def drive(
+    args: Namespace, app: App, run_id: str, reader: FeedReader, signals: Stopping
+) -> tuple[Facts, Any]:
     """Advance a session until it is over, paused or parked; how it stands, how it ended."""
     refuse_inside(app, run_id)
     with Watch(reader, show_for(args, app, run_id)) as watch:
         try:
-            asyncio.run(_advance(app, run_id, watch))
+            asyncio.run(_advance(app, run_id, watch, signals))
         except asyncio.CancelledError:  # ^C for the third time
             raise KeyboardInterrupt from None
     with app.read() as view:
@@ -64,12 +67,10 @@ def new_records(app: App, run_id: str) -> FeedReader:
     return FeedReader(app.project.folder, run_id, tail=0)
 
 
-async def _advance(app: App, run_id: str, watch: Watch) -> Done | Parked:
-    task = asyncio.current_task()
-    assert task is not None
-    async with at_work(app, _told_of(app, run_id)):
-        session = _Session(app, run_id)
-        with Stopping(session.stop, watch, (AFTER_TURN, NOW), leave=task.cancel):
+async def _advance(app: App, run_id: str, watch: Watch, signals: Stopping) -> Done | Parked:
+    async with at_work(app, _told_of(app, run_id), watch.say):
+        steps = Steps(signals, _Session(app, run_id).stop, watch.say, (AFTER_TURN, NOW))
+        with signals.answered_by(steps):
             return await Runner(engine(app)).run_one(run_id)
 
 
@@ -81,10 +82,10 @@ class _Session:
         self._run_id = run_id
         self._is_asked = False
 
-    def stop(self, *, now: bool) -> None:
+    def stop(self, *, now: bool, ending: str | None) -> None:
         """Send what is wanted to whoever advances the session."""
         if not self._is_asked:
-            self._app.change(control.send, self._run_id, SIGNAL, {"verb": "stop"})
+            self._app.change(ask_to_stop, self._run_id, ending)
             self._is_asked = True
         if now:
             self._app.change(control.send, self._run_id, INTERRUPT, {})
@@ -109,6 +110,7 @@ def _told_of(app: App, run_id: str) -> Callable[[Delivery], None]:
                     "durationMs": (row.duration_us or 0) / 1000,
                     "exitCode": row.exit_code,
                     "error": row.error,
+                    "stderr": last_line(row.stderr or "") if row.exit_code else "",
                     "answer": msgspec.to_builtins(row.answer),
                     "piped": piped,
                     "seq": row.event_seq,

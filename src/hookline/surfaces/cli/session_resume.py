@@ -120,8 +120,9 @@ def refuse_silence(view: View, known: Facts, after: int) -> None:
 def _go_on(tx: Transaction, run_id: str, limits: dict[str, Any]) -> None:
     run = tx.runs.find(run_id)
     standing = tx.runs.value(run_id, sessions.STANDING)
-    for seq, name, _ in tx.runs.signals(run):
-        if name == INTERRUPT:  # meant for what went on then, not for what begins now
+    for seq, name, value in tx.runs.signals(run):
+        is_stop = name == SIGNAL and value["verb"] in ("stop", "pause")
+        if is_stop or name == INTERRUPT:  # meant for what went on then, not for what begins now
             tx.runs.consume_signal(seq)
     if run.status == runs.PAUSED:
         journal.write(tx, "run_resumed", run_id, {})

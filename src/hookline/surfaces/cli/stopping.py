@@ -1,71 +1,142 @@
-"""^C while agents work: step by step, and nothing is lost."""
+"""Being told to end: ^C step by step, SIGTERM and a closed terminal at once.
+
+Every command that advances runs hears its signals here.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from hookline.errors import HooklineError
+from hookline.domain.runs import INTERRUPTED
+from hookline.errors import IllegalTransition, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine, Iterator
 
-    from hookline.surfaces.cli.live_watch import Watch
+T = TypeVar("T")
 
-ENDINGS = (signal.SIGTERM, signal.SIGHUP)
+# What an ending is called where a person reads why something stopped.
+ENDINGS = {
+    signal.SIGTERM: "told to end (SIGTERM)",
+    signal.SIGHUP: "the terminal was closed (SIGHUP)",
+}
+NOW, LEAVE = 2, 3
+TRY_AGAIN = 1.0
+
+
+class Stopped(Exception):
+    """A command was told to end; its text says by what."""
 
 
 class Stopping:
-    """^C once: stop after this turn; twice: now; three times: leave. SIGTERM and SIGHUP: now.
+    """Hears signals and counts them: each ^C is a step, SIGTERM and SIGHUP are the second step.
 
-    `stop` takes `now`, whether that is at once; `said` are the words for later and for now.
+    Shells and the kernel send SIGHUP several times, so any number of endings is one. A signal that
+    comes before someone answers is answered then.
+    """
+
+    def __init__(self) -> None:
+        self._step = 0
+        self._before: dict[int, Any] = {}
+        self._tell: Callable[[], object] = lambda: None
+        self.ending: str | None = None
+
+    def __enter__(self) -> Stopping:
+        for number in (signal.SIGINT, *ENDINGS):
+            before = signal.getsignal(number)
+            # Who starts us with a signal ignored, as nohup does, means it to be.
+            if before is not signal.SIG_IGN:
+                self._before[number] = before
+                signal.signal(number, self._heard)
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        for number, before in self._before.items():
+            # A command that was told to end is about to; another word must not kill it.
+            stays = self.ending is not None and number in ENDINGS
+            signal.signal(number, _ignored if stays else before)
+
+    def _heard(self, number: int, frame: object) -> None:
+        ending = ENDINGS.get(signal.Signals(number))
+        self.ending = self.ending or ending
+        if ending is not None and self._step >= NOW:
+            return
+        self._step = max(self._step + 1, NOW if ending else 1)
+        self._tell()
+
+    @contextmanager
+    def answered_by(self, answer: Callable[[int], None]) -> Iterator[None]:
+        """Call `answer` with each step, in the running event loop."""
+        loop = asyncio.get_running_loop()
+        self._tell = lambda: loop.call_soon_threadsafe(answer, self._step)
+        if self._step:
+            answer(self._step)
+        try:
+            yield
+        finally:
+            self._tell = lambda: None
+
+
+def _ignored(number: int, frame: object) -> None:
+    """Not SIG_IGN, which programs that are started from here would inherit."""
+
+
+class Steps:
+    """^C once: stop after this turn; twice, or an ending: now; three times: leave.
+
+    `stop` takes `now` and by what an ending came; `said` are the words for later and for now.
     """
 
     def __init__(
         self,
+        signals: Stopping,
         stop: Callable[..., None],
-        watch: Watch,
+        say: Callable[[str], None],
         said: tuple[str, str],
-        *,
-        leave: Callable[[], Any],
     ) -> None:
+        self._signals = signals
         self._stop = stop
-        self._watch = watch
+        self._say = say
         self._said = said
-        self._leave = leave
-        self._asked = 0
+        task = asyncio.current_task()
+        assert task is not None
+        self._leave = task.cancel
 
-    def __enter__(self) -> Stopping:
-        loop = asyncio.get_running_loop()
-        answers = {signal.SIGINT: self._interrupted, **dict.fromkeys(ENDINGS, self._ended)}
-        for number, answer in answers.items():
-            # Who starts us with a signal ignored, as nohup does, means it to be.
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                loop.add_signal_handler(number, answer, number)
-        return self
-
-    def __exit__(self, *details: object) -> None:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, *ENDINGS):
-            loop.remove_signal_handler(number)
-
-    def _interrupted(self, number: signal.Signals) -> None:
-        self._ask(self._asked + 1, self._said)
-
-    def _ended(self, number: signal.Signals) -> None:
-        told = f"told to end ({number.name}); stopping now"
-        self._ask(max(self._asked + 1, 2), (told, told))
-
-    def _ask(self, step: int, said: tuple[str, str]) -> None:
-        self._asked = step
-        if step > 2:
+    def __call__(self, step: int) -> None:
+        if step >= LEAVE:
             self._leave()
             return
-        now = step == 2
-        told = said[now]
+        ending, now = self._signals.ending, step == NOW
+        told = f"{ending}; stopping now" if ending else self._said[now]
         try:
-            self._stop(now=now)
-        except HooklineError as problem:  # the store is busy or full, or it has just ended
-            told = f"{problem.message}; ^C again"
-        self._watch.say(told)
+            self._stop(now=now, ending=ending)
+        except IllegalTransition:  # it has just ended by itself
+            return
+        except StoreError as problem:  # nobody may be there to ask a second time
+            told = f"{problem.message}; trying again to stop"
+            asyncio.get_running_loop().call_later(TRY_AGAIN, self, step)
+        self._say(told)
+
+
+def run_to_end(main: Coroutine[Any, Any, T]) -> T:
+    """Run something to its end; Stopped if it is told to end before."""
+    with Stopping() as signals:
+        try:
+            return asyncio.run(_cancelled_by(signals, main))
+        except asyncio.CancelledError:
+            why = f"{INTERRUPTED}: {signals.ending}" if signals.ending else INTERRUPTED
+            raise Stopped(why) from None
+
+
+async def _cancelled_by(signals: Stopping, main: Coroutine[Any, Any, T]) -> T:
+    task = asyncio.current_task()
+    assert task is not None
+
+    def cancel(step: int) -> None:
+        task.cancel()
+
+    with signals.answered_by(cancel):
+        return await main

@@ -18,12 +18,20 @@ from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.flow_watch import at_work
 from hookline.surfaces.cli.live_watch import Watch
 from hookline.surfaces.cli.opening import writing
-from hookline.surfaces.cli.output import next_step, note, paint, say, say_json, untrusted
+from hookline.surfaces.cli.output import (
+    next_step,
+    note,
+    paint,
+    say,
+    say_json,
+    spoken,
+    untrusted,
+)
 from hookline.surfaces.cli.run import refuse_unready
 from hookline.surfaces.cli.serving import serving
 from hookline.surfaces.cli.session_agent import chosen_agent
 from hookline.surfaces.cli.session_arguments import verbose_argument
-from hookline.surfaces.cli.stopping import Stopping
+from hookline.surfaces.cli.stopping import Steps, Stopped, Stopping, run_to_end
 from hookline.surfaces.cli.work_desk import WorkDesk
 from hookline.surfaces.cli.work_end import account
 from hookline.surfaces.cli.work_news import News
@@ -79,9 +87,9 @@ def _work(args: Namespace) -> int:
 
 def _serve_flows(args: Namespace, app: App) -> int:
     try:
-        served, for_person = asyncio.run(_serve(args, app))
-    except KeyboardInterrupt:
-        note("interrupted; everything goes on where it was when something serves it again")
+        served, for_person = run_to_end(_serve(args, app))
+    except Stopped as told:
+        note(f"{told}; everything goes on where it was when something serves it again")
         return INTERRUPTED
     if args.json:
         say_json({"begun": 0, "served": served, "limit": None})
@@ -131,19 +139,20 @@ def _take_tasks(args: Namespace, app: App, lanes: list[str]) -> int:
     _warn_of_types(app, types)
     desk = WorkDesk(app, lanes, types, after=place, left_alone=_left_alone(lambda: news))
     news = News(app.project, desk.tasks, place)
-    with Watch(news, _show_for(args, app, lanes)) as watch:
-        try:
-            worker = asyncio.run(_advance(args, app, lanes, desk, watch))
-        except asyncio.CancelledError:  # ^C for the third time
-            raise KeyboardInterrupt from None
-    code = _tell_end(args, account(app, worker, desk, place))
+    with Stopping() as signals:
+        with Watch(news, _show_for(args, app, lanes)) as watch:
+            try:
+                worker = asyncio.run(_advance(args, app, lanes, desk, watch, signals))
+            except asyncio.CancelledError:  # ^C for the third time
+                raise KeyboardInterrupt from None
+        code = _tell_end(args, account(app, worker, desk, place))
     if worker.trouble is not None:
         raise worker.trouble
     return code
 
 
 async def _advance(
-    args: Namespace, app: App, lanes: list[str], desk: WorkDesk, watch: Watch
+    args: Namespace, app: App, lanes: list[str], desk: WorkDesk, watch: Watch, signals: Stopping
 ) -> Worker:
     def observe(what: str, details: dict[str, Any]) -> None:
         if what == "effect":
@@ -152,13 +161,9 @@ async def _advance(
     served = engine(app, observe)
     budget = Budget(args.tasks, args.minutes, args.usd)
     worker = Worker(served, Runner(served), lanes, desk, budget=budget, tell=watch.say)
-    task = asyncio.current_task()
-    assert task is not None
-    async with at_work(app, _call_failed(watch)):
-        with (
-            serving(app),
-            Stopping(worker.stop, watch, (AFTER_TURNS, NOW), leave=task.cancel),
-        ):
+    steps = Steps(signals, worker.stop, watch.say, (AFTER_TURNS, NOW))
+    async with at_work(app, _call_failed(watch), watch.say):
+        with serving(app), signals.answered_by(steps):
             await worker.serve(once=args.once)
     return worker
 
@@ -188,12 +193,13 @@ def _call_failed(watch: Watch) -> Callable[[Delivery], None]:
 
 
 def _tell_end(args: Namespace, found: Account) -> int:
-    if args.json:
-        say_json({"type": "work_ended", "data": found})
-    else:
-        style = "green" if found.exit_code == 0 else "yellow"
-        say(f"{paint(found.headline, style)}: {found.summary}")
-        next_step(*found.next)
+    with spoken(sys.stdout, sys.stderr):
+        if args.json:
+            say_json({"type": "work_ended", "data": found})
+        else:
+            style = "green" if found.exit_code == 0 else "yellow"
+            say(f"{paint(found.headline, style)}: {found.summary}")
+            next_step(*found.next)
     return found.exit_code
 
 

@@ -28,6 +28,7 @@ class Account(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     """How a worker ended; `tasks` are the states of those that it dealt with."""
 
     outcome: str
+    reason: str | None
     begun: int
     limit: str | None
     usd: float
@@ -54,7 +55,8 @@ class Account(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     @property
     def headline(self) -> str:
         """Why it ended."""
-        said = {"stopped": "stopped", "limit": f"the limit of {self.limit} is reached"}
+        stopped = f"stopped, {self.reason}" if self.reason else "stopped"
+        said = {"stopped": stopped, "limit": f"the limit of {self.limit} is reached"}
         return said.get(self.outcome, "nothing is left to do")
 
     @property
@@ -95,6 +97,7 @@ def account(app: App, worker: Worker, desk: WorkDesk, place: int) -> Account:
         tasks = [task for task in known if task is not None]
         return Account(
             outcome="stopped" if worker.is_stopping else "limit" if limit else "done",
+            reason=worker.why if worker.is_stopping else None,
             begun=worker.begun,
             limit=limit,
             usd=round(usd, 6),

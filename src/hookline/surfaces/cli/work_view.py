@@ -15,6 +15,7 @@ from hookline.surfaces.cli.live import FRAME, SPINNER, Live
 from hookline.surfaces.cli.live_lines import BELOW, Line, Piece, money, plain
 from hookline.surfaces.cli.live_screen import Screen, stdout_file, write_all
 from hookline.surfaces.cli.live_text import clean, cut, one_line, padded, plural, took
+from hookline.surfaces.cli.output import note
 from hookline.surfaces.cli.work_news import FEED, FIGURES
 
 if TYPE_CHECKING:
@@ -311,7 +312,8 @@ class AsRecords:
             write_all(self._file, b"\n".join([*told, b""]))
 
     def say(self, text: str) -> None:
-        """Programs are told nothing beside the records."""
+        """Records are on stdout; who reads stderr is told there."""
+        note(text)
 
     def close(self) -> None:
         """There is nothing to take back."""
