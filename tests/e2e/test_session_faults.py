@@ -8,6 +8,7 @@ import resource
 import signal
 import sqlite3
 import subprocess
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -399,15 +400,23 @@ def library_clock(rig: Rig) -> tuple[dict[str, str], Callable[[int], None]]:
     return env, jump
 
 
+def rests(cli: Cli, pid: int) -> bool:
+    """Whether the run waits for a moment to come, and the process sleeps until then."""
+    if not cli.rows("SELECT 1 FROM runs WHERE wake_at > ?", time.time()):
+        return False
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+
+
 @pytest.mark.parametrize("offset", [YEAR, -YEAR], ids=["ahead", "back"])
 def test_a_clock_that_jumps_while_the_model_is_waited_for(cli: Cli, offset: int) -> None:
     rig = Rig(cli)
     env, jump = python_clock(rig)
     overloaded = {"error": "529", "wait": {"kind": "overloaded"}}
     bot = rig.scripted(overloaded, {"text": "<promise>COMPLETE</promise>"})
-    rig.configure({}, agents={"tired": bot}, session={"model_wait": 2})
+    rig.configure({}, agents={"tired": bot}, session={"model_wait": 6})
     session = cli.start(*Rig.arguments("--agent", "tired", goal="do it", n=2, name="s"), env=env)
     eventually(lambda: rig.data("session_waits") != [], "the wait")
+    eventually(lambda: rests(cli, session.pid), "sleep")
     jump(offset)
     assert finished(session).said[:2] == (0, "completed")
 
