@@ -1,4 +1,4 @@
-"""The example strategies: one run of twelve effects under each, each effect really carried out.
+"""The example strategies: a run of effects under each, each effect really carried out.
 
 What the commands wrote tells which of them ran side by side, the journal tells in which order.
 """
@@ -27,7 +27,7 @@ CLOCK = "import time; print(time.time())"
 # Ends when as many have begun as the arguments say, so that whoever runs them one by one fails.
 MEET = """\
 import sys, time
-deadline = time.time() + 30
+deadline = time.time() + 100
 while open("trace.txt").read().count("begin") < int(sys.argv[1]):
     if time.time() > deadline:
         sys.exit("the others did not begin")
@@ -48,6 +48,7 @@ class Orchestra:
 
     def __init__(self, cli: Cli) -> None:
         self.cli = cli
+        self.parts = PARTS
         shutil.copytree(EXAMPLE, cli.root, dirs_exist_ok=True)
         cli.env["PATH"] = f"{Path(sys.executable).parent}:{cli.env['PATH']}"
         cli.put("meet.py", MEET)
@@ -58,6 +59,13 @@ class Orchestra:
         note = 'echo "{} $1 $(' + clock + ')" >> trace.txt'
         steps = ("set -e", note.format("begin"), between, note.format("end"))
         self.cli.put("work.sh", "\n".join(steps) + "\n")
+
+    def keep(self, parts: int) -> None:
+        """Leave only the first parts: what one of them costs is the start of five processes."""
+        config = self.cli.root / "hookline.yaml"
+        lines = config.read_text().splitlines(keepends=True)
+        config.write_text("".join(lines[: parts - len(PARTS)]))
+        self.parts = PARTS[:parts]
 
     def use(self, *scripts: str) -> None:
         """Put scripts into the hook folder, and trust the whole."""
@@ -75,8 +83,8 @@ class Orchestra:
         assert self.cli.events("hook_error") == []
         lines = (self.cli.root / "trace.txt").read_text().splitlines()
         trace = [Line(what, part, float(at)) for what, part, at in map(str.split, lines)]
-        assert sorted(line.part for line in trace if line.what == "begin") == PARTS
-        assert sorted(line.part for line in trace if line.what == "end") == PARTS
+        assert sorted(line.part for line in trace if line.what == "begin") == self.parts
+        assert sorted(line.part for line in trace if line.what == "end") == self.parts
         return trace
 
     def answers(self, hook: str) -> list[dict[str, Any]]:
@@ -143,9 +151,10 @@ def test_priority_takes_the_highest_first(orchestra: Orchestra) -> None:
 
 def test_rate_limited_leaves_time_between(orchestra: Orchestra) -> None:
     orchestra.work(clock=f"python3 -c '{CLOCK}'")
+    orchestra.keep(5)
     orchestra.use("rate-limited.sh")
     trace = orchestra.run(RATE_SECONDS=str(RATE))
-    assert order(trace) == orchestra.resolved() == PARTS
+    assert order(trace) == orchestra.resolved() == orchestra.parts
     ends = [line.at for line in trace if line.what == "end"]
     begins = [line.at for line in trace if line.what == "begin"]
     assert min(b - e for e, b in zip(ends, begins[1:], strict=False)) >= RATE
@@ -157,20 +166,22 @@ def test_rate_limited_leaves_time_between(orchestra: Orchestra) -> None:
 
 
 def by_priority(trace: list[Line]) -> bool:
-    return order(trace) == sorted(PARTS, key=lambda part: -PRIORITY[part])
+    return order(trace) == sorted(sorted(order(trace)), key=lambda part: -PRIORITY[part])
 
 
 ADAPTED: dict[str, Callable[[list[Line]], bool]] = {
     '{"orchestrationStrategy": "parallel"}': lambda trace: most_at_once(trace) > 1,
     '{"orchestrationStrategy": "priority"}': by_priority,
-    "{}": lambda trace: order(trace) == PARTS and most_at_once(trace) == 1,
+    "{}": lambda trace: order(trace) == PARTS[: len(order(trace))] and most_at_once(trace) == 1,
 }
 
 
 @pytest.mark.parametrize("metadata", ADAPTED)
 def test_adaptive_follows_the_runs_metadata(orchestra: Orchestra, metadata: str) -> None:
     if "parallel" in metadata:
-        orchestra.work("sleep 1")
+        orchestra.work("python3 meet.py 2")
+    else:
+        orchestra.keep(5)
     orchestra.use("adaptive.sh", "parallel.sh", "priority.sh", "sequential.sh")
     assert ADAPTED[metadata](orchestra.run(metadata))
     assert len(orchestra.answers("adaptive.sh")) >= 3
