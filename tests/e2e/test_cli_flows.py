@@ -124,7 +124,7 @@ def test_interrupt_parks_the_run_and_ends_its_children(cli: Cli) -> None:
     process = cli.start("flow", "start", "long")
     child = child_pid(cli)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=100)
     assert process.returncode == 130
     assert "R-1 is parked; go on with `hookline orchestrate R-1`" in said
     eventually(lambda: not is_running(child), "the child's end")
@@ -140,7 +140,7 @@ def test_terminate_is_like_interrupt(cli: Cli) -> None:
     process = cli.start("flow", "start", "long")
     child = child_pid(cli)
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=30)
+    process.communicate(timeout=100)
     eventually(lambda: not is_running(child), "the child's end")
     assert run_of(cli)["status"] == "parked"
 
@@ -150,7 +150,7 @@ def test_cancel_reaches_the_process_that_advances(cli: Cli) -> None:
     process = cli.start("flow", "start", "long", "--json")
     child = child_pid(cli)
     assert cli.json("flow", "cancel", "R-1", "--reason", "changed my mind")["status"] == "cancelled"
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=100)
     assert process.returncode == 1
     assert json.loads(out)["status"] == "cancelled"
     eventually(lambda: not is_running(child), "the child's end")
@@ -266,7 +266,7 @@ def test_work_serves_until_it_is_interrupted(cli: Cli) -> None:
     cli.json("flow", "start", "quick", "--input", '{"code": 0}', "--detach")
     eventually(lambda: trace(cli) == ["one"], "the run was picked up")
     worker.send_signal(signal.SIGINT)
-    worker.communicate(timeout=30)
+    worker.communicate(timeout=100)
     assert worker.returncode == 130
 
 

@@ -127,7 +127,7 @@ def test_an_interrupt_cleans_up(place: Place) -> None:
     while "T-1   iteration 1/20" not in (line := process.stdout.readline()):
         assert line, process.communicate()
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=100)
     assert process.returncode == 130
     assert errors == "interrupted\n"
     temporary = place.base / "tmp"

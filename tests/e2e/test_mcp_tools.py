@@ -80,7 +80,7 @@ class Raw:
 
     def end(self) -> tuple[int, str, str]:
         """Close stdin; (exit code, what was left on stdout, stderr)."""
-        rest, errors = self.process.communicate(timeout=30)
+        rest, errors = self.process.communicate(timeout=100)
         return self.process.returncode, rest, errors
 
 
@@ -389,7 +389,7 @@ def test_a_signal_ends_it_and_its_hooks(cli: Cli, ending: signal.Signals) -> Non
     pid = cli.root / "pid"
     eventually(lambda: pid.exists() and pid.read_text().strip() != "", "the hook's start")
     raw.process.send_signal(ending)
-    assert raw.process.wait(30) == 130
+    assert raw.process.wait(100) == 130
     eventually(lambda: not _runs(pid.read_text()), "the end of the hook")
 
 

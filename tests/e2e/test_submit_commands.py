@@ -242,7 +242,7 @@ def test_an_interrupted_submission_goes_on_where_it_was(
     process = cli.start("submit", task)
     eventually(began.exists, "the gate's start")
     process.send_signal(number)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=100)
     assert process.returncode == 130
     assert f"go on with `hookline submit {task}`" in said
     assert left(cli) == [("R-1", f"hookline submit {task}")]
@@ -286,7 +286,7 @@ def test_a_gate_that_waits_tells_when_it_is_asked_again_and_is_asked_at_once_on_
     assert left(cli) == []
     (cli.root.parent / "go").touch()
     assert cli("submit", task).code == 0
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=100)
     assert process.returncode == 0
     waits = [line for line in said.splitlines() if "●" in line]
     assert waits[0].endswith("it cannot be told yet")
