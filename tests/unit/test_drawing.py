@@ -181,13 +181,13 @@ def test_completed_branches_are_dim_as_a_whole() -> None:
 
 
 def test_a_very_long_chain_is_drawn_within_the_width() -> None:
-    count = 100_000
+    count = 30_000
     tasks = [task(number, "g") for number in range(1, count + 1)]
     drawn = lines(tasks, [needs(n + 1, n) for n in range(1, count)], width=40)
     assert len(drawn) == count
     assert drawn[3] == "      └─ ○ T-4 g"
     assert drawn[-2:] == [
-        "…" + " " * 17 + "└─ ○ T-99999 g",
-        "…" + " " * 17 + "└─ ○ T-100000 g",
+        "…" + " " * 17 + "└─ ○ T-29999 g",
+        "…" + " " * 17 + "└─ ○ T-30000 g",
     ]
     assert max(map(len, drawn)) <= 40
