@@ -74,7 +74,7 @@ def test_an_agent_hears_its_failing_test_mends_it_and_is_believed_when_proven(
     first, second = asked(model, FIRST).newest, asked(model, SECOND).newest
     assert FAILED not in first
     assert GOAL in second
-    assert f"[post_iteration: tests]\n{FAILED}" in second
+    assert f"[post_iteration: tests]\nexit code 1\n{FAILED}" in second
     assert "learning: the answer is not 41" in second
     tools_wrote(desk.cli)
     hooks_decided(desk)

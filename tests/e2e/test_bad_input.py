@@ -211,7 +211,7 @@ def with_mount(cli: Cli, options: str, *words: str, stdin: str = "") -> Result |
 def test_a_disk_without_room(cli: Cli) -> None:
     cli.add("one")
     before = cli.events()
-    small = "mount -t tmpfs -o size=200k t ../disk && cp -a .hookline/. ../disk"
+    small = "mount -t tmpfs -o size=400k t ../disk && cp -a .hookline/. ../disk"
     result = with_mount(
         cli,
         f"{small} && mount --bind ../disk .hookline",

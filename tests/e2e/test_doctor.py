@@ -253,7 +253,7 @@ def test_hooks_that_wait_are_counted_until_they_have_run(busy: Place) -> None:
     assert code == 0
     assert checks["waiting"]["status"] == "warning"
     assert f"for 1 event, from event {seq}" in checks["waiting"]["message"]
-    assert "hookline emit wake" in checks["waiting"]["fix"]
+    assert checks["waiting"]["fix"] == "hookline work --flows --once"
     busy.ok("emit", "wake")
     assert examine(busy)[1]["waiting"]["status"] == "ok"
 

@@ -47,7 +47,10 @@ def test_what_runs_waits_or_was_put_off_is_left_out() -> None:
     later = effect("later", next_try=time.time() + 60)
     bound = effect("bound", "task", task=7)
     answer = decide(effect("a"), later, bound, running=frozenset({"a"}))
-    assert answer == {"action": "waiting", "reason": "node, task"}
+    assert answer == {
+        "action": "waiting",
+        "reason": "waits for another try of node 'later', task 'bound'",
+    }
 
 
 def test_nothing_to_do_is_no_answer() -> None:

@@ -94,7 +94,7 @@ def _serve_flows(args: Namespace, app: App) -> int:
     if args.json:
         say_json({"begun": 0, "served": served, "limit": None})
     else:
-        waits = f"; {len(for_person)} of them wait for a person" if for_person else ""
+        waits = f"; {len(for_person)} waiting for a person" if for_person else ""
         say(f"nothing is due; {served} advanced{waits}")
         if for_person:
             next_step("hookline attention")
