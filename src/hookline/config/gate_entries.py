@@ -10,6 +10,7 @@ from hookline.config.checks import NEVER, check_command
 from hookline.config.convert import INVALID, Converter
 from hookline.config.nodes import Mapping, Pair, Scalar, Sequence, is_null
 from hookline.config.problems import did_you_mean
+from hookline.domain.secret_patterns import KINDS
 from hookline.hooks.builtin.gates_arguments import (
     GATE_ARGUMENTS,
     DiffLimits,
@@ -17,7 +18,6 @@ from hookline.hooks.builtin.gates_arguments import (
     Program,
     Secrets,
 )
-from hookline.hooks.builtin.secret_patterns import KINDS
 
 if TYPE_CHECKING:
     import collections.abc as abc

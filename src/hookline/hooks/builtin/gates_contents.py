@@ -7,10 +7,10 @@ import os
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
+from hookline.domain.secret_patterns import ASSIGNMENT, find_secrets
 from hookline.errors import BadInput, HookFailure
 from hookline.hooks.builtin.gates_common import astray, framed, passed, refused, standing
 from hookline.hooks.builtin.gates_diff import read_diff
-from hookline.hooks.builtin.secret_patterns import ASSIGNMENT, find_secrets
 from hookline.hooks.globs import glob_match
 from hookline.hooks.projectfiles import read_file
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 ASSIGNMENT = "assigned-secret"
 URL = "password-in-url"
+TELEGRAM = "telegram-bot-token"
 
 # kind -> pattern. The character before a match must not belong to the same word.
 SHAPES: dict[str, str] = {
@@ -56,7 +57,7 @@ SHAPES: dict[str, str] = {
         r"hooks\.slack\.com/services/T[A-Z0-9]{5,15}/B[A-Z0-9]{5,15}/[A-Za-z0-9]{15,40}"
     ),
     "stripe-key": r"[rs]k_live_[A-Za-z0-9]{16,250}",
-    "telegram-bot-token": r"[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])",
+    TELEGRAM: r"[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])",
     "twilio-key": r"SK[0-9a-f]{32}(?![0-9a-f])",
     URL: r"(?<=://)[A-Za-z0-9._~%+-]{1,64}:[^\s:/@'\"<>{}$*]{3,128}(?=@[A-Za-z0-9\[])",
     ASSIGNMENT: (
@@ -67,6 +68,43 @@ SHAPES: dict[str, str] = {
     ),
 }
 KINDS = tuple(SHAPES)
+# kind -> how its matches begin, after a mark; Telegram's have digits and a colon before that, and
+# URLs a colon. Assignments are left out: nobody can tell a password from a digest there.
+SIGNS: dict[str, tuple[str, ...]] = {
+    "private-key": ("-----BEGIN ",),
+    "age-key": ("AGE-SECRET-KEY-1",),
+    "aws-access-key": ("AKIA", "ASIA", "ABIA", "ACCA"),
+    "azure-storage-key": ("AccountKey=",),
+    "anthropic-key": ("sk-",),
+    "atlassian-token": ("ATATT3",),
+    "databricks-token": ("dapi",),
+    "digitalocean-token": ("doo_v1_", "dop_v1_", "dor_v1_"),
+    "docker-token": ("dckr_",),
+    "github-token": ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
+    "github-fine-grained-token": ("github_pat_",),
+    "gitlab-token": ("glpat-", "glptt-", "gldt-", "glrt-", "glcbt-", "glft-", "glsoat-"),
+    "google-api-key": ("AIza",),
+    "google-oauth-secret": ("GOCSPX-",),
+    "google-oauth-token": ("ya29.",),
+    "grafana-token": ("glc_", "glsa_"),
+    "hashicorp-vault-token": ("hvb.", "hvs."),
+    "huggingface-token": ("hf_",),
+    "json-web-token": ("eyJ",),
+    "linear-key": ("lin_api_",),
+    "mailgun-key": ("key-",),
+    "npm-token": ("npm_",),
+    "openai-key": ("sk-",),
+    "pypi-token": ("pypi-AgE",),
+    "sendgrid-key": ("SG.",),
+    "sentry-token": ("sntrys_", "sntryu_"),
+    "shopify-token": ("shpat_", "shpca_", "shppa_", "shpss_"),
+    "slack-token": ("xoxa-", "xoxb-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-"),
+    "slack-webhook": ("hooks.slack.com/services/",),
+    "stripe-key": ("rk_live_", "sk_live_"),
+    TELEGRAM: ("AA",),
+    "twilio-key": ("SK",),
+    URL: ("//",),
+}
 
 _PLACEHOLDER = re.compile(
     r"example|placeholder|changeme|change-me|dummy|redacted|your[-_]|xxxx|\*\*\*|\.\.\.", re.I
@@ -93,7 +131,7 @@ def find_secrets(text: str, ignore: Collection[str] = ()) -> Iterator[Secret]:
             continue
         for found in pattern.finditer(text):
             value = _value(found)
-            if _begins_word(text, found.start(), kind) and _is_real(kind, value):
+            if _begins_word(text, found.start(), kind) and is_real(kind, value):
                 yield Secret(kind, found.start(), len(value))
 
 
@@ -114,7 +152,8 @@ def _begins_word(text: str, start: int, kind: str) -> bool:
     return not (before.isascii() and before.isalnum())
 
 
-def _is_real(kind: str, value: str) -> bool:
+def is_real(kind: str, value: str) -> bool:
+    """Whether a match is no placeholder, and as mixed as what a generator makes."""
     if _PLACEHOLDER.search(value):
         return False
     if kind == URL:

@@ -1,0 +1,130 @@
+"""Secrets that the environment holds: which variables are secret, and how a value may be spelled.
+
+A program that prints a secret seldom prints it plainly: it stands in JSON, in a URL, in base64.
+"""
+
+from __future__ import annotations
+
+import re
+from binascii import b2a_base64
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from hookline.points import POINTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+MIN_LENGTH = 8
+# How wide the common tools make lines of base64.
+_WIDTHS = (76, 64)
+_URL_SAFE = str.maketrans("+/", "-_")
+# What encoders leave as it is in a URL: letters and digits, and by their own rules these.
+_PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~"
+_KEPT_IN_URLS = (_PLAIN, _PLAIN + b"/", _PLAIN + b"/:", _PLAIN + b"!'()*")
+_HEX = re.compile(r"%[0-9A-F]{2}")
+_NAMES = (
+    r"TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|API_?KEY|CREDENTIAL|WEBHOOK"
+    r"|(PRIVATE|ACCESS|SIGNING|ENCRYPTION)_?KEY"
+    r"|(^|_)(AUTH|DSN|PAT|DATABASE_URL|CONNECTION_STRING)(_|$)"
+)
+# These hold the place of a secret, which explains a failure and gives nothing away.
+_PLACES = ("_FILE", "_PATH", "_DIR", "_SOCK")
+_NUMBER = re.compile(r"[\d.,]+")
+_PASSWORD_IN_URL = re.compile(r"://[^\s/@:]*:([^\s/@]+)@")
+# Words that stand in answers, records and everywhere: without them nothing could be read.
+_WORDS = frozenset(
+    """disabled password redacted
+    breakpoint built-in cancelled complete completed continue created_at create_task end_turn
+    escalate escalated exitcode executed-tasks execute_workflow executeat hookline interrupted
+    needs_continuation needsmoreiterations nextprompt parallel remediationprompt retryafter
+    schedule scripted submitted update_task updatedinput validate validation waitseconds""".split()
+)
+
+
+def spellings(environ: Mapping[str, str]) -> dict[bytes, str]:
+    """Every way in which a secret of the environment may be written -> its variable's name."""
+    found: dict[bytes, str] = {}
+    for name, value in environ.items():
+        if _is_secret_name(name.upper()):
+            for spelled in _spelled_whole(value):
+                found.setdefault(spelled.encode("utf-8", "surrogateescape"), name)
+    return dict(sorted(found.items(), key=lambda each: -len(each[0])))
+
+
+def _is_secret_name(name: str) -> bool:
+    return not name.endswith(_PLACES) and re.search(_NAMES, name) is not None
+
+
+def _spelled_whole(value: str) -> Iterator[str]:
+    value = value.strip()
+    lines = [line.strip() for line in value.splitlines()] if "\n" in value else []
+    password = _PASSWORD_IN_URL.findall(value)
+    for part in {value, *lines, *password}:
+        if _is_secret(part):
+            yield from _spelled(part)
+    if _is_secret(value):
+        for spelled in _in_base64(value.encode("utf-8", "surrogateescape")):
+            yield from (spelled, spelled.translate(_URL_SAFE))
+
+
+def _is_secret(value: str) -> bool:
+    if len(value) < MIN_LENGTH or _NUMBER.fullmatch(value):
+        return False
+    if value.startswith("-----") and value.endswith("-----") and "\n" not in value:
+        return False  # the first or last line of a key
+    return value.lower() not in _WORDS and value not in POINTS
+
+
+def _spelled(value: str) -> Iterator[str]:
+    """A value plainly, as JSON, as JSON in JSON, and in a URL."""
+    yield value
+    for once in (_in_json(value), _in_ascii_json(value)):
+        yield from (once, once.replace("/", "\\/"), _in_json(once))
+    if not (value.isascii() and value.isalnum()):
+        for kept in _KEPT_IN_URLS:
+            quoted = _in_url(value.encode("utf-8", "surrogateescape"), kept)
+            yield from (quoted, _HEX.sub(lambda found: found[0].lower(), quoted))
+            yield quoted.replace("%20", "+")
+
+
+def _in_json(value: str) -> str:
+    try:
+        return msgspec.json.encode(value).decode()[1:-1]
+    except UnicodeEncodeError:  # bytes that are no text stand in no JSON
+        return value
+
+
+def _in_ascii_json(value: str) -> str:
+    """A value as encoders write it that keep to ASCII."""
+    if value.isascii():
+        return value
+    import json  # few secrets are not ASCII
+
+    return json.dumps(value)[1:-1]
+
+
+def _in_url(value: bytes, kept: bytes) -> str:
+    return "".join(chr(byte) if byte in kept else f"%{byte:02X}" for byte in value)
+
+
+def _in_base64(value: bytes) -> Iterator[str]:
+    """A value in base64: alone, in lines, and inside of something longer.
+
+    Three bytes become four characters, so a value is written in one of three ways, by where it
+    begins. The characters that it shares with its neighbours are left out.
+    """
+    alone = _encode(value)
+    yield alone
+    for width in _WIDTHS:
+        if len(alone) > width:
+            pieces = (alone[at : at + width] for at in range(0, len(alone), width))
+            yield from (piece for piece in pieces if len(piece) >= MIN_LENGTH)
+    for before in range(3):
+        first, last = -(-before * 4 // 3), (before + len(value)) * 4 // 3
+        yield _encode(bytes(before) + value)[first:last]
+
+
+def _encode(value: bytes) -> str:
+    return b2a_base64(value, newline=False).decode()
