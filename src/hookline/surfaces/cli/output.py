@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ _STYLES = {
     "magenta": "35",
     "cyan": "36",
 }
+_PAINT = rf"(\x1b\[(?:0|{'|'.join(_STYLES.values())})m)"
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -39,8 +41,8 @@ def paint(text: str, style: str, stream: TextIO | None = None) -> str:
 
 
 def say(text: str = "") -> None:
-    """A line of data, made safe for a terminal: control characters of hostile text are shown."""
-    print(visible(text))
+    """A line of data, made safe for a terminal."""
+    print(_shown(text))
 
 
 def say_json(value: Any) -> None:
@@ -53,7 +55,7 @@ def say_json(value: Any) -> None:
 def note(text: str) -> None:
     """A line for the person, on stderr."""
     with spoken(sys.stderr):
-        print(visible(text), file=sys.stderr)
+        print(_shown(text), file=sys.stderr)
 
 
 @contextmanager
@@ -82,10 +84,27 @@ def next_step(command: str, why: str = "") -> None:
 
 
 def visible(text: str) -> str:
-    """Text whose control characters cannot move the cursor or forge a line of our own."""
+    """Text that a terminal cannot obey: control characters and marks of direction are spelled out.
+
+    Lines and tabs stay. Everything that is printed for people passes here.
+    """
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() or c in "\n\t\x1b" else f"\\x{ord(c):02x}" for c in text)
+    return "".join(c if c.isprintable() or c in "\n\t" else _spelled(c) for c in text)
+
+
+def _shown(text: str) -> str:
+    """A line of ours: text made visible, between the styles that `paint` put there."""
+    if "\x1b" not in text:
+        return visible(text)
+    parts = re.split(_PAINT, text)
+    parts[::2] = map(visible, parts[::2])
+    return "".join(parts)
+
+
+def _spelled(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def untrusted(text: str, width: int = 0) -> str:
@@ -95,5 +114,5 @@ def untrusted(text: str, width: int = 0) -> str:
 
 def printable(line: str, width: int = 0) -> str:
     """A line as it is, blanks included, safe to print and cut to `width`."""
-    safe = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in line.expandtabs(4))
+    safe = "".join(c if c.isprintable() else _spelled(c) for c in line.expandtabs(4))
     return safe[: width - 1] + "…" if 0 < width < len(safe) else safe

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hookline.app import App
 from hookline.errors import HooklineError
+from hookline.surfaces.cli.output import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,4 +61,4 @@ def tell_failure(row: Delivery) -> None:
 
 
 def _note(text: str) -> None:
-    print(f"hookline mcp: {text}", file=sys.stderr, flush=True)
+    print(f"hookline mcp: {visible(text)}", file=sys.stderr, flush=True)

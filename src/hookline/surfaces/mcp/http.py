@@ -18,6 +18,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import PlainTextResponse
 
 from hookline.errors import INTERRUPTED, BadInput, HooklineError
+from hookline.surfaces.cli.output import visible
 from hookline.surfaces.mcp.server import Desk, make_server
 
 if TYPE_CHECKING:
@@ -177,4 +178,4 @@ def _is_loopback(host: str) -> bool:
 
 
 def _note(text: str) -> None:
-    print(f"hookline mcp: {text}", file=sys.stderr, flush=True)
+    print(f"hookline mcp: {visible(text)}", file=sys.stderr, flush=True)

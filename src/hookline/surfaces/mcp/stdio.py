@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 import anyio
 from mcp.server.stdio import stdio_server
 
+from hookline.surfaces.cli.output import visible
 from hookline.surfaces.mcp.server import make_server
 
 if TYPE_CHECKING:
@@ -97,4 +98,4 @@ def _end_on_sigterm() -> None:
 
 
 def _note(text: str) -> None:
-    print(f"hookline mcp: {text}", file=sys.stderr, flush=True)
+    print(f"hookline mcp: {visible(text)}", file=sys.stderr, flush=True)

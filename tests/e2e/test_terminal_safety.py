@@ -1,0 +1,119 @@
+"""No control character of somebody else's text reaches a terminal, and no colour code a record."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hookline.surfaces.cli.output import note, say, visible
+from tests.e2e.session_rig import Rig
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.e2e.conftest import Cli
+
+# Clears the screen, sets the title, goes back over a line, turns the text around.
+HOSTILE = "a\x1b[2Jb\x1b]0;title\x07c\rd\x08e\u202ef\x9b31mg\x00h"
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+PAINTED = "printf '\\033[1;31mFAILED\\033[0m test_x\\n'"
+
+
+class Hostile(BaseHTTPRequestHandler):
+    """Answers with an error that tries to speak to the terminal."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(500)
+        self.end_headers()
+        self.wfile.write(HOSTILE.encode())
+
+    def log_message(self, *details: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), Hostile) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+def test_hooks_servers_names_and_arguments_say_nothing_to_a_terminal(
+    cli: Cli, address: str
+) -> None:
+    cli.put("hostile.txt", HOSTILE)
+    word = HOSTILE.replace("\x00", "")
+    cli.put("goals.jsonl", json.dumps({"goal": word}) + "\n")
+    cli.configure(
+        f"""
+hooks:
+  task_created:
+    - {{name: loud, command: "cat hostile.txt; cat hostile.txt >&2; exit 3"}}
+    - {{name: server, http: "{address}"}}
+    - {{name: absent, command: "./no\\u001b]0;x\\u0007where"}}
+"""
+    )
+    shown = [
+        cli("task", "add", "--from", "goals.jsonl"),
+        cli("task", "add", word),
+        cli("task", "list"),
+        cli("task", "show", "T-1"),
+        cli("task", "show", word),
+        cli(word),
+        cli("task", word),
+        cli("events", "--all"),
+        cli("why", "T-1"),
+        cli("hook", "log"),
+        cli("doctor"),
+        cli("attention"),
+    ]
+    for done in shown:
+        assert CONTROLS.findall(done.stdout + done.stderr) == []
+    assert "hook server" in shown[0].stderr
+
+
+def test_colour_codes_stay_out_of_records_prompts_and_answers(cli: Cli) -> None:
+    rig = Rig(cli)
+    rig.turns(PAINTED)
+    answer = json.dumps({"text": "\x1b[32mgreen\x1b[0m text"})
+    cli.put("answer.json", answer)
+    rig.configure(
+        {
+            "pre_iteration": [
+                {"name": "shell", "command": PAINTED, "pipe_output": True},
+                {"name": "json", "command": "cat answer.json", "pipe_output": True},
+            ]
+        },
+        validation=[{"name": "tests", "type": "command", "command": f"{PAINTED}; exit 1"}],
+    )
+    rig.run(iterations=2)
+    told = [prompt.text for prompt in rig.prompts()]
+    assert not [text for text in told if "\x1b" in text]
+    assert "FAILED test_x" in told[0]
+    assert "green text" in told[0]
+    assert "FAILED test_x" in told[1]
+    kept = [path for path in (cli.root / ".hookline").rglob("*") if path.is_file()]
+    assert not [path for path in kept if b"\x1b[" in path.read_bytes()]
+    (answer,) = set(cli.calls("json", "answer"))
+    assert json.loads(answer) == {"text": "green text"}
+
+
+def test_what_is_printed_is_spelled_out_but_for_our_own_colours(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    say(HOSTILE)
+    note(f"\x1b[31mred\x1b[0m {HOSTILE}\n\ttab")
+    out, err = capsys.readouterr()
+    spelled = r"a\x1b[2Jb\x1b]0;title\x07c\x0dd\x08e\u202ef\x9b31mg\x00h"
+    assert out == f"{spelled}\n"
+    assert err == f"\x1b[31mred\x1b[0m {spelled}\n\ttab\n"
+    assert visible("\x1b[31m") == r"\x1b[31m"
