@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeV
 
 from hookline.adapters.identity import owner_name, this_process
 from hookline.adapters.store.sqlite import SqliteStore
+from hookline.domain.cleaning import Cleaner
 from hookline.domain.events import SYSTEM_NODE, check_type
 from hookline.domain.records import Delivered
 from hookline.errors import BadInput, StoreError, StoreOlder, StoreReadOnly, Untrusted
@@ -218,6 +219,27 @@ class App:
                 found["hook"] = hook
         elif self._is_within("HOOKLINE_RUN_ID") and (depth := _number(env, "DEPTH")):
             found["depth"] = depth
+        return found
+
+    @cached_property
+    def cleaner(self) -> Cleaner:
+        """What cleans outside text: it knows the secrets of the environment and the settings."""
+        return Cleaner(self._all_variables())
+
+    def _all_variables(self) -> dict[str, str]:
+        """The environment, with what the configuration adds to it for agents and hooks."""
+        found = dict(self.environ)
+        if self.settings is None:
+            return found
+        from hookline.trust import configured_hooks  # there are none without settings
+
+        profiles = [(name, profile.env) for name, profile in self.settings.agents.items()]
+        hooks = [(hook.name, hook.env) for hook in configured_hooks(self.settings)]
+        for owner, env in (*profiles, *hooks):
+            for name, value in env.items():
+                known = found.setdefault(name, value)
+                if known != value:  # the same name may have another value for each
+                    found[f"{owner}.{name}"] = value
         return found
 
     @property

@@ -24,11 +24,9 @@ from hookline.flows.session_plan import session_flow
 from hookline.flows.session_state import LEASE_MARGIN, PINS
 from hookline.flows.steering import Steering
 from hookline.hooks.calls.call import base_environment
-from hookline.hooks.redact import redactor
 from hookline.ports.agents import ToolServer
 from hookline.wiring.calls import (
     agents,
-    all_variables,
     forge,
     git_work,
     owner_of,
@@ -53,7 +51,7 @@ def engine(
     app: App, observe: Callable[[str, dict[str, Any]], None] = lambda what, details: None
 ) -> Engine:
     """The local engine, with everything that effects and steering need."""
-    processes = LocalProcesses(app.project.blobs)
+    processes = LocalProcesses(app.project.blobs, app.cleaner)
     blobs = FileBlobs(app.project.blobs)
     calls = recorder(app)
     change = app.change
@@ -68,14 +66,13 @@ def engine(
         standing=app.standing,
         recorder=calls,
         agents=agents(app, Gated(processes)),
-        work=git_work(app, processes),
+        work=git_work(app),
         change=change,
         verify=watcher(app),
         repository=repository(app),
         forge=lambda: forge(app),
         tools=_tools,
         feed=FileFeed(app.project.folder).of,
-        redact=redactor(all_variables(app)),
         verify_line=trees.verify_line if (trees := worktrees(app)) else lambda line, folder: None,
     )
     return Engine(
@@ -94,6 +91,7 @@ def engine(
         wakeup=AsyncWaker(app.project.folder),
         change=change,
         observe=observe,
+        clean=app.cleaner.value,
     )
 
 

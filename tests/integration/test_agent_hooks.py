@@ -15,6 +15,7 @@ from hookline.adapters.agents.drivers import LocalAgents
 from hookline.adapters.http import HttpClient
 from hookline.adapters.process import LocalProcesses
 from hookline.config.types import Agent
+from hookline.domain.cleaning import Cleaner
 from hookline.hooks.calls.call import Caller, Surroundings
 from hookline.hooks.dispatch import dispatch
 from hookline.hooks.frames import Frame, event_payload
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from hookline.ports.processes import ProcessGroup
 
 EVENT = event("task_completed", "T-1", {"result": "fine"}, seq=7)
+
+
+SECRETS = Cleaner({"A_PASSWORD": "hunter2-hunter2"})
 
 
 class Case(NamedTuple):
@@ -173,8 +177,8 @@ class Asking(NamedTuple):
                 processes=processes,
                 http=HttpClient(),
                 verify=lambda hook: None,
-                redact=lambda text: text.replace("hunter2", "***"),
-                agents=LocalAgents({"ada": agent}, None, str(self.root), processes),
+                cleaner=SECRETS,
+                agents=LocalAgents({"ada": agent}, None, str(self.root), processes, SECRETS),
                 repository=None,
                 forge=None,
                 changed_files=no_changes,
@@ -231,8 +235,8 @@ def test_a_steering_answer_is_kept_word_for_word(project: Asking) -> None:
 
 
 def test_secrets_that_an_agent_says_are_not_recorded(project: Asking) -> None:
-    _, outcome = project.ask("gate", saying(project.root, "The password is hunter2."))
-    assert outcome.stdout == "The password is ***."
+    _, outcome = project.ask("gate", saying(project.root, "The password is hunter2-hunter2."))
+    assert outcome.stdout == "The password is [redacted A_PASSWORD]."
 
 
 # No answer: what that means is up to the rule

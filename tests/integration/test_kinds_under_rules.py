@@ -16,6 +16,7 @@ from hookline.adapters.agents.drivers import LocalAgents
 from hookline.adapters.http import HttpClient
 from hookline.adapters.process import LocalProcesses
 from hookline.config.types import Agent
+from hookline.domain.cleaning import Cleaner
 from hookline.domain.records import Outcome
 from hookline.hooks.calls.call import Caller, Surroundings
 from hookline.hooks.dispatch import dispatch
@@ -195,7 +196,7 @@ def caller(root: Path) -> Caller:
             repository=None,
             forge=None,
             verify=lambda hook: None,
-            redact=lambda text: text,
+            cleaner=Cleaner({}),
             changed_files=no_changes,
             context=context,
         )

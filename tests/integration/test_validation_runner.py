@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from hookline.adapters.process import LocalProcesses
+from hookline.domain.cleaning import Cleaner
 from hookline.domain.validation import Finding, rules_from
 from hookline.hooks.validation import ValidationWorld, validate
 from tests.integration.test_process import none_left
@@ -46,7 +47,7 @@ class Project:
     async def run(self, *rules: dict[str, Any], said: str = "", at_once: int = 4) -> list[Finding]:
         world = ValidationWorld(
             str(self.root),
-            LocalProcesses(str(self.root / ".blobs")),
+            LocalProcesses(str(self.root / ".blobs"), Cleaner(self.environ)),
             self.environ,
             self.groups.append,
         )

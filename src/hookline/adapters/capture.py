@@ -1,30 +1,74 @@
-"""What a program prints, kept within bounds: head and tail in memory, the whole in a blob file."""
+"""What a program prints, clean and within bounds: head and tail in memory, the whole in a blob."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hookline.domain.cleaning import Stream
 
 HALF = 16 * 1024
 CAP = 2 * HALF
 BLOB_CAP = 64 * 1024 * 1024
+# How much of the end is cleaned when what comes before is not kept, and what is dropped of it.
+LAST, MARGIN = 96 * 1024, 32 * 1024
 _CONTINUATION = range(0x80, 0xC0)
 
 
 class Capture:
-    """One stream of a program. With a blobs folder, what does not fit is stored as well."""
+    """One stream of a program. With a blobs folder, what does not fit is stored as well.
 
-    def __init__(self, blobs: str | None = None, *, half: int = HALF) -> None:
+    With `cleaning` it is cleaned before anybody sees it. Unless all of it is `told` to somebody,
+    what is not kept is not cleaned either, which takes longer than all the rest.
+    """
+
+    def __init__(
+        self,
+        blobs: str | None = None,
+        cleaning: Stream | None = None,
+        *,
+        told: bool = False,
+        half: int = HALF,
+    ) -> None:
         self.total = 0
+        self._cleaning = cleaning
+        self._cleaned = told or cleaning is None
+        self._last = bytearray()
         self._head = bytearray()
         self._tail = bytearray()
         self._blobs = blobs
         self._half = half
         self._spill: _Spill | None = None
 
-    def feed(self, chunk: bytes) -> None:
-        """Take the next bytes of the stream."""
+    def feed(self, chunk: bytes) -> bytes:
+        """Take the next bytes of the stream; those that are known to be clean by now."""
+        if not self._cleaned and self.total > CAP + (BLOB_CAP if self._blobs else 0):
+            self._last += chunk
+            if len(self._last) > 4 * LAST:
+                self.total += len(self._last) - LAST
+                del self._last[:-LAST]
+            return b""
+        clean = chunk if self._cleaning is None else self._cleaning.feed(chunk)
+        self.keep(clean)
+        return clean
+
+    def end(self) -> bytes:
+        """There is no more for now; what was held because more could have changed it."""
+        if self._cleaning is None:
+            return b""
+        last, self._last = bytes(self._last), bytearray()
+        if len(last) >= LAST:  # its beginning may be the second half of a secret
+            self.total += len(self._cleaning.end() + self._cleaning.feed(last[:MARGIN]))
+            last = last[MARGIN:]
+        clean = self._cleaning.feed(last) + self._cleaning.end()
+        self.keep(clean)
+        return clean
+
+    def keep(self, chunk: bytes) -> None:
+        """Take bytes as they are."""
         if self._blobs is not None and self.total + len(chunk) > CAP:
             self._store(chunk)
         self.total += len(chunk)

@@ -20,13 +20,16 @@ from hookline.ports.network import CannotReach, HttpReply
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
+    from hookline.domain.cleaning import Cleaner
+
     Address = IPv4Address | IPv6Address
 
 
 class HttpClient:
-    """Posts to http and https URLs."""
+    """Posts to http and https URLs; what servers answer is cleaned."""
 
-    def __init__(self) -> None:
+    def __init__(self, cleaner: Cleaner | None = None) -> None:
+        self._cleaner = cleaner
         self._tls: ssl.SSLContext | None = None
 
     async def post(
@@ -37,10 +40,13 @@ class HttpClient:
         async with asyncio.timeout(timeout):
             addresses = await _resolve(target)
             try:
-                return await self._post(target, addresses, body, headers, limit)
+                reply = await self._post(target, addresses, body, headers, limit)
             except (httpx.HTTPError, ssl.SSLError) as error:
                 reason = str(error) or type(error).__name__
                 raise CannotReach(f"cannot reach {target.host}: {reason}") from error
+        if self._cleaner is None:
+            return reply
+        return HttpReply(reply.status, self._cleaner.data(reply.body))
 
     async def _post(
         self,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from typing import IO
 
+    from hookline.domain.cleaning import Cleaner, Stream
     from hookline.ports.processes import Dialogue, ProcessGroup
 
 CHUNK = 64 * 1024
@@ -31,10 +32,15 @@ STUCK_SECONDS = 2.0
 
 
 class LocalProcesses:
-    """Runs programs on this machine. `blobs` is the folder for outputs too long to be kept."""
+    """Runs programs on this machine. `blobs` is the folder for outputs too long to be kept.
 
-    def __init__(self, blobs: str) -> None:
+    What they print is cleaned; with `exact`, stdout is data and comes byte for byte.
+    """
+
+    def __init__(self, blobs: str, cleaner: Cleaner | None = None, *, exact: bool = False) -> None:
         self._blobs = blobs
+        self._cleaner = cleaner
+        self._exact = exact
 
     async def run(
         self,
@@ -51,7 +57,11 @@ class LocalProcesses:
         loop = asyncio.get_running_loop()
         started = loop.time()
         process = start(argv, cwd, env, piped=bool(stdin))
-        child = _Child(loop, process, self._blobs, on_output)
+        cleaning = None if self._exact else self._cleaning()
+        # Whoever listens takes all of it; nothing of it is left on the disk.
+        blobs = self._blobs if on_output is None else None
+        stdout = Capture(blobs, cleaning, told=on_output is not None)
+        child = _Child(loop, process, stdout, Capture(None, self._cleaning()), on_output)
         try:
             if on_start is not None:
                 on_start(child.group())
@@ -75,9 +85,16 @@ class LocalProcesses:
         """Speak with a program; at the end of the block nothing of its group is left."""
         process = start(argv, cwd, env, piped=True)
         async with spoken_with(
-            process, timeout=timeout, line_limit=line_limit, on_start=on_start
+            process,
+            timeout=timeout,
+            line_limit=line_limit,
+            on_start=on_start,
+            cleaning=self._cleaning,
         ) as dialogue:
             yield dialogue
+
+    def _cleaning(self) -> Stream | None:
+        return None if self._cleaner is None else self._cleaner.stream()
 
 
 class _Child:
@@ -87,7 +104,8 @@ class _Child:
         self,
         loop: asyncio.AbstractEventLoop,
         process: subprocess.Popen[bytes],
-        blobs: str,
+        stdout: Capture,
+        stderr: Capture,
         on_output: Callable[[bytes], None] | None,
     ) -> None:
         assert process.stdout is not None
@@ -96,9 +114,8 @@ class _Child:
         self._loop = loop
         self._process = process
         self._on_output = on_output
-        # Whoever listens takes all of it; nothing of it is left on the disk.
-        self._stdout = Capture(blobs if on_output is None else None)
-        self._stderr = Capture()
+        self._stdout = stdout
+        self._stderr = stderr
         self._readers: dict[IO[bytes], Capture] = {
             process.stdout: self._stdout,
             process.stderr: self._stderr,
@@ -129,6 +146,8 @@ class _Child:
     def finished(self, argv: tuple[str, ...], duration: float) -> Finished:
         """The result, once `done` is."""
         code = self._process.returncode
+        self._tell(self._stdout.end(), self._stdout)
+        self._stderr.end()
         return Finished(
             argv=argv,
             exit_code=-SIGKILL if code is None else code,
@@ -165,9 +184,11 @@ class _Child:
             self._settle()
 
     def _take(self, chunk: bytes, capture: Capture) -> None:
-        capture.feed(chunk)
-        if self._on_output is not None and capture is self._stdout:
-            self._on_output(chunk)
+        self._tell(capture.feed(chunk), capture)
+
+    def _tell(self, clean: bytes, capture: Capture) -> None:
+        if clean and self._on_output is not None and capture is self._stdout:
+            self._on_output(clean)
 
     def _write(self) -> None:
         assert self._process.stdin is not None

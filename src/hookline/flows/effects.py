@@ -20,7 +20,7 @@ from hookline.flows.outcomes import Temporary
 from hookline.flows.outward import Outward
 from hookline.hooks.actions import perform
 from hookline.hooks.calls.settle import note_start
-from hookline.hooks.kinds.program import MAX_ANSWER, whole_output
+from hookline.hooks.kinds.program import MAX_ANSWER, json_object, whole_output
 from hookline.ports.processes import CannotStart
 from hookline.tasks import verbs
 
@@ -81,7 +81,6 @@ class Surroundings(NamedTuple):
     tools: Callable[[Mapping[str, str]], ToolServer | None] = lambda env: None
     feed: Callable[[str], Callable[[str, dict[str, Any]], None]] = lambda run_id: _nobody_watches
     verify_line: Callable[[str, str], None] = lambda line, folder: None
-    redact: Callable[[str], str] = lambda text: text
 
 
 class Executor:
@@ -192,9 +191,8 @@ class Executor:
         given = {"args": effect.args["args"], "kwargs": effect.args["kwargs"]}
         done = await self._start(argv, run, effect, guard, stdin=msgspec.json.encode(given))
         _check_temporary(effect.args["function"], done)
-        try:
-            message = msgspec.json.decode(whole_output(done) or "")
-        except msgspec.DecodeError:
+        message = json_object(whole_output(done))
+        if message is None:
             wrong = f"it ended with exit code {done.exit_code}, no result"
             if done.stdout_bytes > MAX_ANSWER:
                 wrong = f"its result of {done.stdout_bytes} bytes is too long"

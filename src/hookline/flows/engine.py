@@ -53,6 +53,7 @@ class Engine:
         wakeup: Wakeup,
         change: Callable[..., Any],
         observe: Callable[[str, dict[str, Any]], None] = lambda what, details: None,
+        clean: Callable[[Any], Any] = lambda value: value,
     ) -> None:
         self.store = store
         self.blobs = blobs
@@ -63,6 +64,7 @@ class Engine:
         self.wakeup = wakeup
         self.change = change
         self.observe = observe
+        self.clean = clean
         self._advancing: set[str] = set()
 
     async def advance(self, run_id: str, *, max_iterations: int | None = None) -> Done | Parked:

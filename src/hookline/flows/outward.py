@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from hookline.hooks.registry import Hook
     from hookline.hooks.rules import Called
     from hookline.ports.store import Transaction
-
-T = TypeVar("T", bound=msgspec.Struct)
 
 DEFAULT_TIMEOUT = 3600.0
 # Points whose piped output waits for the next prompt; elsewhere it is part of the answer.
@@ -86,7 +84,7 @@ class Outward:
         feed = self._around.feed(run.run_id)
         before = await self._state(run) if session else None
         feed("turn_started", {"step": effect.step, "iteration": (session or {}).get("iteration")})
-        turn = _redacted(await self._turn(run, effect, guard, feed), self._around.redact)
+        turn = await self._turn(run, effect, guard, feed)
         value = msgspec.to_builtins(turn)
         if before is not None:
             value |= await self._done(run, before)
@@ -108,7 +106,7 @@ class Outward:
         env = {**executor.environment(run, effect), **_session_environment(session)}
 
         def tell(event: AgentEvent) -> None:
-            feed("agent", msgspec.to_builtins(_redacted(event, self._around.redact)))
+            feed("agent", msgspec.to_builtins(event))
 
         request = TurnRequest(
             prompt=args["prompt"],
@@ -344,15 +342,6 @@ class Outward:
 
     async def _tree(self, run: Run, base: str | None) -> dict[str, Any]:
         return dict(msgspec.to_builtins(await self._around.work.tree(self._folder(run), base)))
-
-
-def _redacted(said: T, redact: Callable[[str], str]) -> T:
-    """What an agent said without the secrets of its environment: it is kept, and told again."""
-    texts = {name: getattr(said, name, None) for name in ("text", "error", "detail")}
-    found: T = msgspec.structs.replace(
-        said, **{name: redact(text) for name, text in texts.items() if text}
-    )
-    return found
 
 
 def _bounded(decision: StopDecision) -> StopDecision:

@@ -215,8 +215,9 @@ class Stretch:
             self.begins = True
             return None
         if error is None:
-            return self._end(tx, "run_completed", {"value": value}, runs.COMPLETED)
-        why = told(error)
+            data = {"value": self.engine.clean(value)}
+            return self._end(tx, "run_completed", data, runs.COMPLETED)
+        why = self.engine.clean(told(error))
         session_verbs.break_off(tx, self.run, runs.FAILED, why)
         return self._end(tx, "run_failed", {"error": why}, runs.FAILED)
 

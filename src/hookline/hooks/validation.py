@@ -18,7 +18,6 @@ from hookline.hooks.builtin.stop_context import one_line
 from hookline.hooks.kinds.command import SHELL
 from hookline.hooks.kinds.program import failure, json_object, reply_of, whole_output
 from hookline.hooks.projectfiles import files_like, is_there, read_file, stamp
-from hookline.hooks.redact import redactor
 from hookline.hooks.rules import unsaid
 from hookline.ports.processes import CannotStart
 
@@ -110,13 +109,12 @@ async def _finding(rule: Rule, world: ValidationWorld, agent_output: str) -> Fin
         verdict = _Verdict(False, problem.message)
     except TimeoutError:
         verdict = _Verdict(False, f"the rule could not run: no end after {_time(rule):g} s")
-    redact = redactor(world.environ)
     return Finding(
         rule_name=rule.name,
         passed=verdict.passed,
-        message=headed_excerpt(redact(verdict.message)),
+        message=headed_excerpt(verdict.message),
         type=rule.type,
-        command=redact(rule.command) if rule.command else None,
+        command=rule.command,
         exit_code=verdict.exit_code,
         duration_ms=(perf_counter_ns() - start) // 1_000_000,
         coverage=verdict.coverage,

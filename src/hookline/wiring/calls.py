@@ -17,10 +17,9 @@ from hookline.hooks.calls.call import Caller, Surroundings
 from hookline.hooks.calls.delivery import Deliverer, Owner
 from hookline.hooks.calls.record import Recorder
 from hookline.hooks.frames import DRY_RUN
-from hookline.hooks.redact import redactor
 from hookline.hooks.registry import HookContext
 from hookline.ports.processes import ProcessGroup
-from hookline.trust import Watch, configured_hooks
+from hookline.trust import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,10 +70,10 @@ def recorder(app: App) -> Recorder:
 
 def caller(app: App) -> Caller:
     """What calls hooks, with everything they need around them."""
-    processes = LocalProcesses(app.project.blobs)
+    processes = LocalProcesses(app.project.blobs, app.cleaner)
 
     async def changed(folder: str) -> list[str]:
-        return await git_work(app, processes).changed_files(folder)
+        return await git_work(app).changed_files(folder)
 
     return Caller(
         Surroundings(
@@ -82,9 +81,9 @@ def caller(app: App) -> Caller:
             folder=app.project.folder,
             environ=app.environ,
             processes=processes,
-            http=cast("Http", _Deferred(_http)),
+            http=cast("Http", _Deferred(lambda: _http(app))),
             verify=_verifier(app),
-            redact=redactor(all_variables(app)),
+            cleaner=app.cleaner,
             agents=cast("Agents", _Deferred(lambda: _judges(app, processes))),
             repository=cast("Repository", _Deferred(lambda: repository(app))),
             forge=cast("Forge", _Deferred(lambda: forge(app))),
@@ -95,10 +94,15 @@ def caller(app: App) -> Caller:
     )
 
 
-def _http() -> Http:
+def git_processes(app: App) -> Processes:
+    """What git is started with: names, hashes and diffs come exactly as they are."""
+    return LocalProcesses(app.project.blobs, app.cleaner, exact=True)
+
+
+def _http(app: App) -> Http:
     from hookline.adapters.http import HttpClient
 
-    return HttpClient()
+    return HttpClient(app.cleaner)
 
 
 def live_context(app: App) -> HookContext:
@@ -148,21 +152,6 @@ def worktrees(app: App) -> Worktrees | None:
     return Worktrees(app.project)
 
 
-def all_variables(app: App) -> dict[str, str]:
-    """The environment, with what the configuration adds to it for agents and hooks."""
-    found = dict(app.environ)
-    if app.settings is None:
-        return found
-    profiles = [(name, profile.env) for name, profile in app.settings.agents.items()]
-    hooks = [(hook.name, hook.env) for hook in configured_hooks(app.settings)]
-    for owner, env in (*profiles, *hooks):
-        for name, value in env.items():
-            known = found.setdefault(name, value)
-            if known != value:  # the same name may have another value for each
-                found[f"{owner}.{name}"] = value
-    return found
-
-
 def repository(app: App) -> GitRepository:
     """The project's repository."""
     from hookline.adapters.repository import GitRepository
@@ -170,7 +159,7 @@ def repository(app: App) -> GitRepository:
     sections = sections_of(app)
     wanted = sections.gates if sections is not None else None
     return GitRepository(
-        LocalProcesses(app.project.blobs),
+        git_processes(app),
         app.project.root,
         app.project.folder,
         app.environ,
@@ -179,11 +168,11 @@ def repository(app: App) -> GitRepository:
     )
 
 
-def git_work(app: App, processes: Processes) -> GitWork:
+def git_work(app: App) -> GitWork:
     """What was done to the files of the project and its worktrees."""
     from hookline.adapters.git.work import GitWork
 
-    return GitWork(processes, app.environ, os.path.join(app.project.folder, "objects"))
+    return GitWork(git_processes(app), app.environ, os.path.join(app.project.folder, "objects"))
 
 
 def forge(app: App) -> Forge:
@@ -202,7 +191,7 @@ def forge(app: App) -> Forge:
         from hookline.adapters.forges.github import github_forge  # brings an HTTP client
 
         url = await repository(app).remote_url(name)
-        return github_forge(url, app.environ, api=wanted.api, push_remote=name)
+        return github_forge(url, app.environ, api=wanted.api, push_remote=name, cleaner=app.cleaner)
 
     return DeferredForge("github", name, True, reach)
 
@@ -213,7 +202,7 @@ def agents(app: App, processes: Processes) -> LocalAgents:
 
     profiles = app.settings.agents if app.settings is not None else {}
     default = app.settings.agent if app.settings is not None else None
-    return LocalAgents(profiles, default, app.project.root, processes)
+    return LocalAgents(profiles, default, app.project.root, processes, app.cleaner)
 
 
 def _judges(app: App, processes: Processes) -> Agents:

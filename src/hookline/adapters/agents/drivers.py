@@ -6,7 +6,7 @@ import time
 import uuid
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -20,9 +20,12 @@ from hookline.ports.agents import ToolServer
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from hookline.domain.cleaning import Cleaner
     from hookline.domain.turns import AgentTurn
     from hookline.ports.agents import TurnRequest
     from hookline.ports.processes import Processes
+
+Said = TypeVar("Said", bound=msgspec.Struct)
 
 
 class Talk(NamedTuple):
@@ -59,18 +62,34 @@ SHORT_TURN = 30.0
 
 
 class LocalAgents:
-    """Turns of agents on this machine."""
+    """Turns of agents on this machine; what they say is cleaned before anybody hears it."""
 
     def __init__(
-        self, profiles: Mapping[str, Any], default: str | None, root: str, processes: Processes
+        self,
+        profiles: Mapping[str, Any],
+        default: str | None,
+        root: str,
+        processes: Processes,
+        cleaner: Cleaner | None = None,
     ) -> None:
         self._profiles = profiles
         self._default = default
         self._root = root
         self._processes = processes
+        self._cleaner = cleaner
 
     async def turn(self, name: str | None, request: TurnRequest) -> AgentTurn:
         """One turn of an agent; what goes wrong with it is part of the turn."""
+        if self._cleaner is None:
+            return await self._turn(name, request)
+        said = CleanEvents(self._cleaner, request.on_event)
+        try:
+            turn = await self._turn(name, msgspec.structs.replace(request, on_event=said.tell))
+        finally:
+            said.flush()
+        return cleaned(turn, self._cleaner)
+
+    async def _turn(self, name: str | None, request: TurnRequest) -> AgentTurn:
         name, profile = self._profile(name)
         mark = str(uuid.uuid4())
         signed = {"HOOKLINE_AGENT": name, MARK: mark}
@@ -111,6 +130,40 @@ class LocalAgents:
                 help="agents are listed under `agents:` in hookline.yaml",
             )
         return wanted, self._profiles[wanted]
+
+
+class CleanEvents:
+    """Cleans what an agent says while it says it, which comes in pieces."""
+
+    def __init__(self, cleaner: Cleaner, on_event: Callable[[AgentEvent], None]) -> None:
+        self._cleaner = cleaner
+        self._on_event = on_event
+        self._stream = cleaner.stream()
+
+    def tell(self, event: AgentEvent) -> None:
+        """Hand on an event; the end of a text may wait for what follows."""
+        if event.type == "text":
+            self._say(self._stream.feed((event.text or "").encode("utf-8", "replace")))
+        else:
+            self.flush()
+            self._on_event(cleaned(event, self._cleaner))
+
+    def flush(self) -> None:
+        """The text is over."""
+        self._say(self._stream.end())
+
+    def _say(self, text: bytes) -> None:
+        if text:
+            self._on_event(AgentEvent(type="text", text=text.decode("utf-8", "replace")))
+
+
+def cleaned(said: Said, cleaner: Cleaner) -> Said:
+    """What an agent said, clean: its free text, not the names and numbers beside it."""
+    texts = {name: getattr(said, name, None) for name in ("text", "error", "detail")}
+    found: Said = msgspec.structs.replace(
+        said, **{name: cleaner.text(text) for name, text in texts.items() if text}
+    )
+    return found
 
 
 def _signed(tools: ToolServer | None, by: Mapping[str, str]) -> ToolServer | None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from hookline.adapters.forges.github_rest import Answer, Sleep
+    from hookline.domain.cleaning import Cleaner
 
 T = TypeVar("T")
 PER_PAGE = 30
@@ -47,6 +48,7 @@ def github_forge(
     api: str | None = None,
     push_remote: str = "origin",
     sleep: Sleep = asyncio.sleep,
+    cleaner: Cleaner | None = None,
 ) -> GitHubForge:
     """The forge of a remote: its repository by the URL, its token from the environment."""
     place = repository(remote_url)
@@ -56,7 +58,7 @@ def github_forge(
         raise ForgeSetup(
             "there is no token for GitHub", help="set GITHUB_TOKEN or GH_TOKEN in the environment"
         )
-    return GitHubForge(GitHubRest(address, place, token, sleep=sleep), push_remote)
+    return GitHubForge(GitHubRest(address, place, token, sleep=sleep, cleaner=cleaner), push_remote)
 
 
 class GitHubForge:

@@ -18,6 +18,7 @@ import msgspec
 
 from hookline.adapters.forges.remotes import Repository, is_loopback
 from hookline.adapters.forges.texts import shown
+from hookline.domain.cleaning import Cleaner
 from hookline.domain.forge import (
     ForgeDenied,
     ForgeError,
@@ -98,6 +99,7 @@ class GitHubRest:
         timeout: float = TIMEOUT,
         patience: float = PATIENCE,
         sleep: Sleep = asyncio.sleep,
+        cleaner: Cleaner | None = None,
     ) -> None:
         if not _TOKEN.fullmatch(token):
             raise ForgeSetup("the token for GitHub holds characters that no token has")
@@ -105,13 +107,14 @@ class GitHubRest:
         self.sleep = sleep
         self._address = address
         self._token = token
+        self._cleaner = cleaner or Cleaner({"GITHUB_TOKEN": token})
         self._timeout = timeout
         self._patience = patience
         self._tls: ssl.SSLContext | None = None
 
     def hide(self, text: str) -> str:
-        """A text without the token."""
-        return text.replace(self._token, "[redacted]")
+        """A text without secrets: what is sent there can be read by others."""
+        return self._cleaner.text(text)
 
     async def get(self, path: str, **query: str | int) -> Answer:
         """Ask for something; failures of the server and of the network are waited out."""
@@ -166,7 +169,8 @@ class GitHubRest:
                     method, url, params=query or None, content=content, headers=headers
                 )
                 reply = await client.send(request, stream=True)
-                return Answer(reply.status_code, reply.headers, await _read(reply))
+                answer = self._cleaner.data(await _read(reply))
+                return Answer(reply.status_code, reply.headers, answer)
         except TimeoutError as problem:
             raise Unsure(f"GitHub did not answer within {self._timeout:g} s") from problem
         except httpx.HTTPError as problem:
@@ -202,7 +206,7 @@ class GitHubRest:
             return answer
         if status >= 500 or status == 408:
             raise Unsure(f"GitHub answered with status {status}")
-        said = shown(self.hide(_message(answer.body))) or f"status {status}"
+        said = shown(_message(answer.body)) or f"status {status}"
         if status < 400:
             raise ForgeMissing(
                 f"{self.repository} has moved, and redirects are not followed",

@@ -138,7 +138,7 @@ class Git:
                 env={**env, **(aside or {})},
                 timeout=timeout,
                 stdin=stdin,
-                on_output=kept.feed,
+                on_output=kept.keep,
             )
         except CannotStart as problem:
             raise NoGit(f"{doing}: {problem}" if doing else str(problem)) from problem

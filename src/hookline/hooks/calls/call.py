@@ -14,12 +14,12 @@ from hookline.hooks.dispatch import call_in_process
 from hookline.hooks.environment import environment
 from hookline.hooks.frames import timeout_of, variables
 from hookline.hooks.kinds import Call, World, load_kind
-from hookline.hooks.redact import redact_file
-from hookline.points import DECIDE, FEED, GATE, REACT
+from hookline.points import REACT
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from hookline.domain.cleaning import Cleaner
     from hookline.domain.records import Reply
     from hookline.hooks.conditions import Verdict
     from hookline.hooks.frames import Frame
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 # What a process under a hook inherits of Hookline's own variables; the rest is set anew.
 INHERITED = frozenset({"HOOKLINE_HOME", "HOOKLINE_DEBUG", "HOOKLINE_AGENT"})
-# Rules whose answers hold text for an agent.
-TOLD = frozenset({FEED, DECIDE, GATE})
 
 
 class Surroundings(NamedTuple):
@@ -46,7 +44,7 @@ class Surroundings(NamedTuple):
     processes: Processes
     http: Http
     verify: Callable[[Hook], None]
-    redact: Callable[[str], str]
+    cleaner: Cleaner
     agents: Agents
     repository: Repository | None
     forge: Forge | None
@@ -109,7 +107,7 @@ class Caller:
                 return await self._in_process(hook, frame, values)
             self._around.verify(hook)
             self._around.verify_in(hook, folder_of(frame.payload, self._around.root))
-            reply = self._fit_to_tell(await self._run(hook, frame, on_start), frame)
+            reply = await self._run(hook, frame, on_start)
             answer = frame.rule.read(reply, hook)
         except (Fenced, StoreError):
             raise
@@ -124,30 +122,8 @@ class Caller:
         first = frame.event if reacts else frame.payload
         limit = timeout_of(hook, frame.point)
         outcome = await call_in_process(hook, frame.rule, first, self._around.context(), limit)
-        error = outcome.error and self._around.redact(outcome.error)
-        return msgspec.structs.replace(outcome, error=error, values=values)
-
-    def recorded(self, outcome: Outcome) -> Outcome:
-        """An outcome as it is written down: an answer may hold secrets, a record may not."""
-        if outcome.answer is None:
-            return outcome
-        answer = msgspec.json.encode(outcome.answer).decode()
-        clean = self._around.redact(answer)
-        if clean == answer:
-            return outcome
-        return msgspec.structs.replace(outcome, answer=msgspec.json.decode(clean))
-
-    def _fit_to_tell(self, reply: Reply, frame: Frame) -> Reply:
-        """What becomes part of a prompt goes to a model and stands in the journal."""
-        if frame.rule.name not in TOLD:
-            return reply
-        redact, answer = self._around.redact, reply.answer
-        if answer is not None:
-            said = msgspec.json.encode(answer).decode()
-            answer = answer if (clean := redact(said)) == said else msgspec.json.decode(clean)
-        return msgspec.structs.replace(
-            reply, answer=answer, text=redact(reply.text), stderr=redact(reply.stderr)
-        )
+        answer, error = self._around.cleaner.value((outcome.answer, outcome.error))
+        return msgspec.structs.replace(outcome, answer=answer, error=error, values=values)
 
     def changes(self, payload: Mapping[str, Any]) -> Changes:
         """What `changed()` looks at in one firing, whichever of its hooks asks first."""
@@ -216,9 +192,9 @@ class Caller:
             None,
             _elapsed(start),
             reply.exit_code,
-            self._around.redact(reply.text),
-            self._around.redact(reply.stderr),
-            redact_file(reply.blob, self._around.redact),
+            reply.text,
+            reply.stderr,
+            reply.blob,
             values,
         )
 
@@ -229,12 +205,12 @@ class Caller:
             hook.name,
             TIMEOUT if isinstance(problem, HookTimeout) else FAILED,
             None,
-            self._around.redact(problem.message),
+            problem.message,
             _elapsed(start),
             problem.program_exit,
-            self._around.redact(problem.stdout),
-            self._around.redact(problem.stderr),
-            redact_file(problem.blob, self._around.redact),
+            problem.stdout,
+            problem.stderr,
+            problem.blob,
             values,
         )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.domain.cleaning import plain_value
 from hookline.domain.records import Reply
 from hookline.errors import HookFailure, HookTimeout
 from hookline.ports.processes import CannotStart
@@ -93,7 +94,7 @@ def json_object(text: str | bytes | None) -> dict[str, Any] | None:
         value = msgspec.json.decode(stripped)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    return plain_value(value) if isinstance(value, dict) else None
 
 
 def _said(finished: Finished) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading, writing
 from hookline.surfaces.cli.output import say, say_json
 from hookline.surfaces.cli.show import event_line
-from hookline.surfaces.cli.values import parse_json
+from hookline.surfaces.cli.values import parse_json, read_text
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -93,7 +93,7 @@ def _emit_arguments(p: ArgumentParser) -> None:
 
 
 def _emit(args: Namespace) -> None:
-    text = sys.stdin.read() if args.data == "-" else args.data
+    text = read_text("-") if args.data == "-" else args.data
     data = parse_json(text, "--data")
     if not isinstance(data, dict):
         raise BadInput("--data must be a JSON object", help="""write --data '{"key": "value"}'""")

@@ -13,7 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
 from hookline.errors import INTERRUPTED, USAGE, HooklineError, UsageError
-from hookline.surfaces.cli.output import note, paint, say
+from hookline.surfaces.cli.output import note, paint, say, visible
+from hookline.surfaces.cli.values import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -120,6 +121,7 @@ def _replace_closed_streams() -> None:
 
 def run(argv: Sequence[str]) -> int:
     """Run one command; the exit code."""
+    argv = [without_secrets(word) for word in argv]
     try:
         code = _run(argv)
         sys.stdout.flush()
@@ -259,6 +261,6 @@ def _report(problem: HooklineError, *, as_json: bool) -> None:
 
         print(error_json(problem), file=sys.stderr)
         return
-    note(f"{paint('error', 'red', sys.stderr)}[{problem.code}]: {problem.message}")
+    note(f"{paint('error', 'red', sys.stderr)}[{problem.code}]: {visible(problem.message)}")
     if problem.help:
-        note(f"  = help: {problem.help}")
+        note(f"  = help: {visible(problem.help)}")

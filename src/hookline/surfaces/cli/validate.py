@@ -37,7 +37,9 @@ def _validate(args: Namespace) -> int:
     with reading() as app:
         rules = _chosen(_rules(app), args.rule)
         world = ValidationWorld(
-            app.project.root, LocalProcesses(app.project.blobs), base_environment(app.environ)
+            app.project.root,
+            LocalProcesses(app.project.blobs, app.cleaner),
+            base_environment(app.environ),
         )
         found = asyncio.run(validate(rules, world, said))
     if args.json:

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 from typing import Any
 
 import msgspec
 
+from hookline.domain.cleaning import Cleaner
+from hookline.domain.known_secrets import MIN_LENGTH
 from hookline.errors import BadInput
+from hookline.surfaces.cli.output import note
+
+
+def without_secrets(text: str) -> str:
+    """What a person typed without secrets, which do not belong into records; they are told."""
+    if len(text) < MIN_LENGTH and text.isprintable():
+        return text
+    clean = Cleaner(os.environ).text(text)
+    if clean != text and (names := re.findall(r"\[redacted ([^\]]*)\]", clean)):
+        told = ", ".join(sorted(set(names)))
+        note(f"redacted: {told}; a secret that is typed is not kept")
+    return clean
 
 
 def duration(text: str) -> float:
@@ -36,7 +52,7 @@ def read_text(name: str) -> str:
         else:
             with open(name, "rb") as file:
                 data = file.read()
-        return data.decode("utf-8")
+        return without_secrets(data.decode("utf-8"))
     except OSError as problem:
         raise BadInput(f"cannot read {name}: {problem.strerror}") from problem
     except UnicodeDecodeError as problem:

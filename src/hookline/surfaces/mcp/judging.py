@@ -82,14 +82,16 @@ def evaluator(visit: Visit, groups: Groups) -> Evaluator:
 def project_files(app: App) -> ProjectFiles:
     """The project's files as git sees them."""
     blobs = app.project.blobs
-    return ProjectFiles(git_work(app, LocalProcesses(blobs)), app.project.root, FileBlobs(blobs))
+    return ProjectFiles(git_work(app), app.project.root, FileBlobs(blobs))
 
 
 def _validator(
     app: App,
 ) -> Callable[[Sequence[Rule], str], Awaitable[list[ValidationResult]]]:
     world = ValidationWorld(
-        app.project.root, LocalProcesses(app.project.blobs), base_environment(app.environ)
+        app.project.root,
+        LocalProcesses(app.project.blobs, app.cleaner),
+        base_environment(app.environ),
     )
     reason = _project_reason(app)
     configured = {rule.name for rule in _configured_rules(app)} if reason else set()

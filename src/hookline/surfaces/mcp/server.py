@@ -93,7 +93,7 @@ class Desk:
             )
         given = read(tool.arguments, arguments, name)
         with opened(self._environ, client, commands=self._commands) as visit:
-            answer = tool.run(visit, given)
+            answer = tool.run(visit, visit.app.cleaner.value(given))
             if inspect.isawaitable(answer):
                 answer = await answer
             waits = not tool.reads and visit.session is None and visit.app.work_waits()
