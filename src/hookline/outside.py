@@ -73,6 +73,7 @@ def engine(
         forge=lambda: forge(app),
         tools=_tools,
         feed=FileFeed(app.project.folder).of,
+        clean=app.cleaner.value,
         verify_line=trees.verify_line if (trees := worktrees(app)) else lambda line, folder: None,
     )
     return Engine(

@@ -81,6 +81,7 @@ class Surroundings(NamedTuple):
     tools: Callable[[Mapping[str, str]], ToolServer | None] = lambda env: None
     feed: Callable[[str], Callable[[str, dict[str, Any]], None]] = lambda run_id: _nobody_watches
     verify_line: Callable[[str, str], None] = lambda line, folder: None
+    clean: Callable[[Any], Any] = lambda value: value
 
 
 class Executor:
@@ -129,8 +130,9 @@ class Executor:
             except StoreError:  # says nothing about the effect
                 raise
             except HooklineError as problem:
-                return Resolution(ERROR, error=problem.message)
-        return None if value is _WAITS else value
+                value = Resolution(ERROR, error=problem.message)
+        # Git's words come exactly as they are; a result that is kept must not.
+        return None if value is _WAITS else self._around.clean(value)
 
     def keys(self, run: Run, effect: JournalEffect) -> list[str]:
         """The idempotency keys of processes that may work on an effect without being recorded."""
