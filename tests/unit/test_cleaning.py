@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,6 +13,11 @@ from hookline.adapters.process import LocalProcesses
 from hookline.domain.cleaning import Cleaner
 from hookline.domain.secret_patterns import SHAPES, SIGNS
 from tests.unit.test_gate_secrets import SAMPLES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hookline.ports.processes import Finished
 
 SHA = "3f786850e387550fdab836ed7e6dc881de23001b"
 
@@ -124,18 +130,23 @@ def test_what_a_program_prints_is_clean_everywhere(tmp_path: Path) -> None:
         "printf 'hunter2-'; sleep 0.2; printf 'hunter2\\033[31m\\n'; echo hunter2-hunter2 >&2;"
         " head -c 40000 /dev/zero | tr '\\0' x; printf hunter2-hunter2"
     )
-    done = asyncio.run(
-        LocalProcesses(str(tmp_path), cleaner).run(
-            ("/bin/sh", "-c", script),
-            cwd=str(tmp_path),
-            env={"PATH": "/usr/bin:/bin"},
-            timeout=60,
-            on_output=told.append,
+
+    def run(on_output: Callable[[bytes], None] | None) -> Finished:
+        return asyncio.run(
+            LocalProcesses(str(tmp_path), cleaner).run(
+                ("/bin/sh", "-c", script),
+                cwd=str(tmp_path),
+                env={"PATH": "/usr/bin:/bin"},
+                timeout=60,
+                on_output=on_output,
+            )
         )
-    )
+
     whole = "[redacted A_TOKEN]\n" + "x" * 40000 + "[redacted A_TOKEN]"
-    assert done.stderr == "[redacted A_TOKEN]\n"
+    run(told.append)
     assert b"".join(told).decode() == whole
+    done = run(None)
+    assert done.stderr == "[redacted A_TOKEN]\n"
     assert done.blob is not None
     assert Path(done.blob).read_text() == whole
     assert done.stdout_bytes == len(whole)
