@@ -271,7 +271,7 @@ flows:
       - {id: fails, run: "LEAK_EXIT=3 ./leak.py", check: false}
       - {id: ask, agent: {agent: helper, prompt: "What do you say?"}}
       - {id: read, agent: {agent: script, prompt: "And you?"}}
-      - {id: fire, hook: {point: task_blocked, payload: {}}}
+      - {id: fire, hook: {point: task_blocked, payload: {reason: x}}}
       - {id: make, task: {goal: "Look at {{input.text}}"}}
       - {id: ok, breakpoint: "Really {{input.text}}?"}
       - {id: again, run: "echo {{steps.out.stdout}} {{steps.ask.text}} {{steps.ok.note}}"}
