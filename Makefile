@@ -3,6 +3,8 @@
 #   make test    run every check
 #   make quick   run the tests that need no process, while you write
 PYTHON ?= python3
+# Tests start many programs; each would compile every module anew.
+export PYTHONDONTWRITEBYTECODE :=
 VENV := .venv
 BIN := $(VENV)/bin
 AGENTS := .agents

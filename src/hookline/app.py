@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeV
 
 from hookline.adapters.identity import owner_name, this_process
 from hookline.adapters.store.sqlite import SqliteStore
-from hookline.domain.cleaning import Cleaner
 from hookline.domain.events import SYSTEM_NODE, check_type
 from hookline.domain.records import Delivered
 from hookline.errors import BadInput, StoreError, StoreOlder, StoreReadOnly, Untrusted
 from hookline.hooks.actions import perform
 from hookline.hooks.builtin.lifecycle import lifecycle_hooks, native_hooks, promote_stranded
-from hookline.hooks.calls.settle import Settling, settle
+from hookline.hooks.calls.settle import MAKES_READY, Settling, makes_ready, settle
 from hookline.hooks.registry import Hook, HookContext, HookRegistry
 from hookline.hooks.standing import Standing
 from hookline.plugins import any_hooks
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from hookline.adapters.call_log import CallLog
     from hookline.adapters.store.sqlite import Identity, View
     from hookline.config import Settings
+    from hookline.domain.cleaning import Cleaner
     from hookline.domain.events import Event
     from hookline.domain.records import Delivery
     from hookline.ports.store import Transaction
@@ -138,16 +138,13 @@ class App:
 
     def _promote_stranded(self, tx: Transaction) -> None:
         """Make up for what check-dependency-satisfaction did not do while it was off."""
-        stranded = tx.graph.stranded()
-        if not stranded:
+        if not tx.missed or not makes_ready(self.registry, tx.calls.switches()):
             return
-        name = "check-dependency-satisfaction"
-        if tx.calls.switches().get(name, self.registry.get(name).enabled):
-            base = tx.metadata
-            tx.metadata = {**base, "hook": name}
-            for action in promote_stranded(tx.graph, stranded):
-                perform(tx, action)
-            tx.metadata = base
+        base = tx.metadata
+        tx.metadata = {**base, "hook": MAKES_READY}
+        for action in promote_stranded(tx.graph, tx.graph.stranded()):
+            perform(tx, action)
+        tx.metadata, tx.missed = base, False
 
     def emit(self, event_type: str, data: dict[str, Any], *, node: str = SYSTEM_NODE) -> Event:
         """Send an event of one's own."""
@@ -224,6 +221,8 @@ class App:
     @cached_property
     def cleaner(self) -> Cleaner:
         """What cleans outside text: it knows the secrets of the environment and the settings."""
+        from hookline.domain.cleaning import Cleaner  # only text from outside needs it
+
         return Cleaner(self._all_variables())
 
     def _all_variables(self) -> dict[str, str]:

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.points import POINTS
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -23,16 +21,21 @@ _URL_SAFE = str.maketrans("+/", "-_")
 # What encoders leave as it is in a URL: letters and digits, and by their own rules these.
 _PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~"
 _KEPT_IN_URLS = (_PLAIN, _PLAIN + b"/", _PLAIN + b"/:", _PLAIN + b"!'()*")
-_HEX = re.compile(r"%[0-9A-F]{2}")
-_NAMES = (
-    r"TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|API_?KEY|CREDENTIAL|WEBHOOK"
-    r"|(PRIVATE|ACCESS|SIGNING|ENCRYPTION)_?KEY"
-    r"|(^|_)(AUTH|DSN|PAT|DATABASE_URL|CONNECTION_STRING)(_|$)"
+# Every command looks at the names of variables, and compiling a pattern would take longer.
+_IN_NAMES = (
+    *("TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "WEBHOOK"),
+    *(
+        f"{kind}{mark}KEY"
+        for kind in ("API", "PRIVATE", "ACCESS", "SIGNING", "ENCRYPTION")
+        for mark in ("", "_")
+    ),
+)
+_AS_WORDS = tuple(
+    f"_{word}_" for word in ("AUTH", "DSN", "PAT", "DATABASE_URL", "CONNECTION_STRING")
 )
 # These hold the place of a secret, which explains a failure and gives nothing away.
 _PLACES = ("_FILE", "_PATH", "_DIR", "_SOCK")
-_NUMBER = re.compile(r"[\d.,]+")
-_PASSWORD_IN_URL = re.compile(r"://[^\s/@:]*:([^\s/@]+)@")
+_AFTER_USER = r"://[^\s/@:]*:([^\s/@]+)@"
 # Words that stand in answers, records and everywhere: without them nothing could be read.
 _WORDS = frozenset(
     """disabled password redacted
@@ -53,14 +56,23 @@ def spellings(environ: Mapping[str, str]) -> dict[bytes, str]:
     return dict(sorted(found.items(), key=lambda each: -len(each[0])))
 
 
+def knows(environ: Mapping[str, str], text: str) -> bool:
+    """Whether a text holds a secret of the environment."""
+    data = text.encode("utf-8", "surrogateescape")
+    return any(spelled in data for spelled in spellings(environ))
+
+
 def _is_secret_name(name: str) -> bool:
-    return not name.endswith(_PLACES) and re.search(_NAMES, name) is not None
+    if name.endswith(_PLACES):
+        return False
+    words = f"_{name}_"
+    return any(part in name for part in _IN_NAMES) or any(word in words for word in _AS_WORDS)
 
 
 def _spelled_whole(value: str) -> Iterator[str]:
     value = value.strip()
     lines = [line.strip() for line in value.splitlines()] if "\n" in value else []
-    password = _PASSWORD_IN_URL.findall(value)
+    password = re.findall(_AFTER_USER, value) if "://" in value else []
     for part in {value, *lines, *password}:
         if _is_secret(part):
             yield from _spelled(part)
@@ -70,10 +82,12 @@ def _spelled_whole(value: str) -> Iterator[str]:
 
 
 def _is_secret(value: str) -> bool:
-    if len(value) < MIN_LENGTH or _NUMBER.fullmatch(value):
+    if len(value) < MIN_LENGTH or not value.strip("0123456789.,"):
         return False
     if value.startswith("-----") and value.endswith("-----") and "\n" not in value:
         return False  # the first or last line of a key
+    from hookline.points import POINTS  # most environments hold no secret
+
     return value.lower() not in _WORDS and value not in POINTS
 
 
@@ -85,7 +99,7 @@ def _spelled(value: str) -> Iterator[str]:
     if not (value.isascii() and value.isalnum()):
         for kept in _KEPT_IN_URLS:
             quoted = _in_url(value.encode("utf-8", "surrogateescape"), kept)
-            yield from (quoted, _HEX.sub(lambda found: found[0].lower(), quoted))
+            yield from (quoted, re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), quoted))
             yield quoted.replace("%20", "+")
 
 

@@ -106,14 +106,14 @@ SIGNS: dict[str, tuple[str, ...]] = {
     URL: ("//",),
 }
 
-_PLACEHOLDER = re.compile(
-    r"example|placeholder|changeme|change-me|dummy|redacted|your[-_]|xxxx|\*\*\*|\.\.\.", re.I
+_PLACEHOLDER = (
+    r"(?i)example|placeholder|changeme|change-me|dummy|redacted|your[-_]|xxxx|\*\*\*|\.\.\."
 )
 _WORDS = frozenset({"password", "passwd", "pass", "pwd", "secret", "token", "user", "test"})
 # Only values as mixed as a random generator makes them: in bits for each character, and in how
 # often the kind of character changes; names made of words have a digit or two at their end.
 _BITS, _BITS_OF_HEX, _CHANGES = 3.5, 3.0, 0.25
-_HEX = re.compile(r"[0-9a-fA-F]+")
+_HEX = r"[0-9a-fA-F]+"
 
 
 class Secret(NamedTuple):
@@ -154,7 +154,7 @@ def _begins_word(text: str, start: int, kind: str) -> bool:
 
 def is_real(kind: str, value: str) -> bool:
     """Whether a match is no placeholder, and as mixed as what a generator makes."""
-    if _PLACEHOLDER.search(value):
+    if re.search(_PLACEHOLDER, value):
         return False
     if kind == URL:
         return value.partition(":")[2].lower() not in _WORDS
@@ -166,7 +166,7 @@ def _is_random(value: str) -> bool:
     if len(set(kinds)) < 2 or "digit" not in kinds or any(each in value for each in "(){}<>$"):
         return False
     changes = sum(one != other for one, other in pairwise(kinds))
-    bits = _BITS_OF_HEX if _HEX.fullmatch(value) else _BITS
+    bits = _BITS_OF_HEX if re.fullmatch(_HEX, value) else _BITS
     return changes >= _CHANGES * len(kinds) and _entropy(value) >= bits
 
 

@@ -375,6 +375,7 @@ class Transaction(View, Protocol):
     now: str
     metadata: dict[str, Any]
     events: list[Event]
+    missed: bool
 
     def append(
         self,

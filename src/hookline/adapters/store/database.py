@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 4
 PATIENCE = 60.0
 _MIGRATIONS = os.path.join(os.path.dirname(__file__), "migrations")
 

@@ -1,10 +1,10 @@
 -- name: counters
 -- Where the log and the task numbers stand.
-SELECT seq, task, token, run FROM counters
+SELECT seq, task, token, run, missed FROM counters
 
 -- name: set_counters
 -- Advance the log and the task numbers, once per transaction.
-UPDATE counters SET seq = ?, task = ?, token = ?, run = ?
+UPDATE counters SET seq = ?, task = ?, token = ?, run = ?, missed = ?
 
 -- name: append_event
 -- One event at the end of the log.
@@ -30,8 +30,7 @@ ORDER BY priority, number LIMIT ?
 
 -- name: stranded
 -- Waiting tasks whose dependencies are all met.
-SELECT number FROM tasks INDEXED BY tasks_stranded WHERE state = 'created' AND unmet = 0
-ORDER BY number
+SELECT number FROM tasks WHERE state = 'created' AND unmet = 0 ORDER BY number
 
 -- name: expired
 -- Tasks whose holder let the lease run out.

@@ -67,10 +67,12 @@ class Transaction(View):
         self.events: list[Event] = []
         self._run = connection.execute
         self._store_id = store_id
-        self._before: tuple[int, int, int, int] = self._run(SQL["counters"]).fetchone()
+        self._before: tuple[int, int, int, int, int] = self._run(SQL["counters"]).fetchone()
         if self._before is None:
             raise StoreCorrupt("the store has lost its counters")
-        self._seq, self._task, self._token, self._run_number = self._before
+        self._seq, self._task, self._token, self._run_number, missed = self._before
+        # Whether tasks may wait for nothing because the hook that makes them ready was off.
+        self.missed = bool(missed)
 
     def append(
         self,
@@ -152,7 +154,7 @@ class Transaction(View):
 
     def finish(self) -> None:
         """Store the counters; the last statement of the transaction."""
-        now = (self._seq, self._task, self._token, self._run_number)
+        now = (self._seq, self._task, self._token, self._run_number, int(self.missed))
         if now != self._before:
             self._run(SQL["set_counters"], now)
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from hookline.ports.store import GraphView, Transaction
 
 DEPTH_LIMIT = 8
+MAKES_READY = "check-dependency-satisfaction"
 CASCADE_LIMIT = "cascade_limit"
 
 
@@ -61,6 +62,7 @@ class Settling(NamedTuple):
 def settle(tx: Transaction, how: Settling) -> None:
     """See to the hooks of every event of a transaction, those that it causes included."""
     switches = tx.calls.switches()
+    tx.missed = tx.missed or not makes_ready(how.standing.registry, switches)
     position = 0
     while position < len(tx.events):
         event = tx.events[position]
@@ -78,6 +80,12 @@ def settle(tx: Transaction, how: Settling) -> None:
             _settle_event(tx, event, hooks, how)
         elif event.metadata.get("depth", 0) <= how.depth_limit + 1:
             _settle_event(tx, event, hooks, how)
+
+
+def makes_ready(registry: HookRegistry, switches: Mapping[str, bool]) -> bool:
+    """Whether the hook is on that makes tasks ready."""
+    hook = registry.find(MAKES_READY)
+    return hook is not None and switches.get(MAKES_READY, hook.enabled)
 
 
 def point_of(hook: Hook, event: Event) -> str:

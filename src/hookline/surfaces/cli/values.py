@@ -9,16 +9,23 @@ from typing import Any
 
 import msgspec
 
-from hookline.domain.cleaning import Cleaner
-from hookline.domain.known_secrets import MIN_LENGTH
+from hookline.domain.known_secrets import MIN_LENGTH, knows
 from hookline.errors import BadInput
 from hookline.surfaces.cli.output import note
+
+# No token has fewer characters.
+SHORTEST_TOKEN = 15
 
 
 def without_secrets(text: str) -> str:
     """What a person typed without secrets, which do not belong into records; they are told."""
-    if len(text) < MIN_LENGTH and text.isprintable():
+    # What finds tokens takes longer than most commands, and prose can hold none.
+    words = max(map(len, text.split()), default=0)
+    is_prose = text.isprintable() and words < SHORTEST_TOKEN and "://" not in text
+    if is_prose and (len(text) < MIN_LENGTH or not knows(os.environ, text)):
         return text
+    from hookline.domain.cleaning import Cleaner
+
     clean = Cleaner(os.environ).text(text)
     if clean != text and (names := re.findall(r"\[redacted ([^\]]*)\]", clean)):
         told = ", ".join(sorted(set(names)))

@@ -9,3 +9,6 @@ CREATE INDEX deliveries_dead ON deliveries (event_seq) WHERE status = 'dead';
 -- Hooks whose last call failed are looked for by name.
 CREATE INDEX deliveries_failed ON deliveries (hook, event_seq)
     WHERE status IN ('failed', 'timeout');
+
+-- Whether tasks may wait for nothing, because nobody made them ready; looked at once, also here.
+ALTER TABLE counters ADD COLUMN missed INTEGER NOT NULL DEFAULT 1;
