@@ -232,9 +232,8 @@ class App:
             return found
         from hookline.trust import configured_hooks  # there are none without settings
 
-        profiles = [(name, profile.env) for name, profile in self.settings.agents.items()]
         hooks = [(hook.name, hook.env) for hook in configured_hooks(self.settings)]
-        for owner, env in (*profiles, *hooks):
+        for owner, env in (*self.settings.agent_variables.items(), *hooks):
             for name, value in env.items():
                 known = found.setdefault(name, value)
                 if known != value:  # the same name may have another value for each

@@ -83,6 +83,12 @@ class Settings(msgspec.Struct, kw_only=True):
         return self.sections.agents
 
     @property
+    def agent_variables(self) -> dict[str, dict[str, str]]:
+        """The environment that each agent profile adds; read without the types of all sections."""
+        profiles = msgspec.json.decode(self.raw_sections).get("agents", {})
+        return {name: profile.get("env", {}) for name, profile in profiles.items()}
+
+    @property
     def agent(self) -> str | None:
         """The agent profile that is used when none is named."""
         return self.sections.agent

@@ -196,7 +196,7 @@ class Stream:
     def end(self) -> bytes:
         """There is no more: what was held."""
         data, self._waiting = self._waiting, b""
-        return self._take(without_codes(data), ends=True)
+        return self._take(without_codes(data), ends=True) if data or self._held else b""
 
     def _take(self, plain: bytes, *, ends: bool) -> bytes:
         data, start = self._before + self._held + plain, len(self._before)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 # Linux takes 128 KiB for one variable and 2 MiB for all of them and the arguments together.
 LARGEST_VALUE = 32 * 1024
 
-_NOT_A_BYTE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+_NOT_A_BYTE = "[\ud800-\udc7f\udd00-\udfff]"
 
 
 def environment(values: Mapping[str, str], spill: Callable[[str, bytes], str]) -> dict[str, str]:
@@ -27,7 +27,7 @@ def environment(values: Mapping[str, str], spill: Callable[[str, bytes], str]) -
         env = VARIABLES[name].env
         # Bytes of a file's name that are no UTF-8 stay what they are; other halves of
         # surrogate pairs have no encoding at all.
-        text = _NOT_A_BYTE.sub("\ufffd", value)
+        text = value if value.isascii() else re.sub(_NOT_A_BYTE, "\ufffd", value)
         fitting = _cut(text.replace("\0", "\ufffd"))
         carried[env] = fitting
         if fitting != text:
