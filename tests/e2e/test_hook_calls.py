@@ -236,3 +236,52 @@ def test_the_log_has_a_line_for_every_call_of_every_rule(cli: Cli) -> None:
         assert logged(cli, hook), hook
     lines = cli.json("hook", "log")["lines"]
     assert any(" hook=decides " in line for line in lines)
+
+
+# What a hook leaves behind
+
+
+def test_data_that_is_nested_too_deeply_is_refused_where_it_comes_in(cli: Cli) -> None:
+    cli.configure("events: [odd]\nhooks:\n  odd: [{name: h, command: 'true'}]\n")
+    for depth in (250, 975, 5000):
+        data = '{"a": ' + "[" * depth + "]" * depth + "}"
+        code, error = cli.refused("emit", "odd", "--data", "-", stdin=data)
+        assert (code, error["code"]) == (2, "bad-input"), depth
+    fits = '{"a": ' + "[" * 150 + "]" * 150 + "}"
+    cli.json("emit", "odd", "--data", "-", stdin=fits)
+    assert cli.calls("h") == ["ok"]
+
+
+def test_an_event_that_cannot_be_read_becomes_dead_letters_and_stops_nothing(cli: Cli) -> None:
+    cli.configure("events: [odd]\nhooks:\n  odd: [{name: h, command: 'true'}]\n")
+    under_hook = {"HOOKLINE_HOOK": "outer", "HOOKLINE_DIR": str(cli.root / ".hookline")}
+    cli.json("emit", "odd", env=under_hook)
+    with closing(sqlite3.connect(cli.database)) as store, store:
+        store.execute("UPDATE events SET data = 'garbled' WHERE type = 'odd'")
+    told = [cli("task", "add", f"task {n}") for n in range(4)]
+    assert [each.code for each in told] == [0] * 4
+    assert "given up" in told[2].stderr
+    assert told[3].stderr == ""
+    assert cli.calls("h") == ["dead"]
+
+
+def test_a_very_long_error_is_cut_and_the_other_hooks_run(cli: Cli) -> None:
+    cli.put("pol.py", 'def bad(event, context):\n    raise ValueError("x" * 1_040_000)\n')
+    cli.configure(
+        "events: [boom]\nhooks:\n  boom:\n"
+        "    - {name: bad, python: 'pol:bad'}\n    - {name: good, command: 'touch good'}\n"
+    )
+    done = cli("emit", "boom", "--data", "-", stdin=json.dumps({"text": "y" * 60_000}))
+    assert done.code == 0
+    assert (cli.root / "good").exists()
+    assert cli.calls("bad", "status, length(error) < 5000") == [("failed", 1)]
+    assert len(cli.events("hook_error")) == 1
+
+
+def test_a_hook_that_is_switched_off_is_not_called_for_what_waits(cli: Cli) -> None:
+    cli.configure("hooks:\n  task_created: [{name: h, command: 'touch ran'}]\n")
+    under_hook = {"HOOKLINE_HOOK": "outer", "HOOKLINE_DIR": str(cli.root / ".hookline")}
+    cli.json("task", "add", "one", env=under_hook)
+    cli.json("hook", "disable", "h")
+    assert not (cli.root / "ran").exists()
+    assert cli.calls("h", "status, error") == [("skipped", "the hook was switched off")]

@@ -92,6 +92,8 @@ SYSTEM_NODE = "system"
 # What the metadata of an event says about who caused it; nobody else writes these names.
 PROVENANCE = frozenset({"triggeredBy", "session", "run", "iteration", "cause", "hook", "depth"})
 MAX_EVENT_BYTES = 1 << 20
+# Deeper data could be written where it cannot be read.
+MAX_EVENT_DEPTH = 200
 
 # Events that are written because a point fires: their data names it.
 STEERED, FIRED = "run_iteration", "point_fired"

@@ -109,6 +109,10 @@ class Calls(Protocol):
         """
         ...
 
+    def give_up(self, event_seq: int, error: str) -> list[str]:
+        """Make no call of an event that still waits, without reading it; the hooks of those."""
+        ...
+
     def stumble(self, event_seq: int, token: int) -> int:
         """The attempt to see to an event broke off; how many did, or 0 if it is not ours."""
         ...

@@ -165,6 +165,15 @@ class CallTables:
             self.recorded.append(_failed_action(event_seq, hook, position, found[0], error))
         return found is not None
 
+    def give_up(self, event_seq: int, error: str) -> list[str]:
+        """Make no call of an event that still waits, without reading it; the hooks of those."""
+        rows = self._run(SQL["give_up_deliveries"], (DEAD, error, event_seq)).fetchall()
+        given_up = Outcome("", DEAD, None, error)
+        self.recorded += [given_up.ends(Delivery(*row)) for row in rows]
+        self._run(SQL["give_up_actions"], (error, event_seq))
+        self._run(SQL["give_up_dispatch"], (event_seq,))
+        return [row[2] for row in rows]
+
     def abandon(self, reason: str) -> int:
         """Make no call and carry out no action that still waits; how many calls those were."""
         cursor = self._run(SQL["abandon_deliveries"], (SKIPPED, reason, PENDING))

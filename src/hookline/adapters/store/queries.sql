@@ -205,6 +205,19 @@ ORDER BY position
 UPDATE actions SET status = ?, error = ?
 WHERE event_seq = ? AND hook = ? AND position = ? AND status = 'pending' RETURNING type
 
+-- name: give_up_deliveries
+-- The calls of one event that nobody will make.
+UPDATE deliveries SET status = ?, error = ?, child = NULL WHERE event_seq = ? AND status = 'pending'
+RETURNING id, event_seq, hook, point, kind, origin, status, position
+
+-- name: give_up_actions
+-- The actions of one event that nobody will carry out.
+UPDATE actions SET status = 'failed', error = ? WHERE event_seq = ? AND status = 'pending'
+
+-- name: give_up_dispatch
+-- An event that nobody will see to any more.
+DELETE FROM dispatches WHERE event_seq = ?
+
 -- name: abandon_deliveries
 -- Calls that nobody will make.
 UPDATE deliveries SET status = ?, error = ?, child = NULL WHERE status = ?

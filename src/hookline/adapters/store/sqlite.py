@@ -14,14 +14,21 @@ from hookline.adapters.store.database import Database, expected_schema, schema_o
 from hookline.adapters.store.graph import GraphTables
 from hookline.adapters.store.log import LogTable
 from hookline.adapters.store.queries import SQL
-from hookline.domain.events import MAX_EVENT_BYTES, RUN_EVENTS, STATE_BEARING, Event, event_id
+from hookline.domain.events import (
+    MAX_EVENT_BYTES,
+    MAX_EVENT_DEPTH,
+    RUN_EVENTS,
+    STATE_BEARING,
+    Event,
+    event_id,
+)
 from hookline.domain.moments import iso
 from hookline.domain.tasks import task_id, task_number
 from hookline.errors import BadInput, StoreCorrupt
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from hookline.adapters.store.runs import RunTables
     from hookline.adapters.store.sessions import SessionTables
@@ -86,7 +93,7 @@ class Transaction(View):
         """Write an event to the end of the log and bring the tables up to date with it."""
         moment = timestamp or self.now
         details = {**self.metadata, **metadata} if metadata else self.metadata
-        encoded = _encode(data)
+        encoded = _encoded(data, event_type)
         if len(encoded) > MAX_EVENT_BYTES:
             raise BadInput(
                 f"the data of this {event_type} event has {len(encoded):,} bytes,"
@@ -157,6 +164,37 @@ class Transaction(View):
         now = (self._seq, self._task, self._token, self._run_number, int(self.missed))
         if now != self._before:
             self._run(SQL["set_counters"], now)
+
+
+def _encoded(data: dict[str, Any], event_type: str) -> bytes:
+    """The data of an event as JSON that every reader can decode, however deep its own stack is."""
+    try:
+        encoded = _encode(data)
+        if encoded.count(b"[") + encoded.count(b"{") < MAX_EVENT_DEPTH:
+            return encoded
+        if _depth(data) < MAX_EVENT_DEPTH:
+            return encoded
+    except RecursionError:
+        pass
+    raise BadInput(
+        f"the data of this {event_type} event is nested too deeply,"
+        f" at most {MAX_EVENT_DEPTH} levels fit",
+        help="write such content to a file and name the file",
+    )
+
+
+def _depth(value: Any) -> int:
+    deep, level = 0, [value]
+    while level:
+        deep += 1
+        level = [inner for each in level for inner in _parts(each)]
+    return deep
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list | tuple) else ()
 
 
 class Identity(NamedTuple):

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     OnStart = Callable[[ProcessGroup], None]
 
 # What a process under a hook inherits of Hookline's own variables; the rest is set anew.
+MAX_ERROR = 4096
 INHERITED = frozenset({"HOOKLINE_HOME", "HOOKLINE_DEBUG", "HOOKLINE_AGENT"})
 
 
@@ -100,7 +101,7 @@ class Caller:
                 if not verdict.met:
                     return _over(hook, SKIPPED, start, values=values)
         except Exception as problem:  # noqa: BLE001  # one hook never breaks another
-            return _over(hook, FAILED, start, error=_said(problem))
+            return _over(hook, FAILED, start, error=described(problem))
         on_start = begin()
         try:
             if hook.handler is not None and hook.kind == "python":
@@ -114,7 +115,7 @@ class Caller:
         except HookFailure as problem:
             return self._failure(hook, problem, start, values)
         except Exception as problem:  # noqa: BLE001  # one hook never breaks another
-            return _over(hook, FAILED, start, error=_said(problem), values=values)
+            return _over(hook, FAILED, start, error=described(problem), values=values)
         return self._success(hook, reply, answer, start, values)
 
     async def _in_process(self, hook: Hook, frame: Frame, values: dict[str, Any] | None) -> Outcome:
@@ -226,10 +227,20 @@ def _over(
     return Outcome(hook.name, status, None, error, _elapsed(start), values=values)
 
 
-def _said(problem: Exception) -> str:
-    if isinstance(problem, HooklineError):
-        return problem.message
-    return f"{type(problem).__name__}: {problem}"
+def described(problem: BaseException) -> str:
+    """What happened, in words that fit into a record."""
+    try:
+        said = str(problem)
+    except Exception:  # noqa: BLE001  # an error that cannot even say what it is
+        said = "it cannot be described"
+    is_ours = isinstance(problem, HooklineError)
+    return fitting(said if is_ours else f"{type(problem).__name__}: {said}")
+
+
+def fitting(error: str) -> str:
+    """An error that can be stored: text of a moderate length."""
+    text = error[:MAX_ERROR].encode("utf-8", "replace").decode()
+    return text if len(error) <= MAX_ERROR else f"{text}… ({len(error):,} characters)"
 
 
 def _elapsed(start: int) -> int:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.domain.events import TOLD
+from hookline.domain.events import SYSTEM_NODE, TOLD
 from hookline.domain.records import DEAD, OK, PENDING, Delivery, Outcome
 from hookline.domain.sessions import HeldOutput
 from hookline.errors import Fenced, StoreCorrupt, StoreError
+from hookline.hooks.calls.call import described
 from hookline.hooks.calls.record import stored_outcome
 from hookline.hooks.calls.rows import caused_by, write
 from hookline.hooks.calls.settle import Settling, carry_out, settle
@@ -25,7 +26,7 @@ from hookline.hooks.rules import RULES, fed_text
 from hookline.points import FEED, REACT, rule_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from hookline.domain.events import Event
     from hookline.domain.records import Action
@@ -35,8 +36,9 @@ if TYPE_CHECKING:
 
 MAX_ATTEMPTS = 3
 LEASE_MARGIN = 60.0
-# What a command delivers besides its own events: earlier calls of the same tasks, and others.
-MOST_EARLIER, MOST_OTHERS, LONGEST = 200, 50, 2.0
+# What a command delivers besides its own events: earlier calls of the same tasks, what its own
+# hooks caused, and others.
+MOST_EARLIER, MOST_CAUSED, MOST_OTHERS, LONGEST = 200, 1000, 50, 2.0
 
 
 class _NothingFree(Exception):
@@ -85,8 +87,10 @@ class Deliverer:
 
         How many calls are left to others; 0 if nothing waits that this process could make.
         """
-        own, done, earlier = self.store.opened, set[int](), 0
-        while own and earlier < MOST_EARLIER:
+        own = self.store.opened
+        first_ones, done = set(own), set[int]()
+        earlier = caused = 0
+        while own and earlier < MOST_EARLIER and caused < MOST_CAUSED:
             first = min(own)
             delivered = await self._next(own[first])
             if delivered is None:  # it is in other hands, or was passed over
@@ -96,6 +100,7 @@ class Deliverer:
             else:
                 done.add(delivered.event_seq)
                 own |= self._caused_by(done, delivered.event_seq)
+                caused += delivered.calls if delivered.event_seq not in first_ones else 0
         others, end = 0, time.monotonic() + LONGEST
         while not own and others < MOST_OTHERS and time.monotonic() < end:
             delivered = await self._next()
@@ -147,8 +152,9 @@ class Deliverer:
             event = view.log.find(seq)
             frozen = view.calls.payload(seq) or {}
             rows = view.calls.deliveries(seq)
+            switches = view.calls.switches()
         assert event is not None  # a dispatch is written with its event
-        dispatched = _Dispatch(self, event, token, frozen)
+        dispatched = _Dispatch(self, event, token, frozen, switches)
         await dispatched.call_all(rows)
         dispatched.carry_out()
         dispatched.close()
@@ -157,18 +163,15 @@ class Deliverer:
     def _stumble(self, seq: int, token: int, problem: Exception) -> None:
         """An error outside of every hook: tried again by the next process, three times in all."""
         self._passed.add(seq)
-        said = f"the hooks of event {seq} could not be called: {type(problem).__name__}: {problem}"
+        said = f"the hooks of event {seq} could not be called: {described(problem)}"
         with self.store.write(self.metadata) as tx:
             attempts = tx.calls.stumble(seq, token)
             if attempts >= MAX_ATTEMPTS:
-                event = tx.log.find(seq)
-                assert event is not None  # a dispatch is written with its event
-                for row in tx.calls.deliveries(seq):
-                    if row.status == PENDING:
-                        write(tx, event, row, Outcome(row.hook, DEAD, None, said))
-                for stored in tx.calls.open_actions(seq):
-                    tx.calls.finish_action(seq, stored.hook, stored.position, error=said)
-                tx.calls.close_dispatch(seq, token)
+                # Whatever is wrong with the event or its rows, they are not read again.
+                for hook in tx.calls.give_up(seq, said):
+                    data = {"hookName": hook, "error": said, "originalEvent": {"seq": seq}}
+                    cause = {"cause": seq, "hook": hook, "depth": self.settling.depth_limit}
+                    tx.append("hook_error", SYSTEM_NODE, data, metadata=cause)
                 settle(tx, self.settling)
         again = "they are given up" if attempts >= MAX_ATTEMPTS else "the next command tries again"
         self._tell(f"{said}; {again}")
@@ -185,12 +188,18 @@ class _Dispatch:
     """The calls of one event that this process has leased."""
 
     def __init__(
-        self, deliverer: Deliverer, event: Event, token: int, frozen: dict[str, Any]
+        self,
+        deliverer: Deliverer,
+        event: Event,
+        token: int,
+        frozen: dict[str, Any],
+        switches: Mapping[str, bool],
     ) -> None:
         self.deliverer = deliverer
         self.event = event
         self._token = token
         self._frozen = frozen
+        self._switches = switches
         self._changes = deliverer.recorder.caller.changes(frozen)
         self._unwritten: list[tuple[Hook, Delivery, Outcome]] = []
 
@@ -293,7 +302,12 @@ class _Dispatch:
             tx.sessions.hold(told, HeldOutput(self.event.seq, row.hook, row.point, said))
 
     def _hook(self, row: Delivery) -> Hook:
-        return self.deliverer.settling.standing.find(row.hook) or gone(row)
+        hook = self.deliverer.settling.standing.find(row.hook)
+        if hook is None:
+            return gone(row, "the hook is no longer configured")
+        if not self._switches.get(hook.name, hook.enabled):
+            return gone(row, "the hook was switched off")
+        return hook
 
 
 class _Waiting:
@@ -324,14 +338,9 @@ class _Waiting:
             tx.calls.set_child(self._row.id, msgspec.json.encode(group).decode())
 
 
-def gone(row: Delivery) -> Hook:
-    """A stand-in for a hook that is no longer configured, so that its call can be closed."""
-    return Hook(
-        name=row.hook,
-        points=(row.point,),
-        kind="command",
-        metadata={"gone": "the hook is no longer configured"},
-    )
+def gone(row: Delivery, why: str) -> Hook:
+    """A stand-in for a hook that is not to be called any more, so that its call can be closed."""
+    return Hook(name=row.hook, points=(row.point,), kind="command", metadata={"gone": why})
 
 
 def _wanted(row: Delivery, outcome: Outcome) -> Sequence[Action]:

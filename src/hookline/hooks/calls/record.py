@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from hookline.domain.records import OK, SKIPPED, Delivery, Outcome, Reply
+import msgspec
+
+from hookline.domain.records import FAILED, OK, SKIPPED, Delivery, Outcome, Reply
+from hookline.hooks.calls.call import described, fitting
 from hookline.hooks.rules import RULES
 from hookline.points import rule_of
 
@@ -56,7 +59,7 @@ class Recorder:
         if reason:
             outcome = Outcome(hook.name, SKIPPED, None, reason)
         else:
-            outcome = await self.caller.call(hook, frame, entry.begin)
+            outcome = _storable(await self.caller.call(hook, frame, entry.begin))
         entry.end(outcome)
         return outcome
 
@@ -67,6 +70,18 @@ class Recorder:
         with self.store.read() as view:
             switches = view.calls.switches()
         return [hook for hook in hooks if switches.get(hook.name, hook.enabled)]
+
+
+def _storable(outcome: Outcome) -> Outcome:
+    """An outcome that can be written down; one hook's answer must not keep others from theirs."""
+    try:
+        msgspec.json.encode(outcome.answer)
+    except (TypeError, ValueError, RecursionError) as problem:
+        error = f"its answer cannot be written down: {described(problem)}"
+        return msgspec.structs.replace(outcome, status=FAILED, answer=None, error=error)
+    if outcome.error is None:
+        return outcome
+    return msgspec.structs.replace(outcome, error=fitting(outcome.error))
 
 
 def stored_outcome(row: Delivery, hook: Hook) -> Outcome:
