@@ -50,7 +50,8 @@ def test_a_hook_that_asks_for_tasks_is_bounded_as_well(cli: Cli) -> None:
     answer = json.dumps({"actions": [{"type": "create_task", "payload": {"goal": "another"}}]})
     cli.put("answer.json", answer)
     cli.configure(hooks('{name: again, command: "cat answer.json"}'))
-    cli.add("the first")
+    done = cli("task", "add", "the first")
+    assert (done.code, done.stderr.count("a chain of hooks was cut at depth 8")) == (0, 1)
     assert len(cli.json("task", "list")) == 10
     assert len(cli.events("cascade_limit")) == 1
 

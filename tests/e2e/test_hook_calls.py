@@ -285,3 +285,46 @@ def test_a_hook_that_is_switched_off_is_not_called_for_what_waits(cli: Cli) -> N
     cli.json("hook", "disable", "h")
     assert not (cli.root / "ran").exists()
     assert cli.calls("h", "status, error") == [("skipped", "the hook was switched off")]
+
+
+def test_a_steering_hook_that_names_an_unknown_effect_is_told(cli: Cli) -> None:
+    answer = '{"action": "executed-tasks", "tasks": ["nonexistent", "one"]}'
+    cli.put("choose.sh", f"#!/bin/sh\necho '{answer}'\n", 0o755)
+    cli.configure(
+        "flows: {ship: {steps: [{id: one, run: 'true'}]}}\n"
+        "hooks:\n  on-iteration-start: [{name: chooser, script: choose.sh}]\n"
+    )
+    done = cli("flow", "start", "ship")
+    assert done.code == 0
+    assert "it named 'nonexistent', which R-1 does not have" in done.stderr
+
+
+def test_attention_names_a_configuration_that_cannot_be_read(cli: Cli) -> None:
+    cli.add("one")
+    cli.configure("hooks: [\n", trust=False)
+    asked = cli("attention")
+    assert asked.code == 4
+    assert "hookline check" in asked.stdout
+
+
+def test_a_session_whose_task_is_over_needs_nobody(cli: Cli) -> None:
+    cli.put("turns.json", json.dumps([{"text": "Not yet."}]))
+    cli.configure(
+        "agents: {actor: {driver: scripted, script: turns.json}}\nagent: actor\n"
+        "session: {iterations: 1}\n"
+    )
+    assert cli("run", "do it", "--name", "s").code == 5
+    assert [item["kind"] for item in cli("attention", "--json").json] == ["session"]
+    cli.json("task", "cancel", "T-1")
+    assert cli("attention").stdout == "nothing waits for you\n"
+
+
+@pytest.mark.parametrize("name", ["draftContent is None", "session == 's'", "agent == 'actor'"])
+def test_what_check_allows_at_stop_can_be_asked(cli: Cli, name: str) -> None:
+    cli.put("turns.json", json.dumps([{"text": "Done. <promise>COMPLETE</promise>"}]))
+    cli.configure(
+        "agents: {actor: {driver: scripted, script: turns.json}}\nagent: actor\n"
+        f"hooks: {{stop: [{{name: d, command: 'true', when: \"{name}\"}}]}}\n"
+    )
+    assert cli("check").code == 0
+    assert cli("run", "do it", "--name", "s").code == 0

@@ -263,6 +263,9 @@ class AgentContext(Payload):
     draft_content: str | None = None
     draft_type: str | None = None
     work: dict[str, Any] | None = None
+    session: str | None = None
+    agent: str | None = None
+    task_content: str | None = None
 
 
 class GateContext(Payload, rename=None):

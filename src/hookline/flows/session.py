@@ -129,6 +129,8 @@ class _Session(Talk):
             "validationResults": checked["results"],
             "completionPromises": promises,
             "agentOutput": turn.text,
+            "draftContent": None,
+            "draftType": None,
             "work": checked.get("work"),
         }
         decision = await self._whole(

@@ -281,7 +281,12 @@ class _Asking:
         if unknown:
             shown = ", ".join(f"'{task[:80]}'" for task in unknown[:5])
             error = f"it named {shown}, which {self._run.run_id} does not have"
-            self._change(lambda tx: report_hook_error(tx, event, self._decided_by, error))
+
+            def report(tx: Transaction) -> None:
+                report_hook_error(tx, event, self._decided_by, error)
+                tx.calls.complain(event.seq, self._decided_by, self._point, error)
+
+            self._change(report)
 
     async def _call(self, hook: Hook, rule: Rule, payload: dict[str, Any]) -> Outcome:
         native = NATIVE.get(hook.target) if hook.kind == "built-in" else None

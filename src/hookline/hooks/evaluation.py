@@ -120,7 +120,7 @@ class Evaluator:
         files = await seen.since(loop.state, after)
         context = self._context(loop, results, files, report)
         stable = tree.in_repository and before.fingerprint == after.fingerprint
-        payload = {**more, **context, "work": {**msgspec.to_builtins(tree), "stable": stable}}
+        payload = {**context, **more, "work": {**msgspec.to_builtins(tree), "stable": stable}}
         decision = await self._ask(loop, groups, payload)
         finding = loops.Finding(
             iteration=loop.iteration,

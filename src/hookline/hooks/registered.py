@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.answers import StopDecision
+from hookline.domain.payloads import AgentContext
 from hookline.errors import BadInput
 from hookline.hooks import conditions
 from hookline.hooks.builtin import CHAINS
@@ -35,10 +36,7 @@ _CHAIN = 'write it like {"hookType": "all_of", "hooks": ["evidence", {"command":
 MAX_LINE = 4096
 MAX_TIMEOUT = 600.0
 _FIELDS = tuple(f.encode_name for f in msgspec.structs.fields(Registration) if f.name != "id")
-_CONTEXT = (
-    *("taskId", "iteration", "executionPhase", "filesModified", "validationResults"),
-    *("completionPromises", "agentOutput", "draftContent", "draftType", "work"),
-)
+_CONTEXT = tuple(field.encode_name for field in msgspec.structs.fields(AgentContext))
 
 
 def registration_from(given: Mapping[str, Any] | str, depth: int = 0) -> Registration:

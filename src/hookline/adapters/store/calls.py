@@ -162,8 +162,14 @@ class CallTables:
         values = (status, error, event_seq, hook, position)
         found = self._run(SQL["finish_action"], values).fetchone()
         if found and error is not None:
-            self.recorded.append(_failed_action(event_seq, hook, position, found[0], error))
+            said = f"action {found[0] or '?'} failed: {error}"
+            self.complain(event_seq, hook, "action_error", said)
         return found is not None
+
+    def complain(self, event_seq: int, hook: str, point: str, error: str) -> None:
+        """Have something told of a hook that is no call of it and has no row of its own."""
+        about = (0, event_seq, hook, point, "", "", FAILED, 0)
+        self.recorded.append(Delivery(*about, error=error))
 
     def give_up(self, event_seq: int, error: str) -> list[str]:
         """Make no call of an event that still waits, without reading it; the hooks of those."""
@@ -260,9 +266,3 @@ def _delivery(row: tuple[Any, ...]) -> Delivery:
     values[12] = None if row[12] is None else _decode(row[12])
     values[18] = None if row[18] is None else _decode(row[18])
     return Delivery(*values)
-
-
-def _failed_action(seq: int, hook: str, position: int, action: str, error: str) -> Delivery:
-    """What is told of an action that failed: it has no row of its own among the calls."""
-    about = (0, seq, hook, "action_error", "action", "", FAILED, position)
-    return Delivery(*about, error=f"action {action or '?'} failed: {error}")

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from hookline.ports.store import Transaction
 
 
+# No prompt follows the end of a session: what its hooks say goes nowhere.
+LAST = "session_end"
 # Hooks that are over within this time are recorded together.
 QUICK = 0.05
 
@@ -123,7 +125,7 @@ class _Written:
         )
         entry = _Later(self, hook, self._recorder.store.now())
         outcome = await self._recorder.call(hook, frame, entry)
-        firing.observe("hook_ended", {**told, **_shown(hook, outcome)})
+        firing.observe("hook_ended", {**told, **_shown(hook, outcome, firing.point)})
         return outcome
 
     def keep(self, hook: Hook, outcome: Outcome, began: str) -> None:
@@ -272,7 +274,7 @@ class _Now:
         self._firing.on_end(tx, row)
 
 
-def _shown(hook: Hook, outcome: Outcome) -> dict[str, Any]:
+def _shown(hook: Hook, outcome: Outcome, point: str) -> dict[str, Any]:
     """What a person who watches is told about a call."""
     return {
         "status": outcome.status,
@@ -283,5 +285,5 @@ def _shown(hook: Hook, outcome: Outcome) -> dict[str, Any]:
         "answer": msgspec.to_builtins(outcome.answer) if outcome.answer is not None else None,
         "condition": hook.when,
         "values": outcome.values,
-        "piped": hook.pipe_output,
+        "piped": hook.pipe_output and point != LAST,
     }

@@ -319,6 +319,8 @@ def _cut(tx: Transaction, event: Event, hooks: list[Hook], limit: int) -> None:
         return  # what a hook on cascade_limit itself causes is not reported again
     data = {"depth": depth, "limit": limit, "eventSeq": event.seq, "hooks": names}
     tx.append(CASCADE_LIMIT, event.node_id, data, metadata={"cause": event.seq, "depth": depth})
+    told = f"a chain of hooks was cut at depth {limit}, so it was not called"
+    tx.calls.complain(event.seq, names[0], CASCADE_LIMIT, told)
 
 
 def task_of(graph: GraphView, node_id: str) -> Task | None:

@@ -17,6 +17,7 @@ from hookline.domain.tasks import (
     CREATED,
     NEEDS_CONTINUATION,
     READY,
+    SETTLED,
     SUBMITTED,
 )
 from hookline.errors import NEEDS_PERSON
@@ -66,7 +67,7 @@ def _attention(args: Namespace) -> int:
         of_sessions = {run.run_id: facts(view, run) for run in _open_sessions(view)}
         found = [
             *_held_back(app),
-            *_sessions(of_sessions.values()),
+            *_sessions(view, of_sessions.values()),
             *_failed_sessions(view, of_sessions.values()),
             *_runs(view, of_sessions),
             *_gates(view),
@@ -93,6 +94,8 @@ def _show(item: Item) -> None:
 
 
 def _held_back(app: App) -> Iterator[Item]:
+    if app.settings is not None and app.settings.has_errors and not app.suspended:
+        yield Item("hooks", "hookline.yaml", None, BROKEN, "hookline check")
     for reason in sorted(set(app.suspended.values())):
         names = sorted(name for name, why in app.suspended.items() if why == reason)
         command = "hookline check" if reason == BROKEN else "hookline trust"
@@ -113,9 +116,11 @@ def _open_sessions(view: View) -> Iterator[Run]:
     return (view.runs.find(run_id) for run_id in view.sessions.live())
 
 
-def _sessions(found: Iterable[Facts]) -> Iterator[Item]:
+def _sessions(view: View, found: Iterable[Facts]) -> Iterator[Item]:
     for known in found:
-        if known.status in WHY:
+        task = view.graph.find(known.task_id)
+        is_over = task is None or task.state in SETTLED  # there is nothing to go on with
+        if known.status in WHY and not is_over:
             reason = f": {known.reason}" if known.reason else ""
             message = f"{known.goal} ({WHY[known.status]}{reason})"
             yield Item("session", known.name, known.since, message, _remedy(known))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.records import OK
+from hookline.domain.records import OK, SKIPPED
 from hookline.errors import FAILED, BadInput, ConfigError, UnknownEvent, Untrusted
 from hookline.hooks.calls.settle import point_of
 from hookline.hooks.frames import event_payload, event_types
@@ -179,7 +179,7 @@ def _test(args: Namespace) -> int:
     else:
         _print_result(hook.name, result)
         say(paint("This was a test: the hook ran, its answer was not recorded or used.", "dim"))
-    return 0 if outcome.status in (OK, "skipped") else FAILED
+    return 0 if outcome.status in (OK, SKIPPED) else FAILED
 
 
 def _subject(args: Namespace, view: View, hook: Hook) -> tuple[Event | None, dict[str, Any]]:
@@ -282,7 +282,8 @@ def _print_replay(result: Replayed) -> None:
     for name, value in (result.values or {}).items():
         say(f"  {untrusted(name)}: {untrusted(_json(value), 120)}")
     verdict = paint("same as recorded", "green") if result.same else paint("differs", "yellow")
-    say(f"  {verdict}; the hook ran, its answer was not used")
+    ran = "the hook ran, its answer was not used"
+    say(f"  {verdict}; {'the hook did not run' if result.status == SKIPPED else ran}")
 
 
 def _runnable(app: App, name: str) -> Hook:

@@ -173,7 +173,8 @@ def _details(view: View, run: Run) -> dict[str, Any]:
     begun = beginnings(view, run.run_id)
     countdown = begun[-1].data["countdown"] if begun else []
     made = {
-        "iterations": len([each for each in ended if each["iteration"]]),
+        # One that was cut short and made again is one.
+        "iterations": len({each["iteration"] for each in ended if each["iteration"]}),
         "usd": sum(each["usd"] for each in ended),
         "tokens": sum(each["tokens"] for each in ended),
     }
