@@ -328,3 +328,10 @@ def test_what_check_allows_at_stop_can_be_asked(cli: Cli, name: str) -> None:
     )
     assert cli("check").code == 0
     assert cli("run", "do it", "--name", "s").code == 0
+
+
+def test_a_hook_that_posts_to_a_server_has_tls(cli: Cli) -> None:
+    cli.configure("hooks:\n  task_created: [{name: h, http: 'https://127.0.0.1:9/'}]\n")
+    done = cli.process("task", "add", "one")
+    assert done.code == 0
+    assert "cannot reach 127.0.0.1" in done.stderr

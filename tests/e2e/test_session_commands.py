@@ -311,7 +311,7 @@ hooks:
         "skipped: when iteration > 5 is false",
         "a program was not found",
         "decision: continue",
-        "\\x1b[31mred",
+        "red",
         "a smaller step",
         "tip",
         "test -e gone",

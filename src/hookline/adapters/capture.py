@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
+
+from hookline.digest import sha256
 
 if TYPE_CHECKING:
     from hookline.domain.cleaning import Stream
@@ -137,7 +138,7 @@ class _Spill:
         self._folder = folder
         self._path = os.path.join(folder, f".incoming-{os.getpid()}-{os.urandom(8).hex()}")
         self._file = open(self._path, "xb")  # noqa: SIM115  closed by publish or discard
-        self._hash = hashlib.sha256()
+        self._hash = sha256()
         self._room = BLOB_CAP
 
     def write(self, data: bytes) -> None:

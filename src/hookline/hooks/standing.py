@@ -54,6 +54,11 @@ class Standing(NamedTuple):
         """The hook of that name, whoever it is for, or UnknownHook with the nearest name."""
         return self.find(name) or self.registry.get(name)
 
+    def any_of_kind(self, kind: str) -> bool:
+        """Whether some hook is of a kind, whoever it is for."""
+        own = (hook for _, hook in self.owned())
+        return any(hook.kind == kind for hook in (*self.registry.list(), *own))
+
     def failing(self, calls: Calls) -> Iterator[Delivery]:
         """The last call of each hook that stands and failed when it was last called."""
         hooks = [*self.registry.list(), *(hook for _, hook in self.owned())]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from hookline.digest import sha256
 from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Outcome
 from hookline.errors import Fenced, HookFailure, HooklineError, HookTimeout, StoreError
 from hookline.hooks.dispatch import call_in_process
@@ -172,11 +173,9 @@ class Caller:
         return await kind(hook, call, world)
 
     def _spill(self, name: str, data: bytes) -> str:
-        import hashlib  # only values too long for the environment need it
-
         folder = os.path.join(self._around.folder, "values")
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        path = os.path.join(folder, hashlib.sha256(data).hexdigest())
+        path = os.path.join(folder, sha256(data).hexdigest())
         if not os.path.exists(path):
             with open(f"{path}.{os.getpid()}", "wb") as file:
                 file.write(data)

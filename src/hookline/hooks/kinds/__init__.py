@@ -7,18 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
-
-from hookline.ports.agents import Agents
-from hookline.ports.network import Http
-from hookline.ports.processes import Processes, ProcessGroup
-from hookline.ports.work import Forge, Repository
 
 if TYPE_CHECKING:
     from hookline.domain.records import Reply
     from hookline.hooks.registry import Hook
+    from hookline.ports.agents import Agents
+    from hookline.ports.network import Http
+    from hookline.ports.processes import Processes, ProcessGroup
+    from hookline.ports.work import Forge, Repository
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +30,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     timeout: float
 
 
-class World(msgspec.Struct, frozen=True, kw_only=True):
+class World(NamedTuple):
     """What hooks need around them: the project's root, the doors, and the environment.
 
     `ask` calls another hook on the same payload, for hooks that are made of others; its outcome

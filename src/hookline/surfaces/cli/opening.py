@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from hookline.app import BROKEN, App
@@ -11,6 +12,7 @@ from hookline.surfaces.cli.output import note, paint, untrusted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import ModuleType
 
     from hookline.domain.records import Delivery
 
@@ -42,12 +44,24 @@ def deliver(app: App) -> None:
     """Call the hooks that wait, and tell about those that failed or may not run."""
     warn(app)
     if app.work_waits():
-        import asyncio  # costs more than the rest of the command, and most have no hook to call
-
-        left = asyncio.run(app.deliver_own())
+        left = _asyncio(tls=app.standing.any_of_kind("http")).run(app.deliver_own())
         if left:
             calls = "1 call waits" if left == 1 else f"{left:,} calls wait"
             note(f"{calls}; `hookline work --flows --once` delivers them")
+
+
+def _asyncio(*, tls: bool) -> ModuleType:
+    """asyncio, which costs more than the rest of the command, and most have no hook to call.
+
+    A quarter of that is TLS, which only hooks that post to a server use; asyncio does without.
+    """
+    if not tls and "ssl" not in sys.modules:
+        sys.modules["ssl"] = None  # type: ignore[assignment]  # documented: its import fails
+    try:
+        return import_module("asyncio")
+    finally:
+        if sys.modules.get("ssl", sys) is None:
+            del sys.modules["ssl"]
 
 
 def warn(app: App) -> None:
