@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeV
 from hookline.adapters.identity import owner_name, this_process
 from hookline.adapters.store.sqlite import SqliteStore
 from hookline.domain.events import SYSTEM_NODE, check_type
+from hookline.domain.numbers import is_number
 from hookline.domain.records import Delivered
 from hookline.errors import BadInput, StoreError, StoreOlder, StoreReadOnly, Untrusted
 from hookline.hooks.actions import perform
@@ -262,7 +263,7 @@ class App:
     def holder(self) -> Holder:
         """Who writes to tasks from this process."""
         token = self.environ.get("HOOKLINE_CLAIM_TOKEN", "")
-        return Holder(self.environ.get("HOOKLINE_AGENT"), int(token) if token.isdigit() else None)
+        return Holder(self.environ.get("HOOKLINE_AGENT"), int(token) if is_number(token) else None)
 
     @property
     def standing(self) -> Standing:
@@ -425,7 +426,7 @@ def open_context(environ: Mapping[str, str]) -> HookContext:
 
 def _number(environ: Mapping[str, str], name: str) -> int:
     text = environ.get(f"HOOKLINE_{name}", "0")
-    if not text.isascii() or not text.isdigit():
+    if not is_number(text):
         raise BadInput(f"HOOKLINE_{name} must be a number, not {text[:40]!r}")
     return int(text)
 

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 
 from hookline.errors import BadInput
 
+LONGEST_WAIT = 100 * 366 * 86400.0
+
 
 def iso(seconds: float) -> str:
     """Seconds since 1970 as a moment."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from hookline.domain.numbers import is_number
 from hookline.errors import HooklineError
 
 RUNNING = "running"
@@ -173,6 +174,6 @@ def run_id(number: int) -> str:
 def run_number(text: str) -> int:
     """`R-12`, `r-12` or `12` as the number in the store."""
     digits = text[2:] if text[:2] in ("R-", "r-") else text
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= 15):
+    if not is_number(digits):
         raise UnknownRun(f"{text[:80]!r} is not a run id", help="run ids look like R-12")
     return int(digits)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hookline.domain.numbers import is_number
 from hookline.errors import IllegalTransition, UnknownTask
 
 if TYPE_CHECKING:
@@ -116,10 +117,15 @@ def task_id(number: int) -> str:
     return f"T-{number}"
 
 
+def is_task_id(text: str) -> bool:
+    """Whether a text looks like `T-12`."""
+    return text.startswith("T-") and is_number(text[2:])
+
+
 def task_number(text: str) -> int:
     """`T-12`, `t-12` or `12` as the number in the store."""
     digits = text[2:] if text[:2] in ("T-", "t-") else text
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= 15):
+    if not is_number(digits):
         raise UnknownTask(f"{text[:80]!r} is not a task id", help="task ids look like T-12")
     return int(digits)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookline.domain.events import STEERED
-from hookline.domain.moments import parse, seconds
+from hookline.domain.moments import LONGEST_WAIT, parse, seconds
 from hookline.domain.records import FAILED, OK, Outcome
 from hookline.errors import BadInput, Fenced, HookFailure
 from hookline.flows import journal
@@ -78,8 +77,8 @@ def _wait(answer: dict[str, Any]) -> float | None:
     wait = answer.get("waitSeconds")
     if wait is None:
         return None
-    if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait < math.inf:
-        raise BadInput("`waitSeconds` must be a number of seconds")
+    if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait <= LONGEST_WAIT:
+        raise BadInput("`waitSeconds` must be a number of seconds, 100 years at most")
     return time.time() + wait
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.domain.numbers import is_number
 from hookline.domain.runs import FlowMistake
 from hookline.hooks import conditions
 from hookline.hooks.references import compile_step_line, fill_text, problem_of, references
@@ -152,7 +153,7 @@ def look_up(path: str, scope: dict[str, Any]) -> Any:
     """The value at a path such as `steps.lint.stdout`, or FlowMistake."""
     found: Any = scope
     for part in path.split("."):
-        if isinstance(found, list) and part.isdigit() and int(part) < len(found):
+        if isinstance(found, list) and is_number(part) and int(part) < len(found):
             found = found[int(part)]
         elif isinstance(found, dict) and part in found:
             found = found[part]

@@ -5,11 +5,13 @@ A reply that cannot be read is a failure of the hook; what that means is up to t
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from hookline.domain.answers import Answer, FeedAnswer, GateAnswer, GuardAnswer, StopDecision
+from hookline.domain.moments import LONGEST_WAIT
 from hookline.domain.records import Action, Reply
 from hookline.errors import HookFailure
 
@@ -18,6 +20,13 @@ if TYPE_CHECKING:
 
 PENDING_EXIT = 75
 DENY_EXIT = 2
+# What a plain command's exit code 0 would pass over, if it stands in JSON below other output.
+_SAYS = {
+    "react": re.compile(r'"actions"\s*:\s*\['),
+    "gate": re.compile(r'"status"\s*:\s*"(failure|pending)"'),
+    "decide": re.compile(r'"action"\s*:\s*"(continue|escalate)"'),
+    "guard": re.compile(r'"verdict"\s*:\s*"(deny|defer|ask|modify)"'),
+}
 
 A = TypeVar("A", bound=Answer)
 
@@ -28,6 +37,7 @@ def read_react(reply: Reply, hook: Hook) -> tuple[Action, ...]:
         raise _exit_failure(reply)
     answer = reply.answer
     if not answer:
+        _check_plain(reply, "react")
         return ()
     if isinstance(answer, dict):
         if "actions" not in answer:
@@ -76,11 +86,14 @@ def read_gate(reply: Reply, hook: Hook) -> GateAnswer:
     answer = _convert(reply, GateAnswer)
     if reply.exit_code and answer.status not in ("failure", "pending"):
         raise _contradiction(reply, answer.status)
+    if not 0 <= (answer.retry_after or 0) <= LONGEST_WAIT:
+        raise _unreadable(reply, "`retryAfter` must be a number of seconds, 100 years at most")
     return answer
 
 
 def _plain_gate(reply: Reply, hook: Hook) -> GateAnswer:
     if reply.exit_code == 0:
+        _check_plain(reply, "gate")
         return GateAnswer(status="success", message=f"{hook.target} passed")
     if reply.exit_code == PENDING_EXIT:
         return GateAnswer(status="pending", message=_output(reply).strip()[:500])
@@ -95,6 +108,7 @@ def read_decide(reply: Reply, hook: Hook) -> StopDecision:
     """An object with `action`; or exit 0 complete, anything else continue with the output."""
     if _is_plain(reply):
         if reply.exit_code == 0:
+            _check_plain(reply, "decide")
             return StopDecision(action="complete", reason=f"`{hook.target}` exited 0")
         return StopDecision(
             action="continue",
@@ -124,6 +138,7 @@ def read_guard(reply: Reply, hook: Hook) -> GuardAnswer:
     """An object with `verdict`; or exit 0 no opinion, 2 deny with stderr as the reason."""
     if reply.answer is None:
         if not reply.exit_code:
+            _check_plain(reply, "guard")
             return GuardAnswer(verdict="none")
         if reply.exit_code == DENY_EXIT:
             return GuardAnswer(verdict="deny", reason=reply.stderr.strip() or "denied")
@@ -140,6 +155,15 @@ def read_guard(reply: Reply, hook: Hook) -> GuardAnswer:
 
 def _is_plain(reply: Reply) -> bool:
     return reply.answer is None and reply.exit_code is not None
+
+
+def _check_plain(reply: Reply, rule: str) -> None:
+    """Refuse output whose last lines are an answer that only other output keeps from being read."""
+    said = reply.text.rstrip()
+    start = said.rfind("\n{")
+    if _SAYS[rule].search(said, start if start >= 0 else said.rfind("\n") + 1):
+        why = "other output stands before the JSON object; print that to stderr instead"
+        raise _unreadable(reply, why)
 
 
 def _convert(reply: Reply, kind: type[A]) -> A:

@@ -16,7 +16,7 @@ from hookline.domain.validation import PATTERN_FLAGS, Finding
 from hookline.errors import BadInput, HookFailure, Untrusted
 from hookline.hooks.builtin.stop_context import one_line
 from hookline.hooks.kinds.command import SHELL
-from hookline.hooks.kinds.program import failure, json_object, reply_of, whole_output
+from hookline.hooks.kinds.program import check_exit, failure, json_object, whole_output
 from hookline.hooks.projectfiles import files_like, is_there, read_file, stamp
 from hookline.hooks.rules import unsaid
 from hookline.ports.processes import CannotStart
@@ -128,7 +128,8 @@ async def _command(rule: Rule, world: ValidationWorld, agent_output: str) -> _Ve
     assert rule.command is not None
     world.verify(rule.command)
     finished = await _run((SHELL, "-c", rule.command), world, _time(rule))
-    code = reply_of(finished).exit_code
+    check_exit(finished)
+    code = finished.exit_code
     said = _said(finished.stdout, finished.stderr)
     if code and not said:
         silent = f"exit code {code}: `{one_line(rule.command, MAX_COMMAND)}` printed nothing"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hookline.domain.numbers import is_number
+
 if TYPE_CHECKING:
     from hookline.domain.events import Event
     from hookline.errors import HooklineError
@@ -20,7 +22,7 @@ def find_event(
 ) -> Event:
     """The event that began the thing of this name, or the error for one that is missing."""
     head, _, digits = name.partition("-")
-    if head.upper() == prefix and digits.isascii() and digits.isdigit() and len(digits) <= 15:
+    if head.upper() == prefix and is_number(digits):
         event = log.find(int(digits))
         if event is not None and event.type == event_type:
             return event

@@ -60,12 +60,14 @@ def promise(context: dict[str, Any], arguments: Any = None) -> StopDecision:
 
 
 def _by_promise(seen: Seen) -> StopDecision | None:
-    if seen.promised("COMPLETE"):
+    """Who promises both asks for help and is not done."""
+    asked = escalation(seen)
+    if asked is None and seen.promised("COMPLETE"):
         return StopDecision(
             action="complete",
             reason="Agent signaled completion via <promise>COMPLETE</promise>",
         )
-    return escalation(seen)
+    return asked
 
 
 def _by_results(seen: Seen) -> StopDecision | None:

@@ -14,7 +14,7 @@ import msgspec
 
 from hookline.errors import BadInput, HookFailure, HookTimeout
 from hookline.hooks.builtin.gates_runners import TEST_RUNNERS
-from hookline.hooks.kinds.program import failure, reply_of
+from hookline.hooks.kinds.program import check_exit, failure
 from hookline.hooks.projectfiles import files_like, read_file
 from hookline.ports.processes import CannotStart
 
@@ -194,7 +194,7 @@ async def _run(
         )
     if done.exit_code < 0:
         raise failure(f"`{shown}` was killed by signal {-done.exit_code}", done)
-    reply_of(done)  # raises for the codes by which shells tell that a program could not run
+    check_exit(done)
     return done
 
 

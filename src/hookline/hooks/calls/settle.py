@@ -20,6 +20,7 @@ from hookline.domain.events import (
 from hookline.domain.records import FAILED, OK, SKIPPED, Action, Outcome
 from hookline.domain.runs import INSTANT
 from hookline.domain.sessions import LIVE, STANDING
+from hookline.domain.tasks import is_task_id
 from hookline.errors import HookFailure, HooklineError
 from hookline.hooks.actions import StartFlow, perform, unknown_flow
 from hookline.hooks.calls.rows import bounded, caused_by, new_row, write
@@ -325,4 +326,4 @@ def _cut(tx: Transaction, event: Event, hooks: list[Hook], limit: int) -> None:
 
 def task_of(graph: GraphView, node_id: str) -> Task | None:
     """The task that a node is, or None for a node of another kind."""
-    return graph.find(node_id) if node_id.startswith("T-") and node_id[2:].isdigit() else None
+    return graph.find(node_id) if is_task_id(node_id) else None

@@ -9,7 +9,8 @@ from urllib.parse import quote
 
 from hookline.domain.records import Reply
 from hookline.errors import HookFailure, HookTimeout
-from hookline.hooks.kinds.program import MAX_ANSWER, json_object
+from hookline.hooks.kinds.program import MAX_ANSWER, read_object
+from hookline.points import FEED, POINTS, REACT
 from hookline.ports.network import CannotReach
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ async def run(hook: Hook, call: Call, world: World) -> Reply:
         raise HookTimeout(f"no whole answer within {call.timeout:g} s") from error
     except CannotReach as error:
         raise HookFailure(str(error)) from error
-    return _read(reply)
+    point = POINTS.get(call.point)
+    return _read(reply, point.rule if point else REACT)
 
 
 def fill_url(target: str, values: Mapping[str, str]) -> str:
@@ -93,7 +95,7 @@ def _header(name: str, value: str, environ: Mapping[str, str]) -> str:
     return filled
 
 
-def _read(reply: HttpReply) -> Reply:
+def _read(reply: HttpReply, rule: str) -> Reply:
     text = reply.body.decode("utf-8", "replace")
     if not 200 <= reply.status < 300:
         hint = ": redirects are not followed" if 300 <= reply.status < 400 else ""
@@ -103,4 +105,14 @@ def _read(reply: HttpReply) -> Reply:
         raise HookFailure(f"{message}: {said}" if said else message, stdout=shown)
     if len(reply.body) > MAX_ANSWER:
         raise HookFailure("the server's answer is longer than 1 MiB")
-    return Reply(answer=json_object(reply.body), text=text, exit_code=0)
+    try:
+        answer = read_object(reply.body)
+    except ValueError as problem:
+        raise HookFailure(f"its answer cannot be read: {problem}", stdout=text) from problem
+    if rule == FEED and (answer is None or "text" not in answer):
+        return Reply(answer=text, text=text)
+    if answer is None and (rule != REACT or text.strip()):
+        found = "text" if text.strip() else "an empty body"
+        message = f"its answer cannot be read: expected a JSON object, not {found}"
+        raise HookFailure(message, stdout=text)
+    return Reply(answer=answer, text=text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 MAX_ANSWER = 1024 * 1024
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 _SHELL_SIGNAL = 128
+# Who prints a byte order mark, a NUL or UTF-16 before the brace means a JSON answer, too.
+_OBJECT_BEGINS = re.compile(r"[\s\x00-\x1f\x7f\ufeff\ufffd]*\{")
 
 
 async def run_program(argv: Sequence[str], hook: Hook, call: Call, world: World) -> Finished:
@@ -45,7 +48,23 @@ async def run_program(argv: Sequence[str], hook: Hook, call: Call, world: World)
 
 
 def reply_of(finished: Finished) -> Reply:
-    """The reply of a program that ran to its end, or a failure by the codes that shells use."""
+    """The reply of a program; a failure if it could not run, or if its answer cannot be read."""
+    check_exit(finished)
+    try:
+        answer = _answer(finished)
+    except ValueError as problem:
+        raise failure(f"its answer cannot be read: {problem}", finished) from problem
+    return Reply(
+        answer=answer,
+        text=finished.stdout,
+        stderr=finished.stderr,
+        exit_code=finished.exit_code,
+        blob=finished.blob,
+    )
+
+
+def check_exit(finished: Finished) -> None:
+    """Raise for the codes by which shells say that a program could not run."""
     code = finished.exit_code
     if code == NOT_EXECUTABLE:
         raise failure(
@@ -56,13 +75,15 @@ def reply_of(finished: Finished) -> Reply:
     if _is_signal(code - _SHELL_SIGNAL):
         name = _signal_name(code - _SHELL_SIGNAL)
         raise failure(f"exit code {code}, a program was killed by {name}", finished)
-    return Reply(
-        answer=json_object(whole_output(finished)),
-        text=finished.stdout,
-        stderr=finished.stderr,
-        exit_code=code,
-        blob=finished.blob,
-    )
+
+
+def _answer(finished: Finished) -> dict[str, Any] | None:
+    if not _OBJECT_BEGINS.match(finished.stdout):
+        return None
+    whole = whole_output(finished)
+    if whole is None:
+        raise ValueError("it is longer than 1 MiB, or could not be kept")
+    return read_object(whole)
 
 
 def failure(message: str, finished: Finished) -> HookFailure:
@@ -85,16 +106,26 @@ def whole_output(finished: Finished) -> str | bytes | None:
 
 def json_object(text: str | bytes | None) -> dict[str, Any] | None:
     """The JSON object that a text is as a whole, else None."""
-    if text is None:
+    try:
+        return None if text is None else read_object(text)
+    except ValueError:
         return None
-    stripped = text.strip()
-    if stripped[:1] not in ("{", b"{"):
+
+
+def read_object(text: str | bytes) -> dict[str, Any] | None:
+    """The JSON object that a text is; None if it does not begin with a brace.
+
+    A text that begins with one and is not exactly one object raises ValueError.
+    """
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "replace")
+    if not _OBJECT_BEGINS.match(text):
         return None
     try:
-        value = msgspec.json.decode(stripped)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    return plain_value(value) if isinstance(value, dict) else None
+        value: dict[str, Any] = plain_value(msgspec.json.decode(text.strip().lstrip("\ufeff")))
+    except RecursionError as problem:
+        raise ValueError("it is nested too deeply") from problem
+    return value
 
 
 def _said(finished: Finished) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.domain.events import SYSTEM_NODE
 from hookline.domain.moments import parse as parse_moment
+from hookline.domain.numbers import is_number
 from hookline.errors import BadInput
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading, writing
@@ -59,7 +60,7 @@ def _select(args: Namespace, log: Any, node: str | None) -> list[Event]:
 def _since(text: str | None) -> tuple[int, str]:
     if text is None:
         return 0, ""
-    return (int(text), "") if text.isdigit() else (0, parse_moment(text))
+    return (int(text), "") if is_number(text) else (0, parse_moment(text))
 
 
 def _follow(args: Namespace, app: App, node: str | None, last: int) -> None:

@@ -11,6 +11,7 @@ import msgspec
 
 from hookline.domain import runs
 from hookline.domain.events import RUN_EVENTS
+from hookline.domain.numbers import is_number
 from hookline.domain.runs import JournalDamaged
 from hookline.errors import FAILED, BadInput
 from hookline.flows import drawing, journal
@@ -132,7 +133,7 @@ def _show_arguments(p: ArgumentParser) -> None:
 
 
 def _is_run(name: str) -> bool:
-    return name[:2] in ("R-", "r-") and name[2:].isdigit()
+    return name[:2] in ("R-", "r-") and is_number(name[2:])
 
 
 def _show(args: Namespace) -> None:

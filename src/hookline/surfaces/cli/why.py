@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hookline.domain.excerpts import excerpt
+from hookline.domain.numbers import is_number
 from hookline.errors import UnknownEvent, UnknownHook
 from hookline.hooks.explain import Explanation, explain_event, explain_hook, explain_task
 from hookline.surfaces.cli.command import Command
@@ -50,7 +51,7 @@ def _explain(app: App, view: View, subject: str) -> Explanation:
     hook = app.standing.find(subject)
     if hook is not None or view.calls.calls_of(subject, 1):
         return explain_hook(view, hook, subject, view.calls.switches().get(subject))
-    if subject.isascii() and subject.isdigit():
+    if is_number(subject):
         event = view.log.find(int(subject))
         if event is None:
             raise UnknownEvent(f"there is no event {subject}; the log ends at {view.log.last()}")

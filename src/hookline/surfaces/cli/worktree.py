@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.repository import Kept, RepositoryError
-from hookline.domain.tasks import ACTIVE, task_id, task_number
+from hookline.domain.tasks import ACTIVE, is_task_id, task_id, task_number
 from hookline.surfaces.cli.command import Command, no_arguments
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import next_step, note, paint, say, say_json, untrusted
@@ -88,7 +88,7 @@ async def _sweep(app: App, named: list[str]) -> list[Cleaned | Kept]:
 
 async def _clean_one(app: App, git: GitRepository, task: str) -> Cleaned | Kept:
     with app.read() as view:
-        known = view.graph.find(task) if task.removeprefix("T-").isdigit() else None
+        known = view.graph.find(task) if is_task_id(task) else None
     if known is not None and known.state == ACTIVE:
         return Kept(task, ("the task is active: somebody works there",))
     return await git.clean(task)
