@@ -147,6 +147,7 @@ def call(
     values: dict[str, str] | None = None,
     environ: dict[str, str] | None = None,
     timeout: float = 10,
+    point: str = "stop",
 ) -> Reply:
     hook = Hook(name="h", points=("stop",), kind="http", target=url, headers=headers or {})
     processes = LocalProcesses("/nowhere")
@@ -160,7 +161,7 @@ def call(
         ask=nobody,
     )
     this_call = Call(
-        point="stop",
+        point=point,
         payload=b'{"n": 1}',
         values=values or {},
         env={"HOOKLINE_IDEMPOTENCY_KEY": "d-12"},
@@ -172,7 +173,7 @@ def call(
 def test_the_payload_is_posted_and_an_object_is_the_answer(server: Server) -> None:
     reply = call(f"{server.url}/json")
     assert reply.answer == {"status": "success"}
-    assert reply.exit_code == 0
+    assert reply.exit_code is None
     [(path, headers, body)] = server.seen
     assert (path, json.loads(body)) == ("/json", {"n": 1})
     assert headers["content-type"] == "application/json"
@@ -189,9 +190,11 @@ def test_a_name_is_resolved_and_sent_as_the_host(server: Server) -> None:
 @pytest.mark.parametrize(
     ("path", "text"), [("text", "accepted\ufffd"), ("list", "[1]"), ("nothing", "")]
 )
-def test_another_body_is_text(server: Server, path: str, text: str) -> None:
-    reply = call(f"{server.url}/{path}")
-    assert (reply.answer, reply.text, reply.exit_code) == (None, text, 0)
+def test_another_body_is_text_where_text_is_wanted(server: Server, path: str, text: str) -> None:
+    reply = call(f"{server.url}/{path}", point="post_iteration")
+    assert (reply.answer, reply.text, reply.exit_code) == (text, text, None)
+    with pytest.raises(HookFailure, match="expected a JSON object"):
+        call(f"{server.url}/{path}")
 
 
 def test_headers_are_filled_from_the_environment(server: Server) -> None:
@@ -266,7 +269,7 @@ def test_a_redirect_is_not_followed(server: Server) -> None:
 
 
 def test_an_answer_over_the_limit_is_a_failure(server: Server) -> None:
-    assert call(f"{server.url}/full").text == "x" * MIB
+    assert call(f"{server.url}/full", point="post_iteration").text == "x" * MIB
     for path in ("long", "endless"):
         with pytest.raises(HookFailure, match="1 MiB"):
             call(f"{server.url}/{path}")

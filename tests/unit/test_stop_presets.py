@@ -70,7 +70,7 @@ def test_escalate_and_blocked_escalate(name: str, said: dict[str, Any]) -> None:
 def test_promises_have_an_order(name: str) -> None:
     both = says(name, context(promises=[BLOCKED, ESCALATE]))
     assert "<promise>ESCALATE</promise>" in both["reason"]
-    assert action(name, context(promises=[BLOCKED, ESCALATE, COMPLETE])) == "complete"
+    assert action(name, context(promises=[COMPLETE, BLOCKED, ESCALATE])) == "escalate"
 
 
 @pytest.mark.parametrize("name", ["default", "promise"])

@@ -16,7 +16,7 @@ class Reply(msgspec.Struct, frozen=True):
     """What a hook gave back, before a rule reads it.
 
     `answer` is the value a function returned or the JSON object a program printed, else None.
-    `exit_code` is None for functions. A reply exists only when the hook ran to its end:
+    `exit_code` is None for functions and servers. A reply exists only when the hook ran to its end:
     a program that cannot start, a signal or a timeout raises HookFailure instead.
     """
 
