@@ -31,6 +31,7 @@ BROKEN = {
     "too large": '{%s, "more": 1e999}',
     "many digits": '{%s, "more": ' + "1" * 5000 + "}",
     "too deep": '{%s, "more": ' + "[" * 10_000 + "]" * 10_000 + "}",
+    "deep": '{%s, "more": ' + "[" * 100 + "]" * 100 + "}",
     "lone surrogate": '{%s, "more": "\\ud800"}',
     "raw tab": '{%s, "more": "a\tb"}',
     "cut": '{%s, "more": "',
@@ -180,6 +181,13 @@ def test_other_output_leaves_the_exit_code_to_decide(cli: Cli, kind: str, printe
 def test_marks_and_blanks_around_an_object_do_not_matter(cli: Cli, printed: str) -> None:
     put_hook(cli, "before_submit", printed)
     assert fire(cli, "before_submit")["status"] == "skip"
+
+
+def test_an_answer_may_have_a_hundred_levels(cli: Cli) -> None:
+    rig = Rig(cli)
+    cli.put("printed", '{"action": "complete", "metadata": {"a": %s}}' % ("[" * 98 + "]" * 98))
+    rig.configure({"stop": [{"name": "deep", "command": "cat printed"}]})
+    assert rig.run().said[:2] == (0, "completed")
 
 
 def test_what_a_validation_rule_prints_is_never_an_answer(cli: Cli) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hookline.ports.processes import Finished
 
 MAX_ANSWER = 1024 * 1024
+MAX_DEPTH = 100
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 _SHELL_SIGNAL = 128
 # Who prints a byte order mark, a NUL or UTF-16 before the brace means a JSON answer, too.
@@ -50,12 +51,8 @@ async def run_program(argv: Sequence[str], hook: Hook, call: Call, world: World)
 def reply_of(finished: Finished) -> Reply:
     """The reply of a program; a failure if it could not run, or if its answer cannot be read."""
     check_exit(finished)
-    try:
-        answer = _answer(finished)
-    except ValueError as problem:
-        raise failure(f"its answer cannot be read: {problem}", finished) from problem
     return Reply(
-        answer=answer,
+        answer=printed_object(finished),
         text=finished.stdout,
         stderr=finished.stderr,
         exit_code=finished.exit_code,
@@ -77,13 +74,17 @@ def check_exit(finished: Finished) -> None:
         raise failure(f"exit code {code}, a program was killed by {name}", finished)
 
 
-def _answer(finished: Finished) -> dict[str, Any] | None:
+def printed_object(finished: Finished) -> dict[str, Any] | None:
+    """The JSON object that a program printed; None if it printed none, or only other output."""
     if not _OBJECT_BEGINS.match(finished.stdout):
         return None
-    whole = whole_output(finished)
-    if whole is None:
-        raise ValueError("it is longer than 1 MiB, or could not be kept")
-    return read_object(whole)
+    try:
+        whole = whole_output(finished)
+        if whole is None:
+            raise ValueError("it is longer than 1 MiB, or could not be kept")
+        return read_object(whole)
+    except ValueError as problem:
+        raise failure(f"its answer cannot be read: {problem}", finished) from problem
 
 
 def failure(message: str, finished: Finished) -> HookFailure:
@@ -122,10 +123,20 @@ def read_object(text: str | bytes) -> dict[str, Any] | None:
     if not _OBJECT_BEGINS.match(text):
         return None
     try:
-        value: dict[str, Any] = plain_value(msgspec.json.decode(text.strip().lstrip("\ufeff")))
-    except RecursionError as problem:
-        raise ValueError("it is nested too deeply") from problem
-    return value
+        value = msgspec.json.decode(text.strip().lstrip("\ufeff"))
+    except RecursionError:
+        value = None
+    if not isinstance(value, dict) or _is_deeper(value, MAX_DEPTH):
+        raise ValueError(f"it is nested more than {MAX_DEPTH} levels deep")
+    plain: dict[str, Any] = plain_value(value)
+    return plain
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    within = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_is_deeper(each, levels - 1) for each in within)
 
 
 def _said(finished: Finished) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.domain.records import Reply
 from hookline.errors import HookFailure
-from hookline.hooks.kinds.program import failure, json_object, run_program, whole_output
+from hookline.hooks.kinds.program import failure, printed_object, run_program
 from hookline.points import POINTS, REACT
 
 if TYPE_CHECKING:
@@ -33,10 +33,7 @@ async def run(hook: Hook, call: Call, world: World) -> Reply:
 
 
 def _message(finished: Finished) -> dict[str, Any]:
-    whole = whole_output(finished)
-    if whole is None:
-        raise failure("its answer is longer than 1 MiB, or could not be kept", finished)
-    message = json_object(whole)
+    message = printed_object(finished)
     if message is None or message.keys() not in ({"answer"}, {"error"}):
         raise failure(f"it ended with exit code {finished.exit_code} and no answer", finished)
     return message
