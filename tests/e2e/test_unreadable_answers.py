@@ -356,3 +356,13 @@ def test_a_number_that_is_none_is_refused_in_plain_words(cli: Cli, name: str) ->
         code, error = cli.refused(*words)
         assert code in (1, 2)
         assert error["code"] != "internal"
+
+
+# Answers that are short
+
+
+@pytest.mark.parametrize(("action", "ends"), [("complete", "completed"), ("escalate", "escalated")])
+def test_a_decision_needs_no_reason(cli: Cli, action: str, ends: str) -> None:
+    rig = Rig(cli)
+    rig.configure({"stop": [{"name": "short", "command": f'echo \'{{"action": "{action}"}}\''}]})
+    assert rig.run().said[1:] == (ends, "")

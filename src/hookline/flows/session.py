@@ -234,9 +234,9 @@ class _Session(Talk):
             state.history = [*state.history, line][-HISTORY:]
             self._is_over = True
         if verdict.is_complete:
-            return await self._end(COMPLETED, decision["reason"])
+            return await self._end(COMPLETED, decision.get("reason", ""))
         if not verdict.goes_on:
-            return await self._end(ESCALATED, decision["reason"])
+            return await self._end(ESCALATED, decision.get("reason", ""))
         state.next_prompt = decision.get("nextPrompt") or state.next_prompt
         limit = reached(self._limits, state.progress)
         if limit is not None:
