@@ -219,7 +219,6 @@ BODIES: dict[str, tuple[int, bytes]] = {
     "NaN": (200, b'{"status": "failure", "action": "continue", "coverage": NaN}'),
     "cut": (200, b'{"status": "failure", "action": "con'),
 }
-NOTHING = {"empty", "blank", "no content"}
 JSON_OBJECT = {"NaN", "cut"}
 each_body = pytest.mark.parametrize("body", BODIES)
 
