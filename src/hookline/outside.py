@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from hookline import plugins
 from hookline.adapters.blobs import FileBlobs
 from hookline.adapters.feed import FileFeed
 from hookline.adapters.process import LocalProcesses
 from hookline.adapters.wakeup import AsyncWaker
+from hookline.domain.display import json_line
 from hookline.errors import ConfigError, UnknownWorkflow, Untrusted
 from hookline.flows import journal, session_verbs
 from hookline.flows.definitions import FlowFinder
@@ -180,6 +179,6 @@ def _debugger(app: App) -> Callable[[str, dict[str, Any], Outcome], None]:
             "error": outcome.error,
             "stderr": outcome.stderr,
         }
-        print(f"[hookline] {msgspec.json.encode(told).decode()}", file=sys.stderr, flush=True)
+        print(f"[hookline] {json_line(told)}", file=sys.stderr, flush=True)
 
     return show

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import threading
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hookline.surfaces.cli.output import note, say, visible
+from hookline.domain.display import visible
+from hookline.surfaces.cli.output import note, paint, say
 from tests.e2e.session_rig import Rig
 
 if TYPE_CHECKING:
@@ -22,6 +24,13 @@ if TYPE_CHECKING:
 HOSTILE = "a\x1b[2Jb\x1b]0;title\x07c\rd\x08e\u202ef\x9b31mg\x00h"
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 PAINTED = "printf '\\033[1;31mFAILED\\033[0m test_x\\n'"
+
+
+class Screen(io.StringIO):
+    """A stream that shows colour."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 class Hostile(BaseHTTPRequestHandler):
@@ -108,12 +117,13 @@ def test_colour_codes_stay_out_of_records_prompts_and_answers(cli: Cli) -> None:
 
 
 def test_what_is_printed_is_spelled_out_but_for_our_own_colours(
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
     say(HOSTILE)
-    note(f"\x1b[31mred\x1b[0m {HOSTILE}\n\ttab")
+    note(f"{paint('red', 'red', Screen())} \x1b[31m{HOSTILE}\n\ttab")
     out, err = capsys.readouterr()
     spelled = r"a\x1b[2Jb\x1b]0;title\x07c\x0dd\x08e\u202ef\x9b31mg\x00h"
     assert out == f"{spelled}\n"
-    assert err == f"\x1b[31mred\x1b[0m {spelled}\n\ttab\n"
+    assert err == f"\x1b[31mred\x1b[0m \\x1b[31m{spelled}\n\ttab\n"
     assert visible("\x1b[31m") == r"\x1b[31m"

@@ -10,6 +10,7 @@ import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.domain import tasks as t
+from hookline.domain.display import spelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -244,14 +245,7 @@ def _task_text(row: _Row, mark: str, width: int) -> str:
 def _plain(text: str) -> str:
     """One line of printable text; what a terminal would obey is shown instead."""
     flat = " ".join(text[: 100 * MAX_LABEL].split())
-    return flat if flat.isprintable() else "".join(map(_visible, flat))
-
-
-def _visible(character: str) -> str:
-    if character.isprintable():
-        return character
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    return flat if flat.isprintable() else "".join(map(spelled, flat))
 
 
 def _columns(text: str) -> int:

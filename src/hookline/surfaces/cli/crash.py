@@ -9,9 +9,8 @@ import tempfile
 import traceback
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from hookline import __version__
+from hookline.domain.display import json_line
 from hookline.errors import FAILED, HooklineError
 from hookline.surfaces.cli.output import note
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 def error_json(problem: HooklineError) -> str:
     """An error as `{"error": {"code", "message", "help"}}`."""
     error = {"code": problem.code, "message": _text(problem.message), "help": problem.help}
-    return msgspec.json.encode({"error": error}).decode()
+    return json_line({"error": error})
 
 
 def _text(message: str) -> str:

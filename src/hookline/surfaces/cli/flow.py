@@ -216,7 +216,7 @@ def _print_record(event: Event) -> JournalDamaged | None:
     """Print a whole record; a damaged one is told, and nobody can take it for a whole one."""
     try:
         for each in journal.verify([event]):
-            print(msgspec.json.encode(each).decode())
+            say_json(each)
     except JournalDamaged as problem:
         return problem
     return None

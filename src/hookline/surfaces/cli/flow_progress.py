@@ -13,7 +13,7 @@ from hookline.domain.moments import seconds
 from hookline.domain.runs import INSTANT, WAITING
 from hookline.flows.journal import started_at
 from hookline.surfaces.cli.opening import tell_failure
-from hookline.surfaces.cli.output import is_terminal, note, paint, spoken, untrusted
+from hookline.surfaces.cli.output import is_terminal, note, paint, shown, spoken, untrusted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -114,7 +114,7 @@ class Progress:
             if len(lines) > room:
                 lines = [*lines[: room - 1], f"  … and {len(lines) - room + 1} more"]
             for line in lines:
-                sys.stderr.write(f"{_cut(line, size.columns or COLUMNS)}\n")
+                sys.stderr.write(f"{_cut(shown(line), size.columns or COLUMNS)}\n")
             self._drawn = len(lines)
 
     def _clear(self) -> None:

@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from hookline.surfaces.cli.live_lines import fitted
-from hookline.surfaces.cli.output import is_terminal, paint
+from hookline.surfaces.cli.output import is_terminal, paint, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,12 +71,13 @@ class Screen:
         return found.columns or COLUMNS, found.lines or ROWS
 
     def _painted(self, line: Line) -> str:
-        return "".join(
+        painted = "".join(
             paint(piece.text, piece.style, self._stream)
             if piece.style and piece.text
             else piece.text
             for piece in line.pieces
-        ).rstrip(" ")
+        )
+        return shown(painted.rstrip(" "))
 
     def _write(self, text: str) -> None:
         if text:

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
 from hookline.errors import INTERRUPTED, USAGE, HooklineError, UsageError
-from hookline.surfaces.cli.output import note, paint, say, visible
+from hookline.surfaces.cli.output import note, paint, say
 from hookline.surfaces.cli.values import without_secrets
 
 if TYPE_CHECKING:
@@ -261,6 +261,6 @@ def _report(problem: HooklineError, *, as_json: bool) -> None:
 
         print(error_json(problem), file=sys.stderr)
         return
-    note(f"{paint('error', 'red', sys.stderr)}[{problem.code}]: {visible(problem.message)}")
+    note(f"{paint('error', 'red', sys.stderr)}[{problem.code}]: {problem.message}")
     if problem.help:
-        note(f"  = help: {visible(problem.help)}")
+        note(f"  = help: {problem.help}")

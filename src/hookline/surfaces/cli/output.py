@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import msgspec
+from hookline.domain.display import json_line, spelled, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +23,9 @@ _STYLES = {
     "magenta": "35",
     "cyan": "36",
 }
-_PAINT = rf"(\x1b\[(?:0|{'|'.join(_STYLES.values())})m)"
+# What `paint` marks a style with until it is printed. It is another one in each process, so that
+# nobody else's text can hold it: of all codes in a line, only ours reach the terminal.
+_MARK = f"\x1b{os.urandom(8).hex()}"
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -37,25 +38,25 @@ def paint(text: str, style: str, stream: TextIO | None = None) -> str:
     target = stream or sys.stdout
     if os.environ.get("NO_COLOR") or not is_terminal(target):
         return text
-    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
+    return f"{_MARK}[{_STYLES[style]}m{text}{_MARK}[0m"
 
 
 def say(text: str = "") -> None:
     """A line of data, made safe for a terminal."""
-    print(_shown(text))
+    print(shown(text))
 
 
 def say_json(value: Any) -> None:
     """Exactly one JSON value on stdout."""
     sys.stdout.flush()
-    sys.stdout.buffer.write(msgspec.json.encode(value) + b"\n")
+    sys.stdout.buffer.write(json_line(value).encode() + b"\n")
     sys.stdout.flush()
 
 
 def note(text: str) -> None:
     """A line for the person, on stderr."""
     with spoken(sys.stderr):
-        print(_shown(text), file=sys.stderr)
+        print(shown(text), file=sys.stderr)
 
 
 @contextmanager
@@ -83,28 +84,11 @@ def next_step(command: str, why: str = "") -> None:
         note(paint(f"next: {command}" + (f"  ({why})" if why else ""), "dim", sys.stderr))
 
 
-def visible(text: str) -> str:
-    """Text that a terminal cannot obey: control characters and marks of direction are spelled out.
-
-    Lines and tabs stay. Everything that is printed for people passes here.
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c in "\n\t" else _spelled(c) for c in text)
-
-
-def _shown(text: str) -> str:
-    """A line of ours: text made visible, between the styles that `paint` put there."""
-    if "\x1b" not in text:
-        return visible(text)
-    parts = re.split(_PAINT, text)
-    parts[::2] = map(visible, parts[::2])
-    return "".join(parts)
-
-
-def _spelled(character: str) -> str:
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+def shown(text: str) -> str:
+    """A line as it is printed: text made visible, between the styles that `paint` put there."""
+    first, *painted = text.split(_MARK)
+    parts = (part.partition("m") for part in painted)
+    return visible(first) + "".join(f"\x1b{style}m{visible(rest)}" for style, _, rest in parts)
 
 
 def untrusted(text: str, width: int = 0) -> str:
@@ -114,5 +98,5 @@ def untrusted(text: str, width: int = 0) -> str:
 
 def printable(line: str, width: int = 0) -> str:
     """A line as it is, blanks included, safe to print and cut to `width`."""
-    safe = "".join(c if c.isprintable() else _spelled(c) for c in line.expandtabs(4))
+    safe = "".join(map(spelled, line.expandtabs(4)))
     return safe[: width - 1] + "…" if 0 < width < len(safe) else safe

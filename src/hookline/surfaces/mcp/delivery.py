@@ -7,8 +7,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from hookline.app import App
+from hookline.domain.display import visible
 from hookline.errors import HooklineError
-from hookline.surfaces.cli.output import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

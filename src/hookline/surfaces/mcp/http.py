@@ -17,8 +17,8 @@ import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import PlainTextResponse
 
+from hookline.domain.display import visible
 from hookline.errors import INTERRUPTED, BadInput, HooklineError
-from hookline.surfaces.cli.output import visible
 from hookline.surfaces.mcp.server import Desk, make_server
 
 if TYPE_CHECKING:

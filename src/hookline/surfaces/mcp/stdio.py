@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 import anyio
 from mcp.server.stdio import stdio_server
 
-from hookline.surfaces.cli.output import visible
+from hookline.domain.display import visible
 from hookline.surfaces.mcp.server import make_server
 
 if TYPE_CHECKING:
