@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.events import Event
+from hookline.domain.records import not_a_number
 from hookline.errors import BadHook
 from hookline.project import user_folder
 
@@ -132,6 +133,9 @@ def _module(name: str) -> Any:
 
 def _encode(message: dict[str, Any], target: str) -> bytes:
     try:
+        number = not_a_number(msgspec.to_builtins(message, str_keys=True))
+        if number:
+            raise ValueError(f"it holds {number}, which is no number")
         return msgspec.json.encode(message)
     except (TypeError, ValueError, RecursionError) as error:
         raise BadHook(f"the answer of {target} cannot be written as JSON: {error}") from error

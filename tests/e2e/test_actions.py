@@ -115,3 +115,16 @@ def test_what_a_log_action_cannot_keep_is_refused(
     assert cli.events("measured") == []
     (failed,) = cli.events("action_error")
     assert error in failed["data"]["error"]
+
+
+def test_a_python_file_cannot_ask_for_what_is_no_number(cli: Cli) -> None:
+    cli.put(
+        "mine.py",
+        "def asks(event, context):\n"
+        "    data = {'size': float('nan')}\n"
+        "    return [{'type': 'log', 'payload': {'type': 'measured', 'data': data}}]\n",
+    )
+    cli.configure('hooks: {task_created: [{name: asks, python: "mine:asks"}]}')
+    done = cli("task", "add", "one")
+    assert "the answer of mine:asks cannot be written as JSON: it holds nan" in done.stderr
+    assert cli.events("measured") == []

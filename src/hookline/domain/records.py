@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -65,10 +66,12 @@ class Action(msgspec.Struct, frozen=True):
     """Something a react hook asks for: create_task, update_task, execute_workflow or log.
 
     It is kept as the hook gave it; one that has a `problem` fails when it is carried out.
+    `unwritable` says why the payload cannot be kept.
     """
 
     type: str
     payload: Any = {}
+    unwritable: str | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def problem(self) -> str | None:
@@ -79,7 +82,21 @@ class Action(msgspec.Struct, frozen=True):
             return f"{named}; there are {known}"
         if not isinstance(self.payload, dict):
             return f"the payload of {self.type} must be an object"
-        return None
+        return self.unwritable or None
+
+
+def not_a_number(value: Any) -> str | None:
+    """`nan` or `inf` if plain data holds such a number, which JSON would turn into null."""
+    left = [value]
+    while left:
+        each = left.pop()
+        if isinstance(each, dict):
+            left += each.values()
+        elif isinstance(each, list | tuple):
+            left += each
+        elif isinstance(each, float) and not isfinite(each):
+            return str(each)
+    return None
 
 
 class Actions(list[Action]):

@@ -142,32 +142,49 @@ def _caller(
 def _failure(hook: Hook, problem: BaseException, watch: Watch, took: int) -> Outcome:
     if watch.timer is not None and watch.disarm():
         return Outcome(hook.name, TIMEOUT, None, f"timed out after {watch.limit:g} s", took)
-    if not isinstance(problem, Exception | SystemExit) and not _is_own_cancellation(problem):
+    if not isinstance(problem, Exception | SystemExit) and _is_from_outside(problem, watch):
         raise problem
-    said = f": {problem}" if str(problem) else ""
-    return Outcome(hook.name, FAILED, None, f"{type(problem).__name__}{said}", took)
+    return Outcome(hook.name, FAILED, None, told(problem), took)
 
 
-def _is_own_cancellation(problem: BaseException) -> bool:
-    """Whether a hook raised CancelledError by itself: nobody cancels the task that it runs in."""
+def told(problem: BaseException) -> str:
+    """What was raised, in a line that can be stored, however it was made."""
+    name = type(problem).__name__
+    try:
+        said = f"{problem}".encode(errors="backslashreplace").decode()
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001  # an error that cannot even say what it is
+        said = "it cannot be described"
+    return f"{name}: {said}" if said else name
+
+
+def _is_from_outside(problem: BaseException, watch: Watch) -> bool:
+    """Whether somebody wants all of this to end; else the hook raised it by itself."""
     import asyncio
 
+    if isinstance(problem, GeneratorExit):
+        return watch.is_closed
     if not isinstance(problem, asyncio.CancelledError):
-        return False
+        return isinstance(problem, KeyboardInterrupt)
     try:
         task = asyncio.current_task()
     except RuntimeError:  # stepped by hand, without an event loop
-        return True
-    return task is None or not task.cancelling()
+        return False
+    return task is not None and task.cancelling() > 0
 
 
 class Watch:
     """The time that the hook which runs now has left; a timer is set only once it really waits."""
 
-    __slots__ = ("_cancelling", "_default", "_expired", "_task", "clock", "seconds", "timer")
+    __slots__ = (
+        *("_cancelling", "_default", "_expired", "_task"),
+        *("clock", "is_closed", "seconds", "timer"),
+    )
 
     def __init__(self, default: float = DEFAULT_TIMEOUT) -> None:
         self.clock = 0
+        self.is_closed = False  # nobody waits for the hooks any more
         self.seconds: float | None = None
         self._default = default
         self.timer: TimerHandle | None = None
@@ -218,6 +235,7 @@ def _watched(inner: Coroutine[Any, Any, Any], watch: Watch) -> Generator[Any, An
             try:
                 sent = yield waiting_for
             except BaseException as thrown:  # noqa: BLE001  # passed on to the coroutine
+                watch.is_closed = isinstance(thrown, GeneratorExit)
                 waiting_for = inner.throw(thrown)
             else:
                 waiting_for = inner.send(sent)

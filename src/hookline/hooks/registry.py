@@ -182,8 +182,9 @@ class HookRegistry:
 
 def check_hook(new: Hook, events: Collection[str] = ()) -> None:
     """The invariants of registration; the message names the hook and what is wrong with it."""
-    if not new.name or not new.name.isprintable():
-        raise BadHook(f"a hook's name must be printable text, not {new.name!r}")
+    name: Any = new.name
+    if not (isinstance(name, str) and name and name.isprintable()):
+        raise BadHook(f"a hook's name must be printable text, not {_shown(new.name)}")
     _check_points(new, events)
     if new.when is not None:
         _check_condition(new)
@@ -196,8 +197,29 @@ def check_hook(new: Hook, events: Collection[str] = ()) -> None:
             f"hook '{new.name}' has on_failure '{new.on_failure}'",
             help=f"it can be {', '.join(ON_FAILURE)}",
         )
+    _check_types(new)
     if new.kind in ("python", "built-in") and not new.target:
         _check_handler(new)
+
+
+def _check_types(new: Hook) -> None:
+    for field in msgspec.structs.fields(Hook):
+        value = getattr(new, field.name)
+        try:
+            msgspec.convert(value, field.type)
+        except msgspec.ValidationError as problem:
+            why = f"hook '{new.name}' has {field.name}={_shown(value)}: {problem}"
+            raise BadHook(why) from problem
+    if new.timeout is not None and not 0 < new.timeout < float("inf"):
+        why = f"hook '{new.name}' has timeout={new.timeout!r}: it must be a number of seconds"
+        raise BadHook(f"{why} above 0")
+
+
+def _shown(value: Any) -> str:
+    try:
+        return repr(value)[:80]
+    except Exception:  # noqa: BLE001  # a value may be unable to speak
+        return f"a {type(value).__name__}"
 
 
 def _check_points(new: Hook, events: Collection[str]) -> None:

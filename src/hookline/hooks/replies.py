@@ -12,7 +12,7 @@ import msgspec
 
 from hookline.domain.answers import Answer, FeedAnswer, GateAnswer, GuardAnswer, StopDecision
 from hookline.domain.moments import LONGEST_WAIT
-from hookline.domain.records import Action, Reply
+from hookline.domain.records import Action, Reply, not_a_number
 from hookline.errors import HookFailure
 
 if TYPE_CHECKING:
@@ -61,7 +61,10 @@ def _action(item: Any) -> Action:
     kind = item.get("type") if isinstance(item, dict) else None
     if not isinstance(kind, str):
         return Action("", item)
-    return Action(kind, item.get("payload", {}))
+    payload = item.get("payload", {})
+    number = not_a_number(payload)
+    why = f"the payload of {kind} holds {number}, which is no number"
+    return Action(kind, payload, why if number else msgspec.UNSET)
 
 
 def read_feed(reply: Reply, hook: Hook) -> FeedAnswer:

@@ -152,7 +152,10 @@ class CallTables:
     def open_actions(self, event_seq: int) -> list[StoredAction]:
         """Actions that still have to be carried out, in the order of their hooks."""
         rows = self._run(SQL["open_actions"], (event_seq,)).fetchall()
-        return [StoredAction(h, p, Action(t, _decode(payload))) for h, p, t, payload in rows]
+        return [
+            StoredAction(h, p, Action(t, _decode(given), why or msgspec.UNSET))
+            for h, p, t, given, why in rows
+        ]
 
     def finish_action(
         self, event_seq: int, hook: str, position: int, *, error: str | None = None
@@ -253,8 +256,9 @@ class CallTables:
 
     def _add_actions(self, event_seq: int, hook: str, actions: Sequence[Action]) -> None:
         for position, action in enumerate(actions):
-            payload = _encode(action.payload).decode()
-            self._run(SQL["add_action"], (event_seq, hook, position, action.type, payload, PENDING))
+            payload, why = _encode(action.payload).decode(), action.unwritable or None
+            kept = (event_seq, hook, position, action.type, payload, PENDING, why)
+            self._run(SQL["add_action"], kept)
 
 
 def _optional(value: Any) -> str | None:

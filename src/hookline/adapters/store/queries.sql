@@ -187,11 +187,12 @@ UPDATE deliveries SET status = ?, duration_us = ?, exit_code = ?, answer = ?, er
 
 -- name: add_action
 -- An action that a hook asked for.
-INSERT INTO actions (event_seq, hook, position, type, payload, status) VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO actions (event_seq, hook, position, type, payload, status, error)
+VALUES (?, ?, ?, ?, ?, ?, ?)
 
 -- name: open_actions
 -- The actions of an event that still have to be carried out, in the order of their hooks.
-SELECT a.hook, a.position, a.type, a.payload FROM actions a
+SELECT a.hook, a.position, a.type, a.payload, a.error FROM actions a
 JOIN deliveries d ON d.event_seq = a.event_seq AND d.hook = a.hook
 WHERE a.event_seq = ? AND a.status = 'pending' ORDER BY d.position, d.id, a.position
 

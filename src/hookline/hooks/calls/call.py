@@ -11,7 +11,7 @@ import msgspec
 from hookline.digest import sha256
 from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Outcome
 from hookline.errors import Fenced, HookFailure, HooklineError, HookTimeout, StoreError
-from hookline.hooks.dispatch import call_in_process
+from hookline.hooks.dispatch import call_in_process, told
 from hookline.hooks.environment import environment
 from hookline.hooks.frames import timeout_of, variables
 from hookline.hooks.kinds import Call, World, load_kind
@@ -228,12 +228,9 @@ def _over(
 
 def described(problem: BaseException) -> str:
     """What happened, in words that fit into a record."""
-    try:
-        said = str(problem)
-    except Exception:  # noqa: BLE001  # an error that cannot even say what it is
-        said = "it cannot be described"
+    said = told(problem)
     is_ours = isinstance(problem, HooklineError)
-    return fitting(said if is_ours else f"{type(problem).__name__}: {said}")
+    return fitting(said.removeprefix(f"{type(problem).__name__}: ") if is_ours else said)
 
 
 def fitting(error: str) -> str:
