@@ -248,7 +248,7 @@ def test_without_a_prompt_of_its_own_the_hook_asks_what_the_file_says(tmp_path: 
         ({"promptFile": "blank.md"}, "there is nothing to ask"),
         ({"promptFile": "absent.md"}, "the prompt of agent ada: absent.md does not exist"),
         ({"promptFile": "folder"}, "folder cannot be read: Is a directory"),
-        ({"promptFile": "pipe"}, "pipe is no file"),
+        ({"promptFile": "pipe"}, "pipe cannot be read: it is not a regular file"),
         ({"promptFile": "long.md"}, "long.md is longer than 1 MiB"),
         ({"promptFile": "../project2/x.md"}, "leads out of the project"),
         ({"promptFile": "folder/../../x.md"}, "leads out of the project"),

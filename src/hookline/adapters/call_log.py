@@ -7,6 +7,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from hookline.files import open_to_append
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -40,7 +42,7 @@ class CallLog:
         if self._file < 0 and not os.path.isdir(os.path.dirname(self._path)):
             os.mkdir(os.path.dirname(self._path))
         try:
-            found = os.stat(self._path)
+            found = os.lstat(self._path)
         except FileNotFoundError:  # there is none yet, or another process made room
             self.close()
         else:
@@ -50,7 +52,7 @@ class CallLog:
                 os.replace(self._path, f"{self._path}.1")
                 self.close()
         if self._file < 0:
-            self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            self._file = open_to_append(self._path, 0o644)
 
 
 def _line(row: Delivery) -> str:

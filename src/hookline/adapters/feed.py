@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.moments import iso
+from hookline.files import open_regular, open_to_append
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -80,15 +81,7 @@ class FileFeed:
     def _open(self, run_id: str) -> int:
         path = feed_path(self._folder, run_id)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        # A repository may bring links along, and we write to nothing outside of our folder.
-        directory = os.open(
-            os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-        )
-        try:
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-            return os.open(os.path.basename(path), flags, 0o600, dir_fd=directory)
-        finally:
-            os.close(directory)
+        return open_to_append(path, 0o600)
 
     def _close(self, run_id: str) -> None:
         file = self._files.pop(run_id, None)
@@ -112,7 +105,7 @@ class FeedReader:
     def new(self) -> Iterator[dict[str, Any]]:
         """What was told since the last time; half a line waits for its end."""
         try:
-            with open(self._path, "rb") as file:
+            with open(open_regular(self._path), "rb") as file:
                 if os.fstat(file.fileno()).st_size < self._place:  # it was begun anew
                     self._place, self._rest = 0, b""
                 file.seek(self._place)

@@ -14,6 +14,7 @@ import msgspec
 
 from hookline import __version__
 from hookline.digest import sha256
+from hookline.files import read_regular
 from hookline.plugins import stamp
 
 if TYPE_CHECKING:
@@ -144,8 +145,7 @@ def _contents(path: str) -> bytes:
     """A file's bytes, or a word that no file of this kind begins with."""
     try:
         # A larger file is refused when it is read, whatever it holds.
-        with open(path, "rb") as file:
-            return _FILE + file.read((1 << 20) + 1)
+        return _FILE + read_regular(path, (1 << 20) + 1)
     except OSError as problem:
         return f"none:{problem.errno}".encode()
 

@@ -6,7 +6,9 @@ import os
 from typing import TYPE_CHECKING
 from unicodedata import east_asian_width
 
+from hookline.config.nodes import MAX_BYTES
 from hookline.config.problems import ERROR
+from hookline.files import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,7 +114,7 @@ def _counted(number: int, word: str) -> str:
 
 def _lines(path: str) -> list[str]:
     try:
-        with open(path, encoding="utf-8-sig", errors="replace") as file:
-            return file.read().split("\n")
+        text = read_regular(path, MAX_BYTES).decode("utf-8-sig", "replace")
+        return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     except OSError:
         return []

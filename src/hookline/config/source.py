@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.config.nodes import MAX_BYTES, Mapping, is_null, parse
 from hookline.config.problems import Mark
+from hookline.files import read_regular
 
 if TYPE_CHECKING:
     from hookline.config.problems import Report
@@ -28,8 +29,7 @@ class Source(NamedTuple):
 def read_text(source: Source, report: Report) -> str | None:
     """The file's text, or None when there is none or it cannot be used."""
     try:
-        with open(source.path, "rb") as file:
-            content = file.read(MAX_BYTES + 1)
+        content = read_regular(source.path, MAX_BYTES + 1)
     except FileNotFoundError:
         return None
     except OSError as problem:

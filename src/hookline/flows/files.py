@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ast
+import errno
 import os
 import sys
 from types import ModuleType
 
 from hookline.digest import sha256
 from hookline.domain.runs import FlowMistake
+from hookline.files import read_regular
+
+MAX_SOURCE = 16 << 20
 
 
 def load_file(path: str, shown: str) -> ModuleType:
@@ -65,5 +69,7 @@ def _name_of(node: ast.AsyncFunctionDef | ast.FunctionDef, mark: ast.expr) -> st
 
 
 def _read(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
+    source = read_regular(path, MAX_SOURCE + 1)
+    if len(source) > MAX_SOURCE:
+        raise OSError(errno.EFBIG, f"it is longer than {MAX_SOURCE >> 20} MiB", path)
+    return source

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from typing import TYPE_CHECKING, Any
 
 from hookline.errors import BadInput
+from hookline.files import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -80,12 +80,7 @@ CAP = 32 * 1024
 def read(root: str, name: str) -> str:
     """A prompt's file; BadInput if it cannot be one."""
     try:
-        # A named pipe that nobody writes to would hold us for ever.
-        number = os.open(os.path.join(root, name), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(number, "rb") as file:
-            if not stat.S_ISREG(os.fstat(number).st_mode):
-                raise BadInput(f"the prompt {name} is no file")
-            data = file.read(MAX_PROMPT + 1)
+        data = read_regular(os.path.join(root, name), MAX_PROMPT + 1)
     except (OSError, ValueError) as problem:  # a name can hold what no path can
         raise BadInput(
             f"the prompt {name} cannot be read: {getattr(problem, 'strerror', problem)}",

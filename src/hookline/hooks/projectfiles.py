@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import stat
 from typing import TYPE_CHECKING
 
 from hookline.errors import BadInput
+from hookline.files import read_regular
 from hookline.hooks.globs import glob_match
 
 if TYPE_CHECKING:
@@ -46,12 +46,7 @@ def read_file(root: str, path: str, limit: int) -> bytes:
     if whole is None:
         raise BadInput(f"{path} leads out of the project")
     try:
-        # A named pipe that nobody writes to would hold us for ever.
-        number = os.open(whole, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(number, "rb") as file:
-            if not stat.S_ISREG(os.fstat(number).st_mode):
-                raise BadInput(f"{path} is no file")
-            data = file.read(limit + 1)
+        data = read_regular(whole, limit + 1)
     except FileNotFoundError:
         raise BadInput(f"{path} does not exist") from None
     except OSError as problem:

@@ -9,6 +9,7 @@ import msgspec
 
 from hookline.domain.turns import AgentEvent, AgentTurn, ScriptedTurn
 from hookline.errors import BadInput
+from hookline.files import read_regular
 from hookline.ports.processes import CannotStart
 
 if TYPE_CHECKING:
@@ -50,8 +51,7 @@ async def turn(profile: Any, talk: Talk) -> AgentTurn:
 def read_script(root: str, script: str) -> list[ScriptedTurn]:
     """The turns of a script of the project, or BadInput that says what is wrong with it."""
     try:
-        with open(os.path.join(root, script), "rb") as file:
-            found = msgspec.json.decode(file.read(MAX_SCRIPT))
+        found = msgspec.json.decode(read_regular(os.path.join(root, script), MAX_SCRIPT))
         turns = msgspec.convert(found, list[ScriptedTurn])
     except OSError as problem:
         raise BadInput(f"the script {script} cannot be read: {problem.strerror}") from problem

@@ -6,6 +6,8 @@ import os
 from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
+from hookline.errors import BadInput
+from hookline.files import open_regular
 from hookline.hooks.stop_metrics import read_metrics
 from hookline.surfaces.cli.command import Command, no_arguments
 from hookline.surfaces.cli.opening import reading
@@ -13,6 +15,7 @@ from hookline.surfaces.cli.output import note, paint, say, say_json, untrusted
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from typing import TextIO
 
     from hookline.adapters.store.sqlite import View
     from hookline.hooks.stop_metrics import StopMetrics
@@ -96,7 +99,7 @@ def _log(args: Namespace) -> None:
         path = app.project.hook_log
     lines: list[str] = []
     if os.path.exists(path):
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with _opened(path) as file:
             lines = file.read().splitlines()[-50:]
     if args.json:
         say_json({"path": path, "lines": lines})
@@ -105,6 +108,13 @@ def _log(args: Namespace) -> None:
         say(untrusted(line))
     if args.follow:
         _follow(path)
+
+
+def _opened(path: str) -> TextIO:
+    try:
+        return open(open_regular(path), encoding="utf-8", errors="replace")
+    except OSError as problem:
+        raise BadInput(f"{path} cannot be read: {problem.strerror}") from problem
 
 
 def _follow(path: str) -> None:
@@ -120,7 +130,7 @@ def _follow(path: str) -> None:
                 continue
             if os.path.getsize(path) < position:
                 position = 0
-            with open(path, encoding="utf-8", errors="replace") as file:
+            with _opened(path) as file:
                 file.seek(position)
                 for line in file:
                     print(untrusted(line), flush=True)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from hookline.files import read_regular
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -193,7 +195,6 @@ def _reference(path: str) -> str | None:
 
 def _read(path: str) -> str | None:
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(MAX_READ)
+        return read_regular(path, MAX_READ).decode("utf-8", "replace")
     except OSError:  # not there, a folder, or not ours to read: then it tells nothing
         return None
