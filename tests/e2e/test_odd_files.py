@@ -68,23 +68,21 @@ def test_a_pipe_is_no_configuration(cli: Cli, name: str) -> None:
     checked = cli.process("check")
     assert checked.code == 2
     assert f"{name} cannot be read: {NO_FILE}" in checked.stdout
-    assert cli.process("task", "list").code in (0, 2)
-    assert cli.process("emit", "seen").code in (0, 2)
-    assert cli.process("trust", "--yes").code in (0, 2)
+    assert cli("task", "list").code == 0
+    assert cli("emit", "seen").code == 0
+    assert cli("trust", "--yes").code == 0
 
 
 def test_a_pipe_is_no_hook(cli: Cli) -> None:
-    folder = cli.root / ".hookline" / "hooks"
-    for name in ("task_created", "task_created/mine", "task_created.sh", "mine.py"):
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists() and name != "task_created":
-            os.mkfifo(path, 0o755)
-    cli.configure('hooks: {task_created: [{name: piped, script: ".hookline/hooks/mine.py"}]}')
-    for args in (("check",), ("trust", "--yes"), ("hook", "list"), ("doctor",)):
-        cli.process(*args)
-    cli.process("task", "add", "one")
-    assert "piped" in cli.process("check").stdout + cli.process("hook", "list").stdout
+    folder = cli.root / ".hookline" / "hooks" / "task_created"
+    folder.mkdir(parents=True)
+    os.mkfifo(folder / "mine", 0o755)
+    checked = cli.process("check")
+    assert checked.code == 2
+    assert "'mine' is not a regular file" in checked.stdout
+    assert cli("trust", "--yes").code == 0
+    assert cli("task", "add", "one").code == 0
+    assert cli("doctor").code != 0
 
 
 @pytest.mark.parametrize(
@@ -97,7 +95,7 @@ def test_a_pipe_is_no_hook(cli: Cli) -> None:
 def test_a_pipe_is_no_script_and_no_prompt(cli: Cli, text: str) -> None:
     os.mkfifo(cli.root / "pipe")
     cli.configure(text)
-    said = [cli.process(*args) for args in (("check",), ("run", "x"))]
+    said = [cli(*args) for args in (("check",), ("run", "x"))]
     assert NO_FILE in "".join(done.stdout + done.stderr for done in said)
 
 
@@ -105,6 +103,5 @@ def test_a_pipe_is_no_file_of_flows(cli: Cli) -> None:
     (cli.root / ".hookline" / "flows").mkdir()
     os.mkfifo(cli.root / ".hookline" / "flows" / "mine.py")
     cli.configure("")
-    done = cli.process("flow", "list")
-    assert done.code in (0, 1, 2)
-    assert cli.process("flow", "start", "mine").code != 0
+    assert cli.process("flow", "list").code == 0
+    assert cli("flow", "start", "mine").code != 0

@@ -60,12 +60,10 @@ class Standing(NamedTuple):
         return any(hook.kind == kind for hook in (*self.registry.list(), *own))
 
     def failing(self, calls: Calls) -> Iterator[Delivery]:
-        """The last call of each hook that stands and failed when it was last called."""
+        """The last call or action of each hook that stands and failed when it was last called."""
         hooks = [*self.registry.list(), *(hook for _, hook in self.owned())]
         for name in dict.fromkeys(hook.name for hook in hooks if hook.enabled):
-            failure = calls.last_failure(name)
-            if failure is not None:
-                yield failure
+            yield from calls.last_failures(name)
 
     def owned(self) -> Iterator[tuple[str, Hook]]:
         """The hooks of agents and of types of tasks, with whom each is for."""

@@ -121,8 +121,8 @@ class Calls(Protocol):
         """(event, node, the event that caused it) of what waits after a place in the log."""
         ...
 
-    def last_failure(self, hook: str) -> Delivery | None:
-        """The newest call of a hook that failed, unless a later one went well."""
+    def last_failures(self, hook: str) -> list[Delivery]:
+        """The newest call and action of a hook that failed, unless a later one went well."""
         ...
 
     def waiting(self) -> int:

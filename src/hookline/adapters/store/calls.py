@@ -165,14 +165,12 @@ class CallTables:
         values = (status, error, event_seq, hook, position)
         found = self._run(SQL["finish_action"], values).fetchone()
         if found and error is not None:
-            said = f"action {found[0] or '?'} failed: {error}"
-            self.complain(event_seq, hook, "action_error", said)
+            self.recorded.append(_failed_action(event_seq, hook, found[0], error))
         return found is not None
 
     def complain(self, event_seq: int, hook: str, point: str, error: str) -> None:
         """Have something told of a hook that is no call of it and has no row of its own."""
-        about = (0, event_seq, hook, point, "", "", FAILED, 0)
-        self.recorded.append(Delivery(*about, error=error))
+        self.recorded.append(_complaint(event_seq, hook, point, error))
 
     def give_up(self, event_seq: int, error: str) -> list[str]:
         """Make no call of an event that still waits, without reading it; the hooks of those."""
@@ -206,10 +204,11 @@ class CallTables:
         sql = "SELECT * FROM deliveries WHERE hook = ? ORDER BY event_seq DESC LIMIT ?"
         return [_delivery(row) for row in self._run(sql, (hook, limit))]
 
-    def last_failure(self, hook: str) -> Delivery | None:
-        """The newest call of a hook that failed, unless a later one went well."""
-        row = self._run(SQL["last_failure"], (hook,)).fetchone()
-        return _delivery(row) if row else None
+    def last_failures(self, hook: str) -> list[Delivery]:
+        """The newest call and action of a hook that failed, unless a later one went well."""
+        calls = self._run(SQL["last_failure"], (hook,)).fetchall()
+        actions = self._run(SQL["last_failed_action"], (hook,)).fetchall()
+        return [*map(_delivery, calls), *(_failed_action(*row) for row in actions)]
 
     def dead(self) -> list[Delivery]:
         """Calls that were given up after too many attempts."""
@@ -270,3 +269,11 @@ def _delivery(row: tuple[Any, ...]) -> Delivery:
     values[12] = None if row[12] is None else _decode(row[12])
     values[18] = None if row[18] is None else _decode(row[18])
     return Delivery(*values)
+
+
+def _complaint(event_seq: int, hook: str, point: str, error: str) -> Delivery:
+    return Delivery(0, event_seq, hook, point, "", "", FAILED, 0, error=error)
+
+
+def _failed_action(event_seq: int, hook: str, action: str, error: str) -> Delivery:
+    return _complaint(event_seq, hook, "action_error", f"action {action or '?'} failed: {error}")

@@ -172,6 +172,14 @@ SELECT * FROM (SELECT * FROM deliveries WHERE hook = ?1 AND status IN ('failed',
 WHERE NOT EXISTS (SELECT 1 FROM deliveries o
     WHERE o.hook = ?1 AND o.event_seq > f.event_seq AND o.status = 'ok')
 
+-- name: last_failed_action
+-- The newest action of a hook that failed, unless one of a later event was carried out.
+SELECT f.event_seq, f.hook, f.type, f.error FROM (
+    SELECT * FROM actions WHERE hook = ?1 AND status = 'failed' ORDER BY event_seq DESC LIMIT 1) f
+WHERE NOT EXISTS (SELECT 1 FROM deliveries d
+    JOIN actions o ON o.event_seq = d.event_seq AND o.hook = d.hook AND o.status = 'done'
+    WHERE d.hook = ?1 AND d.event_seq > f.event_seq)
+
 -- name: start_delivery
 -- An attempt begins.
 UPDATE deliveries SET attempts = attempts + 1, started_at = ?, child = NULL WHERE id = ?

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from hookline.adapters.store.sqlite import View
     from hookline.app import App
+    from hookline.domain.records import Delivery
     from hookline.domain.runs import JournalEffect, Run
     from hookline.domain.tasks import Task
     from hookline.hooks.verdicts import Verdict
@@ -275,15 +276,19 @@ def _failing(app: App, view: View) -> Iterator[Item]:
     for row in app.standing.failing(view.calls):
         if switches.get(row.hook, True):
             message = f"it failed at event {row.event_seq} ({row.point}): {row.error}"
-            command = f"hookline why {row.event_seq}"
-            yield Item("hook", row.hook, row.started_at, message, command)
+            yield _call("hook", view, row, message)
 
 
 def _dead(view: View) -> Iterator[Item]:
     for row in view.calls.dead():
         message = f"at event {row.event_seq} ({row.point}): {row.error or 'given up'}"
-        command = f"hookline why {row.event_seq}"
-        yield Item("dead call", row.hook, row.started_at, message, command)
+        yield _call("dead call", view, row, message)
+
+
+def _call(kind: str, view: View, row: Delivery, message: str) -> Item:
+    event = view.log.find(row.event_seq)
+    since = row.started_at or (event.timestamp if event else None)  # some were never started
+    return Item(kind, row.hook, since, message, f"hookline why {row.event_seq}")
 
 
 COMMANDS = {"attention": Command("what waits for a person", no_arguments, _attention)}

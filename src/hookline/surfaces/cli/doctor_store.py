@@ -182,13 +182,14 @@ def _call_checks(view: View, connection: sqlite3.Connection) -> Iterator[Check]:
 
 
 def _failing(view: View, project: Project, home: str) -> Iterator[Check]:
-    """Configured hooks whose last call failed."""
+    """Configured hooks whose last call or action failed."""
     hooks = configured_hooks(load_settings(project, home))
-    calls = [view.calls.last_failure(name) for name in sorted({hook.name for hook in hooks})]
-    found = [row for row in calls if row is not None]
+    names = sorted({hook.name for hook in hooks})
+    found = [row for name in names for row in view.calls.last_failures(name)]
     if found:
+        failing = len({row.hook for row in found})
         shown = "; ".join(str(row.failure) for row in found[:SHOWN])
-        message = f"{many(len(found), 'hook')} failed when last called: {shown}"
+        message = f"{many(failing, 'hook')} failed when last called: {shown}"
         yield warning("failing hooks", message, f"hookline why {found[0].event_seq}")
     elif hooks:
         yield ok("failing hooks", "none")
