@@ -264,12 +264,11 @@ def test_a_careless_answer_is_never_a_pass(rule: str, value: Any) -> None:
     assert called(lambda e, c: value, rule=rule).status == FAILED
 
 
-@pytest.mark.parametrize("problem", [KeyboardInterrupt, GeneratorExit])
-def test_an_interrupt_is_nobodys_failure(problem: type[BaseException]) -> None:
+def test_an_interrupt_is_nobodys_failure() -> None:
     def handler(e: Any, c: Any) -> str:
-        raise problem
+        raise KeyboardInterrupt
 
-    with pytest.raises(problem):
+    with pytest.raises(KeyboardInterrupt):
         call_in_process(make(handler), RULES["feed"], EVENT, CONTEXT).send(None)
 
 
