@@ -65,7 +65,7 @@ class _Session(Talk):
         self._note_wishes(brief)
         began = brief["now"]
         if brief["lost"]:
-            return await self._end(STOPPED, brief["lost"])
+            return await self._end(brief.get("outcome", STOPPED), brief["lost"])
         if self._asked_to:
             return await self._obey()
         before = await self._fire("pre_iteration")
@@ -233,6 +233,8 @@ class _Session(Talk):
             line = {"iteration": state.iteration, "line": line_of(turn)}
             state.history = [*state.history, line][-HISTORY:]
             self._is_over = True
+        if closed.get("lost"):
+            return await self._end(closed["outcome"], closed["lost"])
         if verdict.is_complete:
             return await self._end(COMPLETED, decision.get("reason", ""))
         if not verdict.goes_on:
@@ -303,8 +305,8 @@ class _Session(Talk):
         }
         await self._fire("session_end", ended)
         unheard = len(self._state.messages)
-        await self._do("end", ended={**ended, "used": self._used}, unheard=unheard)
-        return ended
+        done = await self._do("end", ended={**ended, "used": self._used}, unheard=unheard)
+        return {**ended, **done.get("instead", {})}
 
     async def _rest(self) -> str:
         """Wait until a person goes on with the session, and take its task again; the moment."""

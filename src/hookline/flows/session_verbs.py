@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.domain import tasks as task_states
 from hookline.domain.limits import BUDGETS
 from hookline.domain.moments import seconds
 from hookline.domain.runs import CANCELLED
@@ -21,12 +22,13 @@ from hookline.domain.sessions import (
     PAUSED,
     SIGNAL,
     STANDING,
+    STOPPED,
     Charge,
     SessionBusy,
 )
 from hookline.domain.submissions import SUBMIT, Submission
 from hookline.domain.tasks import BLOCKED, SETTLED
-from hookline.errors import ClaimRefused, HooklineError, StaleClaim, UnknownTask
+from hookline.errors import ClaimRefused, HooklineError, StaleClaim
 from hookline.flows import control, gate_verbs, gating, journal
 from hookline.tasks import checkpoints, claims, registrations, verbs
 from hookline.tasks.verbs import Holder
@@ -96,7 +98,7 @@ def _brief(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
     """An iteration begins: what its prompt is made of, taken at one moment."""
     heard = _inbox(tx, run)
     lost = _keep_claim(tx, run, args["lease"])
-    taken = heard["wants"] is None and lost is None
+    taken = heard["wants"] is None and not lost
     tasks = _tasks(tx, run.input["taskId"])
     if taken:
         counts = {"done": tasks["done"], "all": tasks["all"], "ready": len(tasks["ready"])}
@@ -105,7 +107,8 @@ def _brief(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
     return {
         "now": tx.now,
         **heard,
-        "lost": lost,
+        "lost": None,
+        **lost,
         "held": _told(tx.sessions.drain(run.run_id)) if taken else [],
         "nonce": os.urandom(4).hex(),
         "tasks": tasks,
@@ -123,13 +126,14 @@ def _drain(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
 
 
 def _close(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
-    """An iteration is over."""
+    """An iteration is over; its task may be out of the session's hands by now."""
     heard = _inbox(tx, run)
     tx.append("session_iteration_ended", run.run_id, args["ended"])
+    lost = _lost(tx, run, is_promised=args["ended"].get("decision") == "complete")
     checkpoint = None
     if args.get("checkpoint"):
         checkpoint = _checkpoint(tx, run, args["checkpoint"])
-    return {"now": tx.now, **heard, "checkpoint": checkpoint}
+    return {"now": tx.now, **heard, **lost, "checkpoint": checkpoint}
 
 
 def _checkpoint(tx: Transaction, run: Run, data: dict[str, Any]) -> str | None:
@@ -171,10 +175,11 @@ def _go_on(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
 
 def _end(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
     """The session is over, or over for now: its task is completed, blocked or given back."""
-    ended = args["ended"]
+    instead = _instead(tx, run, args["ended"])
+    ended = {**args["ended"], **instead}
     tx.runs.set_value(run.run_id, STANDING, ended["outcome"])
     task = tx.graph.find(run.input["taskId"])
-    is_settled = task is None or task.state in SETTLED
+    is_settled = task is None or task.state not in task_states.OPEN
     error = _finish_task(tx, run, task, ended) if task is not None else None
     if task is not None:
         registrations.clear(tx, task.id)
@@ -185,7 +190,21 @@ def _end(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
     if unheard:
         more["unheard"] = unheard
     tx.append("session_ended", run.run_id, {**ended, **more})
-    return {"now": tx.now}
+    return {"now": tx.now, "instead": instead}
+
+
+def _instead(tx: Transaction, run: Run, ended: dict[str, Any]) -> dict[str, Any]:
+    """How a session ends that is done, if its task was taken from it at the last moment."""
+    lost = _lost(tx, run, is_promised=True) if ended["outcome"] == COMPLETED else {}
+    if not lost:
+        return {}
+    outcome, reason = lost["outcome"], lost["lost"]
+    return {
+        "outcome": outcome,
+        "reason": reason,
+        "message": reason,
+        "resumable": outcome != FAILED,
+    }
 
 
 def break_off(tx: Transaction, run: Run, outcome: str, reason: str) -> None:
@@ -298,21 +317,41 @@ def _take_task(tx: Transaction, identifier: str, agent: str, lease: float) -> No
     verbs.start(tx, task.id, holder=Holder(agent, claim.token))
 
 
-def _keep_claim(tx: Transaction, run: Run, lease: float) -> str | None:
-    """Hold the session's task for longer; why that cannot be, if it cannot."""
-    try:
-        task = tx.graph.task(run.input["taskId"])
-    except UnknownTask:
-        return f"{run.input['taskId']} was deleted"
-    if task.state in SETTLED or task.state == BLOCKED:
-        return f"{task.id} is {task.state}"
-    if task.claim is None or task.claim.agent != _agent(run):
-        return f"{task.id} is no longer claimed by {_agent(run)}"
+def _keep_claim(tx: Transaction, run: Run, lease: float) -> dict[str, str]:
+    """Hold the session's task for longer; if that cannot be, how the session ends, and why."""
+    lost = _lost(tx, run)
+    task = tx.graph.find(run.input["taskId"])
+    if lost or task is None or task.claim is None:
+        return lost
     try:
         claims.renew(tx, task.id, task.claim.token, min(lease, claims.MAX_LEASE))
     except (ClaimRefused, StaleClaim) as problem:
-        return problem.message
-    return None
+        return {"outcome": STOPPED, "lost": problem.message}
+    return {}
+
+
+def _lost(tx: Transaction, run: Run, *, is_promised: bool = False) -> dict[str, str]:
+    """How a session ends whose task is no longer its own, and why; empty if it is.
+
+    A task that was completed or submitted already does not contradict an agent that says so.
+    """
+    task = tx.graph.find(run.input["taskId"])
+    outcome = STOPPED
+    if task is None:
+        why = f"{run.input['taskId']} was deleted"
+    elif is_promised and task.state in (task_states.COMPLETED, task_states.SUBMITTED):
+        return {}
+    elif task.state == BLOCKED:
+        outcome, why = ESCALATED, task.block_reason or f"{task.id} is blocked"
+    elif task.state == task_states.FAILED:
+        outcome, why = FAILED, f"{task.id} failed: {task.result or 'no reason was given'}"
+    elif task.state in SETTLED:
+        why = f"{task.id} is {task.state}"
+    elif task.claim is None or task.claim.agent != _agent(run):
+        why = f"{task.id} is no longer claimed by {_agent(run)}"
+    else:
+        return {}
+    return {"outcome": outcome, "lost": why}
 
 
 def _agent(run: Run) -> str:

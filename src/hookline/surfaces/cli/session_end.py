@@ -88,10 +88,12 @@ def _tell(known: Facts, ended: dict[str, Any]) -> None:
         outcome == sessions.STOPPED and not ended.get("taskSettled")
     ):
         note(f"go on with `{going_on(known)}`")
-    elif outcome in (sessions.FAILED, CANCELLED):
+    elif outcome in (sessions.FAILED, CANCELLED) and not ended.get("taskSettled"):
         note(f"it cannot go on; {known.task_id} can: hookline run --task {known.task_id}")
     elif outcome == sessions.ESCALATED:
         note(f"{known.task_id} is blocked; see to it, then `{resume_command(known)}`")
+    if error := ended.get("taskError"):
+        note(f"{known.task_id} is as it was: {untrusted(error)}")
     if unheard := ended.get("unheard"):
         note(f"{plural(unheard, 'message')} {'was' if unheard == 1 else 'were'} not heard")
     name = untrusted(shlex.quote(known.name))
