@@ -221,16 +221,24 @@ class StoreCorrupt(StoreError):
 
 
 class StoreFull(StoreError):
-    """There is no room left to write. Nothing was changed."""
+    """There is no room left to write."""
 
     code = "disk-full"
-    help = "free some space and run the command again"
+    help = "nothing was changed; free some space and run the command again"
 
 
 class StoreReadOnly(StoreError):
-    """The store cannot be written. Nothing was changed."""
+    """The store cannot be written."""
 
     code = "read-only"
+    help = "nothing was changed"
+
+
+class StoreGone(StoreError):
+    """The store was deleted or replaced while it was in use."""
+
+    code = "store-gone"
+    help = "what was written since is lost; put the store's file back, or begin anew"
 
 
 class StoreOlder(StoreReadOnly):

@@ -16,6 +16,7 @@ from hookline.errors import (
     StoreCorrupt,
     StoreError,
     StoreFull,
+    StoreGone,
     StoreNewer,
     StoreOlder,
     StoreReadOnly,
@@ -79,6 +80,9 @@ class Database:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 raise
+        # SQLite goes on writing to a file that has no name any more, and to nobody's use.
+        if _identity(self.path) != self._file:
+            raise StoreGone(f"the store was deleted or replaced while it was in use ({self.path})")
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
@@ -93,6 +97,7 @@ class Database:
 
     def _open(self, admit: Callable[[sqlite3.Connection], None] | None) -> None:
         self.connection = self._connect()
+        self._file = _identity(self.path)
         try:
             self._refuse_unknown()
             if admit is not None and self._version() > 0:
@@ -176,6 +181,15 @@ class Database:
         except msgspec.MsgspecError as problem:
             message = f"{self.path} holds a row that cannot be read: {problem}"
             raise StoreCorrupt(message) from problem
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Which file lies there, if any."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def schema_of(connection: sqlite3.Connection) -> set[tuple[str, str]]:

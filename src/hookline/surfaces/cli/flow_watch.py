@@ -21,7 +21,7 @@ from hookline.outside import engine
 from hookline.surfaces.cli.delivering import delivered
 from hookline.surfaces.cli.flow_progress import Progress
 from hookline.surfaces.cli.flow_show import tell
-from hookline.surfaces.cli.opening import deliver, tell_failure
+from hookline.surfaces.cli.opening import deliver, resumed_by, tell_failure
 from hookline.surfaces.cli.output import note
 from hookline.surfaces.cli.stopping import Stopped, run_to_end
 from hookline.wiring.calls import owner_of
@@ -37,11 +37,13 @@ if TYPE_CHECKING:
 def foreground(args: Namespace, app: App, run_id: str, max_iterations: int | None = None) -> int:
     """Advance a run while someone watches; ^C parks it."""
     refuse_inside(app, run_id)
+    again = f"hookline orchestrate {run_id}"
     try:
-        result = run_to_end(_watched(app, run_id, max_iterations, quiet=args.json))
+        with resumed_by(again):
+            result = run_to_end(_watched(app, run_id, max_iterations, quiet=args.json))
     except Stopped as told:
         park(app, run_id, told)
-        note(f"{run_id} is parked; go on with `hookline orchestrate {run_id}`")
+        note(f"{run_id} is parked; go on with `{again}`")
         return INTERRUPTED
     deliver(app)
     tell(args, app, run_id)

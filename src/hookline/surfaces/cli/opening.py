@@ -8,7 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from hookline.app import BROKEN, App
-from hookline.surfaces.cli.output import note, paint, untrusted
+from hookline.errors import StoreError, StoreGone
+from hookline.surfaces.cli.output import note, paint, untrusted, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +45,17 @@ def deliver(app: App) -> None:
     """Call the hooks that wait, and tell about those that failed or may not run."""
     warn(app)
     if app.work_waits():
-        left = _asyncio(tls=app.standing.any_of_kind("http")).run(app.deliver_own())
+        try:
+            left = _asyncio(tls=app.standing.any_of_kind("http")).run(app.deliver_own())
+        except StoreGone:
+            raise
+        except StoreError as problem:  # what the command itself did is stored by now
+            why = f"{problem.message}; `hookline work --flows --once` calls them"
+            note(
+                f"{paint('warning', 'yellow', sys.stderr)}: the change is stored;"
+                f" its hooks wait: {visible(why)}"
+            )
+            return
         if left:
             calls = "1 call waits" if left == 1 else f"{left:,} calls wait"
             note(f"{calls}; `hookline work --flows --once` delivers them")
@@ -62,6 +73,18 @@ def _asyncio(*, tls: bool) -> ModuleType:
     finally:
         if sys.modules.get("ssl", sys) is None:
             del sys.modules["ssl"]
+
+
+@contextmanager
+def resumed_by(command: str) -> Iterator[None]:
+    """Where the store fails in the middle of the work, say how it goes on, and not: again."""
+    try:
+        yield
+    except StoreGone:
+        raise
+    except StoreError as problem:
+        problem.help = f"what was stored is kept; see to it, then go on with `{command}`"
+        raise
 
 
 def warn(app: App) -> None:

@@ -21,7 +21,8 @@ from hookline.points import TOLD_IN_FEED
 from hookline.surfaces.cli.flow_watch import at_work, refuse_inside
 from hookline.surfaces.cli.live import Live
 from hookline.surfaces.cli.live_watch import AsJson, AsLines, Watch
-from hookline.surfaces.cli.session_facts import facts, last_ending, spent
+from hookline.surfaces.cli.opening import resumed_by
+from hookline.surfaces.cli.session_facts import facts, last_ending, resume_command, spent
 from hookline.surfaces.cli.stopping import Steps, Stopping
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ def drive(
 ) -> tuple[Facts, Any]:
     """Advance a session until it is over, paused or parked; how it stands, how it ended."""
     refuse_inside(app, run_id)
-    with Watch(reader, show_for(args, app, run_id)) as watch:
+    with app.read() as view:
+        command = resume_command(facts(view, view.runs.find(run_id)))
+    with resumed_by(command), Watch(reader, show_for(args, app, run_id)) as watch:
         try:
             asyncio.run(_advance(app, run_id, watch, signals))
         except asyncio.CancelledError:  # ^C for the third time

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain.repository import RepositoryError
-from hookline.errors import INTERRUPTED, NEEDS_PERSON, BadInput, IllegalTransition
+from hookline.errors import NEEDS_PERSON, BadInput, IllegalTransition
 from hookline.flows.runner import Runner
 from hookline.flows.worker import Budget, Worker
 from hookline.outside import engine
@@ -17,7 +17,7 @@ from hookline.points import TOLD_IN_FEED
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.flow_watch import at_work
 from hookline.surfaces.cli.live_watch import Watch
-from hookline.surfaces.cli.opening import writing
+from hookline.surfaces.cli.opening import resumed_by, writing
 from hookline.surfaces.cli.output import (
     next_step,
     note,
@@ -87,10 +87,11 @@ def _work(args: Namespace) -> int:
 
 def _serve_flows(args: Namespace, app: App) -> int:
     try:
-        served, for_person = run_to_end(_serve(args, app))
+        with resumed_by("hookline work --flows"):
+            served, for_person = run_to_end(_serve(args, app))
     except Stopped as told:
-        note(f"{told}; everything goes on where it was when something serves it again")
-        return INTERRUPTED
+        again = "everything goes on where it was when something serves it again"
+        raise KeyboardInterrupt(f"{told}; {again}") from None  # no hook is called any more
     if args.json:
         say_json({"begun": 0, "served": served, "limit": None})
     else:
@@ -140,7 +141,7 @@ def _take_tasks(args: Namespace, app: App, lanes: list[str]) -> int:
     desk = WorkDesk(app, lanes, types, after=place, left_alone=_left_alone(lambda: news))
     news = News(app.project, desk.tasks, place)
     with Stopping() as signals:
-        with Watch(news, _show_for(args, app, lanes)) as watch:
+        with resumed_by("hookline work"), Watch(news, _show_for(args, app, lanes)) as watch:
             try:
                 worker = asyncio.run(_advance(args, app, lanes, desk, watch, signals))
             except asyncio.CancelledError:  # ^C for the third time
