@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import signal
 import time
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 CLOSED = "the terminal was closed (SIGHUP)"
 ENDED = "told to end (SIGTERM)"
+NAMES = {signal.SIGINT: "a person stopped it", signal.SIGHUP: CLOSED, signal.SIGTERM: ENDED}
 
 
 @pytest.fixture
@@ -206,6 +208,29 @@ def test_any_number_of_endings_is_one(
     assert rig.trace == ["end stopped"]
     shown = cli.json("session", "show", "s")
     assert (shown["status"], shown["reason"]) == ("stopped", why)
+    assert cli.task("T-1")["state"] == "ready"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_order_of_signals_ends_a_session_by_its_first(cli: Cli, seed: int) -> None:
+    chance = random.Random(seed)
+    numbers = [signal.SIGHUP, signal.SIGTERM, *chance.choices(list(NAMES), k=4)]
+    chance.shuffle(numbers)
+    while numbers.count(signal.SIGINT) > 2:  # a third means it
+        numbers.remove(signal.SIGINT)
+    rig = Rig(cli)
+    begun = rig.file("begun")
+    rig.turns(f"touch {begun}; sleep 100")
+    rig.configure({"session_end": [{"command": rig.note("end {{status}}")}]})
+    session = rig.start(iterations=5)
+    eventually(begun.exists, "the turn")
+    session.send_signal(numbers[0])
+    eventually(lambda: wishes(cli) == 1, "the first")
+    for number in numbers[1:]:
+        session.send_signal(number)
+        time.sleep(chance.choice((0.0, 0.01, 0.03)))
+    assert finished(session).said == (130, "stopped", NAMES[numbers[0]]), numbers
+    assert rig.trace == ["end stopped"]
     assert cli.task("T-1")["state"] == "ready"
 
 

@@ -145,6 +145,10 @@ class Calls(Protocol):
         """An attempt begins."""
         ...
 
+    def take_back(self, delivery_id: int) -> None:
+        """The attempt that has begun does not count."""
+        ...
+
     def set_child(self, delivery_id: int, child: str) -> None:
         """The process group that works on a call, so that a successor can end it."""
         ...

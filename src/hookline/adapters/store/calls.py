@@ -132,6 +132,10 @@ class CallTables:
         """An attempt begins."""
         self._run(SQL["start_delivery"], (now, delivery_id))
 
+    def take_back(self, delivery_id: int) -> None:
+        """The attempt that has begun does not count."""
+        self._run(SQL["take_back_delivery"], (delivery_id,))
+
     def set_child(self, delivery_id: int, child: str) -> None:
         """The process group that works on a call, so that a successor can end it."""
         self._run(SQL["set_child"], (child, delivery_id))

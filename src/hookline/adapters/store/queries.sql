@@ -184,6 +184,10 @@ WHERE NOT EXISTS (SELECT 1 FROM deliveries d
 -- An attempt begins.
 UPDATE deliveries SET attempts = attempts + 1, started_at = ?, child = NULL WHERE id = ?
 
+-- name: take_back_delivery
+-- An attempt that was cut short from outside is none.
+UPDATE deliveries SET attempts = attempts - 1, child = NULL WHERE id = ?
+
 -- name: set_child
 -- The process group that works on a call.
 UPDATE deliveries SET child = ? WHERE id = ?

@@ -5,8 +5,9 @@ Whatever happens to this process, the rows say what is still to do, and the next
 
 from __future__ import annotations
 
+import asyncio
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -261,7 +262,11 @@ class _Dispatch:
             judged=row.condition_values,
             changes=self._changes,
         )
-        return await self.deliverer.recorder.call(hook, frame, entry)
+        try:
+            return await self.deliverer.recorder.call(hook, frame, entry)
+        except asyncio.CancelledError:  # told to end; the hook's process is gone
+            entry.take_back()
+            raise
 
     # The record
 
@@ -318,6 +323,7 @@ class _Waiting:
         self._hook = hook
         self._row = row
         self.key = f"{dispatch.event.id}:{row.id}"
+        self._is_begun = False
 
     def begin(self) -> Callable[[ProcessGroup], None]:
         """An attempt more; the lease lasts for it."""
@@ -326,11 +332,18 @@ class _Waiting:
         with self._dispatch.change() as tx:
             tx.calls.start(row.id, tx.now)
             tx.calls.extend(row.event_seq, until)
+        self._is_begun = True
         return self._born
 
     def end(self, outcome: Outcome) -> None:
         """How it went."""
         self._dispatch.keep(self._hook, self._row, outcome)
+
+    def take_back(self) -> None:
+        """What a person or a signal cut short says nothing about the hook: it is no attempt."""
+        if self._is_begun:
+            with suppress(Fenced), self._dispatch.change() as tx:
+                tx.calls.take_back(self._row.id)
 
     def _born(self, group: ProcessGroup) -> None:
         deliverer = self._dispatch.deliverer

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
 from hookline.errors import INTERRUPTED, USAGE, HooklineError, UsageError
+from hookline.surfaces.cli.endings import hear_endings
 from hookline.surfaces.cli.output import note, paint, say
 from hookline.surfaces.cli.values import without_secrets
 
@@ -103,6 +104,7 @@ def main() -> NoReturn:
     would cost a tenth of a command and gain nothing.
     """
     _replace_closed_streams()
+    hear_endings()
     code = run(sys.argv[1:])
     try:
         sys.stdout.flush()
@@ -129,8 +131,8 @@ def run(argv: Sequence[str]) -> int:
     except HooklineError as problem:
         _report(problem, as_json="--json" in argv)
         return problem.exit_code
-    except KeyboardInterrupt:
-        note("interrupted")
+    except KeyboardInterrupt as told:
+        note(str(told) or "interrupted")
         return INTERRUPTED
     except BrokenPipeError:  # the reader went away
         _drop_stdout()

@@ -12,17 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from hookline.domain.runs import INTERRUPTED
 from hookline.errors import IllegalTransition, StoreError
+from hookline.surfaces.cli.endings import ENDINGS, ignored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
 
 T = TypeVar("T")
 
-# What an ending is called where a person reads why something stopped.
-ENDINGS = {
-    signal.SIGTERM: "told to end (SIGTERM)",
-    signal.SIGHUP: "the terminal was closed (SIGHUP)",
-}
 NOW, LEAVE = 2, 3
 TRY_AGAIN = 1.0
 
@@ -32,16 +28,18 @@ class Stopped(Exception):
 
 
 class Stopping:
-    """Hears signals and counts them: each ^C is a step, SIGTERM and SIGHUP are the second step.
+    """Hears signals: each ^C is a step, and so is the first SIGTERM or SIGHUP: to the second.
 
-    Shells and the kernel send SIGHUP several times, so any number of endings is one. A signal that
-    comes before someone answers is answered then.
+    Shells and the kernel send SIGHUP several times, so any number of endings is one, and only
+    a third ^C leaves. `ending` names what came first; it is None if that was a ^C. A signal
+    that comes before someone answers is answered then.
     """
 
     def __init__(self) -> None:
         self._step = 0
+        self._interrupts = 0
         self._before: dict[int, Any] = {}
-        self._tell: Callable[[], object] = lambda: None
+        self._tell: Callable[[int], object] = lambda step: None
         self.ending: str | None = None
 
     def __enter__(self) -> Stopping:
@@ -56,32 +54,30 @@ class Stopping:
     def __exit__(self, *details: object) -> None:
         for number, before in self._before.items():
             # A command that was told to end is about to; another word must not kill it.
-            stays = self.ending is not None and number in ENDINGS
-            signal.signal(number, _ignored if stays else before)
+            stays = self._step > 0 and number in ENDINGS
+            signal.signal(number, ignored if stays else before)
 
     def _heard(self, number: int, frame: object) -> None:
         ending = ENDINGS.get(signal.Signals(number))
-        self.ending = self.ending or ending
-        if ending is not None and self._step >= NOW:
-            return
-        self._step = max(self._step + 1, NOW if ending else 1)
-        self._tell()
+        if self._step == 0:
+            self.ending = ending
+        self._interrupts += ending is None
+        step = max(self._step, NOW if ending else self._interrupts)
+        if step > self._step:
+            self._step = step
+            self._tell(step)
 
     @contextmanager
     def answered_by(self, answer: Callable[[int], None]) -> Iterator[None]:
         """Call `answer` with each step, in the running event loop."""
         loop = asyncio.get_running_loop()
-        self._tell = lambda: loop.call_soon_threadsafe(answer, self._step)
+        self._tell = lambda step: loop.call_soon_threadsafe(answer, step)
         if self._step:
             answer(self._step)
         try:
             yield
         finally:
-            self._tell = lambda: None
-
-
-def _ignored(number: int, frame: object) -> None:
-    """Not SIG_IGN, which programs that are started from here would inherit."""
+            self._tell = lambda step: None
 
 
 class Steps:

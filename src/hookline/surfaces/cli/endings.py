@@ -1,0 +1,36 @@
+"""SIGTERM and a closed terminal: every command ends as with ^C, and leaves no process behind."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+# What an ending is called where a person reads why something stopped.
+ENDINGS = {
+    signal.SIGTERM: "told to end (SIGTERM)",
+    signal.SIGHUP: "the terminal was closed (SIGHUP)",
+}
+
+
+def hear_endings() -> None:
+    """Take an ending for a ^C from now on."""
+    for number in ENDINGS:
+        # Who starts us with a signal ignored, as nohup does, means it to be.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
+
+
+def ignored(number: int, frame: FrameType | None) -> None:
+    """Not SIG_IGN, which programs that are started from here would inherit."""
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    # Only the first counts: shells and the kernel send several, and a second ^C would cut short
+    # what the first one has begun.
+    for each in ENDINGS:
+        signal.signal(each, ignored)
+    answer = signal.getsignal(signal.SIGINT)
+    (answer if callable(answer) else signal.default_int_handler)(signal.SIGINT, frame)
