@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hookline.app import BROKEN, App
 from hookline.errors import StoreError, StoreGone
-from hookline.surfaces.cli.output import note, paint, untrusted, visible
+from hookline.surfaces.cli.output import note, paint, untrusted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +53,7 @@ def deliver(app: App) -> None:
             why = f"{problem.message}; `hookline work --flows --once` calls them"
             note(
                 f"{paint('warning', 'yellow', sys.stderr)}: the change is stored;"
-                f" its hooks wait: {visible(why)}"
+                f" its hooks wait: {untrusted(why)}"
             )
             return
         if left:
