@@ -129,7 +129,6 @@ class ScriptedModel:
         home.mkdir(parents=True, exist_ok=True)
         config = json.dumps(_opencode_config(self.url))
         (home / "opencode.json").write_text(config)
-        (home / "models.json").write_text("{}")
         return {
             "HOME": str(home),
             "XDG_CONFIG_HOME": str(home / ".config"),
@@ -138,8 +137,6 @@ class ScriptedModel:
             "XDG_STATE_HOME": str(home / ".local/state"),
             "OPENCODE_CONFIG": str(home / "opencode.json"),
             "OPENCODE_DISABLE_MODELS_FETCH": "1",
-            # All models that there are would be read at each start, which takes half of it.
-            "OPENCODE_MODELS_PATH": str(home / "models.json"),
             "OPENCODE_DISABLE_AUTOUPDATE": "1",
             "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
             "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",

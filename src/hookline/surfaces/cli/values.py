@@ -27,9 +27,10 @@ def without_secrets(text: str) -> str:
     from hookline.domain.cleaning import Cleaner
 
     clean = Cleaner(os.environ).text(text)
-    if clean != text and (names := re.findall(r"\[redacted ([^\]]*)\]", clean)):
-        told = ", ".join(sorted(set(names)))
-        note(f"redacted: {told}; a secret that is typed is not kept")
+    names = re.findall(r"\[redacted ([^\]]*)\]", clean) if clean != text else []
+    if not names:
+        return text  # what is odd in it is for those to judge who want the value
+    note(f"redacted: {', '.join(sorted(set(names)))}; a secret that is typed is not kept")
     return clean
 
 
