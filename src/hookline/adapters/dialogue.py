@@ -21,13 +21,16 @@ DRAIN_SECONDS = 0.2
 
 
 class LocalDialogue:
-    """A running program, its stdin to write to, its stdout to read, its stderr kept."""
+    """A running program, its stdin to write to, its stdout to read, its stderr kept.
+
+    Its stdout is a protocol and comes byte for byte; who reads it cleans the text in its messages.
+    """
 
     def __init__(
         self,
         process: subprocess.Popen[bytes],
         line_limit: int,
-        cleaning: Callable[[], Stream | None] = lambda: None,
+        cleaning: Stream | None = None,
     ) -> None:
         self.reader = asyncio.StreamReader(limit=line_limit)
         self.writer: asyncio.StreamWriter
@@ -35,8 +38,7 @@ class LocalDialogue:
         self._process = process
         self._loop = asyncio.get_running_loop()
         self._ended = asyncio.Event()
-        self._complaints = Capture(None, cleaning())
-        self._cleaning = cleaning()
+        self._complaints = Capture(None, cleaning)
         self._leader = Leader(self._loop, process, self._exited)
         self._ears: list[asyncio.ReadTransport] = []
         self._mouth: asyncio.WriteTransport | None = None
@@ -67,7 +69,7 @@ class LocalDialogue:
         """Begin to listen, to wait for the end, and to count the time."""
         process, loop = self._process, self._loop
         listeners = (
-            (process.stdout, lambda: _Ear(self.reader, self._cleaning)),
+            (process.stdout, lambda: asyncio.StreamReaderProtocol(self.reader)),
             (process.stderr, lambda: _Keeper(self._complaints)),
         )
         for pipe, listener in listeners:
@@ -111,23 +113,6 @@ class LocalDialogue:
             ear.close()
 
 
-class _Ear(asyncio.StreamReaderProtocol):
-    """Feeds a reader with clean text. A whole line is never held: no secret begins with its end."""
-
-    def __init__(self, reader: asyncio.StreamReader, cleaning: Stream | None) -> None:
-        super().__init__(reader)
-        self._reader = reader
-        self._cleaning = cleaning
-
-    def data_received(self, data: bytes) -> None:
-        self._reader.feed_data(data if self._cleaning is None else self._cleaning.feed(data))
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if self._cleaning is not None and exc is None:
-            self._reader.feed_data(self._cleaning.end())
-        super().connection_lost(exc)
-
-
 class _Keeper(asyncio.Protocol):
     def __init__(self, capture: Capture) -> None:
         self._capture = capture
@@ -143,7 +128,7 @@ async def spoken_with(
     timeout: float,
     line_limit: int,
     on_start: Callable[[ProcessGroup], None] | None,
-    cleaning: Callable[[], Stream | None] = lambda: None,
+    cleaning: Stream | None = None,
 ) -> AsyncIterator[LocalDialogue]:
     """A program that was just started, until the block or the program's time is over."""
     dialogue = LocalDialogue(process, line_limit, cleaning)

@@ -89,7 +89,7 @@ class LocalProcesses:
             timeout=timeout,
             line_limit=line_limit,
             on_start=on_start,
-            cleaning=self._cleaning,
+            cleaning=self._cleaning(),
         ) as dialogue:
             yield dialogue
 
