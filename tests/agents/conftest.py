@@ -6,13 +6,32 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 from tests.agents.model import Reply, Rule, ScriptedModel
+
+MOST_TRIES = 3
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     Script = Callable[..., ScriptedModel]
+
+
+def pytest_runtest_protocol(item: pytest.Function, nextitem: pytest.Item | None) -> bool | None:
+    """Try OpenCode again: on a busy machine its main thread now and then waits for itself."""
+    if "opencode" not in item.nodeid:
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for _ in range(MOST_TRIES):
+        reports = runtestprotocol(item, nextitem=nextitem, log=False)
+        if not any(report.failed for report in reports):
+            break
+        item._initrequest()
+    for report in reports:
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
 
 
 @pytest.fixture

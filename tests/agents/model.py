@@ -140,6 +140,9 @@ class ScriptedModel:
             "OPENCODE_DISABLE_AUTOUPDATE": "1",
             "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
             "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
+            # Its index and its watcher of files can block its main thread for ever.
+            "OPENCODE_DISABLE_FFF": "1",
+            "OPENCODE_EXPERIMENTAL_DISABLE_FILEWATCHER": "1",
             # Nobody listens there: an install fails at once, and does not hang.
             "npm_config_registry": "http://127.0.0.1:9",
             "npm_config_fetch_retries": "0",
