@@ -140,7 +140,7 @@ class Delivery(msgspec.Struct, rename="camel", frozen=True):
 
     @property
     def failure(self) -> str | None:
-        """What a person is told of a call that failed, in one line."""
+        """One line that describes a failed call; None for a call that did not fail."""
         if self.status not in (FAILED, TIMEOUT, DEAD):
             return None
         error = (self.error or "").partition("\n")[0]

@@ -46,7 +46,8 @@ class Firing(NamedTuple):
 
     `node` is the run or the task that it belongs to, `name` tells it from others of that node,
     `after` is a place in the log that it cannot be before. `guard` is called in each
-    transaction, `on_record` in the one that records a call; `observe` is told of both ends.
+    transaction, `on_record` in the one that records a call; `observe` is called at the start and
+    the end of each call.
     `later` is handed what is not recorded at the end, to be written with something else.
     `event` is what hooks that react to events are shown.
     """

@@ -29,7 +29,7 @@ class Entry(Protocol):
     """The place of one call in the record."""
 
     def begin(self) -> Callable[[ProcessGroup], None] | None:
-        """The hook is about to run; what is told of its process, if anybody wants to know."""
+        """Called before the hook runs; returns a callback for its process group, or None."""
         ...
 
     def end(self, outcome: Outcome) -> None:
