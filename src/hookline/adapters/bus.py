@@ -30,7 +30,7 @@ class Waker:
         self._folder = folder
         self._handle = _watch(folder) if use_inotify else None
         self._seen = self._signature()
-        self._echo: float | None = _FIRST_ECHO
+        self._echo = _FIRST_ECHO
 
     def __enter__(self) -> Waker:
         return self
@@ -49,32 +49,37 @@ class Waker:
         return self._handle
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Return when the store's files change, or False when the time is over.
+        """Return when there may be news, or False when the time is over.
 
         What was written since the last call is not missed: it returns at once.
         """
-        if self._handle is not None:
-            return self._wait_for_kernel(self._handle, timeout)
-        deadline = None if timeout is None else time.monotonic() + timeout
-        while self._signature() == self._seen:
-            if deadline is not None and time.monotonic() > deadline:
-                return False
-            time.sleep(_POLL_SECONDS)
-        self._seen = self._signature()
-        return True
-
-    def _wait_for_kernel(self, handle: int, timeout: float | None) -> bool:
-        # The kernel tells of the write to the WAL; the commit is visible only after its fsync,
-        # of which nothing tells. So the next waits end by themselves, later and later.
+        # The files tell of the write to the WAL; the commit is visible only after its fsync, of
+        # which nothing tells and which a busy disk may hold up for long. So a wait also ends by
+        # itself, later and later.
         echo = self._echo
-        bounded = echo is not None and (timeout is None or echo < timeout)
-        ready, _, _ = select.select([handle], [], [], echo if bounded else timeout)
-        if ready:
-            os.read(handle, 1 << 16)
+        bounded = timeout is None or echo < timeout
+        if self._changed(echo if timeout is None or bounded else timeout):
             self._echo = _FIRST_ECHO
-        elif bounded and echo is not None:
-            self._echo = echo * 2 if echo < _LAST_ECHO else None
-        return bool(ready) or bounded
+            return True
+        if bounded:
+            self._echo = min(echo * 2, _LAST_ECHO)
+        return bounded
+
+    def _changed(self, seconds: float) -> bool:
+        """Whether the store's files change within this time."""
+        if self._handle is not None:
+            ready, _, _ = select.select([self._handle], [], [], seconds)
+            if ready:
+                os.read(self._handle, 1 << 16)
+            return bool(ready)
+        deadline = time.monotonic() + seconds
+        while (signature := self._signature()) == self._seen:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            time.sleep(min(_POLL_SECONDS, left))
+        self._seen = signature
+        return True
 
     def _signature(self) -> tuple[tuple[int, int], ...]:
         return tuple(_stamp(os.path.join(self._folder, name)) for name in _NAMES)
