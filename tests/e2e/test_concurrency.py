@@ -141,7 +141,7 @@ def test_other_processes_see_an_event_within_50_ms(cli: Cli) -> None:
 def test_a_follower_sees_everything_once_and_in_order(cli: Cli) -> None:
     cli.add("one")
     follower = Follower(cli.start("events", "--follow", "--since", "0", "--json"))
-    emits = [("emit", "tick", "--data", f'{{"n": {n}}}') for n in range(30)]
+    emits: list[tuple[str, ...]] = [("emit", "tick", "--data", f'{{"n": {n}}}') for n in range(30)]
     assert {(each.code, each.stderr) for each in at_once(cli, emits, width=8)} == {(0, "")}
     eventually(lambda: len(follower.events) == 32, "the last event")
     assert [event["seq"] for event in follower.events] == list(range(1, 33))
