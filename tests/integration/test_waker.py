@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import os
 import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
 from hookline.adapters import bus
+from hookline.adapters.wakeup import AsyncWaker
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,3 +49,18 @@ def test_a_commit_that_its_disk_holds_up_is_seen_at_last(
 
     threading.Thread(target=follow, daemon=True).start()
     assert seen.wait(PATIENCE), f"nobody looked again after {looks} times"
+
+
+def test_a_forgotten_waker_keeps_no_handle(tmp_path: Path) -> None:
+    async def wait_once() -> None:
+        await AsyncWaker(str(tmp_path)).wait(0.001)
+
+    for _ in range(3):
+        asyncio.run(wait_once())
+    gc.collect()
+    handles = [os.readlink(entry.path) for entry in os.scandir("/proc/self/fd") if _is_open(entry)]
+    assert not [handle for handle in handles if "inotify" in handle]
+
+
+def _is_open(entry: os.DirEntry[str]) -> bool:
+    return os.path.lexists(entry.path)

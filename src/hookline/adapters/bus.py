@@ -10,6 +10,7 @@ import ctypes
 import os
 import select
 import time
+import weakref
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ class Waker:
     def __init__(self, folder: str, *, use_inotify: bool = True) -> None:
         self._folder = folder
         self._handle = _watch(folder) if use_inotify else None
+        # Who forgets a waker forgets its handle, of which a user has 128 at a time.
+        self.close = weakref.finalize(self, _close, self._handle)
         self._seen = self._signature()
         self._echo = _FIRST_ECHO
 
@@ -41,8 +44,7 @@ class Waker:
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._handle is not None:
-            os.close(self._handle)
+        self.close()
 
     def fileno(self) -> int | None:
         """What an event loop can watch; None where the files must be looked at."""
@@ -94,6 +96,11 @@ def _stamp(path: str) -> tuple[int, int]:
     except OSError:
         return (0, 0)
     return (status.st_mtime_ns, status.st_size)
+
+
+def _close(handle: int | None) -> None:
+    if handle is not None:
+        os.close(handle)
 
 
 def _watch(folder: str) -> int | None:
