@@ -17,7 +17,7 @@ from hookline.domain.promises import find_promises
 from hookline.domain.sessions import COMPLETED, ESCALATED, FAILED, LIMIT, SIGNAL, STOPPED, Charge
 from hookline.flows import prompts
 from hookline.flows.session_state import PINS, Plan, State, Turn, Verdict
-from hookline.flows.session_talk import SHOWN_OF_TURN, Talk, line_of
+from hookline.flows.session_talk import Talk, line_of, said_in
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -182,6 +182,7 @@ class _Session(Talk):
             id=step,
         )
         if not last.failure:
+            turn.last_words = last.text or turn.last_words
             self._state.messages = self._state.messages[len(said) :]
             return await self._reconsider(turn, last, verdict, step)
         self._hold(outputs)
@@ -252,7 +253,7 @@ class _Session(Talk):
             "iteration": self._state.iteration,
             "status": "failed" if turn.failure else "ok",
             "error": turn.failure,
-            "text": prompts.one_line(turn.text, SHOWN_OF_TURN),
+            "text": said_in(turn),
             "filesModified": turn.files_modified[:200],
             "tools": turn.tools,
             "usd": self._usd,

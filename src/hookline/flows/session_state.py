@@ -44,9 +44,13 @@ class State(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class Turn(msgspec.Struct, rename="camel", kw_only=True):
-    """A turn as the journal holds it; unknown fields are ignored."""
+    """A turn as the journal holds it; unknown fields are ignored.
+
+    `last_words` is what the agent answered to deliveries after it.
+    """
 
     text: str = ""
+    last_words: str = ""
     error: str | None = None
     conversation: str | None = None
     interrupted: bool = False

@@ -223,4 +223,10 @@ def line_of(turn: Turn) -> str:
         return f"failed: {prompts.one_line(turn.failure, SHOWN_OF_TURN)}"
     files = len(turn.files_modified)
     changed = f"{files} file{'s' * (files > 1)} changed" if files else "no file changed"
-    return f"{changed}; {prompts.one_line(turn.text, SHOWN_OF_TURN)}"
+    return f"{changed}; {said_in(turn)}"
+
+
+def said_in(turn: Turn) -> str:
+    """What the agent said, in a line: in its turn, and in answer to the last delivery."""
+    said = [prompts.one_line(each, SHOWN_OF_TURN) for each in (turn.text, turn.last_words) if each]
+    return "; then: ".join(said)

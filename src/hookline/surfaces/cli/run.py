@@ -13,7 +13,7 @@ from hookline.config.pipeline import belongs_in_worktree, skips_pr
 from hookline.domain.sessions import Charge
 from hookline.errors import BadInput, ConfigError, Untrusted, UsageError
 from hookline.outside import start_session
-from hookline.surfaces.cli.command import Command
+from hookline.surfaces.cli.command import Command, run_named
 from hookline.surfaces.cli.opening import writing
 from hookline.surfaces.cli.output import (
     is_terminal,
@@ -109,7 +109,7 @@ def resume(args: Namespace) -> int:
     limits = given_limits(args)
     with writing() as app:
         refuse_unready(args, app)
-        known = to_go_on_with(app, args.name, limits)
+        known = to_go_on_with(app, args.name and run_named(args.name), limits)
         chosen_agent(app, known.agent)
         reader = new_records(app, known.run_id)
         if not args.json:

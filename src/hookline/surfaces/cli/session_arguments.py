@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from hookline.errors import BadInput
+from hookline.surfaces.cli.command import run_argument
 from hookline.surfaces.cli.session_facts import RAISED, next_command, resume_command
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ MOST = {"iterations": 1_000_000, "tokens": 10**15}
 
 def session_argument(p: ArgumentParser) -> None:
     """The session that a command is about."""
-    p.add_argument("name", help="the session's name, or its run such as R-3")
+    run_argument(p, "name", help="the session's name, or its run such as R-3, or that one's folder")
 
 
 def limit_arguments(p: ArgumentParser) -> None:

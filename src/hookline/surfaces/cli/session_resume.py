@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from hookline.adapters.blobs import FileBlobs
 from hookline.domain import runs, sessions
 from hookline.domain.limits import BUDGETS, used_up
 from hookline.domain.sessions import SIGNAL, SessionBusy, UnknownSession
@@ -25,7 +26,7 @@ from hookline.surfaces.cli.session_facts import (
 
 if TYPE_CHECKING:
     from hookline.app import App
-    from hookline.ports.store import Transaction, View
+    from hookline.ports.store import Blobs, Transaction, View
     from hookline.surfaces.cli.session_facts import Facts
 
 
@@ -99,7 +100,7 @@ def go_on(app: App, known: Facts, limits: dict[str, Any]) -> int:
     """Tell a session to go on, with what it may use from now on; the place in the log."""
     with app.read() as view:
         place = view.log.last()
-    app.change(_go_on, known.run_id, limits)
+    app.change(_go_on, known.run_id, limits, FileBlobs(app.project.blobs))
     return place
 
 
@@ -117,7 +118,7 @@ def refuse_silence(view: View, known: Facts, after: int) -> None:
         )
 
 
-def _go_on(tx: Transaction, run_id: str, limits: dict[str, Any]) -> None:
+def _go_on(tx: Transaction, run_id: str, limits: dict[str, Any], blobs: Blobs) -> None:
     run = tx.runs.find(run_id)
     standing = tx.runs.value(run_id, sessions.STANDING)
     for seq, name, value in tx.runs.signals(run):
@@ -127,5 +128,17 @@ def _go_on(tx: Transaction, run_id: str, limits: dict[str, Any]) -> None:
     if run.status == runs.PAUSED:
         journal.write(tx, "run_resumed", run_id, {})
     # One that was killed, or waits for its model, goes on by itself; it only hears of new limits.
-    if standing != sessions.LIVE or limits:
+    if standing != sessions.LIVE or limits or _was_left_in_its_ending(tx, run, blobs):
         control.send(tx, run_id, SIGNAL, {"verb": "resume", "limits": limits})
+
+
+def _was_left_in_its_ending(tx: Transaction, run: runs.Run, blobs: Blobs) -> bool:
+    """Whether a session comes to its end first, and then has to be told to go on.
+
+    One that spent a budget is not: that must be raised.
+    """
+    ends = [e for e in tx.runs.pending(run) if e.args.get("point") == "session_end"]
+    if not ends:
+        return False
+    ended = journal.with_arguments(ends[0], blobs).args["payload"]
+    return ended["outcome"] != sessions.LIMIT or ended["reason"] not in BUDGETS
