@@ -74,7 +74,8 @@ _SIMPLE: dict[type[inspect.Type], str] = {
 def json_type(info: inspect.Type) -> str:
     """A type in the words of JSON."""
     if isinstance(info, inspect.Metadata):
-        return "duration" if (info.extra or {}).get("reads") == "duration" else json_type(info.type)
+        reads = (info.extra or {}).get("reads")
+        return reads if reads in ("duration", "size") else json_type(info.type)
     if isinstance(info, inspect.UnionType):
         return " or ".join(json_type(each) for each in info.types)
     if isinstance(info, inspect.LiteralType):

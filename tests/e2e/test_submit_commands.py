@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 NEEDS_OK = "hooks: {before_submit: [{name: ready, command: 'test -f ok'}]}\n"
 HUMAN = "hooks: {before_submit: [], before_merge: [{name: boss, human: {}}]}\n"
-MENDER = "agents: {bot: {driver: command, command: 'cat > ../prompt; touch ok'}}\n"
+MEND = "cat > ../prompt; touch ok; git add ok; git commit -qm mended"
+MENDER = f"agents: {{bot: {{driver: command, command: '{MEND}'}}}}\n"
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ crash, and leaves a clean tree when it fails. The parts are in the modules named
 
 from __future__ import annotations
 
-from hookline.adapters.repository_merge import Merging
+from hookline.adapters.repository_findings import Inspecting
 from hookline.domain.repository import RepositoryError
 
 
-class GitRepository(Merging):
+class GitRepository(Inspecting):
     """A project's repository."""
 
     async def remote_url(self, remote: str) -> str:

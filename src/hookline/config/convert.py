@@ -30,6 +30,8 @@ _TRUE = frozenset({"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"
 _FALSE = frozenset({"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"})
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?) ?(ms|s|m|h)?")
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, None: 1}
+_SIZE = re.compile(r"([0-9]{1,12}) ?(B|KB|MB|GB)?")
+_SIZES = {None: 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 
 
 class _Invalid:
@@ -59,6 +61,9 @@ class Converter:
         if reads == "duration":
             assert isinstance(kind, inspect.FloatType)
             return self._duration(node, kind, path)
+        if reads == "size":
+            assert isinstance(kind, inspect.IntType)
+            return self._size(node, kind, path)
         return _READERS[type(kind)](self, node, kind, path)
 
     def _struct(self, node: Node, kind: inspect.StructType, path: str) -> Any:
@@ -155,6 +160,12 @@ class Converter:
         if number is None:
             return self._wrong(node, path, 'seconds, or a text such as "30s" or "2m"')
         return self._bounded(node, kind, path, number)
+
+    def _size(self, node: Node, kind: inspect.IntType, path: str) -> Any:
+        found = _SIZE.fullmatch(node.text) if isinstance(node, Scalar) else None
+        if found is None:
+            return self._wrong(node, path, 'bytes, or a text such as "500 KB" or "5 MB"')
+        return self._bounded(node, kind, path, int(found[1]) * _SIZES[found[2]])
 
     def _literal(self, node: Node, kind: inspect.LiteralType, path: str) -> Any:
         value = plain_value(node) if isinstance(node, Scalar) else None

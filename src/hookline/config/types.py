@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from hookline.domain.submissions import MAX_FILE
+
 DAY = 86_400
 
 Duration = Annotated[
@@ -20,6 +22,15 @@ Duration = Annotated[
         description='Seconds as a number, or a text such as "30s", "2m" or "1h"; at most a day.',
         extra_json_schema={"type": ["number", "string"]},
         extra={"reads": "duration"},
+    ),
+]
+Size = Annotated[
+    int,
+    Meta(
+        ge=0,
+        description='Bytes as a whole number, or a text such as "500 KB" or "5 MB".',
+        extra_json_schema={"type": ["integer", "string"]},
+        extra={"reads": "size"},
     ),
 ]
 Text = Annotated[str, Meta(min_length=1)]
@@ -177,6 +188,9 @@ class Gates(_Section):
     uncommitted: Annotated[
         Literal["commit", "refuse"], Meta(description="What is done with uncommitted work.")
     ] = "commit"
+    max_file: Annotated[
+        Size, Meta(description="The largest file that work may bring; 0 for any size.")
+    ] = MAX_FILE
     without_commits: Annotated[
         Literal["complete", "park"], Meta(description="What becomes of a task without commits.")
     ] = "complete"

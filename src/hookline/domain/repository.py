@@ -111,6 +111,17 @@ class ConflictFile(msgspec.Struct, frozen=True):
     theirs: str | None
 
 
+class Finding(msgspec.Struct, frozen=True):
+    """Something in a task's work that must not be merged: a `large` file, a `nested` repository, or
+    a commit of a `submodule` that its remote does not have; `said` is what git says about it.
+    """
+
+    kind: Literal["large", "nested", "submodule"]
+    path: str
+    size: int = 0
+    said: str = ""
+
+
 class Rebased(msgspec.Struct, frozen=True):
     """The work stands on the base's tip; `needed` says whether it had to be moved."""
 

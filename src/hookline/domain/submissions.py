@@ -7,6 +7,7 @@ import msgspec
 SUBMIT, MERGE = "submit", "merge"
 # The signal that wakes gates which wait: for a person's decision, or for news.
 SIGNAL = "gate"
+MAX_FILE = 5 * 1024 * 1024
 
 
 class Submission(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
@@ -33,3 +34,4 @@ class GateSettings(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=T
     method: str = "merge"
     test: str | None = None
     turn_timeout: float = 3600.0
+    max_file: int = MAX_FILE

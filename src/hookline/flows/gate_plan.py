@@ -41,4 +41,5 @@ def gate_settings(sections: Any) -> GateSettings:
         method=given.method,
         test=given.test,
         turn_timeout=sections.session.turn_timeout,
+        max_file=given.max_file,
     )

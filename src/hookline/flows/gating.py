@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PINS = "gates"
 # Goes up when submitting and merging ask for other effects, or for the same in another order.
-CODE_VERSION = "2"
+CODE_VERSION = "3"
 # Gates that nobody wakes are asked again after this time.
 LOOK_AGAIN = 60.0
 MODEL_WAIT = 60.0
@@ -166,6 +166,7 @@ class Gating:
             "branch": work.branch,
             "base": work.base,
             "uncommitted": self.settings.uncommitted,
+            "maxFile": self.settings.max_file,
         }
 
     def _payload(self, prepared: dict[str, Any]) -> dict[str, Any]:

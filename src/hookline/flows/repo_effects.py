@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain.forge import ForgeError, ForgeTemporary
@@ -14,8 +15,9 @@ from hookline.domain.repository import (
     RepositoryError,
 )
 from hookline.domain.runs import OK, Resolution
+from hookline.domain.submissions import MAX_FILE
 from hookline.errors import HookFailure, Untrusted
-from hookline.flows import prompts
+from hookline.flows import findings, prompts
 from hookline.flows.judged import export_task
 from hookline.flows.outcomes import Temporary
 from hookline.hooks.builtin.gates_branch import conflict_prompt, unfinished_prompt
@@ -24,7 +26,7 @@ from hookline.hooks.builtin.test_runners import run_tests_in
 
 if TYPE_CHECKING:
     from hookline.domain.forge import PullRequest
-    from hookline.domain.repository import ConflictFile, Prepared
+    from hookline.domain.repository import ConflictFile, Finding, Prepared, RepositoryState
     from hookline.domain.runs import JournalEffect, Run
     from hookline.domain.tasks import Task
     from hookline.flows.effects import Executor
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 # The base can move while a result is tested; so often it is built again.
 MOVES = 5
 MAX_WORDS = 1000
+NAMED = 5
 
 
 class RepoEffects:
@@ -48,29 +51,61 @@ class RepoEffects:
         return Resolution(OK, await verbs[effect.args["verb"]](run, effect))
 
     async def _prepare(self, run: Run, effect: JournalEffect) -> dict[str, Any]:
-        args, repository = effect.args, self._repository
+        args = effect.args
         task = self._task(args["taskId"])
         folder = args["worktree"]
-        place = {"goal": task.goal, "taskPath": ""}
+        place = {"goal": task.goal, "taskPath": "", "commits": 0, "head": None}
         try:
             place["taskPath"] = export_task(task, folder)
-            state = await repository.describe(folder)
+            state = await self._repository.describe(folder)
+            place["head"] = state.head
             if state.dirty and args["uncommitted"] == "refuse":
-                named = state.dirty[:5]
-                left = state.dirty_count - len(named)
-                refused = f"not committed: {', '.join(named)}{f' and {left} more' * (left > 0)}"
-                return {**place, "refused": refused, "commits": 0, "head": state.head}
-            await repository.commit_all(folder, _message(task))
-            commits = await repository.commits_ahead(folder, args["base"])
-            after = await repository.describe(folder)
+                return {**place, "refused": f"not committed: {_some(state)}"}
+            if self._is_yours(args):
+                return {**place, **await self._take_committed(args, state)}
+            return {**place, **await self._commit(task, args, state)}
         except RepositoryError as problem:
             prompt = await self._way_out(args, problem)
-            found = {"refused": problem.message, "remediationPrompt": prompt}
-            return {**place, **found, "commits": 0, "head": None}
-        return {**place, "commits": commits, "head": after.head}
+            return {**place, "refused": problem.message, "remediationPrompt": prompt}
+
+    async def _take_committed(self, args: dict[str, Any], state: RepositoryState) -> dict[str, Any]:
+        """The work on a person's own branch: what is committed counts, the rest is only named."""
+        self._check_branch(args, state)
+        commits = await self._repository.commits_ahead(args["worktree"], args["base"])
+        left = {"uncommitted": list(state.dirty), "uncommittedCount": state.dirty_count}
+        return {"commits": commits, **left}
+
+    async def _commit(
+        self, task: Task, args: dict[str, Any], state: RepositoryState
+    ) -> dict[str, Any]:
+        """The work in a task's worktree, all of it committed, unless something must not be."""
+        repository, folder, largest = self._repository, args["worktree"], _largest(args)
+        if state.dirty and (found := await repository.uncommitted_findings(folder, largest)):
+            return _found(found, args)
+        await repository.commit_all(folder, _message(task))
+        commits = await repository.commits_ahead(folder, args["base"])
+        head = (await repository.describe(folder)).head
+        if commits and (
+            found := await repository.committed_findings(folder, args["base"], largest)
+        ):
+            return {**_found(found, args), "commits": commits, "head": head}
+        return {"commits": commits, "head": head}
+
+    def _is_yours(self, args: dict[str, Any]) -> bool:
+        """Whether the work is on a branch in a person's own checkout, and not in a worktree."""
+        return os.path.realpath(str(args["worktree"])) == os.path.realpath(self._around.root)
+
+    def _check_branch(self, args: dict[str, Any], state: RepositoryState) -> None:
+        if state.branch != args["branch"]:
+            raise RepositoryError(
+                f"{args['worktree']} has {state.branch or 'no branch'} checked out,"
+                f" not {args['branch']}"
+            )
 
     async def _way_out(self, args: dict[str, Any], problem: RepositoryError) -> str | None:
         """What an agent can do about a worktree in which nothing could be committed."""
+        if self._is_yours(args):
+            return None
         folder, branch = args["worktree"], args["branch"]
         state = await self._repository.describe(folder)
         if state.blocking is None and state.operation is not None:
@@ -114,14 +149,18 @@ class RepoEffects:
     async def _build_and_land(self, run: Run, effect: JournalEffect) -> dict[str, Any] | None:
         args, repository = effect.args, self._repository
         task = self._task(args["taskId"])
-        rebased = await repository.rebase(args["worktree"], args["base"])
-        if isinstance(rebased, RebaseConflict):
-            return _conflict(args["base"], rebased.onto, rebased.files)
+        if self._is_yours(args):
+            state = await repository.describe(args["worktree"])
+            self._check_branch(args, state)
+            head = str(state.head)
+        else:
+            rebased = await repository.rebase(args["worktree"], args["base"])
+            if isinstance(rebased, RebaseConflict):
+                return _conflict(args["base"], rebased.onto, rebased.files)
+            head = rebased.head
         commits = await repository.commits_ahead(args["worktree"], args["base"])
         message = f"{_message(task)}\n\nTask: {task.id}\n"
-        prepared = await repository.prepare_merge(
-            rebased.head, args["base"], message, args["method"]
-        )
+        prepared = await repository.prepare_merge(head, args["base"], message, args["method"])
         if isinstance(prepared, MergeConflict):
             return _conflict(args["base"], prepared.base_head, prepared.files)
         if not prepared.merged:
@@ -202,6 +241,24 @@ class RepoEffects:
     def _task(self, identifier: str) -> Task:
         with self._around.store.read() as view:
             return view.graph.task(identifier)
+
+
+def _some(state: RepositoryState) -> str:
+    named = state.dirty[:NAMED]
+    left = state.dirty_count - len(named)
+    return ", ".join(named) + f" and {left} more" * (left > 0)
+
+
+def _found(found: tuple[Finding, ...], args: dict[str, Any]) -> dict[str, Any]:
+    largest = _largest(args)
+    return {
+        "refused": findings.reason(found, largest),
+        "remediationPrompt": findings.prompt(found, largest, args["branch"]),
+    }
+
+
+def _largest(args: dict[str, Any]) -> int:
+    return int(args.get("maxFile", MAX_FILE))  # an effect that an older Hookline asked for has none
 
 
 def _message(task: Task) -> str:

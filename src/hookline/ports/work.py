@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         BaseMoved,
         Cleaned,
         Commit,
+        Finding,
         Kept,
         MergeConflict,
         Merged,
@@ -124,6 +125,14 @@ class Repository(Protocol):
 
     async def commit_all(self, folder: str, message: str, author: str | None = None) -> str | None:
         """Commit all that is not ignored; the commit, or None when there was nothing."""
+        ...
+
+    async def uncommitted_findings(self, folder: str, largest: int) -> tuple[Finding, ...]:
+        """What must not be committed as it lies in a checkout; 0 is any size."""
+        ...
+
+    async def committed_findings(self, folder: str, base: str, largest: int) -> tuple[Finding, ...]:
+        """What must not be merged of the commits that the base has not; 0 is any size."""
         ...
 
     async def commits_ahead(self, folder: str, base: str, head: str = "HEAD") -> int:

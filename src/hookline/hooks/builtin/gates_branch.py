@@ -12,6 +12,7 @@ from hookline.hooks.builtin.gates_common import (
     astray,
     ends,
     framed,
+    is_yours,
     passed,
     refused,
     skipped,
@@ -43,6 +44,8 @@ async def rebase_on_main(judging: Judging) -> GateAnswer:
     base = judging.context.base_branch
     if judging.is_trial:
         return skipped(f"a trial changes nothing: the work was not moved onto {base}")
+    if is_yours(judging):
+        return skipped(f"your own branch is not moved: the merge joins it with the newest {base}")
     try:
         moved = await judging.repository.rebase(judging.folder, base)
     except RepositoryError as problem:

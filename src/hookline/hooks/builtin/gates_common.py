@@ -165,6 +165,11 @@ async def standing(judging: Judging) -> RepositoryState:
     return state
 
 
+def is_yours(judging: Judging) -> bool:
+    """Whether the work is on a branch in a person's own checkout, and not in a worktree."""
+    return os.path.realpath(judging.folder) == os.path.realpath(judging.world.root)
+
+
 def astray(judging: Judging, state: RepositoryState) -> GateAnswer | None:
     """The answer where something else than the task's branch is checked out."""
     wanted = judging.context.branch_name

@@ -58,6 +58,16 @@ def trouble_of(effect: JournalEffect, blobs: Blobs) -> tuple[str, str] | None:
     return None
 
 
+def left_out(effects: list[JournalEffect], blobs: Blobs) -> tuple[list[str], int]:
+    """The files of your own checkout that are not committed, so not submitted: some, how many."""
+    for effect in reversed(effects):
+        if effect.kind == "repo" and effect.args["verb"] == "prepare":
+            value = inside(effect.value, blobs)
+            if isinstance(value, dict):
+                return list(value.get("uncommitted", ())), value.get("uncommittedCount", 0)
+    return [], 0
+
+
 def said_by(status: str, message: str) -> str:
     """What a gate said; one that waits without a word says at least that."""
     return message or (UNTOLD if status == "pending" else "")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from hookline.adapters.blobs import FileBlobs
 from hookline.domain import runs
 from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.domain.tasks import SUBMITTED, check_transition
@@ -16,7 +18,7 @@ from hookline.flows import gate_verbs
 from hookline.hooks.verdicts import asked_person, verdicts
 from hookline.outside import flow_finder
 from hookline.surfaces.cli.command import Command
-from hookline.surfaces.cli.gate_show import note_remediation
+from hookline.surfaces.cli.gate_show import left_out, note_remediation
 from hookline.surfaces.cli.gate_watch import watched
 from hookline.surfaces.cli.gate_work import (
     agent_argument,
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from hookline.domain.runs import Run
     from hookline.domain.submissions import Submission
     from hookline.domain.tasks import Task
-    from hookline.ports.store import Transaction, View
+    from hookline.ports.store import Blobs, Transaction, View
 
 MERGED, SENT_BACK, WAITING, PARKED = "merged", "sent_back", "waiting", "parked"
 EXITS = {SENT_BACK: BLOCKED, WAITING: NEEDS_PERSON, PARKED: NEEDS_PERSON}
@@ -60,6 +62,8 @@ class Standing(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     remediation_prompt: str | None = None
     pr_url: str | None = None
     sha: str | None = None
+    uncommitted: list[str] = []
+    uncommitted_count: int = 0
 
     @property
     def exit_code(self) -> int:
@@ -202,7 +206,7 @@ def _outcome(run: Run) -> str:
     return str(found or run.status)
 
 
-def standing(view: View, run: Run) -> Standing:
+def standing(view: View, run: Run, blobs: Blobs) -> Standing:
     """How far the work of a run has come."""
     task = view.graph.find(run.input["taskId"])
     value = run.value if isinstance(run.value, dict) else {}
@@ -217,6 +221,7 @@ def standing(view: View, run: Run) -> Standing:
         found = [each for each in verdicts(view, run.input["taskId"]) if each.run == run.run_id]
         failed = found[-1] if found and found[-1].status == "failure" else None
         hook, prompt = (failed.hook, failed.remediation_prompt) if failed else (None, None)
+    names, count = left_out(view.runs.effects(run), blobs)
     return Standing(
         task_id=run.input["taskId"],
         run_id=run.run_id,
@@ -228,12 +233,14 @@ def standing(view: View, run: Run) -> Standing:
         remediation_prompt=prompt,
         pr_url=task.pr_url if task is not None else None,
         sha=value.get("sha"),
+        uncommitted=names,
+        uncommitted_count=count,
     )
 
 
 def _tell(args: Namespace, app: App, run: Run) -> int:
     with app.read() as view:
-        found = standing(view, run)
+        found = standing(view, run, FileBlobs(app.project.blobs))
     if found.flow == MERGE and found.outcome == PARKED and getattr(args, "no_merge", False):
         found = msgspec.structs.replace(found, outcome="submitted", reason=None)
     if args.json:
@@ -243,6 +250,10 @@ def _tell(args: Namespace, app: App, run: Run) -> int:
     more = found.sha[:12] if found.sha else found.reason or found.pr_url or ""
     say(f"{paint(found.task_id, 'bold')} {paint(text, style)}  {untrusted(more, 300)}".rstrip())
     note_remediation(found.remediation_prompt)
+    if found.uncommitted:
+        left = found.uncommitted_count - len(found.uncommitted)
+        names = untrusted(", ".join(found.uncommitted)) + f" and {left} more" * (left > 0)
+        note(f"{paint('!', 'yellow', sys.stderr)} not committed, so not submitted: {names}")
     _next(found)
     return found.exit_code
 

@@ -1,0 +1,104 @@
+"""What must not get into a repository by mistake: large files, repositories inside of the work,
+and commits of submodules that nobody else can get."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from hookline.adapters.git.door import printable
+from hookline.adapters.repository_merge import Merging
+from hookline.adapters.repository_state import SHOWN
+from hookline.domain.repository import Finding
+
+_LINK = "160000"  # the mode of a commit of another repository in a tree
+_RAW = ("diff", "--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=none")
+
+
+class Inspecting(Merging):
+    """Looks at what a task's work would bring into the base."""
+
+    async def uncommitted_findings(self, folder: str, largest: int) -> tuple[Finding, ...]:
+        """What must not be committed as it lies in a checkout."""
+        top = await self._top(folder)
+        names = await self._dirty(top)
+        # Git lists every file of a folder, but a repository in it as a whole.
+        nested = [Finding("nested", _shown(name)) for name in names if name.endswith("/")]
+        sizes = {name: _size(os.path.join(top, name)) for name in names}
+        large = [name for name in names if largest and sizes[name] > largest]
+        large = await self._unfiltered(top, large) if large else []
+        return (*nested, *(Finding("large", _shown(name), sizes[name]) for name in large))
+
+    async def committed_findings(self, folder: str, base: str, largest: int) -> tuple[Finding, ...]:
+        """What must not be merged of the commits that the base has not, each of them alone."""
+        known = await self._known_base(base)
+        large = await self._large_blobs(folder, known.sha, largest) if largest else []
+        said = await self._git(folder, *_RAW, f"{known.sha}...HEAD", doing="no diff")
+        links = {
+            name: about.split(" ")[3]
+            for about, name in zip(said.names[::2], said.names[1::2], strict=True)
+            if about.split(" ")[1] == _LINK
+        }
+        return (*large, *(await self._links(folder, links) if links else ()))
+
+    async def _unfiltered(self, top: str, names: list[str]) -> list[str]:
+        """The files that git would store as they are; a filter may store a short pointer."""
+        said = await self._git(
+            *(top, "check-attr", "-z", "--stdin", "filter"),
+            stdin=b"".join(os.fsencode(name) + b"\0" for name in names),
+            doing="attributes are unknown",
+        )
+        found = said.out.decode("utf-8", "surrogateescape").split("\0")
+        filters = dict(zip(found[::3], found[2::3], strict=False))
+        return [name for name in names if filters.get(name) in ("unspecified", "unset", "")]
+
+    async def _large_blobs(self, folder: str, base: str, largest: int) -> list[Finding]:
+        commits = f"{base}..HEAD"
+        limit = (f"--filter=blob:limit={largest + 1}", "--filter-print-omitted", "--quiet")
+        asked = ("rev-list", "--objects", *limit, commits)
+        said = await self._git(folder, *asked, doing="the sizes of files are unknown")
+        blobs = [line[1:] for line in said.text.splitlines() if line.startswith("~")]
+        found = []
+        for blob in blobs[:SHOWN]:
+            where = ("--format=", "--name-only", "--no-renames", "-m", "-z")
+            names = await self._git(folder, "log", *where, f"--find-object={blob}", commits)
+            size = await self._git(folder, "cat-file", "-s", blob, doing="its size is unknown")
+            name = next(iter(names.names), blob)
+            found.append(Finding("large", _shown(name), int(size.text)))
+        return found
+
+    async def _links(self, folder: str, links: dict[str, str]) -> list[Finding]:
+        head = await self._head(folder)
+        modules = await self._modules(folder, head)
+        nested = [Finding("nested", _shown(name)) for name in links if name not in modules]
+        wanted = {name: sha for name, sha in links.items() if name in modules}
+        if not wanted:
+            return nested
+        # A fresh checkout gets what another clone would get; refs of this one prove nothing.
+        async with self.scratch(head) as path:
+            missing = [
+                name
+                for name, sha in wanted.items()
+                if await self._sha(os.path.join(path, name), "HEAD") != sha
+            ]
+            notices = await self._submodules(path) if missing else ()
+        said = "".join(notices)
+        return nested + [Finding("submodule", _shown(name), said=said) for name in missing]
+
+    async def _modules(self, folder: str, head: str) -> set[str]:
+        """The places of submodules, as the commit itself names them."""
+        paths = ("config", "-z", "--blob", f"{head}:.gitmodules", "--get-regexp", r"\.path$")
+        said = await self._git(folder, *paths)
+        return {entry.partition("\n")[2] for entry in said.names}
+
+
+def _shown(name: str) -> str:
+    return printable(name.rstrip("/"))
+
+
+def _size(path: str) -> int:
+    try:
+        found = os.lstat(path)
+    except OSError:  # it was removed, or was never a file
+        return 0
+    return found.st_size if stat.S_ISREG(found.st_mode) else 0

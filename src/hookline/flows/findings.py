@@ -1,0 +1,67 @@
+"""What is found in a task's work before any gate is asked, in words for people and agents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hookline.hooks.builtin.gates_common import framed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hookline.domain.repository import Finding
+
+SHOWN = 20
+_UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB"))
+_REMEDIES = {
+    "large": (
+        "Large files do not belong into the repository. Remove them, or add them to .gitignore if"
+        " they have to stay. If they are in commits of yours, take them out of every commit that"
+        " has them: a commit that removes them leaves them in the history."
+    ),
+    "nested": (
+        "A repository inside of your work would be recorded as a bare commit id, and its files"
+        " would be lost. Remove its .git if its files belong to your work; else remove it, or add"
+        " it to .gitignore. Take it out of every commit of yours that has it."
+    ),
+    "submodule": (
+        "Nobody else can get a commit of a submodule that its remote does not have. Push it there"
+        " if you may, else record a commit that the remote has."
+    ),
+}
+
+
+def reason(found: Sequence[Finding], largest: int) -> str:
+    """What was found, in a line."""
+    words = [_words(each, largest) for each in found[:SHOWN]]
+    more = [f"{len(found) - SHOWN} more"] if len(found) > SHOWN else []
+    return "; ".join([*words, *more])
+
+
+def prompt(found: Sequence[Finding], largest: int, branch: str) -> str:
+    """What the agent has to do about it."""
+    kinds = dict.fromkeys(each.kind for each in found)
+    listed = "\n".join(f"- {_words(each, largest)}" for each in found[:SHOWN])
+    said = "\n\n".join(dict.fromkeys(each.said for each in found if each.said))
+    parts = [
+        f"Your work on {branch} cannot be submitted as it is:",
+        framed("What was found", listed),
+        *(_REMEDIES[kind] for kind in kinds),
+        *([framed("What git says", said)] if said else []),
+    ]
+    return "\n\n".join(parts)
+
+
+def _words(each: Finding, largest: int) -> str:
+    if each.kind == "large":
+        return f"{each.path} ({_size(each.size, '.1f')}) is larger than {_size(largest)}"
+    if each.kind == "nested":
+        return f"{each.path} is a repository of its own"
+    return f"the remote of the submodule {each.path} does not have the commit that is recorded"
+
+
+def _size(count: int, form: str = "g") -> str:
+    for unit, name in _UNITS:
+        if count >= unit:
+            return f"{count / unit:{form}} {name}"
+    return f"{count} bytes"
