@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 from hookline import plugins
@@ -16,7 +17,7 @@ from hookline.flows import journal, session_verbs
 from hookline.flows.definitions import FlowFinder
 from hookline.flows.effects import Executor, Limits
 from hookline.flows.effects import Surroundings as EffectSurroundings
-from hookline.flows.engine import Engine
+from hookline.flows.engine import LEASE, Engine
 from hookline.flows.gate_plan import gate_flows
 from hookline.flows.gated import Gated
 from hookline.flows.session_plan import session_flow
@@ -136,9 +137,12 @@ def start_session(app: App, charge_for: Callable[[Transaction], Charge]) -> str:
     lease = flow.pins[PINS].get("turnTimeout", 3600.0) + LEASE_MARGIN
 
     def start(tx: Transaction) -> str:
-        return session_verbs.start(
+        run_id = session_verbs.start(
             tx, charge_for(tx), code_digest=flow.digest, pins=flow.pins, lease=lease
         )
+        # It is this process's from the first moment on: if that dies, others see it.
+        tx.runs.take(run_id, app.owner, tx.next_token(), time.time() + LEASE)
+        return run_id
 
     run_id = app.change(start)
     with app.read() as view:

@@ -129,7 +129,8 @@ def test_what_a_gate_rejects_is_told_and_sent_back(shop: Workshop) -> None:
     shop.cli.add("second", "--depends-on", "T-1")
     result = shop.cli("work", "--once")
     assert result.code == 4
-    assert result.stdout == "nothing is left to do: 1 task begun, 0 merged, 1 sent back\n"
+    left = "1 sent back (T-1), 1 held back by these (T-2)"
+    assert result.stdout == f"nothing is left to do: 1 task begun, 0 merged, {left}\n"
     lines = result.stderr.splitlines()
     assert lines[0] == "T-1   ada begins: first"
     assert sum("✗ before_submit never" in line for line in lines) == 4

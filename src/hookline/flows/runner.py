@@ -38,12 +38,19 @@ class OpenStore(Protocol):
 class Heartbeat:
     """Renews this process's leases from a thread and a connection of its own.
 
-    A long commit or a busy event loop must not cost a run its lease.
+    A long commit or a busy event loop must not cost a run its lease. `keep` renews what else
+    is held.
     """
 
-    def __init__(self, open_store: Callable[[], OpenStore], owner: str) -> None:
+    def __init__(
+        self,
+        open_store: Callable[[], OpenStore],
+        owner: str,
+        keep: Callable[[Transaction], None] = lambda tx: None,
+    ) -> None:
         self._open_store = open_store
         self._owner = owner
+        self._keep = keep
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._beat, daemon=True, name="heartbeat")
 
@@ -63,6 +70,7 @@ class Heartbeat:
                 # lost meanwhile, the fence says so.
                 with suppress(StoreError), store.write({}) as tx:
                     tx.runs.renew(self._owner, time.time() + LEASE)
+                    self._keep(tx)
         finally:
             store.close()
 

@@ -9,6 +9,7 @@ import msgspec
 from hookline.domain.limits import Progress
 
 PINS = "session"
+# A claim is renewed in each iteration; it outlasts the longest turn by so much.
 LEASE_MARGIN = 3600.0
 
 

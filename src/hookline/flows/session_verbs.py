@@ -30,6 +30,7 @@ from hookline.domain.submissions import SUBMIT, Submission
 from hookline.domain.tasks import BLOCKED, SETTLED
 from hookline.errors import ClaimRefused, HooklineError, StaleClaim
 from hookline.flows import control, gate_verbs, gating, journal
+from hookline.flows.session_state import LEASE_MARGIN
 from hookline.tasks import checkpoints, claims, registrations, verbs
 from hookline.tasks.verbs import Holder
 
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
     from hookline.domain.tasks import Task
     from hookline.ports.store import Transaction, View
 
-# A claim is renewed in each iteration; it outlasts the longest turn.
-LEASE_MARGIN = 3600.0
 READY_SHOWN = 20
 NOTES_SHOWN = 50
 
@@ -312,8 +311,11 @@ def _take_task(tx: Transaction, identifier: str, agent: str, lease: float) -> No
         verbs.unblock(tx, task.id)
     if task.claim is not None and task.claim.agent == agent and task.state == "active":
         return
-    held = task.claim if task.claim is not None and task.claim.agent == agent else None
-    claim = held or claims.claim(tx, task.id, agent, min(lease, claims.MAX_LEASE))
+    lease = min(lease, claims.MAX_LEASE)
+    if task.claim is not None and task.claim.agent == agent:
+        claim = claims.renew(tx, task.id, task.claim.token, lease)
+    else:
+        claim = claims.claim(tx, task.id, agent, lease)
     verbs.start(tx, task.id, holder=Holder(agent, claim.token))
 
 

@@ -57,6 +57,7 @@ class Lane(msgspec.Struct):
     agent: str
     session: Begun | None = None
     is_asked: bool = False
+    begun: int = 0
 
 
 class Desk(Protocol):
@@ -70,6 +71,10 @@ class Desk(Protocol):
 
     def has_more(self) -> bool:
         """Whether there is a task that could be begun."""
+        ...
+
+    def is_held_up(self) -> bool:
+        """Whether a task is held for so short a time that it may be ready soon."""
         ...
 
     def is_settled(self) -> bool:
@@ -177,10 +182,16 @@ class Worker:
             self._engine.change(gate_verbs.wake, run.run_id)
 
     def _take_lane(self, session: Begun, agent: str | None) -> None:
-        free = [lane for lane in self._lanes if lane.session is None]
+        free = self._free()
         fitting = [lane for lane in free if lane.agent == agent]
         for lane in (fitting or free)[:1]:
             lane.session = session
+            lane.begun += 1
+
+    def _free(self) -> list[Lane]:
+        """Lanes without a session, those first that had the fewest, so that all share the work."""
+        free = [lane for lane in self._lanes if lane.session is None]
+        return sorted(free, key=lambda lane: lane.begun)
 
     def _free_lanes(self) -> None:
         with self._engine.store.read() as view:
@@ -205,8 +216,8 @@ class Worker:
             self._tell(f"{self.why}; stopping after these turns")
             self._ask_to_end()
         began = False
-        for lane in self._lanes:
-            if lane.session is None and self._may_begin():
+        for lane in self._free():
+            if self._may_begin():
                 began = await self._fill(lane) or began
         return began
 
@@ -229,6 +240,7 @@ class Worker:
         if lane.session is None:
             return False
         self.begun += 1
+        lane.begun += 1
         if self._is_asked:  # meanwhile
             self._ask_to_end()
         return True
@@ -242,6 +254,8 @@ class Worker:
         if self.is_stopping:  # what gates do is made again; what an agent does cannot be
             return self.leaves or not self._agents_mend()
         if self._runner.busy or not self._desk.is_settled():
+            return False
+        if self._may_begin() and self._desk.is_held_up():
             return False
         with self._engine.store.read() as view:
             now = time.time()

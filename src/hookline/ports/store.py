@@ -73,6 +73,10 @@ class Graph(GraphView, Protocol):
         """The perishable part of a claim; it is not in the log."""
         ...
 
+    def any_lease_ends(self, after: str, until: str) -> bool:
+        """Whether the lease of a claim ends after one moment, and not after another."""
+        ...
+
     def make_room(self, from_id: str, to_id: str) -> None:
         """Keep every dependency ranked before its dependents, or refuse a cycle and show it."""
         ...

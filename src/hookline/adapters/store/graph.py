@@ -147,6 +147,10 @@ class GraphTables:
         """The perishable part of a claim; it is not in the log."""
         self._run(SQL["set_lease"], (until, task_number(identifier)))
 
+    def any_lease_ends(self, after: str, until: str) -> bool:
+        """Whether the lease of a claim ends after one moment, and not after another."""
+        return self._run(SQL["any_lease_ends"], (after, until)).fetchone() is not None
+
     def make_room(self, from_id: str, to_id: str) -> None:
         """Keep every dependency ranked before its dependents, or refuse a cycle and show it.
 

@@ -37,6 +37,11 @@ SELECT number FROM tasks WHERE state = 'created' AND unmet = 0 ORDER BY number
 SELECT * FROM tasks INDEXED BY tasks_leased WHERE claim_agent IS NOT NULL AND lease_until <= ?
 AND state IN ('ready', 'active') AND unmet = 0 ORDER BY priority, number LIMIT ?
 
+-- name: any_lease_ends
+-- Whether a lease ends between two moments.
+SELECT 1 FROM tasks INDEXED BY tasks_leased WHERE claim_agent IS NOT NULL
+AND lease_until > ? AND lease_until <= ? LIMIT 1
+
 -- name: set_lease
 -- The perishable part of a claim.
 UPDATE tasks SET lease_until = ? WHERE number = ?

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from hookline.app import App
     from hookline.domain.records import Delivery
+    from hookline.ports.store import Transaction
 
 
 def foreground(args: Namespace, app: App, run_id: str, max_iterations: int | None = None) -> int:
@@ -78,6 +79,7 @@ async def at_work(
     app: App,
     observe: Callable[[Delivery], None] = tell_failure,
     tell: Callable[[str], None] = note,
+    keep: Callable[[Transaction], None] = lambda tx: None,
 ) -> AsyncIterator[None]:
     """What a process needs that advances runs: a heartbeat, and hooks called meanwhile."""
 
@@ -87,7 +89,7 @@ async def at_work(
     before = app.listen, app.tell
     app.listen, app.tell = observe, tell
     try:
-        with Heartbeat(lambda: SqliteStore(app.project.database), app.owner):
+        with Heartbeat(lambda: SqliteStore(app.project.database), app.owner, keep):
             async with delivered(app.project.folder, deliver, tell):
                 yield
     finally:

@@ -20,7 +20,7 @@ from hookline.surfaces.cli.session_arguments import (
     verbose_argument,
 )
 from hookline.surfaces.cli.session_facts import (
-    AT_WORK,
+    RUNNING,
     facts,
     find,
 )
@@ -48,7 +48,7 @@ def _stop(args: Namespace) -> None:
         known = _open_session(app, args.name)
         _refuse_idle(known, "stop")
         app.change(_send, known.run_id, {"verb": "stop"}, now=args.now)
-        how = "now" if args.now and known.status in AT_WORK else "after this turn"
+        how = "now" if args.now and known.status == RUNNING else "after this turn"
         _answer(args, known, "stop", f"stops {_when(known, how)}")
 
 
@@ -62,7 +62,7 @@ def _pause(args: Namespace) -> None:
 
 
 def _when(known: Facts, how: str) -> str:
-    return how if known.status in AT_WORK else "once a process goes on with it"
+    return how if known.status == RUNNING else "once a process goes on with it"
 
 
 def _refuse_idle(known: Facts, verb: str) -> None:

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from hookline.ports.store import View
 
 EVERY = 1_000_000
-STARTING, RUNNING, WAITING, PARKED, PAUSED, KILLED, CANCELLED = (
-    "starting",
+RUNNING, WAITING, PARKED, PAUSED, KILLED, CANCELLED = (
     "running",
     "waiting",
     "parked",
@@ -31,7 +30,6 @@ STARTING, RUNNING, WAITING, PARKED, PAUSED, KILLED, CANCELLED = (
     "killed",
     "cancelled",
 )
-AT_WORK = frozenset({STARTING, RUNNING})
 # Limits that do not go away by themselves, and so must be raised to go on.
 RAISED = ("iterations", "minutes", "usd", "tokens")
 OVER = frozenset({sessions.COMPLETED, sessions.FAILED, CANCELLED})
@@ -58,7 +56,7 @@ class Facts(msgspec.Struct, rename="camel", frozen=True, kw_only=True, omit_defa
     @property
     def is_alive(self) -> bool:
         """Whether it goes on, or will by itself."""
-        return self.status in AT_WORK or self.status == WAITING
+        return self.status in (RUNNING, WAITING)
 
     @property
     def is_over(self) -> bool:
@@ -89,7 +87,7 @@ def _status(view: View, run: Run) -> tuple[str, dict[str, Any]]:
         return sessions.FAILED, {"reason": run.error}
     if run.status == runs.CANCELLED:
         return CANCELLED, {"reason": run.reason}
-    holder, token, until = view.runs.holder(run.run_id)
+    holder, _, until = view.runs.holder(run.run_id)
     standing = view.runs.value(run.run_id, STANDING)
     if standing not in (sessions.LIVE, sessions.PAUSED):
         return str(standing), _ending(view, run)
@@ -98,8 +96,8 @@ def _status(view: View, run: Run) -> tuple[str, dict[str, Any]]:
         return RUNNING, {"pid": _pid(holder)}
     if standing == sessions.PAUSED or run.status == runs.PAUSED:
         return PAUSED, {}
-    if run.status == runs.RUNNING:  # its process is gone, or was not there yet
-        return (KILLED if token else STARTING), {}
+    if run.status == runs.RUNNING:
+        return KILLED, {}
     if run.wake_at is not None:
         return WAITING, {"until": iso(run.wake_at), "reason": _wait(view, run)}
     return PARKED, {"reason": run.reason}

@@ -16,8 +16,7 @@ from hookline.flows.session_plan import session_flow
 from hookline.flows.session_state import PINS
 from hookline.surfaces.cli.output import untrusted
 from hookline.surfaces.cli.session_facts import (
-    AT_WORK,
-    STARTING,
+    RUNNING,
     all_sessions,
     facts,
     find,
@@ -40,7 +39,7 @@ def to_go_on_with(app: App, name: str | None, limits: dict[str, Any]) -> Facts:
             known = facts(view, find(view, name))
         else:
             found = [facts(view, run) for run in all_sessions(view) if not _is_over(run)]
-            idle = [each for each in found if each.status not in AT_WORK]
+            idle = [each for each in found if each.status != RUNNING]
             if not found:
                 raise UnknownSession(
                     "there is no session to go on with",
@@ -64,7 +63,7 @@ def _refuse(known: Facts) -> None:
             f"{name} ({known.run_id}) is {known.status}: there is nothing to go on with",
             help='start another: hookline run "what is to be done"',
         )
-    if known.status in AT_WORK and known.status != STARTING:
+    if known.status == RUNNING:
         raise SessionBusy(
             f"{name} ({known.run_id}) is at work in process {known.pid}",
             help=f"watch it: `hookline session attach {untrusted(shlex.quote(known.name))}`",
@@ -100,7 +99,7 @@ def go_on(app: App, known: Facts, limits: dict[str, Any]) -> int:
     """Tell a session to go on, with what it may use from now on; the place in the log."""
     with app.read() as view:
         place = view.log.last()
-    app.change(_go_on, known.run_id, limits, FileBlobs(app.project.blobs))
+    app.change(tell_to_go_on, known.run_id, limits, FileBlobs(app.project.blobs))
     return place
 
 
@@ -118,7 +117,8 @@ def refuse_silence(view: View, known: Facts, after: int) -> None:
         )
 
 
-def _go_on(tx: Transaction, run_id: str, limits: dict[str, Any], blobs: Blobs) -> None:
+def tell_to_go_on(tx: Transaction, run_id: str, limits: dict[str, Any], blobs: Blobs) -> None:
+    """Let whoever advances a session go on with it; what was wanted of it before is over."""
     run = tx.runs.find(run_id)
     standing = tx.runs.value(run_id, sessions.STANDING)
     for seq, name, value in tx.runs.signals(run):

@@ -163,7 +163,7 @@ async def _advance(
     budget = Budget(args.tasks, args.minutes, args.usd)
     worker = Worker(served, Runner(served), lanes, desk, budget=budget, tell=watch.say)
     steps = Steps(signals, worker.stop, watch.say, (AFTER_TURNS, NOW))
-    async with at_work(app, _call_failed(watch), watch.say):
+    async with at_work(app, _call_failed(watch), watch.say, desk.keep):
         with serving(app), signals.answered_by(steps):
             await worker.serve(once=args.once)
     return worker

@@ -9,16 +9,20 @@ from hookline.adapters.blobs import FileBlobs
 from hookline.config.claiming import claim_rule
 from hookline.config.pipeline import skips_pr
 from hookline.domain import sessions
+from hookline.domain.moments import later
 from hookline.domain.sessions import STANDING, Charge
 from hookline.domain.submissions import MERGE, SUBMIT
-from hookline.errors import HooklineError, NothingReady, StoreError
+from hookline.domain.tasks import ACTIVE
+from hookline.errors import HooklineError, NothingReady, StaleClaim, StoreError
 from hookline.flows.gate_verbs import run_of
+from hookline.flows.session_state import LEASE_MARGIN
 from hookline.flows.spending import Spending
 from hookline.flows.worker import Begun
 from hookline.outside import start_session
 from hookline.surfaces.cli.session_facts import facts
-from hookline.surfaces.cli.session_resume import go_on
+from hookline.surfaces.cli.session_resume import tell_to_go_on
 from hookline.tasks import claims
+from hookline.tasks.verbs import Holder, check_holder
 from hookline.wiring.calls import repository
 
 if TYPE_CHECKING:
@@ -29,8 +33,8 @@ if TYPE_CHECKING:
     from hookline.ports.store import Transaction, View
     from hookline.surfaces.cli.session_facts import Facts
 
-# Long enough to make a worktree; the session renews it.
-FIRST_LEASE = 600.0
+# The heartbeat renews it until the session holds the task, so that a killed worker frees it.
+FIRST_LEASE = 5.0
 # So many ready tasks are looked at first; then as many as anybody looks at.
 FIRST_LOOK = 64
 
@@ -59,6 +63,8 @@ class WorkDesk:
         self._rule = claim_rule(app.settings)
         self._left_alone = left_alone
         self._noticed: set[str] = set()
+        self._looked_at = ""
+        self._beginning: tuple[str, int] | None = None  # a task, and the token of its claim
         self._spending = Spending(app.store, FileBlobs(app.project.blobs), self.tasks, after)
 
     async def begin(self, agent: str) -> Begun | None:
@@ -68,23 +74,53 @@ class WorkDesk:
                 task: Task = self._app.change(self._claim, agent)
             except NothingReady:
                 return None
+            assert task.claim is not None  # just now
+            self._beginning = task.id, task.claim.token
             self.tasks.add(task.id)
             try:
                 return Begun(await self._start(task, agent), task.id)
+            except StaleClaim:  # another worker took it while this one was frozen
+                self.tasks.discard(task.id)
             except HooklineError as problem:
-                self._release(task)
+                self._release()
                 if isinstance(problem, StoreError):  # not the task's fault
                     raise
                 self.left.add(task.id)
                 self._left_alone(task, problem)
             except BaseException:
-                self._release(task)
+                self._release()
                 raise
+            finally:
+                self._beginning = None
+
+    def keep(self, tx: Transaction) -> None:
+        """Hold the task that is being begun for longer: a part of the heartbeat."""
+        if self._beginning is None:
+            return
+        task_id, token = self._beginning
+        with suppress(HooklineError):  # `_start` finds out that it was lost
+            if tx.graph.task(task_id).state != ACTIVE:  # its session does not hold it yet
+                claims.renew(tx, task_id, token, FIRST_LEASE)
+
+    def is_held_up(self) -> bool:
+        """Whether a task is held for so short a time that it may be ready soon."""
+        with self._app.read() as view:
+            soon = later(self._app.store.now(), FIRST_LEASE)
+            return view.graph.any_lease_ends(self._looked_at, soon)
 
     def has_more(self) -> bool:
         """Whether there is a task that could be begun."""
         with self._app.read() as view:
             return any(self._best(view, self._app.store.now(), agent) for agent in self._agents)
+
+    def not_for_any_lane(self, view: View) -> list[str]:
+        """Ready tasks of the wanted types that none of the agents may take."""
+        return [
+            task.id
+            for task in view.graph.ready(claims.LOOKED_AT, self._app.store.now())
+            if self._is_wanted(task.type)
+            and not any(self._rule(agent, task.type) for agent in self._agents)
+        ]
 
     def is_settled(self) -> bool:
         """Whether no hook waits that could still make tasks."""
@@ -108,6 +144,7 @@ class WorkDesk:
     # Choosing
 
     def _claim(self, tx: Transaction, agent: str) -> Task:
+        self._looked_at = tx.now
         best = self._best(tx, tx.now, agent)
         if best is None:
             raise NothingReady
@@ -129,13 +166,22 @@ class WorkDesk:
         return task.id not in self.left and run_of(view, task.id) is None
 
     def _may_take(self, agent: str, task_type: str | None) -> bool:
-        if self._types is not None and task_type not in self._types:
-            return False
-        return self._rule(agent, task_type)
+        return self._is_wanted(task_type) and self._rule(agent, task_type)
 
-    def _release(self, task: Task) -> None:
+    def _is_wanted(self, task_type: str | None) -> bool:
+        return self._types is None or task_type in self._types
+
+    def _release(self) -> None:
+        assert self._beginning is not None
+        task_id, token = self._beginning
+        why, holder = "it was not begun", Holder(token=token)
         with suppress(HooklineError):  # then the claim runs out by itself
-            self._app.change(lambda tx: claims.release(tx, task.id, reason="it was not begun"))
+            self._app.change(lambda tx: claims.release(tx, task_id, reason=why, holder=holder))
+
+    def _check_claim(self, tx: Transaction) -> None:
+        assert self._beginning is not None
+        task_id, token = self._beginning
+        check_holder(tx.graph.task(task_id), Holder(token=token), tx.now)
 
     # Beginning
 
@@ -146,11 +192,21 @@ class WorkDesk:
             stopped = _stopped(view, task, agent)
             name = _free_name(view, f"{task.id}-{agent}")
         if stopped is not None:
-            go_on(app, stopped, {})
+            app.change(self._resume, stopped.run_id)
             return stopped.run_id
         charge = Charge(name=name, goal=task.goal, task_id=task.id, agent=agent)
         charge = charge.in_worktree(place, skip_pr=skips_pr(app.settings, task.type))
-        return start_session(app, lambda tx: charge)
+
+        def begin(tx: Transaction) -> Charge:
+            self._check_claim(tx)
+            return charge
+
+        return start_session(app, begin)
+
+    def _resume(self, tx: Transaction, run_id: str) -> None:
+        assert self._beginning is not None
+        claims.renew(tx, *self._beginning, LEASE_MARGIN)  # whoever advances the session has it
+        tell_to_go_on(tx, run_id, {}, FileBlobs(self._app.project.blobs))
 
 
 def _stopped(view: View, task: Task, agent: str) -> Facts | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.domain.submissions import MERGE
-from hookline.domain.tasks import BLOCKED, NEEDS_CONTINUATION, SUBMITTED
+from hookline.domain.tasks import BLOCKED, DEPENDS_ON, NEEDS_CONTINUATION, OPEN, SUBMITTED
 from hookline.errors import FAILED, INTERRUPTED, LIMIT, NEEDS_PERSON, OK
 from hookline.flows.gate_verbs import run_of
 from hookline.hooks.verdicts import asked_person
@@ -15,7 +15,7 @@ from hookline.surfaces.cli.live_text import plural
 from hookline.surfaces.cli.work_news import is_stuck
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from hookline.app import App
     from hookline.domain.tasks import Task
@@ -23,9 +23,15 @@ if TYPE_CHECKING:
     from hookline.ports.store import View
     from hookline.surfaces.cli.work_desk import WorkDesk
 
+SHOWN = 10
+
 
 class Account(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
-    """How a worker ended; `tasks` are the states of those that it dealt with."""
+    """How a worker ended; `tasks` are the states of those that it dealt with.
+
+    What it leaves behind is named, whoever worked on it last: `held_back` are the tasks that
+    depend on one that waits, `not_taken` those that no agent of this worker may take.
+    """
 
     outcome: str
     reason: str | None
@@ -39,6 +45,8 @@ class Account(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     parked: list[str]
     blocked: list[str]
     left_alone: list[str]
+    held_back: list[str]
+    not_taken: list[str]
 
     @property
     def exit_code(self) -> int:
@@ -50,7 +58,8 @@ class Account(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
 
     @property
     def _needs_person(self) -> bool:
-        return bool(self.sent_back or self.waiting or self.parked or self.blocked)
+        left = self.sent_back, self.waiting, self.parked, self.blocked, self.not_taken
+        return any(left)
 
     @property
     def headline(self) -> str:
@@ -67,15 +76,17 @@ class Account(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     def _parts(self) -> Iterator[str]:
         yield f"{plural(self.begun, 'task')} begun"
         yield f"{len(self.merged)} merged"
-        for count, text in (
-            (len(self.sent_back), "sent back"),
-            (len(self.waiting), "waiting for a person"),
-            (len(self.parked), "parked"),
-            (len(self.blocked), "blocked"),
-            (len(self.left_alone), "that cannot be begun"),
+        for found, text in (
+            (self.sent_back, "sent back"),
+            (self.waiting, "waiting for a person"),
+            (self.parked, "parked"),
+            (self.blocked, "blocked"),
+            (self.left_alone, "that cannot be begun"),
+            (self.held_back, "held back by these"),
+            (self.not_taken, "that no agent here may take"),
         ):
-            if count:
-                yield f"{count} {text}"
+            if found:
+                yield f"{len(found)} {text} ({_named(found)})"
         if self.usd:
             yield f"${self.usd:.2f}"
 
@@ -95,6 +106,11 @@ def account(app: App, worker: Worker, desk: WorkDesk, place: int) -> Account:
     with app.read() as view:
         known = [view.graph.find(each) for each in sorted(desk.tasks, key=_number)]
         tasks = [task for task in known if task is not None]
+        sent_back = [task.id for task in view.graph.tasks(states=(NEEDS_CONTINUATION,))]
+        waiting = [task.id for task in tasks if _waits(view, task)]
+        parked = [task.id for task in tasks if _is_parked(view, task)]
+        blocked = [task.id for task in tasks if task.state == BLOCKED]
+        left_alone = sorted(desk.left, key=_number)
         return Account(
             outcome="stopped" if worker.is_stopping else "limit" if limit else "done",
             reason=worker.why if worker.is_stopping else None,
@@ -103,12 +119,31 @@ def account(app: App, worker: Worker, desk: WorkDesk, place: int) -> Account:
             usd=round(usd, 6),
             tasks={task.id: task.state for task in tasks},
             merged=_merged(view, desk, place),
-            sent_back=[task.id for task in tasks if task.state == NEEDS_CONTINUATION],
-            waiting=[task.id for task in tasks if _waits(view, task)],
-            parked=[task.id for task in tasks if _is_parked(view, task)],
-            blocked=[task.id for task in tasks if task.state == BLOCKED],
-            left_alone=sorted(desk.left, key=_number),
+            sent_back=sent_back,
+            waiting=waiting,
+            parked=parked,
+            blocked=blocked,
+            left_alone=left_alone,
+            held_back=_dependents(view, (*sent_back, *waiting, *parked, *blocked, *left_alone)),
+            not_taken=desk.not_for_any_lane(view),
         )
+
+
+def _dependents(view: View, tasks: Sequence[str]) -> list[str]:
+    """What cannot begin before these are done, however many steps away."""
+    seen, waiting = set(tasks), list(tasks)
+    while waiting:
+        edges = view.graph.edges_to(waiting.pop(), DEPENDS_ON)
+        new = {edge.from_id for edge in edges} - seen
+        seen |= new
+        waiting += new
+    found = [view.graph.task(each) for each in seen.difference(tasks)]
+    return sorted((task.id for task in found if task.state in OPEN), key=_number)
+
+
+def _named(tasks: Sequence[str]) -> str:
+    more = f" and {len(tasks) - SHOWN} more" if len(tasks) > SHOWN else ""
+    return ", ".join(tasks[:SHOWN]) + more
 
 
 def _number(task_id: str) -> int:
