@@ -24,6 +24,7 @@ from hookline.hooks.registry import Hook, HookContext, HookRegistry
 from hookline.hooks.standing import Standing
 from hookline.plugins import any_hooks
 from hookline.project import CONFIG_NAME, Project, find_project, user_folder
+from hookline.tasks.types import Types
 from hookline.tasks.verbs import Holder
 
 if TYPE_CHECKING:
@@ -264,6 +265,21 @@ class App:
         """Who writes to tasks from this process."""
         token = self.environ.get("HOOKLINE_CLAIM_TOKEN", "")
         return Holder(self.environ.get("HOOKLINE_AGENT"), int(token) if is_number(token) else None)
+
+    @property
+    def types(self) -> Types:
+        """Who gives tasks their types from this process."""
+        from hookline.trust import under_agent  # only few commands give types
+
+        place = self.session
+        return Types(self._may_create, under_agent(self.environ), place.task_id if place else None)
+
+    def _may_create(self) -> Mapping[str, Sequence[str]]:
+        if self.settings is None:
+            return {}
+        untrusted = self.trust is not None and not self.trust.verdict.trusted
+        # An agent could have written the file that nobody has trusted yet.
+        return {name: () if untrusted else may for name, may in self.settings.may_create.items()}
 
     @property
     def standing(self) -> Standing:

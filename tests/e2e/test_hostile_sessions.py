@@ -385,7 +385,7 @@ def test_output_of_a_hook_does_not_pass_for_that_of_another(cli: Cli) -> None:
 
 def test_every_variable_of_a_session_point_has_a_value(cli: Cli) -> None:
     rig = Rig(cli)
-    child = rig.complete_child("kid").replace(" --json", " --type t --label l --json")
+    child = rig.complete_child("kid").replace(" --json", " --label l --json")
     rig.turns(child, "exit 3")
     wanted = {
         "session_start": "SESSION AGENT",
@@ -404,7 +404,7 @@ def test_every_variable_of_a_session_point_has_a_value(cli: Cli) -> None:
     }
     hooks["stop"][0]["command"] += "; false"
     rig.configure(hooks)
-    rig.run(iterations=2)
+    rig.run("--task", cli.add("do it", "--type", "t"), iterations=2)
     found = [line.split(maxsplit=2) for line in rig.trace]
     assert {each[0] for each in found} == set(wanted)
     assert [each for each in found if len(each) != 3] == []

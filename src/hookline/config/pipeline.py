@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hookline.config.settings import Settings
     from hookline.domain.tasks import Task
+    from hookline.ports.store import View
 
 
 def has_pipeline(settings: Settings | None, task_type: str | None) -> bool:
@@ -17,8 +18,27 @@ def has_pipeline(settings: Settings | None, task_type: str | None) -> bool:
 
 def belongs_in_worktree(settings: Settings | None, folder: str, task: Task) -> bool:
     """Whether a task is worked on in a worktree: it goes through gates, or has one already."""
-    place = os.path.join(folder, "worktrees", task.id)
-    return has_pipeline(settings, task.type) or os.path.isdir(place)
+    return has_pipeline(settings, task.type) or _has_worktree(folder, task)
+
+
+def is_done_by_merge(
+    settings: Settings | None, folder: str, view: View, task: Task, session_task: str | None
+) -> bool:
+    """Whether work on a task is done when it is merged, and not when somebody says so.
+
+    What a session's agent has split off from its own task is judged with that task.
+    """
+    if not has_pipeline(settings, task.type):
+        return False
+    if session_task is None or _has_worktree(folder, task):
+        return True
+    from hookline.flows.judged_work import is_part  # only agents get here
+
+    return not is_part(view, task, session_task)
+
+
+def _has_worktree(folder: str, task: Task) -> bool:
+    return os.path.isdir(os.path.join(folder, "worktrees", task.id))
 
 
 def skips_pr(settings: Settings | None, task_type: str | None) -> bool:

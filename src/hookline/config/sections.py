@@ -43,6 +43,7 @@ def read_sections(trees: Many[Mapping], report: Report) -> Read:
     assert document is not INVALID
     sections = Sections(**{key: getattr(document, key) for key in Sections.__struct_fields__})
     _check_agents(sections, converter.origins, report)
+    _check_types(sections, converter.origins, report)
     if len(sections.validation) > MAX_RULES:
         mark = converter.origins.get(f"validation[{MAX_RULES}].name", merged.mark)
         report.error("too-many", mark, f"there are more than {MAX_RULES} validation rules")
@@ -140,3 +141,18 @@ def _check_agents(sections: Sections, origins: dict[str, Mark], report: Report) 
                         help=did_you_mean(name, known, profiles),
                         consequence=f"nobody works as this {role}",
                     )
+
+
+def _check_types(sections: Sections, origins: dict[str, Mark], report: Report) -> None:
+    known = sections.task_types
+    for type_name, task_type in known.items():
+        for index, name in enumerate(task_type.may_create):
+            mark = origins.get(f"task_types.{type_name}.may_create[{index}]")
+            if name not in known and mark is not None:
+                report.warning(
+                    "unknown-type",
+                    mark,
+                    f"no type of task is called '{name}'",
+                    help=did_you_mean(name, known, "types stand under `task_types:`"),
+                    consequence="no agent can create a task of it",
+                )

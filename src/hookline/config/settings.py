@@ -78,6 +78,12 @@ class Settings(msgspec.Struct, kw_only=True):
         return self.sections.task_types
 
     @property
+    def may_create(self) -> dict[str, list[str]]:
+        """What agents may create, by the type of their task; read without other sections."""
+        kinds = msgspec.json.decode(self.raw_sections).get("task_types", {})
+        return {name: kind.get("may_create", []) for name, kind in kinds.items()}
+
+    @property
     def agents(self) -> dict[str, Agent]:
         """Agent profiles; their hooks are in `agent_hooks`."""
         return self.sections.agents

@@ -216,6 +216,10 @@ class TaskType(_Section):
     hooks: Hooks = None
     agents: TypeAgents = msgspec.field(default_factory=TypeAgents)
     skip_pr: Annotated[bool, Meta(description="Merge without a pull request.")] = False
+    may_create: Annotated[
+        list[Text],
+        Meta(description="Types, besides its own, of tasks that agents on such a task may create."),
+    ] = []
 
 
 class Agent(_Section):

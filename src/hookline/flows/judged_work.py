@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hookline.domain import sessions
+from hookline.domain.runs import UnknownRun
 from hookline.domain.sessions import LIVE, PAUSED, STANDING
 from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.domain.tasks import SUBMITTED
@@ -56,6 +57,17 @@ def judge_of(view: View, task: Task) -> str | None:
     if run is not None:
         return f"its gates ({run.run_id})"
     return "its gates" if task.state == SUBMITTED else None
+
+
+def is_part(view: View, task: Task, whole: str) -> bool:
+    """Whether a task came up in a session on another: its work is judged with that one's."""
+    made = view.log.events(node_id=task.id, types=("task_created",))[0].metadata
+    if "session" not in made or "run" not in made:
+        return False
+    try:
+        return bool(view.runs.find(made["run"]).input.get("taskId") == whole)
+    except UnknownRun:  # an environment can name any
+        return False
 
 
 def _sessions(view: View, task: Task) -> Sequence[tuple[str, str]]:

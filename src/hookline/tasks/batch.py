@@ -8,6 +8,7 @@ from hookline.domain.tasks import READY
 from hookline.errors import BadInput
 from hookline.tasks import verbs
 from hookline.tasks.dependencies import link
+from hookline.tasks.types import ANY_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,9 +16,10 @@ if TYPE_CHECKING:
     from hookline.domain.taskfile import TaskSpec
     from hookline.domain.tasks import Task
     from hookline.ports.store import Transaction
+    from hookline.tasks.types import Types
 
 
-def add_all(tx: Transaction, specs: Sequence[TaskSpec]) -> list[Task]:
+def add_all(tx: Transaction, specs: Sequence[TaskSpec], *, types: Types = ANY_TYPE) -> list[Task]:
     """Add tasks that may refer to one another by key, in any order."""
     ids: dict[str, str] = {}
     added: list[str] = []
@@ -31,6 +33,7 @@ def add_all(tx: Transaction, specs: Sequence[TaskSpec]) -> list[Task]:
             task_type=spec.type,
             parent=ids.get(spec.parent, spec.parent) if spec.parent else None,
             notes=spec.notes,
+            types=types,
         )
         added.append(task.id)
         if spec.key:

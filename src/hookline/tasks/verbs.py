@@ -14,11 +14,13 @@ from hookline.domain.tasks import (
 )
 from hookline.errors import BadInput, ClaimRefused, IllegalTransition, StaleClaim
 from hookline.tasks.dependencies import link
+from hookline.tasks.types import ANY_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hookline.ports.store import Transaction
+    from hookline.tasks.types import Types
 
 MAX_TEXT = 64 * 1024
 MAX_ITEMS = 1000
@@ -46,6 +48,7 @@ def add(
     depends_on: Sequence[str] = (),
     parent: str | None = None,
     notes: Sequence[str] = (),
+    types: Types = ANY_TYPE,
 ) -> Task:
     """Add a task; without unmet dependencies it is ready at once."""
     created = create(
@@ -57,6 +60,7 @@ def add(
         task_type=task_type,
         parent=parent,
         notes=notes,
+        types=types,
     )
     for target in dict.fromkeys(depends_on):
         link(tx, created.id, target)
@@ -73,8 +77,10 @@ def create(
     task_type: str | None = None,
     parent: str | None = None,
     notes: Sequence[str] = (),
+    types: Types = ANY_TYPE,
 ) -> Task:
     """Add a task that waits: its dependencies are still to come."""
+    parent, task_type = types.for_new(tx.graph, parent, task_type)
     data: dict[str, Any] = {
         "goal": check_text("goal", goal),
         "deliverables": check_texts("deliverables", deliverables),
@@ -218,7 +224,12 @@ def delete(tx: Transaction, identifier: str, *, holder: Holder = ANYONE) -> int:
 
 
 def update(
-    tx: Transaction, identifier: str, changes: dict[str, Any], *, holder: Holder = ANYONE
+    tx: Transaction,
+    identifier: str,
+    changes: dict[str, Any],
+    *,
+    holder: Holder = ANYONE,
+    types: Types = ANY_TYPE,
 ) -> Task:
     """Change a task's fields; names are those of the wire, `note` adds to the notes."""
     task = _held(tx, identifier, holder)
@@ -233,6 +244,8 @@ def update(
         )
     for name, value in new.items():
         new[name] = _checked_field(name, value)
+    if "type" in new:
+        types.check_change(task, new["type"])
     return _record(tx, task, "task_updated", {"changes": new})
 
 

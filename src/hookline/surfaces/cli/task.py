@@ -13,6 +13,7 @@ from hookline.surfaces.cli.opening import reading, writing
 from hookline.surfaces.cli.output import next_step, paint, say, say_json
 from hookline.surfaces.cli.show import show_task, task_line
 from hookline.surfaces.cli.task_work import WORK_COMMANDS, answer, one_task
+from hookline.surfaces.cli.task_writer import warn_of_type
 from hookline.surfaces.cli.values import read_text
 from hookline.tasks import verbs
 
@@ -56,8 +57,10 @@ def _add(args: Namespace) -> None:
             depends_on=args.depends_on,
             parent=args.parent,
             notes=args.note,
+            types=app.types,
         )
         answer(args, task, "added")
+        warn_of_type(args, app, task)
         next_step(
             f"hookline task start {task.id}" if task.state == "ready" else "hookline task graph"
         )
@@ -70,12 +73,13 @@ def _add_many(args: Namespace) -> None:
     name = args.source or "-"
     specs = parse(read_text(name), name="stdin" if name == "-" else name)
     with writing() as app:
-        tasks = app.change(add_all, specs)
+        tasks = app.change(add_all, specs, types=app.types)
         if args.json:
             say_json(tasks)
             return
         for task in tasks:
             say(task_line(task))
+        warn_of_type(args, app, *tasks)
         next_step("hookline task ready")
 
 

@@ -11,7 +11,7 @@ from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading, writing
 from hookline.surfaces.cli.output import next_step, paint, say, say_json, untrusted
 from hookline.surfaces.cli.show import task_line
-from hookline.surfaces.cli.task_writer import has_gates, writer
+from hookline.surfaces.cli.task_writer import has_gates, warn_of_type, writer
 from hookline.surfaces.cli.values import duration, parse_json
 from hookline.tasks import claims, verbs
 from hookline.trust import refuse_agents
@@ -215,8 +215,9 @@ def _update(args: Namespace) -> None:
     changes = {name: value for name, value in given.items() if value is not None}
     with writing() as app:
         holder = writer(app, args, "change", changes)
-        task = app.change(verbs.update, args.id, changes, holder=holder)
+        task = app.change(verbs.update, args.id, changes, holder=holder, types=app.types)
         answer(args, task, "updated")
+        warn_of_type(args, app, *([task] if args.type else ()))
 
 
 def _cancel_arguments(p: ArgumentParser) -> None:

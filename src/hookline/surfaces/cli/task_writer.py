@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
-from hookline.config.pipeline import has_pipeline
+from hookline.config.pipeline import is_done_by_merge
 from hookline.domain.tasks import task_number
+from hookline.surfaces.cli.output import note, paint, untrusted
 from hookline.tasks.verbs import Holder
 from hookline.trust import under_agent
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from hookline.app import App
+    from hookline.domain.tasks import Task
 
 
 def writer(
@@ -30,9 +33,22 @@ def writer(
     return app.holder if args.token is None else Holder(token=args.token)
 
 
+def warn_of_type(args: Namespace, app: App, *tasks: Task) -> None:
+    """Tell a person about each type that is not configured although others are."""
+    if args.json:
+        return
+    for kind in dict.fromkeys(task.type for task in tasks):
+        if problem := app.types.unknown(kind):
+            note(f"{paint('warning', 'yellow', sys.stderr)}: {untrusted(problem, 300)}")
+
+
 def has_gates(app: App, identifier: str) -> bool:
     """Whether a task's work is only done when it is merged."""
-    if app.settings is None or not app.settings.task_types:
+    if app.settings is None:
         return False
+    place = app.session
     with app.read() as view:
-        return has_pipeline(app.settings, view.graph.task(identifier).type)
+        return is_done_by_merge(
+            *(app.settings, app.project.folder, view, view.graph.task(identifier)),
+            place.task_id if place else None,
+        )

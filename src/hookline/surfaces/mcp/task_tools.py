@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.config.claiming import claim_rule
-from hookline.config.pipeline import has_pipeline
+from hookline.config.pipeline import is_done_by_merge
 from hookline.domain.tasks import (
     ACTIVE,
     BLOCKED,
@@ -53,7 +53,6 @@ def task_get(visit: Visit, args: a.TaskId) -> Any:
 
 def task_create(visit: Visit, args: a.TaskCreate) -> Any:
     """A new task; in a session it comes from the session's task unless said otherwise."""
-    session = visit.session
     task = visit.change(
         verbs.add,
         args.goal,
@@ -62,8 +61,9 @@ def task_create(visit: Visit, args: a.TaskCreate) -> Any:
         priority=DEFAULT_PRIORITY if args.priority is None else args.priority,
         task_type=args.type,
         depends_on=args.depends_on or (),
-        parent=args.parent_task_id or (session.task_id if session else None),
+        parent=args.parent_task_id,
         notes=args.notes or (),
+        types=visit.types,
     )
     return _shown(task)
 
@@ -255,8 +255,12 @@ def _promise(visit: Visit, session: Session, summary: str | None) -> dict[str, A
 
 def _has_gates(visit: Visit, task_id: str) -> bool:
     """Whether a task's work is only done when it is merged."""
-    with visit.app.read() as view:
-        return has_pipeline(visit.app.settings, view.graph.task(task_id).type)
+    app, session = visit.app, visit.session
+    with app.read() as view:
+        return is_done_by_merge(
+            *(app.settings, app.project.folder, view, view.graph.task(task_id)),
+            session.task_id if session else None,
+        )
 
 
 def _move(tx: Transaction, args: a.TaskUpdate, holder: Holder) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Concatenate, ParamSpec, TypeVar
 
     from hookline.ports.store import Transaction
+    from hookline.tasks.types import Types
 
     P = ParamSpec("P")
     R = TypeVar("R")
@@ -50,6 +51,11 @@ class Visit(NamedTuple):
         if folder != os.path.abspath(app.project.folder) or not all(found):
             return None
         return Session(*found)
+
+    @property
+    def types(self) -> Types:
+        """What an agent may do with types: whoever calls tools is one."""
+        return self.app.types._replace(by_agent=True)
 
     def refuse_others(self, task_id: str, verb: str) -> None:
         """Refuse to meddle with a task that the session of another agent works on."""
