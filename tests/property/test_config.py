@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,7 +54,8 @@ def load(content: bytes) -> Settings:
 
 
 def well_placed(found: Settings, content: bytes) -> bool:
-    lines = content.count(b"\n") + 1
+    # What YAML takes for the end of a line.
+    lines = len(re.split("\r\n|[\r\n\x85\u2028\u2029]", content.decode(errors="replace")))
     return all(
         0 <= each.line <= lines + 1 and each.file == "hookline.yaml" for each in found.problems
     )
