@@ -12,11 +12,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from hookline.adapters.identity import owner_name, this_process
-from hookline.adapters.store.sqlite import SqliteStore
 from hookline.domain.events import SYSTEM_NODE, check_type
 from hookline.domain.numbers import is_number
 from hookline.domain.records import Delivered
-from hookline.errors import BadInput, StoreError, StoreOlder, StoreReadOnly, Untrusted
+from hookline.errors import BadInput, Untrusted
 from hookline.hooks.actions import perform
 from hookline.hooks.builtin.lifecycle import lifecycle_hooks, native_hooks, promote_stranded
 from hookline.hooks.calls.settle import MAKES_READY, Settling, makes_ready, settle
@@ -26,13 +25,14 @@ from hookline.plugins import any_hooks
 from hookline.project import CONFIG_NAME, Project, find_project, user_folder
 from hookline.tasks.types import Types
 from hookline.tasks.verbs import Holder
+from hookline.wiring.stores import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from hookline.adapters.call_log import CallLog
-    from hookline.adapters.store.sqlite import Identity, View
+    from hookline.adapters.store.sqlite import SqliteStore, View
     from hookline.config import Settings
     from hookline.domain.cleaning import Cleaner
     from hookline.domain.events import Event
@@ -47,7 +47,6 @@ TASK_ENDS = frozenset({"task_completed", "task_failed", "task_cancelled", "task_
 MOST_FAILURES = 1000
 UNTRUSTED = "this repository's hooks are not trusted: run `hookline trust`"
 BROKEN = "the configuration has errors: run `hookline check`"
-_IGNORED = "*\n!.gitignore\n!hooks/\n!hooks/**\n!flows/\n!flows/**\n"
 
 
 class Trust(NamedTuple):
@@ -342,66 +341,6 @@ def _wake_runs(tx: Transaction, event: Event) -> None:
         resolve_task(tx, event)
 
 
-def open_store(project: Project, home: str, *, read_only: bool = False) -> SqliteStore:
-    """The project's store; a new one is made for writing, a foreign one is only read."""
-    if not os.path.exists(project.database):
-        if read_only:
-            return SqliteStore(":memory:")  # nothing was stored yet, so there is nothing to see
-        prepare_folder(project.folder)
-    if read_only:
-        try:
-            return SqliteStore(project.database, read_only=True)
-        except StoreOlder:
-            _open_own(project, home).close()
-            return SqliteStore(project.database, read_only=True)
-    return _open_own(project, home)
-
-
-def _open_own(project: Project, home: str) -> SqliteStore:
-    from hookline.trust.stores import adopt_store, owns_store
-
-    def admit(found: Identity) -> None:
-        # An empty store of the expected shape can do no harm, wherever it came from; one whose
-        # maker was killed before anything was stored is such a one.
-        if not found.is_empty and not owns_store(home, project, found.store_id):
-            raise Untrusted(
-                f"{project.folder} was not made by you: its store can be read, not written",
-                help="look at it with `hookline doctor`, then run `hookline trust`",
-            )
-
-    store = SqliteStore(project.database, admit=admit)
-    if not owns_store(home, project, store.id):
-        adopt_store(home, project, store.id)
-    return store
-
-
-def prepare_folder(folder: str) -> None:
-    """Make `.hookline/`, with hooks and flows shared through git and all else kept out of it."""
-    try:
-        os.makedirs(os.path.join(folder, "logs"), exist_ok=True)
-        ignore = os.path.join(folder, ".gitignore")
-        if not os.path.exists(ignore):
-            with open(ignore, "w", encoding="utf-8") as file:
-                file.write(_IGNORED)
-    except OSError as problem:
-        raise StoreReadOnly(f"cannot write to {folder}: {problem.strerror}") from problem
-
-
-def store_identity(project: Project) -> str | None:
-    """The id of the project's store, read without changing it; None where there is none."""
-    if not os.path.exists(project.database):
-        return None
-    store = SqliteStore(project.database, read_only=True, any_age=True)
-    foreign = store.foreign_objects()
-    store.close()
-    if foreign:
-        raise StoreError(
-            f"the store has objects that Hookline did not make: {', '.join(foreign)}",
-            help="remove .hookline/hookline.db, or restore it from a backup of your own",
-        )
-    return store.id
-
-
 def load_configuration(project: Project, home: str) -> Settings | None:
     """The settings, or None where nothing is configured at all."""
     places = (
@@ -447,4 +386,4 @@ def _number(environ: Mapping[str, str], name: str) -> int:
     return int(text)
 
 
-__all__ = ["App", "Hook", "Trust", "open_context", "open_store", "store_identity"]
+__all__ = ["App", "Hook", "Trust", "open_context"]

@@ -241,6 +241,23 @@ class StoreGone(StoreError):
     help = "what was written since is lost; put the store's file back, or begin anew"
 
 
+class StoreReplaced(StoreError):
+    """This is not the store that you made or adopted here: somebody put another in its place."""
+
+    code = "store-replaced"
+    help = (
+        "put yours back from a backup; or look at this one with `hookline doctor`, and adopt it"
+        " with `hookline trust`"
+    )
+
+
+class LinkedFolder(StoreError):
+    """Hookline's own folder, or an entry that only Hookline writes in it, is a link."""
+
+    code = "linked-folder"
+    help = "Hookline writes through no link: remove it, or move what it leads to into its place"
+
+
 class StoreOlder(StoreReadOnly):
     """The store was written by an older Hookline and is not upgraded while it is only read."""
 

@@ -1,10 +1,32 @@
-"""Opening files that a repository may have put there: regular ones only, and without waiting."""
+"""Opening files that a repository may have put there: regular ones only, and without waiting.
+
+Hookline's own folder and the entries in it that only Hookline writes are never links: each is
+opened relative to the one above it, so that nothing is read or written anywhere else.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from hookline.errors import LinkedFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TOP_MODE, FOLDER_MODE, FILE_MODE = 0o711, 0o700, 0o600
+# In `.hookline`: what only Hookline writes. `hooks` and `flows` are the user's.
+DATABASE = ("hookline.db", "hookline.db-wal", "hookline.db-shm", "hookline.db-journal")
+DATA_FOLDERS = (
+    *("logs", "blobs", "values", "runs", "sessions", "reports", "pulls"),
+    *("agents", "objects", "serving"),
+)
+_OWN = (*DATABASE, ".gitignore", *DATA_FOLDERS, "worktrees")
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def read_regular(path: str, limit: int) -> bytes:
@@ -22,18 +44,106 @@ def open_regular(path: str) -> int:
     return _regular(os.open(path, flags), path)
 
 
-def open_to_append(path: str, mode: int) -> int:
-    """A descriptor to add to a regular file, which is made if need be.
-
-    Neither it nor its folder may be a link: we write to nothing outside of our own folder.
-    """
-    ours = os.O_NOFOLLOW | os.O_CLOEXEC
-    folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | ours)
+def refuse_links(folder: str) -> None:
+    """Raise LinkedFolder if `.hookline`, or what only Hookline writes in it, is a link."""
     try:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | ours
-        return _regular(os.open(os.path.basename(path), flags, mode, dir_fd=folder), path)
+        top = os.open(folder, _FOLDER)
+    except OSError as problem:
+        if os.path.islink(folder):
+            raise LinkedFolder(f"{folder} is a link") from problem
+        return  # there is none yet, or whoever needs it says why it cannot be opened
+    try:
+        for name in _OWN:
+            with suppress(OSError):
+                if stat.S_ISLNK(os.stat(name, dir_fd=top, follow_symlinks=False).st_mode):
+                    raise LinkedFolder(f"{os.path.join(folder, name)} is a link")
     finally:
-        os.close(folder)
+        os.close(top)
+
+
+def keep_private(folder: str) -> None:
+    """Let nobody else list `.hookline`, or read what only Hookline writes in it.
+
+    Worktrees are reached through it, so others may pass.
+    """
+    top = os.open(folder, _FOLDER)
+    try:
+        if stat.S_IMODE(os.fstat(top).st_mode) == TOP_MODE:
+            return
+        for name in _OWN[:-1]:
+            with suppress(OSError):  # there is none, or it is another user's
+                mode = FOLDER_MODE if name in DATA_FOLDERS else FILE_MODE
+                if not stat.S_ISLNK(os.stat(name, dir_fd=top, follow_symlinks=False).st_mode):
+                    os.chmod(name, mode, dir_fd=top)
+        with suppress(OSError):
+            os.fchmod(top, TOP_MODE)
+    finally:
+        os.close(top)
+
+
+def make_private(folder: str) -> None:
+    """Make a folder of the user's own, which nobody else may enter, nor the one above it."""
+    for each in (os.path.dirname(folder), folder):
+        os.makedirs(each, mode=FOLDER_MODE, exist_ok=True)
+        if stat.S_IMODE(os.stat(each).st_mode) != FOLDER_MODE:
+            os.chmod(each, FOLDER_MODE)
+
+
+@contextmanager
+def own_folder(top: str, *names: str) -> Iterator[int]:
+    """A descriptor of `.hookline`, or of a folder of ours below it; each is made if need be."""
+    if not os.path.lexists(top):
+        os.makedirs(top, exist_ok=True)
+        os.chmod(top, TOP_MODE)
+    number = _opened_folder(top, None)
+    try:
+        for name in names:
+            with suppress(FileExistsError):
+                os.mkdir(name, FOLDER_MODE, dir_fd=number)
+            inner = _opened_folder(name, number)
+            os.close(number)
+            number = inner
+        yield number
+    finally:
+        os.close(number)
+
+
+def _opened_folder(name: str, within: int | None) -> int:
+    try:
+        return os.open(name, _FOLDER, dir_fd=within)
+    except OSError as problem:
+        if problem.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise OSError(problem.errno, "it is a link, or not a folder", name) from problem
+        raise
+
+
+def create(folder: int, name: str) -> int:
+    """A descriptor to write a new file in a folder of ours."""
+    return os.open(name, _NEW, FILE_MODE, dir_fd=folder)
+
+
+def publish(folder: int, name: str, data: bytes, *, durable: bool = False) -> None:
+    """Replace a file in a folder of ours whole, so that nobody ever sees a part of it."""
+    draft = f"{name}.{os.getpid()}-{os.urandom(4).hex()}"
+    try:
+        with open(create(folder, draft), "wb") as file:
+            file.write(data)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(draft, dir_fd=folder)
+        raise
+
+
+def open_to_append(path: str) -> int:
+    """A descriptor to add to a regular file in a folder of ours, which is made if need be."""
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    place, name = os.path.split(path)
+    with own_folder(*os.path.split(place)) as folder:
+        return _regular(os.open(name, flags, FILE_MODE, dir_fd=folder), path)
 
 
 def _regular(number: int, path: str) -> int:

@@ -10,6 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from hookline.digest import sha256
+from hookline.files import make_private
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +58,7 @@ def stamp() -> str:
 def _remember(path: str, text: str) -> None:
     temporary = f"{path}.{os.getpid()}"
     try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        make_private(os.path.dirname(path))
         with open(temporary, "w", encoding="utf-8") as file:
             file.write(text)
         os.replace(temporary, path)

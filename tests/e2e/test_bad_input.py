@@ -264,9 +264,14 @@ def test_a_file_that_is_no_database(cli: Cli) -> None:
     assert cli.database.read_bytes() == content
 
 
-def test_an_empty_file_becomes_a_store(cli: Cli) -> None:
+def test_an_empty_file_is_no_store(cli: Cli) -> None:
+    cli.add("one")
     cli.database.write_bytes(b"")
-    assert cli.add("one") == "T-1"
+    for words in (("task", "add", "two"), ("task", "list")):
+        code, error = cli.refused(*words)
+        assert (code, error["code"]) == (1, "store-corrupt")
+        assert "is empty" in error["message"]
+    assert cli.database.read_bytes() == b""
 
 
 def test_a_store_of_somebody_else_is_not_written_to(cli: Cli) -> None:
@@ -313,12 +318,11 @@ def set_version(cli: Cli, version: int) -> None:
         connection.execute(f"PRAGMA user_version = {version}")
 
 
-def test_a_store_without_a_schema_is_brought_up_to_date(cli: Cli) -> None:
+def test_a_database_without_a_schema_is_no_store(cli: Cli) -> None:
     with closing(sqlite3.connect(cli.database)) as connection:
         connection.execute("VACUUM")
-    cli.add("one")
-    assert cli.rows("PRAGMA user_version") != [(0,)]
-    assert len(cli.events()) == 2
+    for words in (("task", "add", "one"), ("task", "list")):
+        assert cli.refused(*words)[1]["code"] == "store-corrupt"
 
 
 # Signals and pipes

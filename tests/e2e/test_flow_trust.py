@@ -23,19 +23,18 @@ def test_a_repository_with_flows_alone_is_not_run(cli: Cli) -> None:
     assert (cli.root / "ran.txt").read_text() == "x\n"
 
 
-def test_runs_that_came_with_a_store_wait_for_their_user(cli: Cli, tmp_path: Path) -> None:
+def test_runs_that_came_with_a_store_are_cancelled(cli: Cli, tmp_path: Path) -> None:
     cli.configure(FLOW)
     cli.json("flow", "start", "mark", "--detach")
     shutil.copytree(cli.root, tmp_path / "clone")
     cli.root = tmp_path / "clone"
     trusted = cli("trust", "--yes")
     assert trusted.code == 0
-    assert "R-1 is paused" in trusted.stderr
+    assert "cancelled: R-1" in trusted.stderr
     assert cli("work", "--flows", "--once").code == 0
+    assert cli.refused("flow", "resume", "R-1")[1]["code"] == "illegal-transition"
     assert not (cli.root / "ran.txt").exists()
-    assert cli.json("flow", "status", "R-1")["status"] == "paused"
-    assert cli("flow", "resume", "R-1").code == 0
-    assert (cli.root / "ran.txt").read_text() == "x\n"
+    assert cli.json("flow", "status", "R-1")["status"] == "cancelled"
 
 
 def test_an_agent_in_a_flow_cannot_speak_for_its_user(cli: Cli) -> None:

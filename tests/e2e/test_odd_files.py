@@ -51,15 +51,6 @@ def test_a_link_in_place_of_the_log_is_not_followed(cli: Cli, log: Path) -> None
     assert target.read_text() == "mine\n"
 
 
-def test_a_link_in_place_of_the_folder_of_logs_is_not_followed(cli: Cli, log: Path) -> None:
-    log.parent.rmdir()
-    elsewhere = cli.root / "elsewhere"
-    elsewhere.mkdir()
-    log.parent.symlink_to(elsewhere)
-    assert cli("task", "add", "one").code == 0
-    assert list(elsewhere.iterdir()) == []
-
-
 @pytest.mark.parametrize("name", ["hookline.yaml", "data/automation-hooks.json"])
 def test_a_pipe_is_no_configuration(cli: Cli, name: str) -> None:
     path = cli.root / name

@@ -6,6 +6,7 @@ import os
 
 from hookline.digest import sha256
 from hookline.errors import StoreCorrupt, StoreFull
+from hookline.files import open_regular, own_folder, publish
 
 
 class FileBlobs:
@@ -17,17 +18,11 @@ class FileBlobs:
     def put(self, data: bytes) -> str:
         """Keep bytes; the name they can be fetched by."""
         name = str(sha256(data).hexdigest())
-        path = self._path(name)
-        if os.path.exists(path):
+        if os.path.exists(self._path(name)):
             return name
-        temporary = f"{path}.{os.getpid()}"
         try:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(temporary, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
+            with own_folder(*os.path.split(self._folder), name[:2]) as folder:
+                publish(folder, name, data, durable=True)
         except OSError as problem:
             raise StoreFull(f"a value could not be kept: {problem}") from problem
         return name
@@ -35,7 +30,7 @@ class FileBlobs:
     def get(self, name: str) -> bytes:
         """The bytes of that name, or StoreCorrupt if they are gone or changed."""
         try:
-            with open(self._path(name), "rb") as file:
+            with open(open_regular(self._path(name)), "rb") as file:
                 data = file.read()
         except OSError as problem:
             raise StoreCorrupt(f"the value {name[:16]} is gone: {problem}") from problem

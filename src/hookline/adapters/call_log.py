@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from hookline.files import open_to_append
+from hookline.files import open_to_append, own_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,8 +39,6 @@ class CallLog:
             self._file = -1
 
     def _open(self) -> None:
-        if self._file < 0 and not os.path.isdir(os.path.dirname(self._path)):
-            os.mkdir(os.path.dirname(self._path))
         try:
             found = os.lstat(self._path)
         except FileNotFoundError:  # there is none yet, or another process made room
@@ -49,10 +47,15 @@ class CallLog:
             if self._file >= 0 and os.fstat(self._file).st_ino != found.st_ino:
                 self.close()
             if found.st_size > MAX_LOG_BYTES:
-                os.replace(self._path, f"{self._path}.1")
+                self._make_room()
                 self.close()
         if self._file < 0:
-            self._file = open_to_append(self._path, 0o644)
+            self._file = open_to_append(self._path)
+
+    def _make_room(self) -> None:
+        place, name = os.path.split(self._path)
+        with own_folder(*os.path.split(place)) as folder:
+            os.replace(name, f"{name}.1", src_dir_fd=folder, dst_dir_fd=folder)
 
 
 def _line(row: Delivery) -> str:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hookline.digest import sha256
+from hookline.files import create, own_folder
 
 if TYPE_CHECKING:
     from hookline.domain.cleaning import Stream
@@ -134,10 +135,10 @@ class _Spill:
     """A file that is written under a passing name and published under the hash of its content."""
 
     def __init__(self, folder: str) -> None:
-        os.makedirs(folder, exist_ok=True)
         self._folder = folder
-        self._path = os.path.join(folder, f".incoming-{os.getpid()}-{os.urandom(8).hex()}")
-        self._file = open(self._path, "xb")  # noqa: SIM115  closed by publish or discard
+        self._name = f".incoming-{os.getpid()}-{os.urandom(8).hex()}"
+        with own_folder(*os.path.split(folder)) as blobs:
+            self._file = open(create(blobs, self._name), "wb")  # noqa: SIM115  # closed at its end
         self._hash = sha256()
         self._room = BLOB_CAP
 
@@ -151,18 +152,17 @@ class _Spill:
     def publish(self) -> str:
         self._file.close()
         name = self._hash.hexdigest()
-        home = os.path.join(self._folder, name[:2])
-        os.makedirs(home, exist_ok=True)
-        path = os.path.join(home, name)
-        os.replace(self._path, path)
-        return path
+        top = os.path.split(self._folder)
+        with own_folder(*top) as blobs, own_folder(*top, name[:2]) as home:
+            os.replace(self._name, name, src_dir_fd=blobs, dst_dir_fd=home)
+        return os.path.join(self._folder, name[:2], name)
 
     def discard(self) -> None:
         # Closing flushes, which fails again on a full disk; the file goes either way.
         with suppress(OSError):
             self._file.close()
-        with suppress(OSError):
-            os.unlink(self._path)
+        with suppress(OSError), own_folder(*os.path.split(self._folder)) as blobs:
+            os.unlink(self._name, dir_fd=blobs)
 
 
 def _first_whole(data: bytes | bytearray) -> int:

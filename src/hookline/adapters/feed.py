@@ -79,9 +79,7 @@ class FileFeed:
             os.write(file, line)
 
     def _open(self, run_id: str) -> int:
-        path = feed_path(self._folder, run_id)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        return open_to_append(path, 0o600)
+        return open_to_append(feed_path(self._folder, run_id))
 
     def _close(self, run_id: str) -> None:
         file = self._files.pop(run_id, None)

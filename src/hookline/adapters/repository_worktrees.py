@@ -19,6 +19,7 @@ from hookline.domain.repository import (
     branch_of,
     check_task_name,
 )
+from hookline.files import own_folder, publish
 
 if TYPE_CHECKING:
     from hookline.adapters.repository_state import Base
@@ -109,10 +110,9 @@ class Worktrees(Pushing):
         try:
             os.makedirs(self._worktrees, exist_ok=True)
             # Without it `git add` in the main checkout would take worktrees for submodules.
-            ignore = os.path.join(self._worktrees, ".gitignore")
-            if not os.path.exists(ignore):
-                with open(ignore, "w", encoding="utf-8") as file:
-                    file.write("*\n")
+            if not os.path.lexists(os.path.join(self._worktrees, ".gitignore")):
+                with own_folder(self.folder, "worktrees") as folder:
+                    publish(folder, ".gitignore", b"*\n")
         except OSError as problem:
             raise RepositoryError(f"cannot write to {self._worktrees}: {problem}") from problem
 
@@ -182,8 +182,8 @@ class Worktrees(Pushing):
         if not os.path.lexists(marker) and os.path.isdir(path) and os.listdir(path):
             return await self._take_over(task_id, path, branch)
         # Whoever made the marker never handed the worktree out: nobody's work is in it.
-        with open(marker, "w", encoding="utf-8"):
-            pass
+        with own_folder(self.folder, "worktrees") as folder:
+            publish(folder, os.path.basename(marker), b"")
         await self._discard(path)
         await self._git(
             self.root,

@@ -14,7 +14,7 @@ import msgspec
 
 from hookline import __version__
 from hookline.digest import sha256
-from hookline.files import read_regular
+from hookline.files import make_private, read_regular
 from hookline.plugins import stamp
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Entry(NamedTuple):
         header = f"{self.key} {sha256(rest).hexdigest()}\n".encode()
         temporary = f"{self.path}.{os.getpid()}"
         try:
-            os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+            make_private(os.path.dirname(self.path))
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(header + rest)

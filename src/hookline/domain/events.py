@@ -84,7 +84,10 @@ LOOP_EVENTS = frozenset(
     }
 )
 
-RESERVED = frozenset().union(
+# A store that somebody else made became this user's own; what was registered before is void.
+ADOPTED = "store_adopted"
+
+RESERVED = frozenset((ADOPTED,)).union(
     STATE_BEARING, RUN_EVENTS, RUN_NOTES, REPORTS, SESSION_EVENTS, GATE_EVENTS, LOOP_EVENTS
 )
 

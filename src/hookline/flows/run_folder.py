@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
+
+from hookline.files import own_folder, publish, read_regular
 
 if TYPE_CHECKING:
     from hookline.domain.runs import Run
@@ -15,8 +18,6 @@ RUN_FILE = "run.json"
 
 def run_folder(runs: str, run: Run) -> str:
     """The folder of a run among those of all runs; it is there from now on."""
-    folder = os.path.join(runs, run.run_id)
-    os.makedirs(folder, exist_ok=True)
     # Only what stays the same while the run lasts: hooks read it whenever they like.
     facts = {
         "runId": run.run_id,
@@ -25,17 +26,15 @@ def run_folder(runs: str, run: Run) -> str:
         "metadata": run.metadata,
         "createdAt": run.created_at,
     }
-    _publish(os.path.join(folder, RUN_FILE), msgspec.json.encode(facts))
-    return folder
+    path = os.path.join(runs, run.run_id)
+    with own_folder(*os.path.split(runs), run.run_id) as folder:
+        _publish(folder, os.path.join(path, RUN_FILE), msgspec.json.encode(facts))
+    return path
 
 
-def _publish(path: str, data: bytes) -> None:
+def _publish(folder: int, path: str, data: bytes) -> None:
     """Write a file that nobody ever sees half written, unless it is there already."""
-    if os.path.exists(path):
-        with open(path, "rb") as file:
-            if file.read() == data:
-                return
-    temporary = f"{path}.{os.getpid()}"
-    with open(temporary, "wb") as file:
-        file.write(data)
-    os.replace(temporary, path)
+    with suppress(OSError):
+        if read_regular(path, len(data) + 1) == data:
+            return
+    publish(folder, RUN_FILE, data)

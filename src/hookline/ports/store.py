@@ -207,6 +207,10 @@ class Calls(Protocol):
         """Switch a hook on or off by hand."""
         ...
 
+    def clear_switches(self) -> tuple[str, ...]:
+        """Let every hook be on or off as the configuration says; those that were switched."""
+        ...
+
 
 class Runs(Protocol):
     """Runs of flows and their effects."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.domain.events import ADOPTED
 from hookline.errors import BadInput, UnknownHook
 from hookline.tasks.places import find_event, name_of
 
@@ -61,9 +62,13 @@ def clear(tx: Transaction, task: str) -> int:
 
 
 def registered(log: EventLog, task: str) -> list[Registration]:
-    """The hooks of a task in the order of their registration, those that are off included."""
+    """The hooks of a task in the order of their registration, those that are off included.
+
+    What was registered in a store before its user adopted it is void.
+    """
     found: list[Registration] = []
-    for event in log.events(node_id=task, types=(REGISTERED, CLEARED)):
+    void = max((event.seq for event in log.events(types=(ADOPTED,))), default=0)
+    for event in log.events(after=void, node_id=task, types=(REGISTERED, CLEARED)):
         if event.type == CLEARED:
             found.clear()
         else:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hookline.trust.cover import covered_files, covered_uses, named_files
     from hookline.trust.manifest import Change, Entry, Manifest, fingerprint
     from hookline.trust.people import refuse_agents, under_agent
-    from hookline.trust.stores import adopt_store, owns_store
+    from hookline.trust.stores import adopt_store, owns_store, recorded_store
     from hookline.trust.watch import Watch
     from hookline.trust.worktrees import TrustedJudges, Worktrees
 
@@ -36,6 +36,7 @@ __all__ = [
     "fingerprint",
     "named_files",
     "owns_store",
+    "recorded_store",
     "refuse_agents",
     "under_agent",
 ]
@@ -47,7 +48,7 @@ _HOMES = {
     "cover": ("covered_files", "covered_uses", "named_files"),
     "manifest": ("Change", "Entry", "Manifest", "fingerprint"),
     "people": ("refuse_agents", "under_agent"),
-    "stores": ("adopt_store", "owns_store"),
+    "stores": ("adopt_store", "owns_store", "recorded_store"),
     "watch": ("Watch",),
     "worktrees": ("TrustedJudges", "Worktrees"),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
+from hookline import files
 from hookline.errors import HooklineError, Untrusted
 from hookline.trust.manifest import text_of
 
@@ -29,8 +30,7 @@ def write_private(path: str, data: bytes) -> None:
 def make_private(folder: str) -> None:
     """Make sure that the folder exists and that nobody else may enter it."""
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        os.chmod(folder, 0o700)
+        files.make_private(folder)
     except OSError as problem:
         raise _unwritable(folder, problem) from problem
 

@@ -7,23 +7,34 @@ from typing import TYPE_CHECKING
 
 from hookline.digest import sha256
 from hookline.errors import Untrusted
-from hookline.trust.private import read_private, write_private
+from hookline.trust.private import read_private, remove, write_private
 
 if TYPE_CHECKING:
     from hookline.project import Project
 
 
+def recorded_store(home: str, project: Project) -> str | None:
+    """The id of the store that this user made or adopted in the project's folder."""
+    try:
+        found = read_private(_record(home, project))
+    except Untrusted:
+        return None
+    return None if found is None else os.fsdecode(found)
+
+
 def owns_store(home: str, project: Project, store_id: str) -> bool:
     """Whether this user created or adopted the store in the project's folder."""
-    try:
-        return read_private(_record(home, project)) == os.fsencode(store_id)
-    except Untrusted:
-        return False
+    return recorded_store(home, project) == store_id
 
 
 def adopt_store(home: str, project: Project, store_id: str) -> None:
     """Remember the store as this user's own."""
     write_private(_record(home, project), os.fsencode(store_id))
+
+
+def forget_store(home: str, project: Project) -> None:
+    """Remember no store for this folder."""
+    remove(_record(home, project))
 
 
 def _record(home: str, project: Project) -> str:

@@ -27,6 +27,7 @@ from hookline.adapters.agents.lines import (
 from hookline.adapters.agents.steps import STOPPED, Steps
 from hookline.adapters.agents.waits import model_wait
 from hookline.domain.turns import AgentEvent, AgentTurn, Usage
+from hookline.files import own_folder, publish, read_regular
 from hookline.ports.processes import CannotStart
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from hookline.ports.processes import Finished
 
 SERVER = "mcp_servers.hookline"
+MAX_RECORD = 1 << 16
 CONVERSATION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 UNKNOWN = "no rollout found"
 NO_SANDBOX = "bwrap: "
@@ -296,18 +298,17 @@ class _Hearing:
 def _record(talk: Talk, conversation: str) -> str:
     """The file with a conversation's total at the end of its last turn."""
     folder = talk.request.env.get("HOOKLINE_DIR") or os.path.join(talk.root, ".hookline")
-    return os.path.join(folder, "agents", f"codex-{conversation}")
+    return os.path.join(folder, "agents", f"codex-{conversation.replace('/', '_')}")
 
 
 def _swap(path: str, total: _Tokens) -> _Tokens:
     """Record a new total; the one before."""
     before = _Tokens()
-    with suppress(FileNotFoundError, msgspec.MsgspecError), open(path, "rb") as file:
-        before = msgspec.json.decode(file.read(), type=_Tokens)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(f"{path}.new", "wb") as file:
-        file.write(msgspec.json.encode(total))
-    os.replace(f"{path}.new", path)
+    with suppress(FileNotFoundError, msgspec.MsgspecError):
+        before = msgspec.json.decode(read_regular(path, MAX_RECORD), type=_Tokens)
+    place, name = os.path.split(path)
+    with own_folder(*os.path.split(place)) as folder:
+        publish(folder, name, msgspec.json.encode(total))
     return before
 
 

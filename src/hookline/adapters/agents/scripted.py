@@ -9,7 +9,7 @@ import msgspec
 
 from hookline.domain.turns import AgentEvent, AgentTurn, ScriptedTurn
 from hookline.errors import BadInput
-from hookline.files import read_regular
+from hookline.files import open_to_append, read_regular
 from hookline.ports.processes import CannotStart
 
 if TYPE_CHECKING:
@@ -69,9 +69,9 @@ def _number(talk: Talk) -> int:
     env = talk.request.env
     key = env.get("HOOKLINE_IDEMPOTENCY_KEY", "")
     folder = env.get("HOOKLINE_DIR") or os.path.join(talk.root, ".hookline")
-    path = os.path.join(folder, "agents", f"{env.get('HOOKLINE_RUN_ID', '')}-{talk.name}")
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "a+", encoding="utf-8") as file:
+    name = f"{env.get('HOOKLINE_RUN_ID', '')}-{talk.name}".replace("/", "_")
+    path = os.path.join(folder, "agents", name)
+    with open(open_to_append(path), "a+", encoding="utf-8") as file:
         file.seek(0)
         if f"{key}\n" not in file.readlines():
             file.write(f"{key}\n")

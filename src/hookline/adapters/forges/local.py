@@ -29,6 +29,7 @@ from hookline.domain.forge import (
     PullState,
 )
 from hookline.domain.moments import iso
+from hookline.files import own_folder, publish
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -179,8 +180,13 @@ class LocalForge:
         data = msgspec.json.format(msgspec.json.encode(record), indent=2)
         if len(data) > MAX_RECORD:
             raise ForgeError(f"pull request {record.number} is full: it has too many comments")
-        _publish(self._path(record.number, "json"), data)
-        _publish(self._path(record.number, "md"), _page(record).encode())
+        try:
+            with own_folder(*os.path.split(self._folder)) as folder:
+                publish(folder, f"{record.number:d}.json", data, durable=True)
+                publish(folder, f"{record.number:d}.md", _page(record).encode(), durable=True)
+        except OSError as problem:
+            path = self._path(record.number, "json")
+            raise ForgeError(f"{path} cannot be written: {problem}") from problem
         return self._shown(record)
 
     def _shown(self, record: Record) -> PullRequest:
@@ -218,12 +224,10 @@ class LocalForge:
 
 @contextmanager
 def _lock_file(folder: str) -> Iterator[int]:
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
-        os.makedirs(folder, exist_ok=True)
-        if os.path.islink(folder):
-            raise ForgeError(f"{folder} is a link: pull requests are kept in a folder of their own")
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        lock = os.open(os.path.join(folder, "lock"), flags, 0o600)
+        with own_folder(*os.path.split(folder)) as place:
+            lock = os.open("lock", flags, 0o600, dir_fd=place)
     except OSError as problem:
         raise ForgeError(f"pull requests cannot be kept in {folder}: {problem}") from problem
     try:
@@ -238,22 +242,6 @@ def _opened(path: str) -> Iterator[Any]:
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     with os.fdopen(os.open(path, flags), "rb") as file:
         yield file
-
-
-def _publish(path: str, data: bytes) -> None:
-    """Replace a file whole, so that no reader and no crash ever sees a part of it."""
-    temporary = f"{path}.{os.getpid()}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    try:
-        # The lock is ours: what lies there is left over from a process that died.
-        Path(temporary).unlink(missing_ok=True)
-        with os.fdopen(os.open(temporary, flags, 0o644), "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as problem:
-        raise ForgeError(f"{path} cannot be written: {problem}") from problem
 
 
 def _damaged(path: str, why: str) -> ForgeError:

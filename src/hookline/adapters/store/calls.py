@@ -257,6 +257,12 @@ class CallTables:
         """Switch a hook on or off by hand."""
         self._run(SQL["set_switch"], (hook, int(enabled)))
 
+    def clear_switches(self) -> tuple[str, ...]:
+        """Let every hook be on or off as the configuration says; those that were switched."""
+        cleared = tuple(sorted(self.switches()))
+        self._run(SQL["clear_switches"])
+        return cleared
+
     def _add_actions(self, event_seq: int, hook: str, actions: Sequence[Action]) -> None:
         for position, action in enumerate(actions):
             payload, why = _encode(action.payload).decode(), action.unwritable or None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,7 +21,9 @@ from hookline.errors import (
     StoreNewer,
     StoreOlder,
     StoreReadOnly,
+    StoreReplaced,
 )
+from hookline.files import FILE_MODE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 4
 PATIENCE = 60.0
+MEMORY = ":memory:"
+_EMPTY = "restore it from a backup; to begin anew, remove it and run the command again"
+_BESIDE = "if you did not put it there, remove it: SQLite would write what it says into the store"
 _MIGRATIONS = os.path.join(os.path.dirname(__file__), "migrations")
 
 _TRANSLATIONS: dict[int, type[StoreError]] = {
@@ -96,10 +102,14 @@ class Database:
                     self.connection.execute("ROLLBACK")
 
     def _open(self, admit: Callable[[sqlite3.Connection], None] | None) -> None:
+        if not self.read_only and self.path != MEMORY and not os.path.lexists(self.path):
+            _create(self.path)
+        self._file = _examined(self.path, self.read_only)
         self.connection = self._connect()
-        self._file = _identity(self.path)
         try:
             self._refuse_unknown()
+            if _identity(self.path) != self._file:
+                raise StoreReplaced(f"{self.path} was replaced while it was opened")
             if admit is not None and self._version() > 0:
                 admit(self.connection)
             self._check_version()
@@ -139,7 +149,7 @@ class Database:
             raise StoreNewer(
                 f"the store has schema {version}, this Hookline knows {SCHEMA_VERSION}"
             )
-        if version < 0:
+        if version < 0 or (version == 0 and self.path != MEMORY):
             raise StoreCorrupt(f"{self.path} has schema {version}, which never was one")
 
     def _check_version(self) -> None:
@@ -159,13 +169,7 @@ class Database:
 
     def _migrate(self) -> None:
         with self.transaction() as connection:
-            for number in range(self._version() + 1, SCHEMA_VERSION + 1):
-                for statement in _statements(migration(number)):
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA user_version = {number}")
-            connection.execute(
-                "INSERT OR IGNORE INTO meta VALUES ('store_id', ?)", (os.urandom(4).hex(),)
-            )
+            _migrate(connection, self._version())
 
     def _begin(self, statement: str) -> None:
         _patiently(lambda: self.connection.execute(statement))
@@ -186,10 +190,81 @@ class Database:
 def _identity(path: str) -> tuple[int, int] | None:
     """Which file lies there, if any."""
     try:
-        found = os.stat(path)
+        found = os.lstat(path)
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _examined(path: str, read_only: bool) -> tuple[int, int] | None:
+    """Which file lies there, if it and those beside it can be a store of ours."""
+    if path == MEMORY:
+        return None
+    for beside in ("-wal", "-shm"):
+        if os.path.islink(path + beside):
+            raise StoreCorrupt(f"{path}{beside} is a link")
+    # Hookline leaves none behind, and SQLite would do what it says before anyone can look.
+    if not read_only and os.path.lexists(f"{path}-journal"):
+        raise StoreCorrupt(f"{path}-journal was put beside the store", help=_BESIDE)
+    try:
+        found = os.lstat(path)
+    except OSError as problem:
+        raise StoreReadOnly(f"{path} cannot be opened: {problem.strerror}") from problem
+    if not stat.S_ISREG(found.st_mode):
+        raise StoreError(f"{path} is not a regular file")
+    if found.st_size == 0:
+        raise StoreCorrupt(f"{path} is empty: all that it held is gone", help=_EMPTY)
+    return found.st_dev, found.st_ino
+
+
+def _create(path: str) -> None:
+    """Make a new store under a passing name, and give it its own when it is whole."""
+    draft = f"{path}.{os.urandom(6).hex()}"
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        file = os.open(draft, flags, FILE_MODE)
+    except OSError as problem:
+        raise StoreReadOnly(f"cannot write to {path}: {problem.strerror}") from problem
+    try:
+        with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
+            # It is written to the disk below, in one go.
+            connection.execute("PRAGMA synchronous = OFF")
+            connection.execute("PRAGMA journal_mode = WAL").fetchone()
+            connection.execute("BEGIN")
+            _migrate(connection, 0)
+            connection.execute("COMMIT")
+        os.fsync(file)
+        _give_name(draft, path)
+    finally:
+        os.close(file)
+        for name in (draft, f"{draft}-wal", f"{draft}-shm"):
+            with suppress(OSError):
+                os.unlink(name)
+
+
+def _give_name(draft: str, path: str) -> None:
+    try:
+        os.link(draft, path)
+    except FileExistsError:  # another process was faster, and its store is as good
+        return
+    except OSError:  # not every file system has links
+        if not os.path.lexists(path):
+            os.rename(draft, path)
+    folder = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _migrate(connection: sqlite3.Connection, version: int) -> None:
+    """Bring a store of that version up to date, inside of a transaction."""
+    for number in range(version + 1, SCHEMA_VERSION + 1):
+        for statement in _statements(migration(number)):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {number}")
+    store_id = os.urandom(4).hex()
+    connection.execute("INSERT OR IGNORE INTO meta VALUES ('store_id', ?)", (store_id,))
 
 
 def schema_of(connection: sqlite3.Connection) -> set[tuple[str, str]]:

@@ -252,6 +252,10 @@ DELETE FROM dispatches
 -- Hooks switched on or off by hand.
 SELECT hook, enabled FROM switches
 
+-- name: clear_switches
+-- No hook is switched by hand any more.
+DELETE FROM switches
+
 -- name: set_switch
 -- Switch a hook on or off by hand.
 INSERT INTO switches (hook, enabled) VALUES (?1, ?2)

@@ -198,20 +198,41 @@ def _parts(value: Any) -> Iterable[Any]:
 
 
 class Identity(NamedTuple):
-    """What a store is: its id, and whether it is one of ours that nothing was ever stored in."""
+    """What a store is, told without changing it."""
 
     store_id: str
-    is_empty: bool
+    connection: sqlite3.Connection
+
+    def is_empty(self) -> bool:
+        """Whether it is as one of ours is when nothing was ever stored in it."""
+        return not self.foreign_objects() and all(map(self._is_new, self._tables()))
+
+    def foreign_objects(self) -> list[str]:
+        """What the file's schema has that ours has not, or the other way round."""
+        version = self.connection.execute("PRAGMA user_version").fetchone()[0]
+        found = schema_of(self.connection) ^ expected_schema(version)
+        return sorted({name for name, _ in found})
+
+    def _tables(self) -> list[str]:
+        rows = self.connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        return [name for (name,) in rows.fetchall()]
+
+    def _is_new(self, table: str) -> bool:
+        found = self.connection.execute(f"SELECT * FROM {table} LIMIT 2")  # noqa: S608  # ours
+        rows = found.fetchall()
+        if table == "meta":
+            return [key for key, _ in rows] == ["store_id"]
+        if table == "counters":
+            names = [column[0] for column in found.description]
+            counted = [n for n, row in zip(names, rows[0], strict=True) if row] if rows else names
+            return set(counted) <= {"id", "missed"}
+        return not rows
 
 
 def identify(connection: sqlite3.Connection) -> Identity:
     """Look at a store without changing it."""
     row = connection.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()
-    counted = connection.execute("SELECT seq FROM counters").fetchone()
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    empty = counted is not None and counted[0] == 0
-    ours = empty and schema_of(connection) == expected_schema(version)
-    return Identity(str(row[0]) if row else "", ours)
+    return Identity(str(row[0]) if row else "", connection)
 
 
 class SqliteStore:
@@ -237,6 +258,8 @@ class SqliteStore:
         # Who hears of the calls that a commit recorded, and the dispatches opened here.
         self.told: Callable[[Sequence[Delivery]], None] = lambda rows: None
         self.opened: dict[int, str] = {}
+        # What whoever opened it should hear.
+        self.notices: list[str] = []
         with self._database.snapshot() as connection:
             row = connection.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()
         if row is None:
@@ -276,10 +299,3 @@ class SqliteStore:
         self.opened |= transaction.calls.opened
         if transaction.calls.recorded:
             self.told(transaction.calls.recorded)
-
-    def foreign_objects(self) -> list[str]:
-        """What the file's schema has that ours has not, or the other way round."""
-        connection = self._database.connection
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        found = schema_of(connection) ^ expected_schema(version)
-        return sorted({name for name, _ in found})

@@ -11,6 +11,7 @@ import msgspec
 from hookline.digest import sha256
 from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Outcome
 from hookline.errors import Fenced, HookFailure, HooklineError, HookTimeout, StoreError
+from hookline.files import own_folder, publish
 from hookline.hooks.dispatch import call_in_process, told
 from hookline.hooks.environment import environment
 from hookline.hooks.frames import timeout_of, variables
@@ -173,14 +174,10 @@ class Caller:
         return await kind(hook, call, world)
 
     def _spill(self, name: str, data: bytes) -> str:
-        folder = os.path.join(self._around.folder, "values")
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        path = os.path.join(folder, sha256(data).hexdigest())
-        if not os.path.exists(path):
-            with open(f"{path}.{os.getpid()}", "wb") as file:
-                file.write(data)
-            os.replace(f"{path}.{os.getpid()}", path)
-        return path
+        digest = str(sha256(data).hexdigest())
+        with own_folder(self._around.folder, "values") as folder:
+            publish(folder, digest, data)
+        return os.path.join(self._around.folder, "values", digest)
 
     def _success(
         self, hook: Hook, reply: Reply, answer: Any, start: int, values: dict[str, Any] | None

@@ -17,7 +17,8 @@ from hookline.adapters.process import LocalProcesses
 from hookline.app import judge
 from hookline.config import load_settings
 from hookline.config.render import count
-from hookline.errors import HooklineError
+from hookline.errors import HooklineError, LinkedFolder
+from hookline.files import refuse_links
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -110,6 +111,11 @@ def folder_checks(project: Project) -> Iterator[Check]:
     place = project.folder if os.path.lexists(project.folder) else project.root
     if not os.path.isdir(place):
         yield failed("folder", f"{place} is not a folder", f"mv '{place}' '{place}.old'")
+        return
+    try:
+        refuse_links(project.folder)
+    except LinkedFolder as problem:
+        yield failed("links", problem.message, str(problem.help))
         return
     if os.access(place, os.W_OK | os.X_OK):
         yield ok("folder", f"{place} is writable")

@@ -20,12 +20,13 @@ from hookline.adapters.store.sqlite import View
 from hookline.config import load_settings
 from hookline.domain.projection import LISTS, Fold
 from hookline.domain.tasks import task_id
-from hookline.errors import StoreCorrupt, StoreReadOnly
+from hookline.errors import LinkedFolder, StoreCorrupt, StoreError, StoreReplaced
+from hookline.files import refuse_links
 from hookline.surfaces.cli.doctor_checks import OK, failed, guarded, many, ok, skipped, warning
 from hookline.surfaces.cli.doctor_flows import flow_checks
 from hookline.surfaces.cli.doctor_runs import run_checks
 from hookline.surfaces.cli.hook_record import SLOW_EVENT_US, SLOW_HOOK_US, statistics
-from hookline.trust import configured_hooks, owns_store
+from hookline.trust import configured_hooks, recorded_store
 
 if TYPE_CHECKING:
     import sqlite3
@@ -42,15 +43,20 @@ NOT_FOLDED = frozenset({"number", "lease_until", "unmet", "rank"})
 
 def store_checks(project: Project, home: str) -> Iterator[Check]:
     """Everything about the store; it is opened for reading only."""
-    if not os.path.exists(project.database):
+    if not os.path.lexists(project.database):
         yield skipped("store", "there is none yet", "hookline init")
         return
     try:
+        refuse_links(project.folder)
+    except LinkedFolder as problem:
+        yield skipped("store", f"it is not opened: {problem.message}", str(problem.help))
+        return
+    try:
         database = Database(project.database, read_only=True)
-    except StoreCorrupt as problem:
+    except (StoreCorrupt, StoreReplaced) as problem:
         yield failed("store", problem.message, _restore(project))
         return
-    except StoreReadOnly as problem:
+    except StoreError as problem:
         fix = "make it readable; an older one is upgraded by the next command that writes"
         yield failed("store", problem.message, fix)
         return
@@ -81,10 +87,12 @@ def _file_checks(connection: sqlite3.Connection, project: Project, home: str) ->
     if row is None:
         yield failed("store identity", "the store has lost its identity", _restore(project))
         return
-    if owns_store(home, project, str(row[0])):
+    recorded = recorded_store(home, project)
+    if recorded == str(row[0]):
         yield ok("store owner", "you made or adopted it")
     else:
-        message = "you did not make it: it is only read, commands that write are refused"
+        theirs = "you did not make it" if recorded is None else "it is not yours: it was replaced"
+        message = f"{theirs}: it is only read, commands that write are refused"
         yield warning("store owner", message, "look at it, then run: hookline trust")
     view = View(connection, str(row[0]))
     fold = Fold()

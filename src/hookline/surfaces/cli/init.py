@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.app import judge, load_configuration, open_store
+from hookline.app import judge, load_configuration
 from hookline.errors import FAILED, BadInput, NoProject, StoreReadOnly, Untrusted
 from hookline.project import CONFIG_NAME, FOLDER_NAME, Project, find_project, user_folder
 from hookline.surfaces.cli.command import Command
@@ -21,6 +21,7 @@ from hookline.surfaces.cli.init_detect import Found, look_around
 from hookline.surfaces.cli.init_file import configuration
 from hookline.surfaces.cli.output import is_terminal, note, paint, say, say_json, untrusted
 from hookline.trust import TrustBook, under_agent
+from hookline.wiring.stores import open_store
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -88,7 +88,9 @@ def resumed_by(command: str) -> Iterator[None]:
 
 
 def warn(app: App) -> None:
-    """Say once that hooks are held back, and the one command to type."""
+    """Say once what is amiss with the store, and which hooks are held back, with what to type."""
+    for notice in app.store.notices:
+        note(f"{paint('warning', 'yellow', sys.stderr)}: {notice}")
     broken = app.settings is not None and app.settings.has_errors
     if broken and not app.suspended:
         note(f"{paint('warning', 'yellow', sys.stderr)}: {BROKEN}")

@@ -11,6 +11,7 @@ from hookline import __version__
 from hookline.adapters.blobs import FileBlobs
 from hookline.domain.moments import seconds
 from hookline.errors import BadInput
+from hookline.files import own_folder, publish
 from hookline.flows.session_verbs import tasks_below
 from hookline.surfaces.cli import report_html as page
 from hookline.surfaces.cli.live_lines import money
@@ -53,16 +54,26 @@ def report(args: Namespace) -> None:
             for part in parts:
                 sys.stdout.buffer.write(part.encode("utf-8", "replace"))
             return
-        path = args.output or os.path.join(app.project.folder, "reports", f"{run.run_id}.html")
-        _publish(path, parts)
+        try:
+            path = _write(args.output, parts) if args.output else _publish(app, run, parts)
+        except OSError as problem:
+            raise BadInput(f"cannot write the report: {problem}") from problem
     if args.json:
         say_json({"runId": run.run_id, "file": os.path.abspath(path)})
     else:
         say(os.path.relpath(path))
 
 
-def _publish(path: str, parts: Iterable[str]) -> None:
-    """Write the file whole, or not at all."""
+def _publish(app: App, run: Run, parts: Iterable[str]) -> str:
+    """Write the file where reports are kept, whole or not at all; its path."""
+    name = f"{run.run_id}.html"
+    with own_folder(app.project.folder, "reports") as folder:
+        publish(folder, name, "".join(parts).encode("utf-8", "replace"))
+    return os.path.join(app.project.folder, "reports", name)
+
+
+def _write(path: str, parts: Iterable[str]) -> str:
+    """Write the file that the user names, whole or not at all; its path."""
     whole = "".join(parts)
     temporary = f"{path}.{os.getpid()}"
     try:
@@ -70,11 +81,10 @@ def _publish(path: str, parts: Iterable[str]) -> None:
         with open(temporary, "w", encoding="utf-8", errors="replace") as file:
             file.write(whole)
         os.replace(temporary, path)
-    except OSError as problem:
-        raise BadInput(f"cannot write {path}: {problem.strerror}") from problem
     finally:
         with suppress(OSError):
             os.unlink(temporary)
+    return path
 
 
 def _page(app: App, view: View, run: Run) -> Iterator[str]:

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from hookline.adapters.identity import boot_id, owner_is_gone
+from hookline.files import own_folder, publish, read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,17 +22,15 @@ LONGEST = 300
 @contextmanager
 def serving(app: App, run_id: str = EVERY_RUN) -> Iterator[None]:
     """Let others know that this process sees to a run, or to all."""
-    folder = os.path.join(app.project.folder, FOLDER)
-    path = os.path.join(folder, str(os.getpid()))
-    with suppress(OSError):  # others are then told of a run that is in good hands
-        os.makedirs(folder, exist_ok=True)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(f"{run_id} {app.owner}")
+    name = str(os.getpid())
+    # Without it others are told of a run that is in good hands.
+    with suppress(OSError), own_folder(app.project.folder, FOLDER) as folder:
+        publish(folder, name, f"{run_id} {app.owner}".encode())
     try:
         yield
     finally:
-        with suppress(OSError):
-            os.unlink(path)
+        with suppress(OSError), own_folder(app.project.folder, FOLDER) as folder:
+            os.unlink(name, dir_fd=folder)
 
 
 def served_runs(folder: str) -> set[str]:
@@ -40,8 +39,8 @@ def served_runs(folder: str) -> set[str]:
     found: set[str] = set()
     for name in os.listdir(place) if os.path.isdir(place) else ():
         with suppress(OSError, ValueError):
-            with open(os.path.join(place, name), encoding="utf-8") as file:
-                run_id, _, owner = file.read(LONGEST).partition(" ")
+            told = read_regular(os.path.join(place, name), LONGEST).decode()
+            run_id, _, owner = told.partition(" ")
             if owner.startswith(f"{boot_id()}:") and not owner_is_gone(owner):
                 found.add(run_id)
     return found

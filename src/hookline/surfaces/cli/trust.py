@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from hookline.config import load_settings
-from hookline.domain.runs import PARKED, RUNNING
 from hookline.errors import FAILED, Untrusted
 from hookline.project import Project, find_project, user_folder
 from hookline.surfaces.cli.command import Command
@@ -26,7 +25,6 @@ from hookline.trust import (
     Manifest,
     TrustBook,
     Verdict,
-    adopt_store,
     configured_uses,
     fingerprint,
     owns_store,
@@ -36,7 +34,6 @@ from hookline.trust import (
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-CAME_ALONG = "it came with a store that you did not create"
 _MARKS = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -100,7 +97,7 @@ def trust(args: Namespace) -> int | None:
 
 def _look(project: Project, home: str) -> _Case:
     # Opens the store, which `--revoke` must do without.
-    from hookline.app import store_identity
+    from hookline.wiring.stores import store_identity
 
     uses = configured_uses(project, load_settings(project, home))
     manifest = fingerprint(project, uses)
@@ -118,40 +115,28 @@ def _decide(case: _Case, args: Namespace) -> int | None:
         if not _agreed(args):
             note("nothing was trusted")
             return FAILED
-    foreign = case.foreign_store
+    if case.store_id is not None and case.foreign_store:
+        _adopt(case, case.store_id)
     case.book.grant(case.project, case.manifest, always=args.always)
-    if case.store_id is not None:
-        adopt_store(case.home, case.project, case.store_id)
-    if foreign:
-        _hold_back()
     verdict = case.book.verdict(case.project, case.manifest, {})
     _report(case._replace(verdict=verdict), args, "trusted")
     next_step("hookline check", "does the configuration hold together?")
     return None
 
 
-def _hold_back() -> None:
-    """What a store would do by itself was not among the files that its user looked at.
+def _adopt(case: _Case, store_id: str) -> None:
+    """What a store would do by itself was not among the files that its user looked at."""
+    from hookline.wiring.stores import adopt  # a foreign store is rare
 
-    Runs keep their steps and input in the store, so each goes on only when its user says so.
-    """
-    from hookline.app import App
-    from hookline.flows.control import control
-    from hookline.wiring.calls import owner_of
-
-    app = App.open()
-    try:
-        calls = app.change(lambda tx: tx.calls.abandon(CAME_ALONG))
-        with app.read() as view:
-            waiting = [run for run in view.runs.runs(limit=-1) if run.status in (RUNNING, PARKED)]
-        for run in waiting:
-            app.change(control, owner_of(app), run.run_id, "pause", CAME_ALONG)
-    finally:
-        app.close()
-    if calls:
-        note(f"calls of hooks that waited in the store: {calls}, none of them will be made")
-    for run in waiting:
-        note(f"{run.run_id} is paused; `hookline flow show {run.run_id}`, then `flow resume`")
+    metadata = {"triggeredBy": os.environ.get("USER") or "unknown"}
+    adopted = adopt(case.project, case.home, store_id, metadata)
+    if adopted.calls:
+        note(f"calls of hooks that waited in the store: {adopted.calls}, none of them will be made")
+    if adopted.runs:
+        note(f"runs that came with the store are cancelled: {', '.join(adopted.runs)}")
+    if adopted.switches:
+        names = ", ".join(_shown(name) for name in adopted.switches)
+        note(f"hooks that were switched by hand in the store are as configured again: {names}")
 
 
 def _require_terminal(case: _Case, args: Namespace) -> None:
