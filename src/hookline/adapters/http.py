@@ -10,19 +10,17 @@ import asyncio
 import socket
 import ssl
 from contextlib import aclosing
-from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TYPE_CHECKING, cast
 
 import httpx
 
+from hookline.adapters.addresses import is_refused
 from hookline.ports.network import CannotReach, HttpReply
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
     from hookline.domain.cleaning import Cleaner
-
-    Address = IPv4Address | IPv6Address
 
 
 class HttpClient:
@@ -113,18 +111,12 @@ async def _resolve(target: httpx.URL) -> list[str]:
         raise CannotReach(f"cannot find the address of {host}: {error}") from error
     addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
     for address in addresses:
-        if _is_refused(ip_address(address)):
+        if is_refused(address):
             raise CannotReach(
                 f"{host} has the address {address}: link-local, multicast and unspecified "
-                "addresses are refused"
+                "addresses, and those of clouds' own services, are refused"
             )
     return addresses
-
-
-def _is_refused(address: Address) -> bool:
-    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
-        address = address.ipv4_mapped
-    return address.is_link_local or address.is_multicast or address.is_unspecified
 
 
 async def _read(reply: httpx.Response, limit: int) -> bytes:
