@@ -1,0 +1,119 @@
+"""Who reaches the MCP server over HTTP: which names it answers to, and for how long it waits."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hookline.surfaces.mcp.http import HttpServer, server_config
+from tests.e2e.conftest import PATIENCE
+from tests.e2e.test_mcp_http import TOKEN, served
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from tests.e2e.conftest import Cli
+
+
+def test_host_and_origin_are_compared_whole(cli: Cli) -> None:
+    with served(cli, env={"HOOKLINE_MCP_TOKEN": TOKEN}) as server:
+        port = server.url.rpartition(":")[2].partition("/")[0]
+        for host in (
+            *("evil.example", f"evil.example:{port}", "127.0.0.1", "127.0.0.1:1"),
+            *("127.0.0.1:evil.example", f"127.0.0.1:{port}.evil.example", f"127.0.0.1:{port}0"),
+            *(f"localhost:{port}@evil.example", f"x.localhost:{port}", "127.0.0.1:", "[::1]"),
+        ):
+            assert server.post(TOKEN, Host=host).status_code == 421, host
+        for origin in (
+            *("http://evil.example", "null", "http://localhost:1234.evil.example"),
+            *(
+                "http://localhost:evil.example",
+                "http://localhost:@evil.example",
+                "http://localhost:",
+            ),
+            *("http://localhost.evil.example", "https://localhost:1", "http://127.0.0.1:1/x"),
+        ):
+            assert server.post(TOKEN, Origin=origin).status_code == 403, origin
+        for host in ("127.0.0.1", "localhost", "LOCALHOST", "[::1]"):
+            answer = server.post(TOKEN, Host=f"{host}:{port}", Origin=f"http://{host}:{port}")
+            assert answer.status_code == 200, host
+        assert server.post(TOKEN, Origin="http://localhost:6274").status_code == 200
+        assert server.post(TOKEN, Origin="http://localhost").status_code == 200
+        assert server.post(None, Host="evil.example").status_code == 401
+
+
+REQUEST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n"
+# What a client sends and then says no more.
+SILENT = {
+    "nothing": b"",
+    "half a header": REQUEST[:30],
+    "half a body": REQUEST + b"a",
+    "nothing after an answer": REQUEST + b"ab",
+    "half of the next request": REQUEST + b"ab" + REQUEST[:30],
+}
+
+
+@pytest.mark.parametrize("sent", SILENT.values(), ids=SILENT)
+def test_a_connection_that_says_nothing_is_dropped(sent: bytes) -> None:
+    async def main(connect: Connect, release: asyncio.Event) -> None:
+        release.set()
+        reader, writer = await connect()
+        writer.write(sent)
+        answer = await reader.read()  # to the end, which comes only if it is dropped
+        assert answer.count(b"200 OK") == (sent.count(b"ab") > 0)
+        writer.close()
+
+    run(main)
+
+
+def test_one_that_sends_byte_by_byte_is_dropped_and_one_that_waits_is_not() -> None:
+    async def main(connect: Connect, release: asyncio.Event) -> None:
+        waiting, waits = await connect()
+        waits.write(REQUEST + b"ab")
+        reader, writer = await connect()
+        dropped = asyncio.create_task(reader.read())
+        while not dropped.done():
+            writer.write(b"G")
+            await asyncio.wait([dropped], timeout=0.1)
+        assert await dropped == b""
+        writer.close()
+        # The first has waited for longer than a client may be silent, and gets its answer.
+        release.set()
+        assert b"200 OK" in await waiting.readuntil(b"\r\n\r\n")
+        waits.close()
+
+    run(main)
+
+
+if TYPE_CHECKING:
+    Connect = Callable[[], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
+
+
+def run(main: Callable[[Connect, asyncio.Event], Awaitable[None]]) -> None:
+    """Serve an app that reads a request and answers once it is released; a second is idle."""
+
+    async def serve() -> None:
+        release = asyncio.Event()
+
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            if scope["type"] != "http":
+                return
+            while (await receive()).get("more_body"):
+                pass
+            await release.wait()
+            head = {"type": "http.response.start", "status": 200}
+            await send({**head, "headers": [(b"content-length", b"0")]})
+            await send({"type": "http.response.body"})
+
+        with socket.create_server(("127.0.0.1", 0)) as bound:
+            server = HttpServer(server_config(app, idle=1))
+            serving = asyncio.create_task(server.serve(sockets=[bound]))
+            async with asyncio.timeout(PATIENCE):
+                await main(lambda: asyncio.open_connection(*bound.getsockname()), release)
+            server.should_exit = True
+            await serving
+
+    asyncio.run(serve())
