@@ -17,11 +17,15 @@ REACT, FEED, GATE, DECIDE, STEER, GUARD = "react", "feed", "gate", "decide", "st
 
 
 class Variable(NamedTuple):
-    """A template variable. `free` text may hold anything, so it never becomes shell code."""
+    """A template variable. `free` text may hold anything, so it never becomes shell code.
+
+    `begins` is the sign that every value begins with, where there is one.
+    """
 
     name: str
     free: bool
     doc: str
+    begins: str = ""
 
     @property
     def env(self) -> str:
@@ -46,7 +50,7 @@ VARIABLES: dict[str, Variable] = {
     for v in (
         Variable("point", False, "the point that fires"),
         Variable("hook", True, "this hook's name"),
-        Variable("project", True, "the project's root folder"),
+        Variable("project", True, "the project's root folder", "/"),
         Variable("idempotency_key", False, "the same for every attempt at this call"),
         Variable("session", True, "the session's name"),
         Variable("iteration", False, "the iteration's number, from 1"),
@@ -55,27 +59,29 @@ VARIABLES: dict[str, Variable] = {
         Variable("task_title", True, "the first line of the task's goal"),
         Variable("task_type", True, "the task's type"),
         Variable("task_labels", True, "the task's labels, separated by commas"),
-        Variable("task_path", True, "the task as a Markdown file in its worktree"),
+        Variable("task_path", True, "the task as a Markdown file in its worktree", "/"),
         Variable("event_type", False, "the event's type"),
         Variable("event_seq", False, "the event's place in the log"),
-        Variable("event_data", True, "the event's data as JSON"),
+        Variable("event_data", True, "the event's data as JSON", "{"),
         Variable("triggered_by", True, "the user or agent that caused the event"),
         Variable("error", True, "the error message"),
         Variable("agent", True, "the agent's name"),
         Variable("agent_output", True, "the agent's text of this iteration"),
         Variable("branch", True, "the task's branch"),
         Variable("base_branch", True, "the branch that the work goes into"),
-        Variable("worktree", True, "the folder of the task's worktree"),
+        Variable("worktree", True, "the folder of the task's worktree", "/"),
         Variable("commits_count", False, "how many commits the branch adds"),
         Variable("run_id", False, "the run's id"),
-        Variable("run_dir", True, "the run's own folder, where its hooks may keep what they like"),
+        Variable(
+            "run_dir", True, "the run's own folder, where its hooks may keep what they like", "/"
+        ),
         Variable("flow", True, "the flow's name"),
         Variable("status", False, "the run's or effect's status"),
         Variable("effect_id", True, "the effect's id"),
         Variable("effect_kind", False, "the effect's kind"),
         Variable("question", True, "the question that a breakpoint asks"),
         Variable("tool", True, "the tool's name"),
-        Variable("tool_input", True, "the tool's input as JSON"),
+        Variable("tool_input", True, "the tool's input as JSON", "{"),
         Variable("prompt", True, "the prompt's text"),
     )
 }

@@ -12,7 +12,6 @@ from hookline.domain import promises
 from hookline.domain.answers import GateAnswer, StopDecision
 from hookline.hooks import rules, shellwords, templates
 from hookline.hooks.builtin import evidence
-from hookline.hooks.kinds import command
 from hookline.surfaces.cli import doctor_controls
 from hookline.trust import TrustBook, Verdict
 from tests.e2e.first_run import Place
@@ -363,7 +362,7 @@ def _believe_everything(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _paste_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "_compiled", templates.compile_line)  # nothing from before
+    monkeypatch.setattr(templates, "_compiled", templates._compiled.__wrapped__)
     monkeypatch.setitem(templates._EXPANSIONS, shellwords.BARE, 'eval "${%s}"')
     monkeypatch.setitem(templates._EXPANSIONS, shellwords.DOUBLE, '"; eval "${%s}"; "')
 

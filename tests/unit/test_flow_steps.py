@@ -220,10 +220,10 @@ def problems(tmp_path: Path, steps: str) -> list[Problem]:
 
 
 GOOD = """
-- {id: a, run: "echo {{input.x}} \\\\{{input.y}}"}
+- {id: a, run: "echo x {{input.x}} \\\\{{input.y}}"}
 - id: both
   parallel:
-    - {id: b, run: "echo {{steps.a.stdout}}", when: "steps.a.exitCode == 0"}
+    - {id: b, run: "echo x {{steps.a.stdout}}", when: "steps.a.exitCode == 0"}
     - {id: c, noop: true, when: "'a' in steps"}
 - {id: d, breakpoint: "{{steps.b.stdout}} {{steps.both.c}}?", when: "steps['b'] != None"}
 - {id: e, run: "docker ps --format '{{.Names}}'"}
@@ -266,10 +266,10 @@ def test_what_could_never_work_is_told_before_it_runs(
 
 
 def test_the_caret_stands_under_the_reference(tmp_path: Path) -> None:
-    text = '- {id: a, run: "echo {{input.long_name}} {{steps.b}} {{input.x}}"}'
+    text = '- {id: a, run: "echo x {{input.long_name}} {{steps.b}} {{input.x}}"}'
     (problem,) = problems(tmp_path, text)
     assert problem.column == 5 + text.index("{{steps")
     assert problem.length == len("{{steps.b}}")
-    unsafe = "- {id: a, run: \"echo {{input.long_name}} x; sh -c 'echo {{input.x}}'\"}"
+    unsafe = "- {id: a, run: \"echo x {{input.long_name}} x; sh -c 'echo {{input.x}}'\"}"
     (problem,) = problems(tmp_path, unsafe)
     assert problem.column == 5 + unsafe.index("{{input.x")

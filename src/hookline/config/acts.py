@@ -113,7 +113,7 @@ class ActReader:
             return None
         text = value.text
         if key == "command":
-            check_command(value, place.point, self._report)
+            check_command(value, place.point, self._report, entry.options)
             return Act(key, text, _program(text), {})
         if key == "script":
             path = os.path.abspath(os.path.join(place.scope.source.base, text))

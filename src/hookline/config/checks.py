@@ -13,11 +13,14 @@ from hookline.config.problems import Mark, did_you_mean
 from hookline.domain.payloads import condition_names
 from hookline.errors import BadInput
 from hookline.hooks.conditions import check
-from hookline.hooks.templates import compile_line
+from hookline.hooks.templates import ALLOW, compile_line, option_warnings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from hookline.config.nodes import Scalar
     from hookline.config.problems import Report
+    from hookline.hooks.templates import TemplateProblem
     from hookline.points import Point
 
 _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -26,12 +29,26 @@ NEVER = "this hook would never run"
 MAX_NAMED = 20
 
 
-def check_command(line: Scalar, point: Point, report: Report) -> None:
+def check_command(line: Scalar, point: Point, report: Report, options: str | None) -> None:
     """Template variables must exist at the point and stand where their text stays text."""
     _, problems = compile_line(line.text, point.variables)
     for each in problems:
         mark = mark_within(line, each.offset, each.length)
         report.error(each.code, mark, each.message, help=each.help or "")
+    if not problems and options != ALLOW:
+        warn_of_options(line, option_warnings(line.text), report)
+
+
+def warn_of_options(line: Scalar, found: Iterable[TemplateProblem], report: Report) -> None:
+    """Report the variables that a program can read as options."""
+    for each in found:
+        report.warning(
+            each.code,
+            mark_within(line, each.offset, each.length),
+            each.message,
+            help=each.help,
+            consequence="it fails where the value begins with '-'",
+        )
 
 
 def check_condition(when: Scalar, point: Point, report: Report) -> None:

@@ -208,7 +208,7 @@ class EntryReader:
         for key, rule in _RULE_OF_KEY.items():
             if key in node.pairs and place.point.rule != rule:
                 self._no_effect(node.pairs[key].key, f"at {place.point.name}")
-        for key, act in (("headers", "http"), ("prompt", "agent")):
+        for key, act in (("headers", "http"), ("prompt", "agent"), ("options", "command")):
             if key in node.pairs and act not in node.pairs:
                 self._no_effect(node.pairs[key].key, f"without '{act}'")
         if place.within and "priority" in node.pairs:
@@ -288,4 +288,5 @@ class EntryReader:
 def _metadata(node: Node, entry: Entry, act: Act) -> dict[str, Any]:
     given = isinstance(node, Mapping) and "deliver" in node.pairs
     delivery = {"deliver": entry.deliver} if given else {}
-    return {**act.metadata, **delivery, **msgspec.to_builtins(entry.metadata)}
+    options = {"options": entry.options} if entry.options else {}
+    return {**act.metadata, **delivery, **options, **msgspec.to_builtins(entry.metadata)}

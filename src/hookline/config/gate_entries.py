@@ -60,13 +60,13 @@ class GateReader:
         given = read_builtin(kind, word, node, path, self._report)
         if given is None or node is None:
             return given
-        before = len(self._report.problems)
+        before = self._report.errors
         self._check(given, node, place, word)
-        return given if len(self._report.problems) == before else None
+        return given if self._report.errors == before else None
 
     def _check(self, given: Arguments, node: Node, place: Place, word: Scalar) -> None:
         if isinstance(given, Program) and (line := part(node, "command")) is not None:
-            check_command(line, place.point, self._report)
+            check_command(line, place.point, self._report, given.options)
         elif isinstance(given, DiffLimits) and given.limits_nothing:
             self._lacking(word)
         elif isinstance(given, Secrets):
@@ -133,10 +133,10 @@ def read_builtin(
         return None
     if not isinstance(node, Mapping):
         node = Mapping({fields[0]: Pair(word, node)}, node.mark)
-    before = len(report.problems)
+    before = report.errors
     made = Converter(report).convert(node, kind, path)
     # A value that does not fit was reported; the default in its place is not what was meant.
-    usable = made is not INVALID and len(report.problems) == before
+    usable = made is not INVALID and report.errors == before
     return made if usable else None
 
 

@@ -74,6 +74,11 @@ class Report:
         self._found[problem] = None
 
     @property
+    def errors(self) -> int:
+        """How many errors there are so far."""
+        return sum(each.severity == ERROR for each in self._found)
+
+    @property
     def problems(self) -> list[Problem]:
         """Every problem, by file and place."""
         return sorted(self._found, key=lambda each: (each.file, each.line, each.column))

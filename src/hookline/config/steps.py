@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from hookline.config.checks import warn_of_options
 from hookline.config.convert import plain
 from hookline.config.nodes import Mapping, Scalar, Sequence, mark_within
 from hookline.config.problems import did_you_mean
@@ -124,9 +125,12 @@ class _Order:
     def _check(self, step: Mapping, done: frozenset[str]) -> None:
         line = step.get("run")
         if isinstance(line, Scalar):
-            for each in compile_step_line(line.text).problems:
+            read = compile_step_line(line.text)
+            for each in read.problems:
                 mark = mark_within(line, each.offset, each.length)
                 self._report.error(each.code, mark, each.message, help=each.help)
+            if step.get("options") is None:
+                warn_of_options(line, read.warnings, self._report)
             self._check_references(line, done)
         for key in _FILLED:
             for text in _scalars(step.get(key)):

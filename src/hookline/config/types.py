@@ -34,6 +34,13 @@ Size = Annotated[
     ),
 ]
 Text = Annotated[str, Meta(min_length=1)]
+Options = (
+    Annotated[
+        Literal["allow"],
+        Meta(description="Values that begin with '-' may be options of the command."),
+    ]
+    | None
+)
 Priority = Annotated[
     int,
     Meta(ge=-1_000_000, le=1_000_000, description="Low runs first; the default is 100."),
@@ -81,6 +88,7 @@ class Entry(_Section):
     rewrites: Annotated[
         bool, Meta(description="The hook changes the tool's input; it runs before the checks.")
     ] = False
+    options: Options = None
     env: Annotated[dict[str, str], Meta(description="More environment variables.")] = {}
     headers: Annotated[dict[str, str], Meta(description="HTTP headers.")] = {}
     description: Annotated[str, Meta(description="What the hook is for.")] = ""
@@ -308,6 +316,7 @@ class Step(_Section):
     ) = None
     max_age: Duration | None = None
     check: Annotated[bool, Meta(description="A failing command fails the run.")] = True
+    options: Options = None
     metadata: Annotated[dict[str, Any], Meta(description="Handed to hooks as it is.")] = {}
 
 

@@ -10,6 +10,7 @@ from hookline.domain.numbers import is_number
 from hookline.domain.runs import FlowMistake
 from hookline.hooks import conditions
 from hookline.hooks.references import compile_step_line, fill_text, problem_of, references
+from hookline.hooks.templates import ALLOW, OPTION_HELP, is_option
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -41,7 +42,7 @@ async def _do(ctx: Context, step: Step, scope: dict[str, Any]) -> None:
 
 
 async def _run(ctx: Context, step: Step, scope: dict[str, Any]) -> Any:
-    line, env = shell_line(step["run"], scope)
+    line, env = shell_line(step["run"], scope, options=step.get("options"))
     return await ctx.run(
         line,
         id=step["id"],
@@ -125,12 +126,17 @@ _ACTS: dict[str, Callable[[Context, Step, dict[str, Any]], Awaitable[Any]]] = {
 }
 
 
-def shell_line(line: str, scope: dict[str, Any]) -> tuple[str, dict[str, str]]:
+def shell_line(
+    line: str, scope: dict[str, Any], *, options: str | None = None
+) -> tuple[str, dict[str, str]]:
     """A shell line whose values travel in the environment, and that environment."""
     compiled = compile_step_line(line)
     for problem in compiled.problems:
         raise FlowMistake(f"`{line}`: {problem.message}", help=problem.help)
     values = {env: _text(look_up(path, scope)) for env, path in compiled.values.items()}
+    for env in compiled.exposed if options != ALLOW else ():
+        if values[env].startswith("-"):
+            raise FlowMistake(f"`{line}`: {is_option(compiled.values[env])}", help=OPTION_HELP)
     # A NUL ends every variable and argument of a process.
     return compiled.line, {env: text.replace("\0", "\ufffd") for env, text in values.items()}
 

@@ -157,4 +157,7 @@ def _from_fields(payload: dict[str, Any]) -> dict[str, str | None]:
 
 
 def _is_id(text: str) -> bool:
-    return not text or (text.isascii() and text.translate(_ID_MARKS).isalnum())
+    if not text:
+        return True
+    # One that begins with '-' would be an option wherever an id may stand.
+    return text[0] != "-" and text.isascii() and text.translate(_ID_MARKS).isalnum()

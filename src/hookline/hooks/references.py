@@ -9,7 +9,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hookline.hooks.templates import UNKNOWN, TemplateProblem, compile_line
+from hookline.hooks.templates import (
+    UNKNOWN,
+    TemplateProblem,
+    compile_line,
+    option_warnings,
+)
 from hookline.points import Variable
 
 if TYPE_CHECKING:
@@ -39,11 +44,16 @@ class Reference(NamedTuple):
 
 
 class StepLine(NamedTuple):
-    """A shell line of a step: what the shell is given, and which value each variable carries."""
+    """A shell line of a step: what the shell is given, and which value each variable carries.
+
+    `warnings` name the values that can be read as options, `exposed` their variables.
+    """
 
     line: str
     values: dict[str, str]
     problems: list[TemplateProblem]
+    warnings: tuple[TemplateProblem, ...] = ()
+    exposed: tuple[str, ...] = ()
 
 
 def references(text: str) -> Iterator[Reference]:
@@ -91,7 +101,14 @@ def compile_step_line(text: str) -> StepLine:
             compiled = compiled.replace(f"{{{{{name}}}}}", text[each.start + 1 : each.end])
         else:
             values[known[name].env] = each.path
-    return StepLine(compiled, values, [_moved(each, names, found, starts) for each in problems])
+    warnings = [] if problems else list(option_warnings(line, known))
+    return StepLine(
+        compiled,
+        values,
+        [_moved(each, names, found, starts) for each in problems],
+        tuple(_moved(each, names, found, starts) for each in warnings),
+        tuple(known[names[starts.index(each.offset)]].env for each in warnings),
+    )
 
 
 def _renamed(text: str, found: list[Reference], names: list[str]) -> tuple[str, list[int]]:

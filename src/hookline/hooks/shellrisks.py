@@ -9,7 +9,8 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.hooks.shellwords import DYNAMIC, Word
+from hookline.hooks.shellgrammar import read_script
+from hookline.hooks.shellwords import DYNAMIC, ShellError, Word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,7 +23,9 @@ class _Wrapper(NamedTuple):
     flags: str = ""
 
 
-class _Language(NamedTuple):
+class Language(NamedTuple):
+    """An interpreter: the letters of its options that take code, and of those that take a value."""
+
     code: str
     valued: str = ""
 
@@ -74,21 +77,20 @@ _STDIN_IS_CODE = frozenset(
     )
 )
 
+_SHELL = Language("cC", "oO")
 _LANGUAGES = {
-    **dict.fromkeys(
-        _names("sh bash dash ash zsh ksh mksh fish rbash csh tcsh"), _Language("cC", "oO")
-    ),
-    **dict.fromkeys(_names("python pypy ipython"), _Language("c", "WX")),
-    **dict.fromkeys(_names("node nodejs bun deno"), _Language("ep", "r")),
-    **dict.fromkeys(_names("lua luajit"), _Language("e", "l")),
-    "elixir": _Language("e", "r"),
-    "groovy": _Language("e"),
-    "julia": _Language("eE", "JLp"),
-    "perl": _Language("eE", "I"),
-    "php": _Language("rBRE", "dfcz"),
-    "pwsh": _Language("ceCE"),
-    "rscript": _Language("e"),
-    "ruby": _Language("e", "ICr"),
+    **dict.fromkeys(_names("sh bash dash ash zsh ksh mksh fish rbash csh tcsh"), _SHELL),
+    **dict.fromkeys(_names("python pypy ipython"), Language("c", "WX")),
+    **dict.fromkeys(_names("node nodejs bun deno"), Language("ep", "r")),
+    **dict.fromkeys(_names("lua luajit"), Language("e", "l")),
+    "elixir": Language("e", "r"),
+    "groovy": Language("e"),
+    "julia": Language("eE", "JLp"),
+    "perl": Language("eE", "I"),
+    "php": Language("rBRE", "dfcz"),
+    "pwsh": Language("ceCE"),
+    "rscript": Language("e"),
+    "ruby": Language("e", "ICr"),
 }
 _VERSION = re.compile(r"[\d.]+$")
 _LONG_CODE = re.compile(r"--(?:eval|exec|execute|command|print|run|init-command)")
@@ -98,7 +100,7 @@ _CODE_OPTION = re.compile(
     r"-c|--?(?:[\w-]*-)?(?:exec(?:ute|dir)?|eval|ok(?:dir)?|command|cmd|program|checkpoint-action)"
     r"|exec|eval"
 )
-_RUNNERS = frozenset(
+RUNNERS = frozenset(
     _names("npm pnpm yarn bun uv poetry pdm hatch pipenv conda docker podman nerdctl")
 )
 _FIND_ACTIONS = frozenset(("-exec", "-execdir", "-ok", "-okdir"))
@@ -111,6 +113,11 @@ _CODE_VARIABLE = re.compile(
 )
 _HARMLESS_VARIABLE = re.compile(r"GIT_(?:AUTHOR|COMMITTER)_(?:NAME|EMAIL|DATE)")
 _SETTERS = frozenset(("export", "readonly"))
+
+# Text without any of these signs makes no code of what it does not hold itself.
+_MAY_EVALUATE = re.compile(r"[$`(]")
+# How other languages run text that they were given.
+_CALLS_CODE = re.compile(r"\b(?:eval|exec\w*|system|popen|spawn\w*|subprocess|Function)\s*[(.$`{]")
 
 
 def unfit_places(script: Script) -> dict[int, str]:
@@ -140,10 +147,21 @@ def _add(script: Script, found: dict[int, str], start: int, end: int, reason: st
 def _evaluates(script: Script) -> bool:
     """Whether the line makes code of something that is known only when it runs."""
     return script.opaque or any(
-        DYNAMIC in word.text and any(sign in word.raw for sign in "$`(")
+        (DYNAMIC in word.text and any(sign in word.raw for sign in "$`("))
+        or _code_evaluates(word.text)
         for command in script.commands
         for word, _ in _code_words(command, script)
     )
+
+
+def _code_evaluates(code: str) -> bool:
+    """The same of code inside of the line, such as `eval $A`; most of it is for a shell."""
+    if not _MAY_EVALUATE.search(code):
+        return False
+    try:
+        return bool(_CALLS_CODE.search(code)) or _evaluates(read_script(code, {}))
+    except ShellError:  # code for another language, in which '$' begins a variable as well
+        return "$" in code or "`" in code
 
 
 def _code_words(command: Command, script: Script) -> Iterator[tuple[Word, str]]:
@@ -151,18 +169,18 @@ def _code_words(command: Command, script: Script) -> Iterator[tuple[Word, str]]:
     words = command.words
     if command.loop or not words:
         return
-    programs = _programs(words)
+    programs = programs_of(words)
     for index in programs:
         yield words[index], "the name of a program"
     for index, word in enumerate(words):
-        name = _name(word)
+        name = name_of(word)
         if name in _NESTED or (index in programs and name in _NESTED_COMMANDS):
             yield from _all(words, f"a command with '{name}'")
         if name in script.functions:
             yield from _all(words, f"a call of '{name}', which the line defines")
-        language = _language(name)
+        language = language_of(name)
         if language:
-            yield from _all(_script_words(words[index + 1 :], language), f"code for '{name}'")
+            yield from _all(script_words(words[index + 1 :], language), f"code for '{name}'")
     yield from _all(_by_option(words), "the value of an option that takes code")
 
 
@@ -170,11 +188,13 @@ def _all(words: Sequence[Word], reason: str) -> Iterator[tuple[Word, str]]:
     return ((word, reason) for word in words)
 
 
-def _name(word: Word) -> str:
+def name_of(word: Word) -> str:
+    """The word without the folders before it, as a program is known."""
     return word.text.rpartition("/")[2]
 
 
-def _language(name: str) -> _Language | None:
+def language_of(name: str) -> Language | None:
+    """The language that a program of this name runs, if it is an interpreter."""
     return _LANGUAGES.get(_VERSION.sub("", name).lower())
 
 
@@ -183,7 +203,7 @@ def _vanishes(word: Word) -> bool:
     return (word.raw[0] in "$`" and not word.text.strip(DYNAMIC)) or "@" in word.raw[:4]
 
 
-def _programs(words: Sequence[Word]) -> set[int]:
+def programs_of(words: Sequence[Word]) -> set[int]:
     """The words that name the program, or may: after a wrapper's options that is not certain."""
     found: set[int] = set()
     queue = [(0, _Wrapper(flags="pv"))]
@@ -193,8 +213,8 @@ def _programs(words: Sequence[Word]) -> set[int]:
         for index, word in enumerate(words[start:], start):
             if word.assigns:
                 continue
-            if index not in found and _name(word) in _WRAPPERS:
-                queue.append((index + 1, _WRAPPERS[_name(word)]))
+            if index not in found and name_of(word) in _WRAPPERS:
+                queue.append((index + 1, _WRAPPERS[name_of(word)]))
             found.add(index)
             if _vanishes(word):
                 spare += 1
@@ -213,7 +233,7 @@ def _may_take_value(option: str, flags: str) -> bool:
     return bool(option[1:].strip(flags)) and not option[2:].isdecimal()
 
 
-def _script_words(words: Sequence[Word], language: _Language) -> Sequence[Word]:
+def script_words(words: Sequence[Word], language: Language) -> Sequence[Word]:
     """Of the words after a language's name, those up to the script's name; all after code."""
     spare = 0
     for index, word in enumerate(words):
@@ -247,8 +267,8 @@ def _by_option(words: Sequence[Word]) -> list[Word]:
     found = [after for before, after in pairwise(words) if _CODE_OPTION.fullmatch(before.text)]
     found += [word for word in words if _CODE_OPTION.fullmatch(word.text.partition("=")[0])]
     texts = [word.text for word in words]
-    names = {_name(word) for word in words}
-    if _RUNNERS.intersection(names):
+    names = {name_of(word) for word in words}
+    if RUNNERS.intersection(names):
         found += [after for before, after in pairwise(words) if before.text == "run"]
     if "find" in names and _FIND_ACTIONS.intersection(texts):
         return list(words)
@@ -260,7 +280,7 @@ def _by_option(words: Sequence[Word]) -> list[Word]:
 def _name_words(command: Command) -> Iterator[tuple[Word, str]]:
     """The words that name a variable, or set one that programs take for code."""
     words = command.words
-    setter = bool(_SETTERS.intersection(map(_name, words)))
+    setter = bool(_SETTERS.intersection(map(name_of, words)))
     for word in words:
         name, equals, _ = word.text.partition("=")
         name = name.removesuffix("+")
@@ -268,7 +288,7 @@ def _name_words(command: Command) -> Iterator[tuple[Word, str]]:
             yield word, f"the value of {name}"
         elif setter and (not equals or DYNAMIC in name):
             yield word, "the name of a variable"
-    if {"test", "[", "printf"}.intersection(map(_name, words)):
+    if {"test", "[", "printf"}.intersection(map(name_of, words)):
         for before, after in pairwise(words):
             if before.text in _NAME_OPTIONS:
                 yield after, "the name of a variable"
@@ -276,7 +296,7 @@ def _name_words(command: Command) -> Iterator[tuple[Word, str]]:
 
 def _kept_words(command: Command) -> Iterator[Word]:
     """The words whose values the shell keeps, so that the rest of the line can use them."""
-    if command.loop or _SETTERS.union({"set"}).intersection(map(_name, command.words)):
+    if command.loop or _SETTERS.union({"set"}).intersection(map(name_of, command.words)):
         yield from command.words
         return
     yield from (word for word in command.words if word.assigns)
@@ -286,13 +306,25 @@ def _reads_code(command: Command) -> bool:
     """Whether the command runs what comes on its standard input."""
     for index, word in enumerate(command.words):
         rest = command.words[index + 1 :]
-        language = _language(_name(word))
-        if _name(word) in _STDIN_IS_CODE or (language and _without_script(rest, language)):
+        language = language_of(name_of(word))
+        if name_of(word) in _STDIN_IS_CODE or (language and _without_script(rest, language)):
+            return True
+        if language is _SHELL and any(map(_passes_on, script_words(rest, language))):
             return True
     return False
 
 
-def _without_script(words: Sequence[Word], language: _Language) -> bool:
+def _passes_on(word: Word) -> bool:
+    """Whether the word is code that hands its own standard input to a program that runs it."""
+    if not word.quoted:
+        return False
+    try:
+        return any(map(_reads_code, read_script(word.text, {}).commands))
+    except ShellError:
+        return True
+
+
+def _without_script(words: Sequence[Word], language: Language) -> bool:
     operands = 0
     for word in words:
         if word.text in ("-", "/dev/stdin", "/dev/fd/0") or re.match(r"-\w*s", word.text):

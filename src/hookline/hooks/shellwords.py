@@ -19,6 +19,8 @@ BARE, DOUBLE, SINGLE, ANSI, COMMENT = "bare", "double", "single", "ansi", "comme
 
 # Stands in a word's text for whatever is known only when the line runs.
 DYNAMIC = "\0"
+# The same while a word is read, for a marked span.
+_MARK = "\1"
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=")
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]")
@@ -50,12 +52,16 @@ class Site(NamedTuple):
 
 
 class Word(NamedTuple):
-    """A word: its text without quotes, DYNAMIC for each expansion, and the text as written."""
+    """A word: its text without quotes, DYNAMIC for each expansion, and the text as written.
+
+    `leading` is how many marks it may begin with: nothing else but expansions is before them.
+    """
 
     start: int
     end: int
     text: str
     raw: str
+    leading: int
 
     @property
     def assigns(self) -> str | None:
@@ -116,7 +122,7 @@ class WordReader:
             reason, fatal = f"a line with {self.doubt}", True
         self.sites[self.pos] = Site(quote, reason, fatal)
         self.pos = self.marks[self.pos]
-        return DYNAMIC
+        return _MARK
 
     def plain_until(self, end: int, quote: str) -> str:
         """Pass over text in which nothing is special, and place the marks in it."""
@@ -147,7 +153,10 @@ class WordReader:
                 text += self._piece(sign)
         if self.pos == start:
             raise self.unexpected()
-        return Word(start, self.pos, text, self.line[start : self.pos])
+        plain = text.lstrip(_MARK + DYNAMIC)
+        leading = text[: len(text) - len(plain)].count(_MARK)
+        text = text.replace(_MARK, DYNAMIC)
+        return Word(start, self.pos, text, self.line[start : self.pos], leading)
 
     def _piece(self, sign: str) -> str:
         if sign == "\\":

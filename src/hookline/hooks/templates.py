@@ -7,9 +7,12 @@ a parameter expansion that fits the quoting around it. `\{{name}}` is the text `
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from hookline.errors import HookFailure
 from hookline.hooks.shellgrammar import read_script
+from hookline.hooks.shelloptions import option_places
 from hookline.hooks.shellrisks import unfit_places
 from hookline.hooks.shellwords import ANSI, BARE, COMMENT, DOUBLE, SINGLE, ShellError, Site
 from hookline.points import VARIABLES
@@ -17,12 +20,20 @@ from hookline.points import VARIABLES
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
+    from hookline.hooks.shellgrammar import Script
     from hookline.points import Variable
 
 UNKNOWN = "unknown-variable"
 UNSAFE = "unsafe-place"
 UNCLOSED = "unclosed-variable"
 BAD_SHELL = "bad-shell"
+OPTION = "option-place"
+# What `options:` of a hook or a step says where values may be options.
+ALLOW = "allow"
+OPTION_HELP = (
+    "put `--` before it if the program takes that, join it to an option as in --title={{...}}, "
+    f"or permit it with `options: {ALLOW}`"
+)
 
 _REFERENCE = re.compile(
     r"(?<!\\)(?P<slashes>(?:\\\\)*)(?P<escape>\\?)"
@@ -56,6 +67,49 @@ class _Reference(NamedTuple):
     variable: Variable | None
 
 
+def fill_line(
+    line: str, allowed: tuple[str, ...], values: Mapping[str, str], *, options: str | None
+) -> str:
+    """The line that the shell is given for these values; HookFailure if it must not be run."""
+    compiled, exposed = _compiled(line, allowed)
+    for name in exposed if options != ALLOW else ():
+        if values.get(name, "").startswith("-"):
+            raise HookFailure(f"{is_option(name)}: {OPTION_HELP}")
+    return compiled
+
+
+def is_option(name: str) -> str:
+    """What is said of a value that a program would read as an option."""
+    return f"{{{{{name}}}}} begins with '-' here and would be read as an option"
+
+
+@lru_cache(maxsize=256)
+def _compiled(line: str, allowed: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """The line, and the variables in it that can be read as options."""
+    # Reading the shell's language costs more than running most lines.
+    compiled, problems = compile_line(line, allowed)
+    if problems:
+        raise HookFailure("; ".join(f"{each.message}: {each.help}" for each in problems))
+    return compiled, tuple(dict.fromkeys(each.name for each in _exposed(line, VARIABLES)))
+
+
+def option_warnings(
+    line: str, known: Mapping[str, Variable] = VARIABLES
+) -> Iterator[TemplateProblem]:
+    """Each variable of a line without problems that can be read as an option."""
+    for each in _exposed(line, known):
+        if each.variable is not None and each.variable.free and not each.variable.begins:
+            message = f"{{{{{each.name}}}}} can be read as an option"
+            length = each.end - each.start
+            yield TemplateProblem(OPTION, each.start, length, message, OPTION_HELP)
+
+
+def _exposed(line: str, known: Mapping[str, Variable]) -> Iterator[_Reference]:
+    references = list(_references(line, known))
+    places = option_places(_script(line, references)) if references else ()
+    return (each for each in references if each.start in places and not each.escaped)
+
+
 def compile_line(
     line: str, allowed: Collection[str], known: Mapping[str, Variable] = VARIABLES
 ) -> tuple[str, list[TemplateProblem]]:
@@ -63,7 +117,7 @@ def compile_line(
     references = list(_references(line, known))
     problems = list(_unclosed(line))
     try:
-        script = read_script(line, {each.start: each.end for each in references})
+        script = _script(line, references)
     except ShellError as error:
         problems.append(
             TemplateProblem(BAD_SHELL, error.offset, 1, error.message, error.help or "")
@@ -82,6 +136,10 @@ def compile_line(
             pieces[-1] = _expansion(line, each, site.quote)
         done = each.end
     return "".join((*pieces, line[done:])), sorted(problems, key=lambda each: each.offset)
+
+
+def _script(line: str, references: list[_Reference]) -> Script:
+    return read_script(line, {each.start: each.end for each in references})
 
 
 def _references(line: str, known: Mapping[str, Variable]) -> Iterator[_Reference]:

@@ -23,10 +23,14 @@ class Nothing(Arguments, frozen=True):
 
 
 class Program(Arguments, frozen=True):
-    """The shell line to run instead of what is found, and how long it may take."""
+    """The shell line to run instead of what is found, and how long it may take.
+
+    `options` says whether values that begin with '-' may be options of the line's programs.
+    """
 
     command: Name | None = None
     timeout: Seconds | None = None
+    options: Literal["allow"] | None = None
 
 
 class Secrets(Arguments, frozen=True):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.errors import HookFailure
 from hookline.hooks.builtin.gates_common import (
     astray,
     framed,
@@ -21,7 +20,7 @@ from hookline.hooks.builtin.test_runners import (
     run_found,
     run_line,
 )
-from hookline.hooks.templates import compile_line
+from hookline.hooks.templates import fill_line
 from hookline.points import POINTS
 
 if TYPE_CHECKING:
@@ -71,20 +70,13 @@ async def _run(judging: Judging, table: Sequence[Runner]) -> Tested | None:
     world, env = judging.world, judging.env
     limits = Limits(given.timeout or judging.call.timeout, world.on_start)
     if given.command is not None:
-        line = _compiled(given.command, judging)
+        allowed = POINTS[judging.call.point].variables
+        line = fill_line(given.command, allowed, judging.call.values, options=given.options)
         return await run_line(line, judging.folder, world.processes, env, limits, given.command)
     found = await find_runner(table, judging.folder, world.processes, env)
     if found is None:
         return None
     return await run_found(found, judging.folder, world.processes, env, limits)
-
-
-def _compiled(command: str, judging: Judging) -> str:
-    """The line as a shell takes it: variables travel in the environment, never as text."""
-    line, problems = compile_line(command, POINTS[judging.call.point].variables)
-    if problems:
-        raise HookFailure("; ".join(f"{each.message}: {each.help}" for each in problems))
-    return line
 
 
 async def ci_status(judging: Judging) -> GateAnswer:

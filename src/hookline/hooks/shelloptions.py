@@ -1,0 +1,127 @@
+"""Says where in a shell line a value can be read as an option of the program that gets it.
+
+Such a place is the start of an argument, bare or in quotes, before `--` and not after an option
+that is known to take a value. Of an option that is not known, none is assumed to.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hookline.hooks.shellrisks import RUNNERS, language_of, name_of, programs_of, script_words
+from hookline.hooks.shellwords import DYNAMIC, Word
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from hookline.hooks.shellgrammar import Command, Script
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Options whose value is a text, whichever program has them.
+_TEXT_OPTIONS = _words(
+    "--author --body --comment --data --data-binary --data-raw --data-urlencode --date "
+    "--description --file --format --goal --grep --header --label --message --name --reason "
+    "--regexp --result --subject --title --url"
+)
+_SUBJECTS = _words("-m -F --trailer")
+_VALUED = {
+    **dict.fromkeys(_words("grep egrep fgrep zgrep rg"), _words("-e -f -m -A -B -C")),
+    **dict.fromkeys(_words("test ["), _words("-n -z")),
+    **dict.fromkeys(_words("mail mailx mutt"), _words("-s")),
+    **dict.fromkeys((f"git {verb}" for verb in _words("commit tag merge notes")), _SUBJECTS),
+    "curl": _words("-A -b -d -e -F -H -m -o -T -u -w -X --json --user"),
+    "find": _words("-name -iname -path -ipath -wholename -regex -iregex -newer"),
+    "gh": _words("-b -t"),
+    "git grep": _words("-e -f"),
+    "git log": _words("-G -S"),
+    "logger": _words("-p -t"),
+    "notify-send": _words("-a -c -h -i -t -u"),
+}
+# Options of jq with a name and a value.
+_PAIRED = _words("--arg --argjson")
+# Programs that read no option once an argument is there that is none.
+_OPTIONS_FIRST = _words("echo printf")
+_VALUED_BY_GIT = ("-C", "-c")
+
+
+def option_places(script: Script) -> set[int]:
+    """The marks that can be read as an option, by their offsets."""
+    return {
+        mark
+        for command in script.commands
+        for word in _exposed(command)
+        for mark in _leading(word, script)
+    }
+
+
+def _leading(word: Word, script: Script) -> list[int]:
+    """The marks that the word may begin with; those inside of an expansion are not among them."""
+    inside = (
+        mark
+        for mark, site in script.sites.items()
+        if word.start <= mark < word.end and not site.reason
+    )
+    return sorted(inside)[: word.leading]
+
+
+def _exposed(command: Command) -> Iterator[Word]:
+    """The words that the program reads as options if they begin with '-'."""
+    if command.loop:
+        yield from command.words
+        return
+    program, arguments = _call(command.words)
+    # These hand what stands after `--` to another program, which has options of its own.
+    ends = 2 if program in RUNNERS else 1
+    taken = 0
+    for word in arguments:
+        if taken:
+            taken -= 1
+        elif word.text == "--":
+            ends -= 1
+            if not ends:
+                return
+        elif word.text.startswith("-"):
+            taken = _values_after(word.text, program)
+        elif word.text.startswith(DYNAMIC):
+            yield word
+        elif program in _OPTIONS_FIRST:
+            return
+
+
+def _call(words: Sequence[Word]) -> tuple[str, Sequence[Word]]:
+    """The program that gets the arguments, and these; of an interpreter, those of its script."""
+    places = programs_of(words)
+    if not places:
+        return "", ()
+    name, rest = name_of(words[max(places)]), words[max(places) + 1 :]
+    language = language_of(name)
+    if language is not None:
+        return "", rest[len(script_words(rest, language)) :]
+    return (f"git {_verb(rest)}" if name == "git" else name), rest
+
+
+def _verb(words: Sequence[Word]) -> str:
+    """What git is to do: the first word that is neither an option of git itself nor its value."""
+    before = ""
+    for word in words:
+        if not word.text.startswith("-") and before not in _VALUED_BY_GIT:
+            return word.text
+        before = word.text
+    return ""
+
+
+def _values_after(option: str, program: str) -> int:
+    """How many of the words after an option are its values."""
+    if program == "jq" and option in _PAIRED:
+        return 2
+    valued = _VALUED.get(program, frozenset())
+    if option in valued or option in _TEXT_OPTIONS:
+        return 1
+    # Of several letters in one word only the last can have its value in the next word.
+    is_cluster = not option.startswith("--") and len(option) > 2
+    letters = [f"-{letter}" in valued for letter in option[1:]]
+    return int(is_cluster and letters[-1] and not any(letters[:-1]))
