@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from hookline.domain.cleaning import Cleaner
     from hookline.domain.events import Event
     from hookline.domain.records import Delivery
+    from hookline.hooks.calls.delivery import Left
     from hookline.ports.store import Transaction
     from hookline.trust import Manifest, Verdict
 
@@ -176,11 +177,17 @@ class App:
         self._failures.clear()
         return delivered
 
-    async def deliver_own(self) -> int:
-        """Call the hooks of what this process changed, and a few more; how many calls are left."""
+    async def deliver_own(self) -> Left:
+        """Call the hooks of what this process changed, and a few more; what is left."""
         from hookline.wiring.calls import deliverer
 
         return await deliverer(self).drain_own()
+
+    def held_calls(self) -> Mapping[str, int]:
+        """How many calls each other process keeps from being made by anybody else."""
+        from hookline.wiring.calls import deliverer
+
+        return deliverer(self).held()
 
     @cached_property
     def _log(self) -> CallLog:

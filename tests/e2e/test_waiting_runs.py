@@ -94,7 +94,7 @@ def test_whatever_advances_a_run_that_asks_ends_with_4(cli: Cli, flow: str) -> N
     served = cli("work", "--flows", "--once")
     assert (served.code, served.stdout) == (
         NEEDS_PERSON,
-        "nothing is due; 1 advanced; 1 waiting for a person\n",
+        "nothing is due; 1 advanced; 2 waiting for a person (R-1, R-2)\n",
     )
     assert cli("attention").code == NEEDS_PERSON
 

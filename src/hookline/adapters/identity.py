@@ -14,6 +14,7 @@ from hookline.ports.processes import ProcessGroup
 # The number is the same on every POSIX system, and the signal module costs an import of enum.
 SIGKILL = 9
 _DEAD = frozenset("ZXx")
+_STOPPED = frozenset("Tt")
 
 
 class _Stat(NamedTuple):
@@ -38,6 +39,17 @@ def owner_is_gone(owner: str) -> bool:
     """Whether the process of that name is known to be dead; of another boot nothing is known."""
     boot, pid, start = owner.rsplit(":", 2)
     return boot == boot_id() and not is_alive(ProcessGroup(int(pid), int(start), boot))
+
+
+def owner_pid(owner: str) -> int:
+    """The number of a process by its name as a holder."""
+    return int(owner.rsplit(":", 2)[1])
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a process was stopped, as by SIGSTOP or ^Z, and does not go on by itself."""
+    stat = _stat(pid)
+    return stat is not None and stat.state in _STOPPED
 
 
 def process_identity(pid: int) -> ProcessGroup | None:

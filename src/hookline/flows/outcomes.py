@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hookline.domain import runs
+from hookline.domain import runs, sessions
 from hookline.domain.runs import Resolution
 from hookline.domain.submissions import MERGE, SUBMIT
+from hookline.domain.tasks import SETTLED
 from hookline.errors import HooklineError
 from hookline.hooks.verdicts import asked_person
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from hookline.ports.store import View
 
 JUDGED = frozenset({SUBMIT, MERGE})
+EVERY = 1_000_000
 
 # Signals to the engine, and the event that each becomes.
 CONTROLS = {"cancel": "run_cancelled", "pause": "run_paused", "stop": "run_parked"}
@@ -113,7 +115,24 @@ def waits_for_person(view: View, run: Run) -> bool:
         return False
     asks = any(effect.kind == "breakpoint" for effect in view.runs.pending(run))
     judged = run.flow in JUDGED and asked_person(view, run) is not None
-    return asks or judged or is_stuck(view, run)
+    return asks or judged or is_stuck(view, run) or _is_session_at_rest(view, run)
+
+
+def _is_session_at_rest(view: View, run: Run) -> bool:
+    if run.flow != sessions.FLOW:
+        return False
+    task = view.graph.find(run.input["taskId"])
+    standing = view.runs.value(run.run_id, sessions.STANDING)
+    is_open = task is not None and task.state not in SETTLED
+    return is_open and standing in (sessions.ESCALATED, sessions.LIMIT)
+
+
+def all_for_person(view: View) -> list[str]:
+    """Every run that waits for a person, the oldest first."""
+    states = (runs.PARKED, runs.RUNNING)
+    found = [run for status in states for run in view.runs.runs(status=status, limit=EVERY)]
+    waiting = [run.run_id for run in found if waits_for_person(view, run)]
+    return sorted(waiting, key=runs.run_number)
 
 
 def last_parked(view: View, run: Run) -> Event:

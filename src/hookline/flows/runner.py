@@ -76,12 +76,11 @@ class Heartbeat:
 
 
 class Runner:
-    """Advances runs as they become due; `for_person` are those that wait for a person now."""
+    """Advances runs as they become due."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._busy: dict[str, asyncio.Task[Done | Parked]] = {}
-        self.for_person: set[str] = set()
 
     async def run_one(
         self, run_id: str, *, max_iterations: int | None = None, wait: bool = True
@@ -94,6 +93,9 @@ class Runner:
             result = await self._engine.advance(run_id, max_iterations=left)
             if isinstance(result, Done) or not wait or result.until is None:
                 return result
+            if not result.held:
+                told = {"runId": run_id, "reason": result.reason, "until": result.until}
+                self._engine.observe("waits", told)
             await self._pause(result, run_id)
 
     def _iteration(self, run_id: str) -> int:
@@ -140,10 +142,7 @@ class Runner:
         for run_id, task in list(self._busy.items()):
             if task.done():
                 del self._busy[run_id]
-                result = task.result()
-                self.for_person.discard(run_id)
-                if isinstance(result, Parked) and result.needs_person:
-                    self.for_person.add(run_id)
+                task.result()
 
     async def _wait(self) -> None:
         with self._engine.store.read() as view:

@@ -113,6 +113,10 @@ class Calls(Protocol):
         """
         ...
 
+    def holder(self, node_id: str) -> tuple[str | None, float]:
+        """Who works on the oldest dispatch of a node, and until when."""
+        ...
+
     def give_up(self, event_seq: int, error: str) -> list[str]:
         """Make no call of an event that still waits, without reading it; the hooks of those."""
         ...
@@ -129,8 +133,12 @@ class Calls(Protocol):
         """The newest call and action of a hook that failed, unless a later one went well."""
         ...
 
-    def waiting(self) -> int:
-        """How many calls still have to be made."""
+    def held_nodes(self) -> list[str]:
+        """The nodes with an event that somebody works on, or did."""
+        ...
+
+    def waiting(self, node_id: str | None = None) -> int:
+        """How many calls still have to be made, for all nodes or for one."""
         ...
 
     def holds(self, event_seq: int, token: int) -> bool:

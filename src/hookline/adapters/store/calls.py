@@ -97,6 +97,11 @@ class CallTables:
                 return None
             place = rows[-1][0]
 
+    def holder(self, node_id: str) -> tuple[str | None, float]:
+        """Who works on the oldest dispatch of a node, and until when."""
+        row = self._run(SQL["first_dispatch"], (node_id, 1)).fetchone()
+        return (row[1], row[3]) if row else (None, 0.0)
+
     def holds(self, event_seq: int, token: int) -> bool:
         """Whether a lease on a dispatch is still the current one."""
         return self._run(SQL["holds_dispatch"], (event_seq, token)).fetchone() is not None
@@ -122,9 +127,15 @@ class CallTables:
         """Whether an event still waits for its hooks."""
         return self._run("SELECT 1 FROM dispatches LIMIT 1").fetchone() is not None
 
-    def waiting(self) -> int:
-        """How many calls still have to be made."""
-        return int(self._run(SQL["waiting_calls"]).fetchone()[0])
+    def waiting(self, node_id: str | None = None) -> int:
+        """How many calls still have to be made, for all nodes or for one."""
+        if node_id is None:
+            return int(self._run(SQL["waiting_calls"]).fetchone()[0])
+        return int(self._run(SQL["waiting_calls_of"], (node_id,)).fetchone()[0])
+
+    def held_nodes(self) -> list[str]:
+        """The nodes with an event that somebody works on, or did."""
+        return [node for (node,) in self._run(SQL["held_nodes"])]
 
     # How it went
 

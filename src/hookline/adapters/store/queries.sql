@@ -150,6 +150,15 @@ WHERE event_seq = ? AND token = ? RETURNING attempts
 -- How many calls still have to be made.
 SELECT count(*) FROM deliveries WHERE status = 'pending'
 
+-- name: waiting_calls_of
+-- How many calls of one node still have to be made.
+SELECT count(*) FROM dispatches d JOIN deliveries c ON c.event_seq = d.event_seq
+WHERE d.node_id = ? AND c.status = 'pending'
+
+-- name: held_nodes
+-- The nodes with an event that has an owner.
+SELECT DISTINCT node_id FROM dispatches WHERE owner IS NOT NULL
+
 -- name: take_dispatch
 -- A lease on a dispatch, if it still stands as it was seen.
 UPDATE dispatches SET owner = ?, token = ?, lease_until = ? WHERE event_seq = ? AND token = ?

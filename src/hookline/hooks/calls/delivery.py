@@ -27,7 +27,7 @@ from hookline.hooks.rules import RULES, fed_text
 from hookline.points import FEED, REACT, rule_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from hookline.domain.events import Event
     from hookline.domain.records import Action
@@ -83,19 +83,16 @@ class Deliverer:
             count += 1
         return count
 
-    async def drain_own(self) -> int:
-        """Deliver what this process caused, and a little of what waits besides.
-
-        How many calls are left to others; 0 if nothing waits that this process could make.
-        """
-        own = self.store.opened
+    async def drain_own(self) -> Left:
+        """Deliver what this process caused, and a little of what waits besides."""
+        own, held = self.store.opened, set[str]()
         first_ones, done = set(own), set[int]()
         earlier = caused = 0
         while own and earlier < MOST_EARLIER and caused < MOST_CAUSED:
             first = min(own)
             delivered = await self._next(own[first])
             if delivered is None:  # it is in other hands, or was passed over
-                del own[first]
+                held.add(own.pop(first))
             elif own.pop(delivered.event_seq, None) is None:
                 earlier += delivered.calls
             else:
@@ -106,10 +103,25 @@ class Deliverer:
         while not own and others < MOST_OTHERS and time.monotonic() < end:
             delivered = await self._next()
             if delivered is None:
-                return 0
+                return Left(0, self._held(held))
             others += delivered.calls
         with self.store.read() as view:
-            return view.calls.waiting()
+            return Left(view.calls.waiting(), {})
+
+    def held(self) -> dict[str, int]:
+        """How many calls each other process keeps from being made by anybody else."""
+        with self.store.read() as view:
+            nodes = view.calls.held_nodes()
+        return self._held(nodes)
+
+    def _held(self, nodes: Iterable[str]) -> dict[str, int]:
+        found: dict[str, int] = {}
+        with self.store.read() as view:
+            for node in nodes:
+                owner, until = view.calls.holder(node)
+                if owner is not None and not self.owner.is_free(owner, until):
+                    found[owner] = found.get(owner, 0) + view.calls.waiting(node)
+        return found
 
     def _caused_by(self, done: set[int], after: int) -> dict[int, str]:
         """What processes under our hooks wrote down: it is for us to see to it."""
@@ -176,6 +188,13 @@ class Deliverer:
                 settle(tx, self.settling)
         again = "they are given up" if attempts >= MAX_ATTEMPTS else "the next command tries again"
         self._tell(f"{said}; {again}")
+
+
+class Left(NamedTuple):
+    """What a command leaves: calls that anybody can make, or those that other processes hold."""
+
+    calls: int
+    held: Mapping[str, int]
 
 
 class _Delivered(NamedTuple):

@@ -9,7 +9,7 @@ import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.moments import seconds
+from hookline.domain.moments import iso, seconds
 from hookline.domain.runs import INSTANT, WAITING
 from hookline.flows.journal import started_at
 from hookline.surfaces.cli.opening import tell_failure
@@ -39,6 +39,7 @@ class Progress:
         self._live = not quiet and is_terminal(sys.stderr)
         self._drawn = 0
         self._begun: dict[str, float] = {}
+        self._wait = ""
         with app.read() as view:
             self._seen = view.log.last()
 
@@ -53,6 +54,15 @@ class Progress:
             note(f"{self._run_id}: the flow's code changed since this chapter began")
         else:
             self._show_finished()
+        if what == "waits":
+            self._tell_wait(details)
+
+    def _tell_wait(self, details: dict[str, Any]) -> None:
+        until, reason = iso(details["until"]), untrusted(details["reason"], 200)
+        wait = f"{self._run_id} is parked until {until}: {reason}"
+        if wait != self._wait:
+            self._wait = wait
+            self.say(wait)
 
     def call_failed(self, row: Delivery) -> None:
         """A hook was called; a failure is told."""

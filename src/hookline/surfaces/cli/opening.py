@@ -7,12 +7,13 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from hookline.adapters.identity import is_stopped, owner_pid
 from hookline.app import BROKEN, App
 from hookline.errors import StoreError, StoreGone
 from hookline.surfaces.cli.output import note, paint, untrusted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from types import ModuleType
 
     from hookline.domain.records import Delivery
@@ -56,9 +57,28 @@ def deliver(app: App) -> None:
                 f" its hooks wait: {untrusted(why)}"
             )
             return
-        if left:
-            calls = "1 call waits" if left == 1 else f"{left:,} calls wait"
-            note(f"{calls}; `hookline work --flows --once` delivers them")
+        if left.calls:
+            note(f"{_waiting(left.calls)}; `hookline work --flows --once` delivers them")
+        _tell_held(left.held)
+
+
+def tell_held(app: App) -> None:
+    """Say which calls only another process can make now."""
+    if app.work_waits():
+        _tell_held(app.held_calls())
+
+
+def _tell_held(held: Mapping[str, int]) -> None:
+    for owner, calls in held.items():
+        pid = owner_pid(owner)
+        does = f"makes {'it' if calls == 1 else 'them'}"
+        if is_stopped(pid):
+            does = f"is stopped: `kill -CONT {pid}` lets it go on"
+        note(f"{_waiting(calls)} for process {pid}, which {does}")
+
+
+def _waiting(calls: int) -> str:
+    return "1 call waits" if calls == 1 else f"{calls:,} calls wait"
 
 
 def _asyncio(*, tls: bool) -> ModuleType:

@@ -54,7 +54,9 @@ def _arguments(p: ArgumentParser) -> None:
         help="the session's name, made up by default; with --resume: the session to go on with",
     )
     p.add_argument(
-        "--resume", action="store_true", help="go on with a session, by default the last"
+        "--resume",
+        action="store_true",
+        help="go on with a session, by default the last that no limit stopped",
     )
     limit_arguments(p)
     verbose_argument(p)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.adapters.identity import owner_is_gone
+from hookline.adapters.identity import owner_is_gone, owner_pid
 from hookline.domain import runs, sessions
 from hookline.domain.moments import iso
 from hookline.domain.sessions import STANDING, UnknownSession
@@ -93,7 +93,7 @@ def _status(view: View, run: Run) -> tuple[str, dict[str, Any]]:
         return str(standing), _ending(view, run)
     if is_held(holder, until):
         assert holder is not None
-        return RUNNING, {"pid": _pid(holder)}
+        return RUNNING, {"pid": owner_pid(holder)}
     if standing == sessions.PAUSED or run.status == runs.PAUSED:
         return PAUSED, {}
     if run.status == runs.RUNNING:
@@ -106,11 +106,6 @@ def _status(view: View, run: Run) -> tuple[str, dict[str, Any]]:
 def is_held(holder: str | None, until: float) -> bool:
     """Whether a living process advances a run."""
     return holder is not None and until >= time.time() and not owner_is_gone(holder)
-
-
-def _pid(holder: str) -> int | None:
-    _, pid, _ = holder.rsplit(":", 2)
-    return int(pid) if pid.isdigit() else None
 
 
 def _ending(view: View, run: Run) -> dict[str, Any]:

@@ -45,7 +45,8 @@ def to_go_on_with(app: App, name: str | None, limits: dict[str, Any]) -> Facts:
                     "there is no session to go on with",
                     help='start one: hookline run "what is to be done"',
                 )
-            known = (idle or found)[0]
+            # At a limit it goes on only if that is raised, and whoever raises one means it.
+            known = min(idle or found, key=lambda s: s.status == sessions.LIMIT and not limits)
         run, used = view.runs.find(known.run_id), _used(view, known.run_id)
     _refuse(known)
     _refuse_spent(known, {**_limits(app, run), **limits}, used)

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain.repository import RepositoryError
-from hookline.errors import NEEDS_PERSON, BadInput, IllegalTransition
+from hookline.errors import BadInput, IllegalTransition
 from hookline.flows.runner import Runner
 from hookline.flows.worker import Budget, Worker
 from hookline.outside import engine
@@ -31,9 +31,10 @@ from hookline.surfaces.cli.run import refuse_unready
 from hookline.surfaces.cli.serving import serving
 from hookline.surfaces.cli.session_agent import chosen_agent
 from hookline.surfaces.cli.session_arguments import verbose_argument
-from hookline.surfaces.cli.stopping import Steps, Stopped, Stopping, run_to_end
+from hookline.surfaces.cli.stopping import Steps, Stopping
 from hookline.surfaces.cli.work_desk import WorkDesk
 from hookline.surfaces.cli.work_end import account
+from hookline.surfaces.cli.work_flows import serve_flows
 from hookline.surfaces.cli.work_news import News
 from hookline.surfaces.cli.work_view import AsBoard, AsRecords, Board
 from hookline.trust import refuse_agents
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from hookline.surfaces.cli.work_end import Account
 
 MOST_LANES = 64
-MANY_CALLS = 50
 
 AFTER_TURNS = "taking no more; stopping after these turns; ^C again stops now"
 NOW = "stopping now; ^C again leaves at once, `hookline work` goes on"
@@ -73,61 +73,13 @@ def _work(args: Namespace) -> int:
     _check_numbers(args)
     with writing() as app:
         if args.flows:
-            return _serve_flows(args, app)
+            return serve_flows(args, app)
         _refuse_inside(app)
         refuse_agents(os.environ, "work")
         refuse_unready(args, app)
         lanes = _lanes(app, args)
         asyncio.run(_refuse_unusable(app))
         return _take_tasks(args, app, lanes)
-
-
-# Runs only
-
-
-def _serve_flows(args: Namespace, app: App) -> int:
-    try:
-        with resumed_by("hookline work --flows"):
-            served, for_person = run_to_end(_serve(args, app))
-    except Stopped as told:
-        again = "everything goes on where it was when something serves it again"
-        raise KeyboardInterrupt(f"{told}; {again}") from None  # no hook is called any more
-    if args.json:
-        say_json({"begun": 0, "served": served, "limit": None})
-    else:
-        waits = f"; {len(for_person)} waiting for a person" if for_person else ""
-        say(f"nothing is due; {served} advanced{waits}")
-        if for_person:
-            next_step("hookline attention")
-    return NEEDS_PERSON if for_person else 0
-
-
-async def _serve(args: Namespace, app: App) -> tuple[int, set[str]]:
-    def observe(what: str, details: dict[str, Any]) -> None:
-        if not args.json and what == "effect":
-            note(f"{details['runId']}  {untrusted(details['effectId'])}")
-
-    runner = Runner(engine(app, observe))
-    if not args.json and not args.once:
-        note("serving runs; ^C ends it, and they go on where they were")
-    if args.once:
-        await _deliver_all(args, app)
-    async with at_work(app):
-        with serving(app):
-            served = await runner.serve(once=args.once)
-    if args.once:
-        await _deliver_all(args, app)
-    return served, runner.for_person
-
-
-async def _deliver_all(args: Namespace, app: App) -> None:
-    """Call every hook that waits, however many there are."""
-    with app.read() as view:
-        waiting = view.calls.waiting()
-    if waiting > MANY_CALLS and not args.json:
-        note(f"{waiting:,} calls wait and are made now; ^C ends it, the rest goes on waiting")
-    if app.work_waits():
-        await app.deliver()
 
 
 # Tasks

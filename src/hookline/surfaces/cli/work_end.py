@@ -86,7 +86,7 @@ class Account(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
             (self.not_taken, "that no agent here may take"),
         ):
             if found:
-                yield f"{len(found)} {text} ({_named(found)})"
+                yield f"{len(found)} {text} ({named(found)})"
         if self.usd:
             yield f"${self.usd:.2f}"
 
@@ -141,9 +141,10 @@ def _dependents(view: View, tasks: Sequence[str]) -> list[str]:
     return sorted((task.id for task in found if task.state in OPEN), key=_number)
 
 
-def _named(tasks: Sequence[str]) -> str:
-    more = f" and {len(tasks) - SHOWN} more" if len(tasks) > SHOWN else ""
-    return ", ".join(tasks[:SHOWN]) + more
+def named(found: Sequence[str]) -> str:
+    """The first of these tasks or runs, and how many more there are."""
+    more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return ", ".join(found[:SHOWN]) + more
 
 
 def _number(task_id: str) -> int:
