@@ -69,7 +69,7 @@ def ask(expression: str) -> Verdict:
     ],
 )
 def test_met(expression: str) -> None:
-    assert check(expression, SCOPE) is None
+    assert check(expression, dict.fromkeys(SCOPE)) is None
     assert ask(expression).met is True
 
 
@@ -164,7 +164,7 @@ def test_long_values_are_cut_and_stay_json() -> None:
     ],
 )
 def test_check_says_what_is_wrong_and_evaluate_refuses_it(expression: str, problem: str) -> None:
-    said = check(expression, SCOPE)
+    said = check(expression, dict.fromkeys(SCOPE))
     assert said is not None
     assert problem in said
     with pytest.raises(HookFailure) as caught:
@@ -198,7 +198,7 @@ def test_check_says_what_is_wrong_and_evaluate_refuses_it(expression: str, probl
     ],
 )
 def test_a_failing_part_is_named(expression: str, part: str, problem: str) -> None:
-    assert check(expression, SCOPE) is None
+    assert check(expression, dict.fromkeys(SCOPE)) is None
     with pytest.raises(HookFailure) as caught:
         ask(expression)
     assert f"failed at `{part}`" in caught.value.message

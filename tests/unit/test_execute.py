@@ -51,11 +51,11 @@ def test_a_hook_whose_condition_does_not_hold_is_skipped() -> None:
 
 
 def test_a_condition_that_cannot_be_evaluated_is_a_failure_of_its_hook_alone() -> None:
-    found = run(at("broken", asks(1), when="task.nothing == 1"), at("works", asks(2)))
+    found = run(at("broken", asks(1), when="event.data.nothing == 1"), at("works", asks(2)))
     assert found == [Action("log", {"n": 2})]
     ((name, error),) = failures(found)
     assert name == "broken"
-    assert "there is no 'nothing' in task" in str(error)
+    assert "there is no 'nothing' in event.data" in str(error)
 
 
 def test_changed_looks_at_the_files_that_are_given() -> None:

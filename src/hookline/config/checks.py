@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 
 from hookline.config.nodes import mark_within
 from hookline.config.problems import Mark, did_you_mean
-from hookline.domain.payloads import condition_names
+from hookline.domain.condition_fields import condition_fields
 from hookline.errors import BadInput
-from hookline.hooks.conditions import check
+from hookline.hooks.conditions import check, doubts
 from hookline.hooks.templates import ALLOW, compile_line, option_warnings
 
 if TYPE_CHECKING:
@@ -52,15 +52,26 @@ def warn_of_options(line: Scalar, found: Iterable[TemplateProblem], report: Repo
 
 
 def check_condition(when: Scalar, point: Point, report: Report) -> None:
-    """A condition must be an expression over names that the point has."""
-    wrong = check(when.text, condition_names(point.name))
+    """A condition must be an expression over names and fields that the point has."""
+    known = condition_fields(point.name)
+    help = f"`hookline points {point.name}` shows what a condition may look at"
+    wrong = check(when.text, known)
     if wrong:
         report.error(
             "bad-condition",
             when.mark,
             f"the condition cannot be used: {wrong}",
-            help=f"`hookline points {point.name}` shows what a condition may look at",
+            help=help,
             consequence="this hook would fail each time",
+        )
+        return
+    for doubt in doubts(when.text, known):
+        report.warning(
+            "unknown-field",
+            when.mark,
+            doubt,
+            help=help,
+            consequence="this hook fails where that is missing",
         )
 
 

@@ -153,7 +153,7 @@ class _Order:
                 self._check_known(each.step, mark, done)
 
     def _check_condition(self, when: Scalar, done: frozenset[str]) -> None:
-        wrong = check(when.text, ROOTS)
+        wrong = check(when.text, dict.fromkeys(ROOTS))
         if wrong:
             self._report.error(
                 "bad-condition",

@@ -6,14 +6,13 @@ carry more, because the log is also what the tables are rebuilt from.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
 from hookline.domain.events import Event
 from hookline.errors import BadInput
-from hookline.points import POINTS, REACT
+from hookline.points import POINTS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -348,16 +347,6 @@ class Prompt(Payload):
     prompt: str
     session: str | None = None
     agent: str | None = None
-
-
-@cache
-def condition_names(point: str) -> tuple[str, ...]:
-    """The names that a condition at this point may use: those of what its hooks receive."""
-    found = POINTS.get(point)
-    if found is None or (found.rule == REACT and "event_type" in found.variables):
-        return ("event", "task")
-    fields = msgspec.structs.fields(globals()[found.payload])
-    return tuple(field.encode_name for field in fields)
 
 
 def payload_of(event: Event) -> Payload:

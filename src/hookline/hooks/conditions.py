@@ -26,10 +26,13 @@ from hookline.hooks.grammar import (
     listed,
     nearest,
     parse,
+    unknown_fields,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from hookline.domain.condition_fields import Fields
 
     Value = Callable[[Any], Any]
 
@@ -68,13 +71,21 @@ def compiled(expression: str) -> Condition:
 # What the configuration check asks.
 
 
-def check(expression: str, names: Collection[str]) -> str | None:
-    """What is wrong with an expression whose data has these names, or None."""
+def check(expression: str, known: Mapping[str, Fields | None]) -> str | None:
+    """What is wrong with an expression over data of this shape, or None."""
     try:
-        _checked(expression, frozenset(names), frozenset(FUNCTIONS))
+        condition = _checked(expression, frozenset(known), frozenset(FUNCTIONS))
     except RefusedError as problem:
         return str(problem)
-    return None
+    wrong = unknown_fields(condition.text, condition.tree, known)
+    return next((said for said, fields in wrong if not fields.is_open), None)
+
+
+def doubts(expression: str, known: Mapping[str, Fields | None]) -> list[str]:
+    """Fields of a sound expression that are hardly meant, where the data may have others."""
+    condition = compiled(expression)
+    found = unknown_fields(condition.text, condition.tree, known)
+    return [said for said, fields in found if fields.is_open and "did you mean" in said]
 
 
 def uses(expression: str, function: str) -> bool:

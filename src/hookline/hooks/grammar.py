@@ -10,7 +10,9 @@ import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from hookline.domain.condition_fields import Fields
 
 MAX_LENGTH = 2_000
 MAX_DEPTH = 50
@@ -179,6 +181,42 @@ def check_words(
     for node in nodes:
         if isinstance(node, ast.Name) and id(node) not in called and node.id not in names:
             raise RefusedError(_unknown_name(text, node, names, functions))
+
+
+def unknown_fields(
+    text: str, tree: ast.expr, known: Mapping[str, Fields | None]
+) -> Iterator[tuple[str, Fields]]:
+    """Each field that data of this shape does not have, as a sentence, and what it has."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute | ast.Subscript):
+            fields, key = _fields_at(node.value, known), _key(node)
+            if fields is not None and key and not fields.each and key not in fields.names:
+                whole = ast.get_source_segment(text, node.value) or "it"
+                problem = f"there is no '{key}' in {whole}{nearest(key, fields.names)}"
+                has = listed(f"names in {whole}", fields.names)
+                yield f"{problem}{_position(text, node)}; {has}", fields
+
+
+def _fields_at(node: ast.expr, known: Mapping[str, Fields | None]) -> Fields | None:
+    if isinstance(node, ast.Name):
+        return known.get(node.id)
+    if not isinstance(node, ast.Attribute | ast.Subscript):
+        return None
+    fields = _fields_at(node.value, known)
+    if fields is None:
+        return None
+    if fields.each:
+        is_item = isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice)
+        return fields._replace(each=False) if is_item else None
+    return fields.names.get(_key(node))
+
+
+def _key(node: ast.Attribute | ast.Subscript) -> str:
+    """The field that is looked at, if the expression itself says its name."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    value = node.slice.value if isinstance(node.slice, ast.Constant) else None
+    return value if isinstance(value, str) else ""
 
 
 def _check_call(text: str, node: ast.Call, functions: Collection[str]) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.answers import StopDecision
-from hookline.domain.payloads import AgentContext
+from hookline.domain.condition_fields import condition_fields
 from hookline.errors import BadInput
 from hookline.hooks import conditions
 from hookline.hooks.builtin import CHAINS
@@ -36,7 +36,6 @@ _CHAIN = 'write it like {"hookType": "all_of", "hooks": ["evidence", {"command":
 MAX_LINE = 4096
 MAX_TIMEOUT = 600.0
 _FIELDS = tuple(f.encode_name for f in msgspec.structs.fields(Registration) if f.name != "id")
-_CONTEXT = tuple(field.encode_name for field in msgspec.structs.fields(AgentContext))
 
 
 def registration_from(given: Mapping[str, Any] | str, depth: int = 0) -> Registration:
@@ -74,7 +73,7 @@ def check_registration(new: Registration, *, commands: bool = True) -> Registrat
     else:
         _refuse_own(new)
         check_arguments(new.hook_type, new.arguments)
-    if new.when is not None and (problem := conditions.check(new.when, _CONTEXT)):
+    if new.when is not None and (problem := conditions.check(new.when, condition_fields(STOP))):
         raise BadInput(f"`when` cannot be evaluated: {problem}")
     if new.timeout is not None and not 0 < new.timeout <= MAX_TIMEOUT:
         raise BadInput(f"timeout is a number of seconds up to {MAX_TIMEOUT:g}")

@@ -245,11 +245,11 @@ def _check_points(new: Hook, events: Collection[str]) -> None:
 
 
 def _check_condition(new: Hook) -> None:
-    from hookline.domain.payloads import condition_names
+    from hookline.domain.condition_fields import condition_fields
     from hookline.hooks.conditions import check
 
     problems = (
-        [check(new.when, condition_names(point)) for point in new.points]
+        [check(new.when, condition_fields(point)) for point in new.points]
         if isinstance(new.when, str)
         else ["it must be text"]
     )

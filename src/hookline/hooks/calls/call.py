@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -98,12 +99,13 @@ class Caller:
         values: dict[str, Any] | None = frame.judged
         try:
             if hook.when is not None and values is None:
-                verdict = await self._condition(hook.when, frame)
+                verdict = await self._condition(hook, hook.when, frame)
                 values = verdict.values
                 if not verdict.met:
                     return _over(hook, SKIPPED, start, values=values)
         except Exception as problem:  # noqa: BLE001  # one hook never breaks another
-            return _over(hook, FAILED, start, error=described(problem))
+            status = TIMEOUT if isinstance(problem, HookTimeout) else FAILED
+            return _over(hook, status, start, error=described(problem))
         on_start = begin()
         try:
             if hook.handler is not None and hook.kind == "python":
@@ -133,14 +135,21 @@ class Caller:
         folder = folder_of(payload, self._around.root)
         return Changes(lambda: self._around.changed_files(folder))
 
-    async def _condition(self, when: str, frame: Frame) -> Verdict:
+    async def _condition(self, hook: Hook, when: str, frame: Frame) -> Verdict:
         # Only hooks with a condition pay for the language of conditions.
         from hookline.hooks.calls.condition import judge, needs_changes
 
         payload = frame.payload
         if "changed" not in payload and needs_changes(when):
             changes = frame.changes or self.changes(payload)
-            payload = {**payload, "changed": await changes.files()}
+            limit = timeout_of(hook, frame.point)
+            try:
+                async with asyncio.timeout(limit):
+                    payload = {**payload, "changed": await changes.files()}
+            except TimeoutError as late:
+                raise HookTimeout(
+                    f"`changed()` timed out after {limit:g} s: git did not say which files changed"
+                ) from late
         return judge(when, payload)
 
     async def _run(self, hook: Hook, frame: Frame, on_start: OnStart | None) -> Reply:

@@ -138,7 +138,7 @@ def _list_points(args: Namespace) -> None:
 
 def _detail(point: Point) -> dict[str, Any]:
     # It comes with the expression language, which the list of points does without.
-    from hookline.domain.payloads import condition_names
+    from hookline.domain.condition_fields import condition_fields
 
     meaning, answer = _RULES[point.rule]
     return {
@@ -147,7 +147,7 @@ def _detail(point: Point) -> dict[str, Any]:
         "rule": point.rule,
         "meaning": meaning,
         "payload": _payload_fields(point),
-        "conditions": list(condition_names(point.name)),
+        "conditions": list(condition_fields(point.name)),
         "variables": {name: VARIABLES[name].doc for name in point.variables},
         "timeout": point.timeout,
         "fires": point.fires,
