@@ -50,8 +50,8 @@ class Base(NamedTuple):
 class Looking:
     """What can be learnt without changing anything but remote-tracking refs.
 
-    `root` is the project's folder and `folder` its `.hookline`. `base` and `remote` are those
-    that the configuration names; an empty `remote` means to use none.
+    `root` is the project's folder and `folder` its `.hookline`. `base` is the branch that was
+    chosen, `remote` the one that the configuration names; an empty `remote` means to use none.
     """
 
     def __init__(
@@ -129,9 +129,14 @@ class Looking:
             help="check out the branch that work goes into, or name it in the configuration",
         )
 
+    @property
+    def base_is_chosen(self) -> bool:
+        """Whether the base is known without a look at the repository."""
+        return self._wanted_base is not None
+
     async def base_is_named(self) -> bool:
-        """Whether the configuration or the remote says what the base is."""
-        return self._wanted_base is not None or await self._remote_head() is not None
+        """Whether the base was chosen, or the remote says what it is."""
+        return self.base_is_chosen or await self._remote_head() is not None
 
     async def merge_base(self, folder: str, base: str) -> str:
         """The commit at which the work in a folder left the base."""
@@ -199,7 +204,9 @@ class Looking:
             if found is not None:
                 return Base(base, found, remote)
         raise RepositoryError(
-            f"there is no branch {base!r} here", help="`git branch --all` shows those that are"
+            f"there is no branch {base!r} here",
+            help="`git branch --all` shows those that are; `gates: {base: NAME}` in hookline.yaml"
+            " names the one that work goes into",
         )
 
     async def _fork(self, folder: str, other: str) -> str:

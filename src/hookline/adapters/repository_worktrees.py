@@ -7,6 +7,8 @@ import shutil
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from hookline.adapters.git.door import HOOKED, printable
 from hookline.adapters.repository_changes import MERGED
 from hookline.adapters.repository_push import Pushing
@@ -39,13 +41,13 @@ class Worktrees(Pushing):
         onto = await self.fetch(recorded or base or await self.base_branch())
         async with await self._exclusive("worktrees"):
             self._prepare_folder()
-            await self._make_branch(branch, onto)
+            fresh = await self._make_branch(branch, onto)
             notices = onto.notices
             if await self._is_whole(task_id, path, any_branch=True):
                 await self._recover(path)
             if not await self._is_whole(task_id, path):
                 notices += await self._make(task_id, path, branch)
-        return await self._worktree(task_id, notices)
+        return msgspec.structs.replace(await self._worktree(task_id, notices), fresh=fresh)
 
     async def worktrees(self) -> list[Worktree]:
         """Every task's worktree, and every branch of a task whose worktree is gone."""
@@ -139,7 +141,8 @@ class Worktrees(Pushing):
     async def _base_of(self, branch: str) -> str:
         return await self._recorded_base(branch) or await self.base_branch()
 
-    async def _make_branch(self, branch: str, base: Base) -> None:
+    async def _make_branch(self, branch: str, base: Base) -> bool:
+        """Make a branch unless it is there; whether it was made now."""
         if await self._recorded_base(branch) is None:
             key = f"branch.{branch}.hooklineBase"
             await self._git(self.root, "config", key, base.name, doing=f"no branch {branch}")
@@ -151,6 +154,8 @@ class Worktrees(Pushing):
                 doing=f"the branch {branch} cannot be made",
                 help=f"rename a branch that is called '{BRANCH_PREFIX[:-1]}', if there is one",
             )
+            return True
+        return False
 
     async def _is_whole(self, task_id: str, path: str, *, any_branch: bool = False) -> bool:
         """Whether a worktree was made to its end, and is one of this repository."""

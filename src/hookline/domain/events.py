@@ -68,7 +68,9 @@ SESSION_EVENTS = frozenset(
     }
 )
 # The way of a task's work to the base branch.
-GATE_EVENTS = frozenset({"submission_started", "merge_queued", "gate_decided"})
+GATE_EVENTS = frozenset(
+    {"base_pinned", "work_began", "submission_started", "merge_queued", "gate_decided"}
+)
 # What agents do in a loop of their own, written by the verbs that check it.
 LOOP_EVENTS = frozenset(
     {

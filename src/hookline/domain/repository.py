@@ -71,7 +71,8 @@ class RepositoryState(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 
 
 class Worktree(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A task's own checkout. `folder` is the project's place in it; `lost` when it is gone.
+    """A task's own checkout. `folder` is the project's place in it; `lost` when it is gone, `fresh`
+    when its branch was made just now.
 
     `notices` say what could not be had, such as a remote that does not answer.
     """
@@ -83,6 +84,7 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     base: str
     head: str
     lost: bool = False
+    fresh: bool = False
     notices: tuple[str, ...] = ()
 
 

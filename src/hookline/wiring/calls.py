@@ -19,6 +19,7 @@ from hookline.hooks.calls.record import Recorder
 from hookline.hooks.frames import DRY_RUN
 from hookline.hooks.registry import HookContext
 from hookline.ports.processes import ProcessGroup
+from hookline.tasks.work_record import pinned_base
 from hookline.trust import Watch
 
 if TYPE_CHECKING:
@@ -158,12 +159,15 @@ def repository(app: App) -> GitRepository:
 
     sections = sections_of(app)
     wanted = sections.gates if sections is not None else None
+    named = wanted.base if wanted else None
+    with app.read() as view:
+        base = named or pinned_base(view)
     return GitRepository(
         git_processes(app),
         app.project.root,
         app.project.folder,
         app.environ,
-        base=wanted.base if wanted else None,
+        base=base,
         remote=wanted.remote if wanted else None,
     )
 

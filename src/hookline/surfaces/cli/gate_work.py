@@ -14,6 +14,7 @@ from hookline.flows import gate_verbs
 from hookline.surfaces.cli.output import untrusted
 from hookline.surfaces.cli.session_facts import last_ending
 from hookline.wiring.calls import repository
+from hookline.wiring.work import pin_base
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -97,6 +98,7 @@ async def find_work(
 ) -> Submission:
     """A task's work: in its worktree, or on the branch that is checked out."""
     folder, branch, base = await _place(repository(app), task)
+    await pin_base(app, base)
     with app.read() as view:
         conversation = _conversation(app, view, task, agent, folder)
     return Submission(

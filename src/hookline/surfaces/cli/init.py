@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.app import judge, load_configuration
+from hookline.domain.repository import RepositoryError
 from hookline.errors import FAILED, BadInput, NoProject, StoreReadOnly, Untrusted
 from hookline.project import CONFIG_NAME, FOLDER_NAME, Project, find_project, user_folder
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.init_detect import Found, look_around
 from hookline.surfaces.cli.init_file import configuration
+from hookline.surfaces.cli.opening import writing
 from hookline.surfaces.cli.output import is_terminal, note, paint, say, say_json, untrusted
 from hookline.trust import TrustBook, under_agent
 from hookline.wiring.stores import open_store
@@ -152,6 +154,18 @@ def _set_up(project: Project, found: Found, report: Report) -> None:
     (report.created if wrote else report.kept).append(CONFIG_NAME)
     _make_store(project, report)
     _trust(project, text if wrote else None, report)
+    if report.trusted and found.repository is not None:
+        _pin_base()
+
+
+def _pin_base() -> None:
+    """The branch that is the base now stays it, whatever is checked out later."""
+    import asyncio  # only a repository needs it
+
+    from hookline.wiring.work import pin_base
+
+    with suppress(RepositoryError), writing() as app:  # such as one without commits
+        asyncio.run(pin_base(app))
 
 
 def _first_command(found: Found) -> str:

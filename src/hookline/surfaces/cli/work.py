@@ -8,7 +8,6 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.repository import RepositoryError
 from hookline.errors import BadInput, IllegalTransition
 from hookline.flows.runner import Runner
 from hookline.flows.worker import Budget, Worker
@@ -38,7 +37,7 @@ from hookline.surfaces.cli.work_flows import serve_flows
 from hookline.surfaces.cli.work_news import News
 from hookline.surfaces.cli.work_view import AsBoard, AsRecords, Board
 from hookline.trust import refuse_agents
-from hookline.wiring.calls import repository
+from hookline.wiring.work import check_repository
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -78,7 +77,7 @@ def _work(args: Namespace) -> int:
         refuse_agents(os.environ, "work")
         refuse_unready(args, app)
         lanes = _lanes(app, args)
-        asyncio.run(_refuse_unusable(app))
+        asyncio.run(check_repository(app))
         return _take_tasks(args, app, lanes)
 
 
@@ -177,14 +176,6 @@ def _refuse_inside(app: App) -> None:
             f"this process runs inside {run_id}, which would wait for itself",
             help="a worker is started by a person, beside everything that it serves",
         )
-
-
-async def _refuse_unusable(app: App) -> None:
-    git = repository(app)
-    state = await git.describe()
-    if state.blocking is not None:
-        raise RepositoryError(state.blocking.message, help=state.blocking.help)
-    await git.base_branch()
 
 
 def _lanes(app: App, args: Namespace) -> list[str]:

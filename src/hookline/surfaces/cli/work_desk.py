@@ -23,7 +23,7 @@ from hookline.surfaces.cli.session_facts import facts
 from hookline.surfaces.cli.session_resume import tell_to_go_on
 from hookline.tasks import claims
 from hookline.tasks.verbs import Holder, check_holder
-from hookline.wiring.calls import repository
+from hookline.wiring.work import begin_work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -187,7 +187,7 @@ class WorkDesk:
 
     async def _start(self, task: Task, agent: str) -> str:
         app = self._app
-        place = await repository(app).worktree(task.id)
+        place = await begin_work(app, task.id)
         with app.read() as view:
             stopped = _stopped(view, task, agent)
             name = _free_name(view, f"{task.id}-{agent}")
