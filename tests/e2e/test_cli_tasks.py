@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 FIELDS = (
     *("id", "goal", "state", "labels", "priority", "type", "desiredDeliverables"),
     *("parentTaskId", "dependsOn", "startedAt", "completedAt", "result", "prUrl"),
-    *("commitsCount", "turnsUsed"),
+    *("commitsCount", "turnsUsed", "changes"),
 )
 
 

@@ -28,6 +28,7 @@ MEANINGS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
             "desired_deliverables": ("d",),
             "parent": None,
             "notes": (),
+            "changes": None,
             "created_at": NOW,
         },
     ),

@@ -6,12 +6,15 @@ from __future__ import annotations
 import os
 import stat
 
-from hookline.adapters.git.door import printable
+from hookline.adapters.git.door import cut, printable
 from hookline.adapters.repository_merge import Merging
 from hookline.adapters.repository_state import SHOWN
-from hookline.domain.repository import Finding
+from hookline.domain.repository import Commit, Finding
 
 _LINK = "160000"  # the mode of a commit of another repository in a tree
+# What git writes into the reflog where a commit is made, and not only checked out.
+_MAKING = ("commit", "cherry-pick", "revert", "am", "rebase (pick)", "rebase (continue)")
+_LOOKED_AT = 1000
 _RAW = ("diff", "--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=none")
 
 
@@ -40,6 +43,48 @@ class Inspecting(Merging):
             if about.split(" ")[1] == _LINK
         }
         return (*large, *(await self._links(folder, links) if links else ()))
+
+    async def work_elsewhere(self, folder: str, base: str, start: str | None) -> str | None:
+        """Where the work went, of a branch that has no commits of its own; None if there is none.
+
+        There is none if the branch is still where it began, and no commit was made in its worktree.
+        What we merged ourselves is where it belongs.
+        """
+        known, head = await self._known_base(base), await self._head(folder)
+        if await self._landed(head, known.sha):
+            return None
+        made = await self._made_here(folder)
+        missing = await self._not_in(folder, made, known.sha)
+        held = [commit for commit in made if commit not in missing]
+        if held:
+            return f"{base} holds commits of the work already, past its gates: {_named(held)}"
+        if missing:
+            return f"commits were made that the task's branch does not hold: {_named(missing)}"
+        if start is not None and head != start:
+            return (
+                f"the task's branch was moved from {start[:12]} to {head[:12]}, which {base} holds"
+            )
+        return None
+
+    async def _made_here(self, folder: str) -> list[Commit]:
+        """The commits that were made in a checkout, whatever branch they went to."""
+        said = await self._git(folder, "log", "-g", "-z", "--format=%H %gs%n%s", f"-{_LOOKED_AT}")
+        made = {}
+        for entry in said.names:
+            action, _, subject = entry.partition("\n")
+            sha, _, how = action.partition(" ")
+            if how.startswith(_MAKING):
+                made[sha] = Commit(sha, printable(subject))
+        return list(made.values())
+
+    async def _not_in(self, folder: str, made: list[Commit], base: str) -> list[Commit]:
+        if not made:
+            return []
+        asked = ("rev-list", "--no-walk", "--stdin")
+        lines = "\n".join([*(each.sha for each in made), f"^{base}", ""])
+        said = await self._git(folder, *asked, stdin=lines.encode(), doing="commits are unknown")
+        found = set(said.text.splitlines())
+        return [each for each in made if each.sha in found]
 
     async def _unfiltered(self, top: str, names: list[str]) -> list[str]:
         """The files that git would store as they are; a filter may store a short pointer."""
@@ -94,6 +139,11 @@ class Inspecting(Merging):
 
 def _shown(name: str) -> str:
     return printable(name.rstrip("/"))
+
+
+def _named(commits: list[Commit]) -> str:
+    shown = ", ".join(f"{each.sha[:12]} {cut(each.subject, 72)}" for each in commits[:3])
+    return shown + f" and {len(commits) - 3} more" * (len(commits) > 3)
 
 
 def _size(path: str) -> int:

@@ -199,9 +199,12 @@ class Gates(_Section):
     max_file: Annotated[
         Size, Meta(description="The largest file that work may bring; 0 for any size.")
     ] = MAX_FILE
-    without_commits: Annotated[
-        Literal["complete", "park"], Meta(description="What becomes of a task without commits.")
-    ] = "complete"
+    without_commits: (
+        Annotated[
+            Literal["complete", "park"], Meta(description="What becomes of a task without commits.")
+        ]
+        | None
+    ) = None
     method: Annotated[
         Literal["merge", "squash", "rebase"], Meta(description="How work is merged.")
     ] = "merge"

@@ -40,6 +40,7 @@ UPDATABLE = {
     "pr_url": "prUrl",
     "commits_count": "commitsCount",
     "turns_used": "turnsUsed",
+    "changes": "changes",
 }
 LISTS = frozenset({"labels", "desired_deliverables", "artifacts", "required_knowledge", "notes"})
 
@@ -62,6 +63,7 @@ def _created(data: dict[str, Any], timestamp: str) -> Columns:
         "desired_deliverables": tuple(data.get("deliverables", ())),
         "parent": data.get("parentTaskId"),
         "notes": tuple(data.get("notes", ())),
+        "changes": data.get("changes"),
         "created_at": timestamp,
     }
 

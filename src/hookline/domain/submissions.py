@@ -30,7 +30,7 @@ class GateSettings(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=T
     tries: int = 3
     turns: int = 20
     uncommitted: str = "commit"
-    without_commits: str = "complete"
+    without_commits: str | None = None
     method: str = "merge"
     test: str | None = None
     turn_timeout: float = 3600.0

@@ -38,6 +38,8 @@ OPEN = frozenset(STATES) - {COMPLETED, FAILED, CANCELLED}
 SETTLED = frozenset({COMPLETED, CANCELLED})
 
 DEFAULT_PRIORITY = 2
+# What a person says of a task that changes no files, such as a review.
+NO_CHANGES = "none"
 
 DEPENDS_ON = "depends_on"
 SPAWNED_BY = "spawned_by"
@@ -92,6 +94,7 @@ class Task(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     pr_url: str | None = None
     commits_count: int | None = None
     turns_used: int | None = None
+    changes: str | None = None
 
 
 class Edge(msgspec.Struct, rename="camel", frozen=True):

@@ -94,11 +94,13 @@ def _without_commits(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[st
     task = _task(tx, run)
     if task is None or task.state == COMPLETED:
         return {"outcome": "completed"}
-    if args["wanted"] == "complete":
+    elsewhere = args.get("elsewhere")
+    if args["wanted"] == "complete" and not elsewhere:
         verbs.complete(tx, task.id, result=task.result or "done without a commit")
         return {"outcome": "completed"}
-    verbs.send_back(tx, task.id, reason="there is no commit to submit")
-    return {"outcome": "sent_back"}
+    reason = elsewhere or "there is no commit to submit"
+    verbs.send_back(tx, task.id, reason=reason)
+    return {"outcome": "sent_back", "reason": reason}
 
 
 def _submitted(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:

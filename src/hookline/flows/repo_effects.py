@@ -23,6 +23,7 @@ from hookline.flows.outcomes import Temporary
 from hookline.hooks.builtin.gates_branch import conflict_prompt, unfinished_prompt
 from hookline.hooks.builtin.gates_common import framed
 from hookline.hooks.builtin.test_runners import run_tests_in
+from hookline.tasks.work_record import is_excused, start_of
 
 if TYPE_CHECKING:
     from hookline.domain.forge import PullRequest
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from hookline.domain.runs import JournalEffect, Run
     from hookline.domain.tasks import Task
     from hookline.flows.effects import Executor
+    from hookline.hooks.registry import Hook
     from hookline.ports.work import Forge, Repository
 
 # The base can move while a result is tested; so often it is built again.
@@ -54,16 +56,19 @@ class RepoEffects:
         args = effect.args
         task = self._task(args["taskId"])
         folder = args["worktree"]
-        place = {"goal": task.goal, "taskPath": "", "commits": 0, "head": None}
+        place: dict[str, Any] = {"goal": task.goal, "taskPath": "", "commits": 0, "head": None}
         try:
             place["taskPath"] = export_task(task, folder)
             state = await self._repository.describe(folder)
             place["head"] = state.head
             if state.dirty and args["uncommitted"] == "refuse":
                 return {**place, "refused": f"not committed: {_some(state)}"}
-            if self._is_yours(args):
-                return {**place, **await self._take_committed(args, state)}
-            return {**place, **await self._commit(task, args, state)}
+            yours = self._is_yours(args)
+            take = self._take_committed(args, state) if yours else self._commit(task, args, state)
+            place |= await take
+            if not place["commits"] and "refused" not in place:
+                place |= await self._without_commits(run, args)
+            return place
         except RepositoryError as problem:
             prompt = await self._way_out(args, problem)
             return {**place, "refused": problem.message, "remediationPrompt": prompt}
@@ -90,6 +95,24 @@ class RepoEffects:
         ):
             return {**_found(found, args), "commits": commits, "head": head}
         return {"commits": commits, "head": head}
+
+    async def _without_commits(self, run: Run, args: dict[str, Any]) -> dict[str, Any]:
+        """What no commits mean: nothing was done, as it may be, or the work went elsewhere."""
+        with self._around.store.read() as view:
+            task, start = view.graph.task(args["taskId"]), start_of(view, args["taskId"])
+            excused = is_excused(view, task)
+        points = ("before_submit", "before_merge")
+        has_gates = task.type is not None and any(self._gates(run, task, each) for each in points)
+        wanted = "park" if has_gates and not excused else "complete"
+        if self._is_yours(args):
+            return {"withoutCommits": wanted}
+        seen = await self._repository.work_elsewhere(args["worktree"], args["base"], start)
+        return {"withoutCommits": wanted, "elsewhere": seen}
+
+    def _gates(self, run: Run, task: Task, point: str) -> list[Hook]:
+        standing, agent = self._around.standing, run.input.get("agent")
+        hooks = standing.hooks_at(point, agent=agent, task_type=task.type)
+        return self._around.recorder.enabled(hooks)
 
     def _is_yours(self, args: dict[str, Any]) -> bool:
         """Whether the work is on a branch in a person's own checkout, and not in a worktree."""

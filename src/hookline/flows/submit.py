@@ -17,8 +17,10 @@ async def submit(ctx: Context, run: Run) -> Any:
     work = gating.work
     prepared = await gating.prepare()
     if not prepared.get("refused") and not prepared["commits"]:
-        done = await ctx.gate("without_commits", {"wanted": gating.settings.without_commits})
-        return {"outcome": done["outcome"], "taskId": work.task_id}
+        wanted = gating.settings.without_commits or prepared.get("withoutCommits", "complete")
+        seen = prepared.get("elsewhere")
+        done = await ctx.gate("without_commits", {"wanted": wanted, "elsewhere": seen})
+        return {"taskId": work.task_id, **done}
     refused = await gating.passes("before_submit")
     if refused is not None:
         await ctx.gate("send_back", {"reason": refused.reason, "turns": gating.turns})

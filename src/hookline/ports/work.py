@@ -135,6 +135,10 @@ class Repository(Protocol):
         """What must not be merged of the commits that the base has not; 0 is any size."""
         ...
 
+    async def work_elsewhere(self, folder: str, base: str, start: str | None) -> str | None:
+        """Where the work went, of a branch without commits of its own that began at `start`."""
+        ...
+
     async def commits_ahead(self, folder: str, base: str, head: str = "HEAD") -> int:
         """How many commits the work in a folder has that the base has not."""
         ...

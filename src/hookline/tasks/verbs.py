@@ -8,6 +8,7 @@ from hookline.domain.projection import UPDATABLE
 from hookline.domain.tasks import (
     CREATED,
     DEFAULT_PRIORITY,
+    NO_CHANGES,
     READY,
     Task,
     check_transition,
@@ -48,6 +49,7 @@ def add(
     depends_on: Sequence[str] = (),
     parent: str | None = None,
     notes: Sequence[str] = (),
+    changes: str | None = None,
     types: Types = ANY_TYPE,
 ) -> Task:
     """Add a task; without unmet dependencies it is ready at once."""
@@ -60,6 +62,7 @@ def add(
         task_type=task_type,
         parent=parent,
         notes=notes,
+        changes=changes,
         types=types,
     )
     for target in dict.fromkeys(depends_on):
@@ -77,6 +80,7 @@ def create(
     task_type: str | None = None,
     parent: str | None = None,
     notes: Sequence[str] = (),
+    changes: str | None = None,
     types: Types = ANY_TYPE,
 ) -> Task:
     """Add a task that waits: its dependencies are still to come."""
@@ -93,6 +97,8 @@ def create(
         data["parentTaskId"] = tx.graph.task(parent).id
     if notes:
         data["notes"] = check_texts("notes", notes)
+    if changes is not None:
+        data["changes"] = check_changes(changes)
     identifier = tx.next_task_id()
     tx.append("task_created", identifier, data)
     return tx.graph.task(identifier)
@@ -329,9 +335,18 @@ def _checked_field(name: str, value: Any) -> Any:
         return check_priority(value)
     if name in ("commitsCount", "turnsUsed"):
         return check_count(name, value)
-    if value is None and name in ("type", "prUrl"):
+    if value is None and name in ("type", "prUrl", "changes"):
         return None
+    if name == "changes":
+        return check_changes(value)
     return check_text(name, value)
+
+
+def check_changes(value: Any) -> str:
+    """What is known of the changes that a task makes: that there are none."""
+    if value != NO_CHANGES:
+        raise BadInput(f"changes can only be '{NO_CHANGES}'", help="leave it out otherwise")
+    return NO_CHANGES
 
 
 def check_count(name: str, value: Any) -> int:

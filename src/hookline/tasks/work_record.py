@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hookline.domain.events import SYSTEM_NODE
+from hookline.domain.tasks import NO_CHANGES
 
 if TYPE_CHECKING:
+    from hookline.domain.events import Event
     from hookline.domain.repository import Worktree
+    from hookline.domain.tasks import Task
     from hookline.ports.store import Transaction, View
 
 PINNED, BEGAN = "base_pinned", "work_began"
+UPDATED = "task_updated"
+REVIEW = "review"
 
 
 def pinned_base(view: View) -> str | None:
@@ -29,6 +34,25 @@ def start_of(view: View, task_id: str) -> str | None:
     """The commit that the branch of a task began at; None if nobody wrote it down."""
     began = view.log.events(node_id=task_id, types=(BEGAN,))
     return str(began[-1].data["start"]) if began else None
+
+
+def is_excused(view: View, task: Task) -> bool:
+    """Whether nobody expects commits: a person said so, or the task is a review.
+
+    A label that an agent put on a task out of its session excuses nobody.
+    """
+    if task.changes == NO_CHANGES:
+        return True
+    if REVIEW not in task.labels:
+        return False
+    events = view.log.events(node_id=task.id, types=("task_created", UPDATED))
+    labelled = [event for event in events if "labels" in _fields(event)]
+    return "session" not in labelled[-1].metadata
+
+
+def _fields(event: Event) -> dict[str, Any]:
+    fields: dict[str, Any] = event.data["changes"] if event.type == UPDATED else event.data
+    return fields
 
 
 def note_start(tx: Transaction, place: Worktree, start: str) -> None:

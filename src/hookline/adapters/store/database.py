@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 PATIENCE = 60.0
 MEMORY = ":memory:"
 _EMPTY = "restore it from a backup; to begin anew, remove it and run the command again"

@@ -29,7 +29,7 @@ _COLUMNS = (
     *("number", "state", "priority", "goal", "labels", "type", "desired_deliverables", "parent"),
     *("created_at", "started_at", "completed_at", "result", "artifacts", "block_reason"),
     *("required_knowledge", "notes", "pr_url", "commits_count", "turns_used"),
-    *("claim_agent", "claim_token", "lease_until", "unmet", "rank"),
+    *("claim_agent", "claim_token", "lease_until", "unmet", "rank", "changes"),
 )
 _decode_list = msgspec.json.Decoder(tuple[str, ...]).decode
 
@@ -203,6 +203,7 @@ class GraphTables:
                 new["parent"],
                 _encode_list(new["notes"]),
                 new["created_at"],
+                new["changes"],
             ),
         )
         if new["parent"]:
@@ -286,6 +287,7 @@ def _build(row: tuple[Any, ...], depends_on: tuple[str, ...]) -> Task:
         lease_until,
         _unmet,
         _rank,
+        changes,
     ) = row
     return Task(
         id=task_id(number),
@@ -309,6 +311,7 @@ def _build(row: tuple[Any, ...], depends_on: tuple[str, ...]) -> Task:
         pr_url=pr_url,
         commits_count=commits_count,
         turns_used=turns_used,
+        changes=changes,
     )
 
 

@@ -13,7 +13,7 @@ INSERT INTO events (seq, timestamp, type, node_id, data, metadata) VALUES (?, ?,
 -- name: insert_task
 -- A new task; its rank is its number until a dependency moves it.
 INSERT INTO tasks (number, rank, state, goal, labels, priority, type, desired_deliverables,
-    parent, notes, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    parent, notes, created_at, changes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 -- name: task
 -- One task by number.

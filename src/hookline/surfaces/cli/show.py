@@ -60,6 +60,7 @@ def show_task(task: Task, dependents: Sequence[str], events: Sequence[Event]) ->
         "pull request": task.pr_url,
         "commits": task.commits_count,
         "turns": task.turns_used,
+        "changes": task.changes,
     }
     for name, value in rows.items():
         if value not in (None, "", ()):

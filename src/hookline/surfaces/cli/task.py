@@ -12,7 +12,13 @@ from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading, writing
 from hookline.surfaces.cli.output import next_step, paint, say, say_json
 from hookline.surfaces.cli.show import show_task, task_line
-from hookline.surfaces.cli.task_work import WORK_COMMANDS, answer, one_task
+from hookline.surfaces.cli.task_work import (
+    WORK_COMMANDS,
+    answer,
+    changes_argument,
+    given_changes,
+    one_task,
+)
 from hookline.surfaces.cli.task_writer import warn_of_type
 from hookline.surfaces.cli.values import read_text
 from hookline.tasks import verbs
@@ -38,6 +44,7 @@ def _add_arguments(p: ArgumentParser) -> None:
     p.add_argument("--depends-on", action="append", default=[], metavar="ID", help="repeatable")
     p.add_argument("--parent", metavar="ID", help="the task that this one came from")
     p.add_argument("--note", action="append", default=[], metavar="TEXT", help="repeatable")
+    changes_argument(p)
 
 
 def _add(args: Namespace) -> None:
@@ -57,6 +64,7 @@ def _add(args: Namespace) -> None:
             depends_on=args.depends_on,
             parent=args.parent,
             notes=args.note,
+            changes=given_changes(args, "task add"),
             types=app.types,
         )
         answer(args, task, "added")

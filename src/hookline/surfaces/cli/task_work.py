@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from hookline.domain.moments import parse as parse_moment
-from hookline.domain.tasks import task_number
+from hookline.domain.tasks import NO_CHANGES, task_number
 from hookline.errors import BadInput
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading, writing
@@ -201,6 +202,7 @@ def _update_arguments(p: ArgumentParser) -> None:
     p.add_argument("--priority", type=int, metavar="N", help="the new priority")
     p.add_argument("--type", metavar="T", help="the new type")
     p.add_argument("--note", metavar="TEXT", help="add a note")
+    changes_argument(p)
 
 
 def _update(args: Namespace) -> None:
@@ -213,6 +215,8 @@ def _update(args: Namespace) -> None:
         "note": args.note,
     }
     changes = {name: value for name, value in given.items() if value is not None}
+    if args.changes is not None:
+        changes["changes"] = given_changes(args, "task update")
     with writing() as app:
         holder = writer(app, args, "change", changes)
         task = app.change(verbs.update, args.id, changes, holder=holder, types=app.types)
@@ -255,6 +259,23 @@ def _delete(args: Namespace) -> None:
 
 
 # shared
+
+
+def changes_argument(p: ArgumentParser) -> None:
+    """Whether a task changes files: a person can say that it does not."""
+    p.add_argument(
+        "--changes",
+        choices=("any", NO_CHANGES),
+        help="none: no commits are expected, as of a review",
+    )
+
+
+def given_changes(args: Namespace, command: str) -> str | None:
+    """What a person said about the changes of a task; agents do not excuse themselves."""
+    if args.changes is None:
+        return None
+    refuse_agents(os.environ, f"{command} --changes")
+    return NO_CHANGES if args.changes == NO_CHANGES else None
 
 
 def one_task(p: ArgumentParser) -> None:
