@@ -47,6 +47,8 @@ R = TypeVar("R")
 TASK_ENDS = frozenset({"task_completed", "task_failed", "task_cancelled", "task_deleted"})
 MOST_FAILURES = 1000
 UNTRUSTED = "this repository's hooks are not trusted: run `hookline trust`"
+GONE = f"{CONFIG_NAME} is gone since you trusted it: its gates stand, and work waits"
+PUT_BACK = "put it back; or look at what is left with `hookline trust`, and trust that"
 BROKEN = "the configuration has errors: run `hookline check`"
 
 
@@ -260,6 +262,12 @@ class App:
         """Whether this process runs under a hook of this very project."""
         return self._is_within("HOOKLINE_HOOK")
 
+    def refuse_untrusted(self) -> None:
+        """Raise Untrusted unless what the repository brings may run."""
+        if self.trust is not None and not self.trust.verdict.trusted:
+            is_gone = self.settings is not None and self.settings.is_gone
+            raise Untrusted(GONE, help=PUT_BACK) if is_gone else Untrusted
+
     def _is_within(self, variable: str) -> bool:
         """Whether this process was started by what sets the variable, for this very project."""
         return variable in self.environ and os.path.abspath(
@@ -322,6 +330,8 @@ class App:
 
     def _configure(self, settings: Settings) -> None:
         untrusted = self.trust is not None and not self.trust.verdict.trusted
+        if self.trust is not None:
+            settings.is_gone = (CONFIG_NAME, "removed") in self.trust.verdict.changes
         if not untrusted:
             self._tune(settings)
         for hook in settings.hooks:
@@ -359,7 +369,11 @@ def load_configuration(project: Project, home: str) -> Settings | None:
         os.path.join(project.root, "data", "automation-hooks.json"),
     )
     if not any(map(os.path.exists, places)) and not any_hooks(home):
-        return None
+        from hookline.trust.grants import has_grant  # few folders have no configuration
+
+        # Where one was trusted, that it is missing is a change like any other.
+        if not has_grant(home, project):
+            return None
     from hookline.config import load_settings  # most of its cost is saved where nothing is set
 
     return load_settings(project, home)

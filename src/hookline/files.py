@@ -91,10 +91,7 @@ def make_private(folder: str) -> None:
 
 @contextmanager
 def own_folder(top: str, *names: str) -> Iterator[int]:
-    """A descriptor of `.hookline`, or of a folder of ours below it; each is made if need be."""
-    if not os.path.lexists(top):
-        os.makedirs(top, exist_ok=True)
-        os.chmod(top, TOP_MODE)
+    """A descriptor of `.hookline`, or of a folder of ours below it, which is made if need be."""
     number = _opened_folder(top, None)
     try:
         for name in names:

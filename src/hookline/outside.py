@@ -25,6 +25,8 @@ from hookline.flows.session_state import LEASE_MARGIN, PINS
 from hookline.flows.steering import Steering
 from hookline.hooks.calls.call import base_environment
 from hookline.ports.agents import ToolServer
+from hookline.project import user_folder
+from hookline.trust import TypedFlows, under_agent
 from hookline.wiring.calls import (
     agents,
     forge,
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
     from hookline.app import App
     from hookline.domain.records import Outcome
+    from hookline.domain.runs import Run
     from hookline.domain.sessions import Charge
     from hookline.flows.definitions import Flow
     from hookline.ports.store import Transaction
@@ -80,7 +83,7 @@ def engine(
         app.store,
         blobs,
         owner_of(app),
-        find_flow=flow_finder(app).find,
+        find_flow=flow_finder(app).find_of,
         executor=Executor(around, _limits(app)),
         steering=Steering(
             app.registry,
@@ -106,8 +109,52 @@ def flow_finder(app: App) -> FlowFinder:
         configured,
         allowed=lambda: _allowed(app, verify),
         plugins=_plugins,
+        admit=lambda run_id, name: _refuse_unnamed(app, run_id, name),
         own={"session": lambda: _session_flow(app), **gate_flows(sections_of(app))},
     )
+
+
+def find_typed(app: App, name: str) -> Flow:
+    """The flow that somebody typed; what an agent types counts no more than what a store says."""
+    finder = flow_finder(app)
+    if finder.is_module(name) and under_agent(app.environ):
+        _refuse_unnamed(app, "", name)
+    return finder.find(name)
+
+
+def remember_typed(app: App, run_id: str, name: str) -> None:
+    """A person started this run: its flow may be imported, if it is one of a module."""
+    if flow_finder(app).is_module(name) and not under_agent(app.environ):
+        _typed_flows(app).remember(run_id, name)
+
+
+def renew_typed(app: App, run: Run) -> None:
+    """A person goes on with a run that they started, with its module as it is now."""
+    if _typed_flows(app).word(run.run_id, run.flow) == "changed":
+        remember_typed(app, run.run_id, run.flow)
+
+
+def _typed_flows(app: App) -> TypedFlows:
+    return TypedFlows(user_folder(app.environ), app.project, app.store.id)
+
+
+def _refuse_unnamed(app: App, run_id: str, name: str) -> None:
+    typed, trust = _typed_flows(app), app.trust
+    if trust is not None and trust.verdict.trusted:
+        covered = [entry.path for entry in trust.manifest.entries]
+        if typed.is_covered(name, None if trust.verdict.always else covered):
+            return
+    word = typed.word(run_id, name)
+    if word == "changed":
+        raise Untrusted(
+            f"the module of '{name}' changed since you started {run_id}",
+            help=f"look at it, then run `hookline flow resume {run_id}`",
+        )
+    if word == "none":
+        raise Untrusted(
+            f"'{name}' is not imported: neither trusted files nor a person named it",
+            help=f"look at the module, then start it yourself: `hookline flow start {name}`",
+        )
 
 
 def _session_flow(app: App) -> Flow:
@@ -123,6 +170,8 @@ def _tools(env: Mapping[str, str]) -> ToolServer:
 def start_flow(app: App, tx: Transaction, name: str, context: dict[str, Any]) -> str:
     """A new run inside a transaction; whoever serves flows will advance it."""
     finder = flow_finder(app)
+    if finder.is_module(name):
+        _refuse_unnamed(app, "", name)
     known = finder.known(name)
     if known is None:
         raise UnknownWorkflow(
@@ -154,8 +203,7 @@ def start_session(app: App, charge_for: Callable[[Transaction], Charge]) -> str:
 def _allowed(app: App, verify: Callable[[], None]) -> None:
     if app.settings is not None and app.settings.has_errors:
         raise ConfigError
-    if app.trust is not None and not app.trust.verdict.trusted:
-        raise Untrusted
+    app.refuse_untrusted()
     verify()
 
 

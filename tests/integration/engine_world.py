@@ -49,7 +49,8 @@ class World:
         for app in self._opened:
             app.close()
 
-    def _find(self, name: str) -> Flow:
+    def _find(self, run: Run) -> Flow:
+        name = run.flow
         if name not in self.flows:
             raise UnknownFlow(f"there is no flow '{name}'")
         function = self.flows[name]

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 def has_pipeline(settings: Settings | None, task_type: str | None) -> bool:
     """Whether a type of tasks is configured: its work is done when it is merged, not before."""
-    return settings is not None and task_type is not None and task_type in settings.task_types
+    if settings is None or task_type is None:
+        return False
+    return settings.is_gone or task_type in settings.task_types
 
 
 def belongs_in_worktree(settings: Settings | None, folder: str, task: Task) -> bool:

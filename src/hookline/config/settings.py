@@ -36,7 +36,8 @@ class Settings(msgspec.Struct, kw_only=True):
     they mention, an empty list included: there a default of the point is replaced. `type_hooks`
     and `agent_hooks` hold the hooks of task types and agents, by name and point, which replace
     those of the point. The sections are kept as JSON and read when first asked for.
-    `config_digest` is the sha256 of the very hookline.yaml that was read.
+    `config_digest` is the sha256 of the very hookline.yaml that was read. `is_gone` says that the
+    one that was trusted is missing: nobody knows by which gates its types are held.
     """
 
     hooks: list[Hook] = []
@@ -48,6 +49,7 @@ class Settings(msgspec.Struct, kw_only=True):
     agent_hooks: dict[str, dict[str, list[Hook]]] = {}
     raw_sections: msgspec.Raw = msgspec.Raw(b"{}")
     config_digest: str = ""
+    is_gone: bool = False
 
     @property
     def has_errors(self) -> bool:

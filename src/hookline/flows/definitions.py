@@ -82,6 +82,7 @@ class FlowFinder:
         *,
         allowed: Callable[[], None],
         plugins: Callable[[], Mapping[str, Any]],
+        admit: Callable[[str, str], None] = lambda run_id, name: None,
         own: Mapping[str, Callable[[], Flow]] | None = None,
     ) -> None:
         self._root = root
@@ -89,7 +90,18 @@ class FlowFinder:
         self._configured = configured
         self._allowed = allowed
         self._plugins = plugins
+        self._admit = admit
         self._own = own or {}
+
+    def find_of(self, run: Run) -> Flow:
+        """The flow of a run; the store alone cannot name a module that is imported."""
+        if self.is_module(run.flow):
+            self._admit(run.run_id, run.flow)
+        return self.find(run.flow)
+
+    def is_module(self, name: str) -> bool:
+        """Whether a name means a function of a module."""
+        return ":" in name and name not in self._own and name not in self._configured
 
     def find(self, name: str) -> Flow:
         """The flow of that name, or UnknownFlow."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hookline.domain.events import Event
-    from hookline.domain.runs import JournalEffect
+    from hookline.domain.runs import JournalEffect, Run
     from hookline.flows.definitions import Flow
     from hookline.flows.effects import Executor
     from hookline.flows.steering import Steering
@@ -47,7 +47,7 @@ class Engine:
         blobs: Blobs,
         owner: Owner,
         *,
-        find_flow: Callable[[str], Flow],
+        find_flow: Callable[[Run], Flow],
         executor: Executor,
         steering: Steering,
         wakeup: Wakeup,
@@ -105,7 +105,7 @@ class Engine:
             if any(is_over(effect, now, ()) for effect in view.runs.pending(run)):
                 return None  # the clock was set
             journal.prove(view.log, run, view.runs.effects(run))
-            if self.find_flow(run.flow).digest == run.code_digest:
+            if self.find_flow(run).digest == run.code_digest:
                 return Parked(run.wake_at, run.reason or "", waits_for_person(view, run))
         return None
 

@@ -94,7 +94,7 @@ class Stretch:
             for effect in effects
         ]
         self.seen = max((e.resolved_seq or 0 for e in effects), default=0)
-        flow = self.engine.find_flow(self.run.flow)
+        flow = self.engine.find_flow(self.run)
         self._note_code(flow.digest)
         is_older = self.is_own and flow.digest != self.run.code_digest
         self.driver = Driver(fetched, by_older_code=is_older)
@@ -207,7 +207,7 @@ class Stretch:
         assert driver.root is not None
         error, value = driver.root.error, driver.root.result
         if isinstance(error, Next):
-            flow = self.engine.find_flow(self.run.flow)
+            flow = self.engine.find_flow(self.run)
             chapter = {"chapter": self.run.chapter + 1, "state": error.state}
             pins = {"pins": flow.pins} if flow.pins else {}
             data = {**chapter, "codeDigest": flow.digest, **pins}
@@ -227,7 +227,7 @@ class Stretch:
             return False
         self.begins = False
         self.run = view.runs.find(self.run_id)
-        flow = self.engine.find_flow(self.run.flow)
+        flow = self.engine.find_flow(self.run)
         self.driver = Driver([])
         self.driver.start(self._begin(flow, Context(self.driver, self.run)))
         return True

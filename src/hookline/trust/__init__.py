@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from hookline.trust.book import Grant, TrustBook, Verdict
     from hookline.trust.configured import configured_hooks, configured_uses
     from hookline.trust.cover import covered_files, covered_uses, named_files
+    from hookline.trust.flows import TypedFlows
     from hookline.trust.manifest import Change, Entry, Manifest, fingerprint
     from hookline.trust.people import refuse_agents, under_agent
     from hookline.trust.stores import adopt_store, owns_store, recorded_store
@@ -25,6 +26,7 @@ __all__ = [
     "Manifest",
     "TrustBook",
     "TrustedJudges",
+    "TypedFlows",
     "Verdict",
     "Watch",
     "Worktrees",
@@ -46,6 +48,7 @@ _HOMES = {
     "book": ("Grant", "TrustBook", "Verdict"),
     "configured": ("configured_hooks", "configured_uses"),
     "cover": ("covered_files", "covered_uses", "named_files"),
+    "flows": ("TypedFlows",),
     "manifest": ("Change", "Entry", "Manifest", "fingerprint"),
     "people": ("refuse_agents", "under_agent"),
     "stores": ("adopt_store", "owns_store", "recorded_store"),

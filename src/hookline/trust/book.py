@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from hookline.digest import sha256
 from hookline.errors import Untrusted
+from hookline.project import CONFIG_NAME
+from hookline.trust.grants import FOLDER, grant_path, has_grant
 from hookline.trust.manifest import (
     MAX_COPY,
     compare,
@@ -53,11 +54,12 @@ class TrustBook:
     """Grants in `<home>/trust/`, with copies of the trusted texts to show what changed."""
 
     def __init__(self, home: str) -> None:
-        self.folder = os.path.join(home, "trust")
+        self._home = home
+        self.folder = os.path.join(home, FOLDER)
 
     def verdict(self, project: Project, manifest: Manifest, environ: Mapping[str, str]) -> Verdict:
         """Whether what the project brings may run in this state."""
-        if not manifest.entries:
+        if not manifest.entries and not has_grant(self._home, project):
             return Verdict(True, "there is nothing to trust", [])
         named = environ.get(TRUST_VARIABLE, "").strip()
         if named == manifest.hash and not under_agent(environ):
@@ -77,6 +79,9 @@ class TrustBook:
             )
         if grant is None:
             return Verdict(False, "it was never trusted in this folder", compare({}, files))
+        if CONFIG_NAME in grant.files and CONFIG_NAME not in files:  # gates would be gone with it
+            why = f"{CONFIG_NAME} is gone since you trusted it on {grant.granted_at}"
+            return Verdict(False, why, compare(grant.files, files))
         if grant.always:
             return Verdict(True, "you trust this folder always", [], always=True)
         if grant.hash == manifest.hash:
@@ -145,8 +150,7 @@ class TrustBook:
         write_private(os.path.join(self.folder, "objects", entry.content), text)
 
     def _record(self, project: Project) -> str:
-        root = os.fsencode(os.path.realpath(project.root))
-        return os.path.join(self.folder, f"{sha256(root).hexdigest()}.json")
+        return grant_path(self._home, project)
 
 
 def _ignored(environ: Mapping[str, str]) -> str:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from hookline.adapters.store.sqlite import SqliteStore
 from hookline.errors import StoreError, StoreOlder, StoreReadOnly, StoreReplaced, Untrusted
-from hookline.files import keep_private, own_folder, publish, refuse_links
-from hookline.trust.stores import adopt_store, forget_store, recorded_store
+from hookline.files import TOP_MODE, keep_private, own_folder, publish, refuse_links
 
 if TYPE_CHECKING:
     from hookline.adapters.store.sqlite import Identity
@@ -34,6 +33,9 @@ def open_store(project: Project, home: str, *, read_only: bool = False) -> Sqlit
 
 
 def _open_own(project: Project, home: str) -> SqliteStore:
+    # Commands that only read do not ask whose the store is.
+    from hookline.trust.stores import adopt_store, forget_store, recorded_store
+
     recorded, notices = recorded_store(home, project), []
     if not os.path.exists(project.database):
         prepare_folder(project.folder)
@@ -69,6 +71,9 @@ def _refuse_foreign(project: Project, found: Identity, recorded: str | None) -> 
 def prepare_folder(folder: str) -> None:
     """Make `.hookline/`, with hooks and flows shared through git and all else kept out of it."""
     try:
+        if not os.path.isdir(folder):
+            os.makedirs(folder, exist_ok=True)
+            os.chmod(folder, TOP_MODE)
         with own_folder(folder, "logs"), own_folder(folder) as top:
             if not os.path.lexists(os.path.join(folder, ".gitignore")):
                 publish(top, ".gitignore", _IGNORED)
@@ -109,6 +114,7 @@ def adopt(project: Project, home: str, store_id: str, metadata: dict[str, str]) 
     That is in the store before it is theirs, so that a kill in between leaves nothing to run.
     """
     from hookline.flows.adoption import adopt as adopt_contents  # seldom done
+    from hookline.trust.stores import adopt_store
 
     def admit(found: Identity) -> None:
         if _with_our_schema(found) != store_id:

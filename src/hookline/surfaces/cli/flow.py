@@ -17,7 +17,7 @@ from hookline.errors import FAILED, BadInput
 from hookline.flows import drawing, journal
 from hookline.flows.judged_work import JUDGING_FLOWS
 from hookline.flows.single import ask_for_effects
-from hookline.outside import engine, flow_finder
+from hookline.outside import engine, find_typed, flow_finder, remember_typed
 from hookline.surfaces.cli.command import Command, no_arguments, run_argument
 from hookline.surfaces.cli.flow_control import CONTROL_COMMANDS
 from hookline.surfaces.cli.flow_show import STYLES, effect_json, effect_line, run_line, tell
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from hookline.domain.events import Event
     from hookline.domain.runs import Run
     from hookline.flows.definitions import Flow
+    from hookline.ports.store import Transaction
 
 
 def _list(args: Namespace) -> None:
@@ -66,16 +67,18 @@ def _start(args: Namespace) -> int:
     if args.name in JUDGING_FLOWS:  # an agent could leave out what comes before it
         refuse_agents(os.environ, f"flow start {args.name}")
     with writing() as app:
-        flow = flow_finder(app).find(args.name)
+        flow = find_typed(app, args.name)
         flow.check_input(given)
-        run_id = app.change(
-            journal.start,
-            args.name,
-            given,
-            metadata,
-            code_digest=flow.digest,
-            pins=flow.pins,
-        )
+
+        def start(tx: Transaction) -> str:
+            run_id = journal.start(
+                tx, args.name, given, metadata, code_digest=flow.digest, pins=flow.pins
+            )
+            # Before anybody else sees the run, and could take it up.
+            remember_typed(app, run_id, args.name)
+            return run_id
+
+        run_id = app.change(start)
         if args.detach:
             asyncio.run(_ask_for_effects(app, run_id))
             run = tell(args, app, run_id)
@@ -142,7 +145,7 @@ def _show(args: Namespace) -> None:
             with app.read() as view:
                 _show_run(args, view.runs.find(args.name), view)
             return
-        flow = flow_finder(app).find(args.name)
+        flow = find_typed(app, args.name)
     if args.json:
         say_json(
             {
@@ -186,7 +189,7 @@ def _parts(app: App, name: str) -> list[drawing.Part]:
     if _is_run(name):
         with app.read() as view:
             return drawing.from_effects(view.runs.effects(view.runs.find(name)))
-    flow: Flow = flow_finder(app).find(name)
+    flow: Flow = find_typed(app, name)
     if not flow.steps:
         raise BadInput(
             f"'{name}' is written in Python: its steps are known when it runs",

@@ -13,7 +13,7 @@ from hookline.domain.runs import TERMINAL
 from hookline.errors import IllegalTransition
 from hookline.flows import control, journal
 from hookline.flows.judged_work import JUDGING_FLOWS
-from hookline.outside import flow_finder
+from hookline.outside import flow_finder, remember_typed, renew_typed
 from hookline.surfaces.cli.command import Command, run_argument
 from hookline.surfaces.cli.flow_show import tell
 from hookline.surfaces.cli.flow_watch import foreground
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from hookline.app import App
     from hookline.domain.runs import Run
+    from hookline.ports.store import Transaction
 
 # How long a living process is given to take a signal; it does so between two steps of the flow.
 PATIENCE = 10.0
@@ -111,6 +112,7 @@ def _resume(args: Namespace) -> int:
                 f"{run.run_id} is {run.status}",
                 help=f"`hookline flow rerun {run.run_id} --from STEP` begins it again",
             )
+        renew_typed(app, run)
         if run.status == runs.PAUSED:
             app.change(lambda tx: journal.write(tx, "run_resumed", run.run_id, {}))
         return foreground(args, app, run.run_id)
@@ -129,9 +131,15 @@ def _rerun(args: Namespace) -> int:
         run = _steered(app, args.run)
         with app.read() as view:
             origin = control.trace_back(view, run, args.step)
-        flow = flow_finder(app).find(origin.run.flow)
+        flow = flow_finder(app).find_of(origin.run)
         blobs = FileBlobs(app.project.blobs)
-        run_id = app.change(control.rerun, origin, blobs, flow.digest, flow.pins)
+
+        def begin(tx: Transaction) -> str:
+            run_id = control.rerun(tx, origin, blobs, flow.digest, flow.pins)
+            remember_typed(app, run_id, origin.run.flow)
+            return run_id
+
+        run_id = app.change(begin)
         if args.detach:
             tell(args, app, run_id)
             return 0

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from hookline.adapters.identity import is_stopped, owner_pid
-from hookline.app import BROKEN, App
+from hookline.app import BROKEN, GONE, PUT_BACK, App
 from hookline.errors import StoreError, StoreGone
 from hookline.surfaces.cli.output import note, paint, untrusted
 
@@ -111,6 +111,9 @@ def warn(app: App) -> None:
     """Say once what is amiss with the store, and which hooks are held back, with what to type."""
     for notice in app.store.notices:
         note(f"{paint('warning', 'yellow', sys.stderr)}: {notice}")
+    if app.settings is not None and app.settings.is_gone:
+        note(f"{paint('warning', 'yellow', sys.stderr)}: {GONE}")
+        note(f"  = help: {PUT_BACK}")
     broken = app.settings is not None and app.settings.has_errors
     if broken and not app.suspended:
         note(f"{paint('warning', 'yellow', sys.stderr)}: {BROKEN}")

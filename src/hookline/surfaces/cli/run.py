@@ -11,7 +11,7 @@ from hookline.adapters.feed import FeedReader
 from hookline.config.claiming import claim_rule
 from hookline.config.pipeline import belongs_in_worktree, skips_pr
 from hookline.domain.sessions import Charge
-from hookline.errors import BadInput, ConfigError, Untrusted, UsageError
+from hookline.errors import BadInput, ConfigError, UsageError
 from hookline.outside import start_session
 from hookline.surfaces.cli.command import Command, run_named
 from hookline.surfaces.cli.opening import writing
@@ -131,8 +131,7 @@ def refuse_unready(args: Namespace, app: App) -> None:
         if not args.json:
             _show_problems(app)
         raise ConfigError
-    if app.trust is not None and not app.trust.verdict.trusted:
-        raise Untrusted
+    app.refuse_untrusted()
 
 
 def _show_problems(app: App) -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from hookline.adapters.process import LocalProcesses
 from hookline.domain.validation import Finding, rules_from
-from hookline.errors import FAILED, BadInput, ConfigError, Untrusted
+from hookline.errors import FAILED, BadInput, ConfigError
 from hookline.hooks.calls.call import base_environment
 from hookline.hooks.validation import ValidationWorld, validate
 from hookline.surfaces.cli.command import Command
@@ -52,8 +52,7 @@ def _validate(args: Namespace) -> int:
 def _rules(app: App) -> list[Rule]:
     if app.settings is not None and app.settings.has_errors:
         raise ConfigError
-    if app.trust is not None and not app.trust.verdict.trusted:
-        raise Untrusted
+    app.refuse_untrusted()
     configured = app.settings.validation if app.settings is not None else []
     if not configured:
         raise BadInput(
