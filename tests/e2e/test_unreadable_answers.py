@@ -49,7 +49,16 @@ BELOW_OTHER_OUTPUT = {
     "between lines": "warning: slow\n{%s}\nnpm notice",
     "broken": 'warning: slow\n{%s, "more": NaN}',
 }
-ALL = {**BROKEN, **BELOW_OTHER_OUTPUT}
+AT_THE_END = {**BROKEN, **BELOW_OTHER_OUTPUT}
+# Where a verdict may not hide either.
+ALL = {
+    **AT_THE_END,
+    "within a line": "x {%s} was tested\n3 passed\n",
+    "in a list": "[{%s}]",
+    "before another": 'log\n{%s}\n{"more": 1}\n',
+    "in long output": "." * 500_000 + "\n{%s}\n" + "." * 500_000,
+}
+each_at_the_end = pytest.mark.parametrize("printed", AT_THE_END.values(), ids=AT_THE_END)
 each_of_all = pytest.mark.parametrize("printed", ALL.values(), ids=ALL)
 each_kind = pytest.mark.parametrize("kind", ["command", "script"])
 
@@ -98,7 +107,7 @@ def test_a_chain_escalates(cli: Cli, chain: str) -> None:
     assert "its answer cannot be read: " in answer["reason"]
 
 
-@each_of_all
+@each_at_the_end
 def test_a_reaction_is_told_as_a_failure(cli: Cli, printed: str) -> None:
     put_hook(cli, "task_created", printed % '"actions": [{"type": "log"}]')
     told = cli("task", "add", "Ship it")
@@ -127,9 +136,13 @@ def test_a_guard_does_as_its_on_failure_says(
     assert "its answer cannot be read: " in answer["reason"]
 
 
-def test_a_gate_that_cannot_be_read_keeps_work_from_being_merged(cli: Cli) -> None:
+@pytest.mark.parametrize(
+    "printed",
+    ['{"status":"failure","context":{"coverage":NaN}}', 'checking\n{"status":"success"}\n'],
+)
+def test_a_gate_that_cannot_be_read_keeps_work_from_being_merged(cli: Cli, printed: str) -> None:
     repo = Repo(cli)
-    cli.put("printed", '{"status":"failure","context":{"coverage":NaN}}')
+    cli.put("printed", printed)
     repo.begin("hooks: {before_submit: [{name: cover, command: cat printed}]}\n")
     task = cli.add("Add a thing")
     repo.work("thing")
@@ -161,9 +174,9 @@ def test_a_stop_hook_that_cannot_be_read_does_not_complete_a_session(cli: Cli) -
         "...\n3 passed in 0.12s\n",
         "[1, 2]",
         '"status": "failure"\n1 passed',
-        'x {"status": "failure"} was tested\n3 passed\n',
         'log\n{"status": 200, "level": "info"}\n3 passed\n',
-        'log\n{"status": "failure"}\n{"status": "success"}\n',
+        'log\n{"answer": {"status": "failure"}}\n3 passed\n',
+        "x {'status': 'failure'}\n3 passed\n",
     ],
 )
 def test_other_output_leaves_the_exit_code_to_decide(cli: Cli, kind: str, printed: str) -> None:

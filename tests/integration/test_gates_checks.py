@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hookline.adapters.forges.local import LocalForge
-from hookline.adapters.process import LocalProcesses
 from hookline.domain.forge import Check, CheckState, combined
 from hookline.errors import HookFailure, HookTimeout
-from hookline.hooks.builtin.test_runners import run_tests_in
 from tests.integration.gates_rig import Desk, programs
-from tests.integration.repository_rig import Place, do
+from tests.integration.repository_rig import Place
 
 if TYPE_CHECKING:
     from hookline.domain.forge import PullRequest
@@ -141,19 +139,12 @@ def test_a_runner_that_is_not_installed_is_a_failure_and_nothing_else_runs(desk:
     assert not (desk.tree / "ran").exists()
 
 
-def test_a_merged_result_is_tested_by_the_same_tables(desk: Desk, tmp_path: Path) -> None:
-    processes = LocalProcesses(str(tmp_path / "blobs"))
-    env = {"PATH": os.environ["PATH"]}
-    folder = str(desk.tree)
-    assert do(run_tests_in(folder, processes, env)) is None
-    desk.work("Makefile", "test:\n\t@cat readme; false\n")
-    tested = do(run_tests_in(folder, processes, env))
-    assert tested is not None
-    assert (tested.command, tested.passed) == ("make test", False)
-    assert "hello" in tested.output
-    given = do(run_tests_in(folder, processes, env, "true"))
-    assert given is not None
-    assert given.passed
+def test_tests_that_fail_are_run_again_so_many_times(desk: Desk) -> None:
+    desk.work("flaky.sh", "echo x >> ../runs; [ $(wc -l < ../runs) -ge 3 ]\n")
+    answer = desk.ask("run_tests", {"command": "sh flaky.sh", "retries": 2})
+    assert (answer.status, answer.message) == ("success", "`sh flaky.sh` passed at run 3 of 3")
+    answer = desk.ask("run_tests", {"command": "false", "retries": 1})
+    assert (answer.status, answer.message) == ("failure", "`false` failed 2 times")
 
 
 # ci_status

@@ -209,7 +209,7 @@ class Gates(_Section):
         Literal["merge", "squash", "rebase"], Meta(description="How work is merged.")
     ] = "merge"
     test: (
-        Annotated[str, Meta(min_length=1, description="Tests the merged result; else detected.")]
+        Annotated[str, Meta(min_length=1, description="Tests the merged result; else run_tests.")]
         | None
     ) = None
 

@@ -68,8 +68,12 @@ SESSION_EVENTS = frozenset(
     }
 )
 # The way of a task's work to the base branch.
+MERGED_UNTESTED = "merged_untested"
 GATE_EVENTS = frozenset(
-    {"base_pinned", "work_began", "submission_started", "merge_queued", "gate_decided"}
+    {
+        *("base_pinned", "work_began", "submission_started", "merge_queued", "gate_decided"),
+        MERGED_UNTESTED,
+    }
 )
 # What agents do in a loop of their own, written by the verbs that check it.
 LOOP_EVENTS = frozenset(

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
+
+from hookline.domain.events import MERGED_UNTESTED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hookline.domain.events import Event
 
 SUBMIT, MERGE = "submit", "merge"
 # The signal that wakes gates which wait: for a person's decision, or for news.
 SIGNAL = "gate"
 MAX_FILE = 5 * 1024 * 1024
+# What `gates.test` says where nothing is to test the merged result.
+NO_TEST = "none"
 
 
 class Submission(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
@@ -35,3 +46,9 @@ class GateSettings(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=T
     test: str | None = None
     turn_timeout: float = 3600.0
     max_file: int = MAX_FILE
+
+
+def untested(events: Iterable[Event]) -> str | None:
+    """Why nothing tested what a task's work was merged as, by the events of the task."""
+    found = (event.data["reason"] for event in events if event.type == MERGED_UNTESTED)
+    return next(found, None)

@@ -140,7 +140,9 @@ class Executor:
             effect = journal.with_arguments(effect, self._around.blobs)
             hooks = [*self._outward.hooks(effect), *self._outward.registered(effect)]
             return [self.hook_key(run, effect, hook) for hook in hooks]
-        return [self.key(run, effect)] if effect.kind in ("agent", "validate", "repo") else []
+        if effect.kind == "repo":
+            return [self.key(run, effect), self.test_key(run, effect)]
+        return [self.key(run, effect)] if effect.kind in ("agent", "validate") else []
 
     def _slot(self, kind: str) -> Any:
         return self._slots.get(kind) or _Free()
@@ -271,8 +273,16 @@ class Executor:
         return effect_key(self._around.store_id, run, effect.effect_id)
 
     def hook_key(self, run: Run, effect: JournalEffect, hook: Hook) -> str:
+        """The idempotency key of a hook's call."""
+        return self._plain_key(run, effect, hook.name)
+
+    def test_key(self, run: Run, effect: JournalEffect) -> str:
+        """The idempotency key of the tests of a merged result."""
+        return self._plain_key(run, effect, "gates.test")
+
+    def _plain_key(self, run: Run, effect: JournalEffect, name: str) -> str:
         """Names may hold marks that no id may; this key is safe in every shell line."""
-        part = sha256(f"{effect.effect_id}:{hook.name}".encode()).hexdigest()[:16]
+        part = sha256(f"{effect.effect_id}:{name}".encode()).hexdigest()[:16]
         return effect_key(self._around.store_id, run, part)
 
     def environment(self, run: Run, effect: JournalEffect) -> dict[str, str]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.domain.events import MERGED_UNTESTED
 from hookline.domain.runs import INTERRUPTED, PARKED, TERMINAL
 from hookline.domain.submissions import MERGE, SIGNAL, SUBMIT, Submission
 from hookline.domain.tasks import COMPLETED, OPEN
@@ -127,6 +128,9 @@ def _merged(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
     task = _task(tx, run)
     if task is not None and task.state in OPEN:
         _note_facts(tx, task, args)
+        if args.get("untested"):
+            data = {"sha": args["sha"], "reason": args["untested"]}
+            tx.append(MERGED_UNTESTED, task.id, data)
         verbs.complete(tx, task.id, result=task.result, artifacts=[args["sha"]])
     return {}
 

@@ -73,6 +73,7 @@ class _Merging(Gating):
 
     async def _finish(self, merged: Any) -> Any:
         facts = {"sha": merged["sha"], "commits": merged["commits"], "turns": self.turns}
+        facts["untested"] = merged.get("untested")
         await self.ctx.gate("merged", facts)
         await self.tell("after_merge")
         kept = await self.ctx.repo("clean", {"taskId": self.work.task_id})

@@ -19,10 +19,10 @@ from hookline.domain.submissions import MAX_FILE
 from hookline.errors import HookFailure, Untrusted
 from hookline.flows import findings, prompts
 from hookline.flows.judged import export_task
+from hookline.flows.merged_tests import MergedTests
 from hookline.flows.outcomes import Temporary
 from hookline.hooks.builtin.gates_branch import conflict_prompt, unfinished_prompt
 from hookline.hooks.builtin.gates_common import framed
-from hookline.hooks.builtin.test_runners import run_tests_in
 from hookline.tasks.work_record import is_excused, start_of
 
 if TYPE_CHECKING:
@@ -32,12 +32,15 @@ if TYPE_CHECKING:
     from hookline.domain.tasks import Task
     from hookline.flows.effects import Executor
     from hookline.hooks.registry import Hook
+    from hookline.ports.store import Transaction
     from hookline.ports.work import Forge, Repository
 
 # The base can move while a result is tested; so often it is built again.
 MOVES = 5
 MAX_WORDS = 1000
 NAMED = 5
+# What tested the result of a run's merge, stored before the base moves.
+TESTED = "hookline.tested"
 
 
 class RepoEffects:
@@ -50,9 +53,9 @@ class RepoEffects:
     async def repo(self, run: Run, effect: JournalEffect, guard: Any) -> Resolution:
         """Carry out one verb; trouble that an agent or a person can mend is part of its value."""
         verbs = {"prepare": self._prepare, "merge": self._merge, "clean": self._clean}
-        return Resolution(OK, await verbs[effect.args["verb"]](run, effect))
+        return Resolution(OK, await verbs[effect.args["verb"]](run, effect, guard))
 
-    async def _prepare(self, run: Run, effect: JournalEffect) -> dict[str, Any]:
+    async def _prepare(self, run: Run, effect: JournalEffect, guard: Any) -> dict[str, Any]:
         args = effect.args
         task = self._task(args["taskId"])
         folder = args["worktree"]
@@ -78,7 +81,7 @@ class RepoEffects:
         self._check_branch(args, state)
         commits = await self._repository.commits_ahead(args["worktree"], args["base"])
         left = {"uncommitted": list(state.dirty), "uncommittedCount": state.dirty_count}
-        return {"commits": commits, **left}
+        return {"commits": commits, "head": state.head, **left}
 
     async def _commit(
         self, task: Task, args: dict[str, Any], state: RepositoryState
@@ -143,23 +146,25 @@ class RepoEffects:
 
     # Merging
 
-    async def _merge(self, run: Run, effect: JournalEffect) -> dict[str, Any]:
+    async def _merge(self, run: Run, effect: JournalEffect, guard: Any) -> dict[str, Any]:
         for _ in range(MOVES):
-            found = await self._merge_once(run, effect)
+            found = await self._merge_once(run, effect, guard)
             if found is not None:
                 return found
         raise Temporary(f"the base branch moved {MOVES} times while the result was tested")
 
-    async def _merge_once(self, run: Run, effect: JournalEffect) -> dict[str, Any] | None:
+    async def _merge_once(
+        self, run: Run, effect: JournalEffect, guard: Any
+    ) -> dict[str, Any] | None:
         try:
-            merged = await self._merged_there(effect.args)
-            return merged or await self._build_and_land(run, effect)
+            merged = await self._merged_there(run, effect.args)
+            return merged or await self._build_and_land(run, effect, guard)
         except ForgeTemporary as problem:
             raise Temporary(problem.message) from problem
         except (RepositoryError, ForgeError, HookFailure, Untrusted) as problem:
             return {"status": "refused", "message": problem.message}
 
-    async def _merged_there(self, args: dict[str, Any]) -> dict[str, Any] | None:
+    async def _merged_there(self, run: Run, args: dict[str, Any]) -> dict[str, Any] | None:
         """The merge that a forge has made of this very work: before a crash, or for a person."""
         pull = await self._pull_request(args) if self._forge.merges else None
         if pull is None or pull.state != "merged" or pull.merged_sha is None:
@@ -167,9 +172,11 @@ class RepoEffects:
         state = await self._repository.describe(args["worktree"])
         if state.head != pull.head:
             return None
-        return {"status": "merged", "sha": pull.merged_sha, "commits": None}
+        return _merged(pull.merged_sha, self._facts(run, pull.head))
 
-    async def _build_and_land(self, run: Run, effect: JournalEffect) -> dict[str, Any] | None:
+    async def _build_and_land(
+        self, run: Run, effect: JournalEffect, guard: Any
+    ) -> dict[str, Any] | None:
         args, repository = effect.args, self._repository
         task = self._task(args["taskId"])
         if self._is_yours(args):
@@ -186,35 +193,38 @@ class RepoEffects:
         prepared = await repository.prepare_merge(head, args["base"], message, args["method"])
         if isinstance(prepared, MergeConflict):
             return _conflict(args["base"], prepared.base_head, prepared.files)
-        if not prepared.merged:
-            failure = await self._try(prepared, effect, run)
-            if failure is not None:
-                return failure
-        # Of work that is merged already, nothing is left to be counted.
-        return await self._land(prepared, args, None if prepared.merged else commits)
+        if prepared.merged:  # nothing is left to be tested, or to be counted
+            return await self._land(prepared, args, self._facts(run, prepared.head))
+        key = self._executor.test_key(run, effect)
+        tests = MergedTests(self._around, run, task, prepared, key)
+        tested = await tests.run(args["test"])
+        if tested.failure is not None:
+            failure = tested.failure
+            told = {"message": failure.message, "remediationPrompt": failure.remediation_prompt}
+            return {"status": "failed", **told}
+        facts = {"testedBy": tested.by, "untested": tested.untested}
+        self._note_tested(run, guard, {**facts, "head": prepared.head})
+        return await self._land(prepared, args, {**facts, "commits": commits})
 
-    async def _try(
-        self, prepared: Prepared, effect: JournalEffect, run: Run
-    ) -> dict[str, Any] | None:
-        """Test what the base would become; what failed, if something did."""
-        around = self._around
-        env = self._executor.environment(run, effect)
-        async with self._repository.scratch(prepared.sha) as folder:
-            around.verify_line(effect.args["test"] or "", folder)
-            tested = await run_tests_in(folder, around.processes, env, effect.args["test"])
-        if tested is None or tested.passed:
-            return None
-        prompt = (
-            f"Merged into {prepared.base} at {prepared.base_head}, your work does not pass"
-            f" `{tested.command}`. Find out why, mend the cause and not the check, run it again"
-            " until it passes, and commit. Do not push.\n\n"
-            + framed("What it printed", tested.output)
-        )
-        message = f"`{tested.command}` fails on the merged result"
-        return {"status": "failed", "message": message, "remediationPrompt": prompt}
+    def _note_tested(self, run: Run, guard: Any, facts: dict[str, Any]) -> None:
+        """Store it before anything moves: after a kill, nothing else tells what was tested."""
+
+        def note(tx: Transaction) -> None:
+            guard(tx)
+            tx.runs.set_value(run.run_id, TESTED, facts)
+
+        self._around.change(note)
+
+    def _facts(self, run: Run, head: str | None) -> dict[str, Any]:
+        """What tested a commit that is merged already, if we merged it."""
+        with self._around.store.read() as view:
+            noted = view.runs.value(run.run_id, TESTED)
+        if not isinstance(noted, dict) or noted.get("head") != head:
+            noted = {"testedBy": [], "untested": "it was merged by somebody else"}
+        return {name: noted[name] for name in ("testedBy", "untested")}
 
     async def _land(
-        self, prepared: Prepared, args: dict[str, Any], commits: int | None
+        self, prepared: Prepared, args: dict[str, Any], facts: dict[str, Any]
     ) -> dict[str, Any] | None:
         """Move the base; None if it moved meanwhile."""
         forge = self._forge
@@ -224,7 +234,7 @@ class RepoEffects:
             if isinstance(pushed, Refused):
                 return _refusal(pushed)
             outcome = await forge.merge(pull, prepared.head, args["method"])
-            return {"status": "merged", "sha": outcome.sha, "commits": commits}
+            return _merged(outcome.sha, facts)
         landed = await self._repository.land(prepared)
         if isinstance(landed, BaseMoved):
             return None
@@ -232,8 +242,7 @@ class RepoEffects:
             return _refusal(landed)
         if pull is not None and not forge.merges:
             await forge.merge(pull, landed.sha, args["method"])
-        notices = list(landed.notices)
-        return {"status": "merged", "sha": landed.sha, "commits": commits, "notices": notices}
+        return {**_merged(landed.sha, facts), "notices": list(landed.notices)}
 
     async def _pull_request(self, args: dict[str, Any]) -> PullRequest | None:
         if args["skipPr"]:
@@ -242,7 +251,7 @@ class RepoEffects:
             return await self._forge.pull_request(int(args["pullRequest"]))
         return await self._forge.find_pull_request(args["branch"], args["base"])
 
-    async def _clean(self, run: Run, effect: JournalEffect) -> dict[str, Any]:
+    async def _clean(self, run: Run, effect: JournalEffect, guard: Any) -> dict[str, Any]:
         try:
             kept = await self._repository.clean(effect.args["taskId"])
         except RepositoryError as problem:
@@ -282,6 +291,10 @@ def _found(found: tuple[Finding, ...], args: dict[str, Any]) -> dict[str, Any]:
 
 def _largest(args: dict[str, Any]) -> int:
     return int(args.get("maxFile", MAX_FILE))  # an effect that an older Hookline asked for has none
+
+
+def _merged(sha: str, facts: dict[str, Any]) -> dict[str, Any]:
+    return {"status": "merged", "sha": sha, "commits": None, **facts}
 
 
 def _message(task: Task) -> str:

@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 
 PENDING_EXIT = 75
 DENY_EXIT = 2
-# What a plain command's exit code 0 would pass over, if it stands in JSON below other output.
-_SAYS = {
-    "react": re.compile(r'"actions"\s*:\s*\['),
-    "gate": re.compile(r'"status"\s*:\s*"(failure|pending)"'),
-    "decide": re.compile(r'"action"\s*:\s*"(continue|escalate)"'),
-    "guard": re.compile(r'"verdict"\s*:\s*"(deny|defer|ask|modify)"'),
+# What a plain command's exit code 0 would pass over: the field of an object in its output that says
+# more, and the words that it says.
+_SAYS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "gate": ("status", ("success", "failure", "skip", "pending")),
+    "decide": ("action", ("complete", "continue", "escalate")),
+    "guard": ("verdict", ("deny", "defer", "ask", "modify", "allow", "none")),
 }
+_ACTIONS = re.compile(r'"actions"\s*:\s*\[')
+_OPENING = re.compile(r'\{\s*"')
 
 A = TypeVar("A", bound=Answer)
 
@@ -37,7 +39,7 @@ def read_react(reply: Reply, hook: Hook) -> tuple[Action, ...]:
         raise _exit_failure(reply)
     answer = reply.answer
     if not answer:
-        _check_plain(reply, "react")
+        _check_reaction(reply)
         return ()
     if isinstance(answer, dict):
         if "actions" not in answer:
@@ -95,8 +97,9 @@ def read_gate(reply: Reply, hook: Hook) -> GateAnswer:
 
 
 def _plain_gate(reply: Reply, hook: Hook) -> GateAnswer:
-    if reply.exit_code == 0:
+    if reply.exit_code in (0, PENDING_EXIT):
         _check_plain(reply, "gate")
+    if reply.exit_code == 0:
         return GateAnswer(status="success", message=f"{hook.target} passed")
     if reply.exit_code == PENDING_EXIT:
         return GateAnswer(status="pending", message=_output(reply).strip()[:500])
@@ -160,13 +163,61 @@ def _is_plain(reply: Reply) -> bool:
     return reply.answer is None and reply.exit_code is not None
 
 
-def _check_plain(reply: Reply, rule: str) -> None:
-    """Refuse output whose last lines are an answer that only other output keeps from being read."""
+def _check_reaction(reply: Reply) -> None:
+    """Refuse output whose last lines are actions that only other output keeps from being read."""
     said = reply.text.rstrip()
     start = said.rfind("\n{")
-    if _SAYS[rule].search(said, start if start >= 0 else said.rfind("\n") + 1):
+    if _ACTIONS.search(said, start if start >= 0 else said.rfind("\n") + 1):
         why = "other output stands before the JSON object; print that to stderr instead"
         raise _unreadable(reply, why)
+
+
+def _check_plain(reply: Reply, rule: str) -> None:
+    """Refuse output that holds a verdict among other things: the exit code may say otherwise."""
+    field, words = _SAYS[rule]
+    if _holds_verdict(_whole(reply), field, words):
+        raise _unreadable(
+            reply,
+            f"it prints a JSON object with a `{field}` among other output; print that object alone,"
+            " and everything else to stderr",
+        )
+
+
+def _whole(reply: Reply) -> str:
+    """All that a program printed, as far as it was kept."""
+    if reply.blob is None:
+        return reply.text
+    try:
+        with open(reply.blob, "rb") as file:
+            return file.read().decode("utf-8", "replace")
+    except OSError:  # swept away since
+        return reply.text
+
+
+def _holds_verdict(text: str, field: str, words: tuple[str, ...]) -> bool:
+    """Whether an object in a text says one of the words; of a broken one, its line decides."""
+    pattern = re.compile(rf'"{field}"\s*:\s*"(?:{"|".join(words)})"')
+    if pattern.search(text) is None:
+        return False
+    import json  # few programs get this far
+
+    decoder = json.JSONDecoder(strict=False, parse_int=str)
+    end = 0
+    while (opening := _OPENING.search(text, end)) is not None:
+        start = opening.start()
+        try:
+            value, end = decoder.raw_decode(text, start)
+        except json.JSONDecodeError as problem:
+            end = max(problem.pos, start + 1)
+            line = text.find("\n", end)
+            if pattern.search(text, start, line if line >= 0 else len(text)):
+                return True
+        except RecursionError:
+            return True
+        else:
+            if value.get(field) in words:
+                return True
+    return False
 
 
 def _convert(reply: Reply, kind: type[A]) -> A:

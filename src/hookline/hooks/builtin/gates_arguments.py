@@ -33,6 +33,12 @@ class Program(Arguments, frozen=True):
     options: Literal["allow"] | None = None
 
 
+class Tests(Program, frozen=True):
+    """The same, and how often tests that fail are run again."""
+
+    retries: Annotated[int, Meta(ge=0, le=100)] = 0
+
+
 class Secrets(Arguments, frozen=True):
     """Files that may hold credentials, as patterns, and kinds that are not looked for."""
 
@@ -76,7 +82,7 @@ class Gatekeeper(Arguments, frozen=True):
 
 GATE_ARGUMENTS: dict[str, type[Arguments]] = {
     "rebase_on_main": Nothing,
-    "run_tests": Program,
+    "run_tests": Tests,
     "create_pr": Nothing,
     "lint": Program,
     "secrets": Secrets,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hookline.errors import HookTimeout
 from hookline.hooks.builtin.gates_common import (
     astray,
     framed,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from hookline.domain.answers import GateAnswer
     from hookline.domain.forge import Check
-    from hookline.hooks.builtin.gates_arguments import CiStatus, Program
+    from hookline.hooks.builtin.gates_arguments import CiStatus, Program, Tests
     from hookline.hooks.builtin.gates_common import Judging
     from hookline.hooks.builtin.gates_runners import Runner
     from hookline.hooks.builtin.test_runners import Tested
@@ -39,7 +40,8 @@ LOCAL = "local"
 
 async def run_tests(judging: Judging) -> GateAnswer:
     """The project's tests must pass, those that are configured or that its files tell of."""
-    return await _check(judging, TEST_RUNNERS, "tests")
+    given: Tests = judging.arguments
+    return await _check(judging, TEST_RUNNERS, "tests", given.retries)
 
 
 async def lint(judging: Judging) -> GateAnswer:
@@ -47,22 +49,50 @@ async def lint(judging: Judging) -> GateAnswer:
     return await _check(judging, LINTERS, "linter")
 
 
-async def _check(judging: Judging, table: Sequence[Runner], what: str) -> GateAnswer:
-    tested = await _run(judging, table)
+async def _check(
+    judging: Judging, table: Sequence[Runner], what: str, retries: int = 0
+) -> GateAnswer:
+    tested, runs = await _run_again(judging, table, retries)
+    into = judging.context.extra.get("mergedInto")
     if tested is None:
-        return skipped(f"no {what} found in {judging.folder}: nothing was run")
+        where = "the merged result" if into else judging.folder
+        return skipped(f"no {what} found in {where}: nothing was run")
     if tested.empty:
         return skipped(f"`{tested.command}` found nothing to run")
+    context = {"command": tested.command}
+    if tested.source is not None:
+        context["source"] = tested.source
     if tested.passed:
         left = f"; not run: {', '.join(tested.others)}" if tested.others else ""
-        return passed(f"`{tested.command}` passed{left}", {"command": tested.command})
+        again = f" at run {runs} of {retries + 1}" if runs > 1 else ""
+        return passed(f"`{tested.command}` passed{again}{left}", context)
+    again = f" {runs} times" if runs > 1 else ""
+    if into:
+        message = f"`{tested.command}` fails{again} on the merged result"
+        lead = f"Merged into {into}, your work does not pass `{tested.command}`. Do not push."
+    else:
+        message = f"`{tested.command}` failed{again}"
+        lead = f"Your work does not pass `{tested.command}`, which was run in {judging.folder}."
     return refused(
-        f"`{tested.command}` failed",
-        f"Your work does not pass `{tested.command}`, which was run in {judging.folder}. Find out"
-        " why, mend the cause and not the check, run it again until it passes, and commit.\n\n"
-        + framed("What it printed", tested.output),
-        {"command": tested.command},
+        message,
+        f"{lead} Find out why, mend the cause and not the check, run it again until it passes,"
+        " and commit.\n\n" + framed("What it printed", tested.output),
+        context,
     )
+
+
+async def _run_again(
+    judging: Judging, table: Sequence[Runner], retries: int
+) -> tuple[Tested | None, int]:
+    """Run it until it passes, so many times more; how it went at last, and at which run."""
+    for made in range(1, retries + 1):
+        try:
+            tested = await _run(judging, table)
+        except HookTimeout:
+            continue
+        if tested is None or tested.passed:
+            return tested, made
+    return await _run(judging, table), retries + 1
 
 
 async def _run(judging: Judging, table: Sequence[Runner]) -> Tested | None:

@@ -199,11 +199,23 @@ def _line(comment: str | Comment) -> str:
 
 
 async def _ask(judging: Judging, keeper: Keeper) -> Verdict | GateAnswer:
+    """Ask one gatekeeper; once more where it gives no verdict."""
+    question = await _question(judging, keeper)
+    said = await _answer(judging, keeper, question, keeper.name)
+    if isinstance(said, Verdict) or said.status != "failure":
+        return said
+    before = framed("What became of your answer when you were asked before", said.message)
+    return await _answer(judging, keeper, f"{question}\n{before}\n", f"{keeper.name}:again")
+
+
+async def _answer(
+    judging: Judging, keeper: Keeper, question: str, key: str
+) -> Verdict | GateAnswer:
     world, env = judging.world, judging.env
     # One agent under two names is asked twice, and both times by the same words when repeated.
     request = TurnRequest(
-        prompt=await _question(judging, keeper),
-        env={**env, KEY: f"{env.get(KEY, '')}:{keeper.name}"},
+        prompt=question,
+        env={**env, KEY: f"{env.get(KEY, '')}:{key}"},
         timeout=judging.call.timeout,
         cwd=judging.folder,
         read_only=True,

@@ -47,13 +47,17 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Tested(msgspec.Struct, frozen=True):
-    """How a project's own check went; `empty` if it found nothing to look at."""
+    """How a project's own check went; `empty` if it found nothing to look at.
+
+    `source` is the file that told of it, if one did.
+    """
 
     command: str
     passed: bool
     output: str
     empty: bool = False
     others: tuple[str, ...] = ()
+    source: str | None = None
 
 
 class Limits(NamedTuple):
@@ -84,6 +88,11 @@ async def find_runner(
         raise HookFailure(f"{row.file} tells of `{words}`, which is not installed")
     others = [f"{' '.join(a)} ({r.file})" for r, a in rows if a is not None and a != argv]
     return Found(argv, row.file, row.nothing, tuple(dict.fromkeys(others)))
+
+
+def tells_of_tests(folder: str) -> bool:
+    """Whether the files of a folder tell of tests, whatever is installed."""
+    return any(_holds(row, folder) for row in TEST_RUNNERS)
 
 
 def _holds(row: Runner, folder: str) -> bool:
@@ -133,23 +142,6 @@ class _Search:
 # Running.
 
 
-async def run_tests_in(
-    folder: str,
-    processes: Processes,
-    env: Mapping[str, str],
-    command: str | None = None,
-    limits: Limits = Limits(),  # noqa: B008  it is frozen
-) -> Tested | None:
-    """Run a shell line, or the tests that a folder's files tell of; None if they tell of none.
-
-    Raises HookFailure if they could not be run to their end: then nothing is known.
-    """
-    if command is not None:
-        return await run_line(command, folder, processes, env, limits)
-    found = await find_runner(TEST_RUNNERS, folder, processes, env)
-    return None if found is None else await run_found(found, folder, processes, env, limits)
-
-
 async def run_line(
     line: str,
     folder: str,
@@ -169,7 +161,14 @@ async def run_found(
     """Run what was found."""
     done = await _run(found.argv, folder, processes, env, limits)
     empty = done.exit_code != 0 and done.exit_code == found.nothing
-    return Tested(found.command, done.exit_code == 0 or empty, _output(done), empty, found.others)
+    return Tested(
+        found.command,
+        done.exit_code == 0 or empty,
+        _output(done),
+        empty,
+        found.others,
+        found.source,
+    )
 
 
 async def _run(

@@ -13,7 +13,7 @@ import msgspec
 from hookline.domain.records import FAILED, OK, SKIPPED, Delivery, Outcome, Reply
 from hookline.hooks.calls.call import described, fitting
 from hookline.hooks.rules import RULES
-from hookline.points import rule_of
+from hookline.points import GATE, GUARD, rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,7 +57,9 @@ class Recorder:
         """Call a hook, unless something holds it back, and record how that went."""
         reason = self._suspended(hook.name) or hook.metadata.get("gone")
         if reason:
-            outcome = Outcome(hook.name, SKIPPED, None, reason)
+            # What judges work and cannot be asked keeps it out.
+            status = FAILED if frame.rule.name in (GATE, GUARD) else SKIPPED
+            outcome = Outcome(hook.name, status, None, reason)
         else:
             outcome = _storable(await self.caller.call(hook, frame, entry.begin))
         entry.end(outcome)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.config import load_settings
 from hookline.config.render import count, github, render, summary
+from hookline.config.untested import untested
 from hookline.errors import OK, USAGE, BadInput
 from hookline.points import POINTS, VARIABLES
 from hookline.project import find_project, user_folder
@@ -65,7 +66,8 @@ def _check_arguments(parser: ArgumentParser) -> None:
 
 def _check(args: Namespace) -> int:
     project, home = _here()
-    problems = load_settings(project, home).problems
+    settings = load_settings(project, home)
+    problems = [*settings.problems, *untested(settings, project.root)]
     errors, warnings = count(problems)
     form = args.format or ("json" if args.json else "text")
     if form == "json":

@@ -5,14 +5,10 @@ from __future__ import annotations
 import asyncio
 import sys
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
-from hookline.digest import sha256
 from hookline.errors import BLOCKED, NEEDS_PERSON
 from hookline.flows.judged import export_task, gate_payload
-from hookline.flows.outward import OF_PULL_REQUESTS
 from hookline.hooks.builtin import GATES
-from hookline.hooks.calls.firing import Firing, fire
 from hookline.hooks.verdicts import AUTO_ACCEPTED, verdicts
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.gate_show import note_remediation, shown_hook, verdict_line
@@ -26,16 +22,14 @@ from hookline.surfaces.cli.gate_work import (
 from hookline.surfaces.cli.opening import writing
 from hookline.surfaces.cli.output import next_step, note, paint, say, say_json
 from hookline.surfaces.cli.run import refuse_unready
-from hookline.wiring.calls import recorder, repository
+from hookline.wiring.calls import repository
+from hookline.wiring.gates import ask_gates
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from hookline.app import App
-    from hookline.domain.submissions import Submission
     from hookline.domain.tasks import Task
-    from hookline.hooks.calls.record import Recorder
-    from hookline.hooks.registry import Hook
     from hookline.hooks.verdicts import Verdict
 
 
@@ -68,27 +62,12 @@ async def _try(app: App, task: Task, point: str, agent: str | None, *, quiet: bo
     commits = await repository(app).commits_ahead(work.worktree, work.base)
     path = export_task(task, work.worktree)
     payload = gate_payload(work, task.goal, path, commits, {"approvals": [], "trial": True})
-    trial = f"trial-{uuid4().hex[:12]}"
-
-    def key(hook: Hook) -> str:
-        return f"{app.store.id}-{trial}-{sha256(hook.name.encode()).hexdigest()[:16]}"
 
     def observe(what: str, details: dict[str, Any]) -> None:
         if what == "hook_started" and not quiet:
             note(paint(f"  … {point} {shown_hook(details['hook'])}", "dim", sys.stderr))
 
-    calls = recorder(app)
-    firing = Firing(point, payload, task.id, trial, key, observe=observe)
-    await fire(calls, firing, _gates(app, calls, point, work))
-
-
-def _gates(app: App, calls: Recorder, point: str, work: Submission) -> list[Hook]:
-    found = app.standing.hooks_at(point, agent=work.agent, task_type=work.task_type)
-    return [
-        hook
-        for hook in calls.enabled(found)
-        if not (work.skip_pr and hook.target in OF_PULL_REQUESTS)
-    ]
+    await ask_gates(app, point, payload, observe)
 
 
 def _tell(task: Task, point: str, found: list[Verdict]) -> None:

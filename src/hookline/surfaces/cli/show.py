@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hookline.domain.submissions import untested
 from hookline.surfaces.cli.output import paint, say, untrusted
 
 if TYPE_CHECKING:
@@ -61,10 +62,11 @@ def show_task(task: Task, dependents: Sequence[str], events: Sequence[Event]) ->
         "commits": task.commits_count,
         "turns": task.turns_used,
         "changes": task.changes,
+        "merged untested": untested(events),
     }
     for name, value in rows.items():
         if value not in (None, "", ()):
-            say(f"  {paint(f'{name:13}', 'dim')}{untrusted(str(value))}")
+            say(f"  {paint(f'{name:12}', 'dim')} {untrusted(str(value))}")
     for each in task.notes:
         say(f"  {paint('note         ', 'dim')}{untrusted(each)}")
     say()

@@ -64,6 +64,7 @@ class Standing(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     sha: str | None = None
     uncommitted: list[str] = []
     uncommitted_count: int = 0
+    untested: str | None = None
 
     @property
     def exit_code(self) -> int:
@@ -235,6 +236,7 @@ def standing(view: View, run: Run, blobs: Blobs) -> Standing:
         sha=value.get("sha"),
         uncommitted=names,
         uncommitted_count=count,
+        untested=value.get("untested"),
     )
 
 
@@ -248,6 +250,8 @@ def _tell(args: Namespace, app: App, run: Run) -> int:
         return found.exit_code
     text, style = _SAID.get(found.outcome, (found.outcome, "red"))
     more = found.sha[:12] if found.sha else found.reason or found.pr_url or ""
+    if found.untested:
+        text, style, more = f"{text} untested", "yellow", f"{more}  {found.untested}"
     say(f"{paint(found.task_id, 'bold')} {paint(text, style)}  {untrusted(more, 300)}".rstrip())
     note_remediation(found.remediation_prompt)
     if found.uncommitted:

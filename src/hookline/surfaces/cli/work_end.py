@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hookline.app import App
+    from hookline.domain.runs import Run
     from hookline.domain.tasks import Task
     from hookline.flows.worker import Worker
     from hookline.ports.store import View
@@ -40,6 +41,7 @@ class Account(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     usd: float
     tasks: dict[str, str]
     merged: list[str]
+    merged_untested: list[str]
     sent_back: list[str]
     waiting: list[str]
     parked: list[str]
@@ -77,6 +79,7 @@ class Account(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
         yield f"{plural(self.begun, 'task')} begun"
         yield f"{len(self.merged)} merged"
         for found, text in (
+            (self.merged_untested, "of them merged untested"),
             (self.sent_back, "sent back"),
             (self.waiting, "waiting for a person"),
             (self.parked, "parked"),
@@ -104,6 +107,7 @@ def account(app: App, worker: Worker, desk: WorkDesk, place: int) -> Account:
     """How a worker ended, from what the store says since a place in its log."""
     limit, usd = worker.kept_from(), desk.usd()
     with app.read() as view:
+        merges = _merges(view, desk, place)
         known = [view.graph.find(each) for each in sorted(desk.tasks, key=_number)]
         tasks = [task for task in known if task is not None]
         sent_back = [task.id for task in view.graph.tasks(states=(NEEDS_CONTINUATION,))]
@@ -118,7 +122,8 @@ def account(app: App, worker: Worker, desk: WorkDesk, place: int) -> Account:
             limit=limit,
             usd=round(usd, 6),
             tasks={task.id: task.state for task in tasks},
-            merged=_merged(view, desk, place),
+            merged=[run.input["taskId"] for run in merges],
+            merged_untested=[run.input["taskId"] for run in merges if run.value.get("untested")],
             sent_back=sent_back,
             waiting=waiting,
             parked=parked,
@@ -151,11 +156,11 @@ def _number(task_id: str) -> int:
     return int(task_id.removeprefix("T-"))
 
 
-def _merged(view: View, desk: WorkDesk, place: int) -> list[str]:
+def _merges(view: View, desk: WorkDesk, place: int) -> list[Run]:
     ended = view.log.events(types=("run_completed",), after=place)
     found = [view.runs.find(event.node_id) for event in ended]
     return [
-        run.input["taskId"]
+        run
         for run in found
         if run.flow == MERGE
         and run.run_id in desk.merges

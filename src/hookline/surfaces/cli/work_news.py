@@ -15,12 +15,12 @@ import msgspec
 from hookline.adapters.blobs import FileBlobs
 from hookline.adapters.feed import FeedReader
 from hookline.adapters.store.sqlite import SqliteStore
-from hookline.domain.events import FIRED
+from hookline.domain.events import FIRED, MERGED_UNTESTED
 from hookline.domain.moments import iso
 from hookline.domain.runs import PARKED
 from hookline.domain.sessions import FLOW as SESSION
 from hookline.domain.sessions import LIVE, STANDING
-from hookline.domain.submissions import MERGE, SUBMIT
+from hookline.domain.submissions import MERGE, SUBMIT, untested
 from hookline.errors import StoreError
 from hookline.flows.gate_verbs import open_runs, wait_of
 from hookline.hooks.verdicts import asked_person, verdicts
@@ -176,7 +176,7 @@ class News:
             reason = run.error or run.reason or run.status
             yield self._about(strand, "run_failed", event.timestamp, flow=run.flow, reason=reason)
         elif value.get("outcome") == "merged":
-            yield from self._is_merged(strand, event, value["sha"])
+            yield from self._is_merged(strand, event, value["sha"], value.get("untested"))
         elif value.get("outcome") == "submitted":
             yield self._about(strand, "submitted", event.timestamp, **_some(value, "prUrl"))
         elif value.get("outcome") == "completed" and run.flow != SESSION:
@@ -191,13 +191,17 @@ class News:
         strand = self._strands.get(run_id) or self._unseen(run, event)
         if strand is not None and run.flow == MERGE:
             yield from self._verdicts(view, strand.task_id)
-            yield from self._is_merged(strand, event, artifacts[0])
+            why = untested(view.log.events(node_id=event.node_id, types=(MERGED_UNTESTED,)))
+            yield from self._is_merged(strand, event, artifacts[0], why)
 
-    def _is_merged(self, strand: Strand, event: Event, sha: str) -> Iterator[dict[str, Any]]:
+    def _is_merged(
+        self, strand: Strand, event: Event, sha: str, why: str | None
+    ) -> Iterator[dict[str, Any]]:
+        """It is merged, and why untested, if it is."""
         key = ("merged", strand.run.run_id)
         if key not in self._told:
             self._told.add(key)
-            yield self._about(strand, "merged", event.timestamp, sha=sha)
+            yield self._about(strand, "merged", event.timestamp, sha=sha, untested=why)
 
     def _unseen(self, run: Run, event: Event) -> Strand | None:
         """A run that began before anybody looked."""

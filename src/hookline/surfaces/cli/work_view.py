@@ -170,7 +170,11 @@ class Board:
     def _merged_line(self, data: dict[str, Any]) -> Iterator[Line]:
         self._strands.pop(data["runId"], None)
         self._merged += 1
-        yield _told(data, "green", f"merged {one_line(str(data['sha']))[:12]}")
+        sha, why = one_line(str(data["sha"]))[:12], data["untested"]
+        if why:
+            yield _told(data, "yellow", f"merged untested {sha}: {one_line(why)}")
+        else:
+            yield _told(data, "green", f"merged {sha}")
 
     def _completed(self, data: dict[str, Any]) -> Iterator[Line]:
         self._strands.pop(data["runId"], None)
