@@ -365,8 +365,8 @@ def test_a_hook_left_behind_by_a_killed_process_is_ended(cli: Cli) -> None:
     assert not is_running(int(path.read_text()))
     assert trace(cli) == ["a"]
     assert cli.calls(f"{START}/hang", "status, error")[0] == (
-        "failed",
-        "the process that called it died",
+        "cut",
+        "the process that called it ended",
     )
 
 

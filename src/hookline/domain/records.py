@@ -11,6 +11,8 @@ OK = "ok"
 SKIPPED = "skipped"
 FAILED = "failed"
 TIMEOUT = "timeout"
+# A call that ^C, a signal or the death of its process ended: it says nothing about the hook.
+CUT = "cut"
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -137,6 +139,11 @@ class Delivery(msgspec.Struct, rename="camel", frozen=True):
     condition: str | None = None
     condition_values: dict[str, Any] | None = None
     child: str | None = None
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether its hook was called and has not ended, as far as the record knows."""
+        return self.status == PENDING and self.started_at is not None
 
     @property
     def failure(self) -> str | None:

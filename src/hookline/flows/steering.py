@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookline.domain.events import STEERED
 from hookline.domain.moments import LONGEST_WAIT, parse, seconds
-from hookline.domain.records import FAILED, OK, Outcome
+from hookline.domain.records import CUT, OK, Outcome
 from hookline.errors import BadInput, Fenced, HookFailure
 from hookline.flows import journal
 from hookline.flows.native import NATIVE, Tick
@@ -226,7 +226,7 @@ class Steering:
             self._owner.end_child(row.child)
         elif self._owner is not None:  # its process was started, and perhaps not yet recorded
             self._owner.end_strays(orphan["key"])
-        died = Outcome(row.hook, FAILED, None, "the process that called it died")
+        died = Outcome(row.hook, CUT, None, "the process that called it ended")
 
         def close(tx: Transaction) -> None:
             event = tx.log.find(row.event_seq)

@@ -6,14 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.records import DEAD, FAILED, OK, PENDING, SKIPPED, TIMEOUT
+from hookline.domain.events import FIRED, STEERED
+from hookline.domain.records import CUT, DEAD, FAILED, OK, PENDING, SKIPPED, TIMEOUT
+from hookline.domain.sessions import FLOW as SESSION
 from hookline.domain.tasks import SETTLED
+from hookline.hooks.verdicts import run_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hookline.domain.events import Event
     from hookline.domain.records import Delivery
     from hookline.hooks.registry import Hook
     from hookline.ports.store import View
+
+    # Whether a living process has a lease: its owner, and until when.
+    IsHeld = Callable[[str | None, float], bool]
 
 
 class Step(msgspec.Struct, rename="camel"):
@@ -43,16 +51,21 @@ _SAID = {
     TIMEOUT: "timed out",
     DEAD: "was given up",
     PENDING: "has not run yet",
+    CUT: "was cut short",
 }
+# Ran to their end, or were ended by Hookline itself.
+_OVER = frozenset({OK, FAILED, TIMEOUT, DEAD})
 
 
-def explain_hook(view: View, hook: Hook | None, name: str, switch: bool | None) -> Explanation:
+def explain_hook(
+    view: View, hook: Hook | None, name: str, switch: bool | None, is_held: IsHeld
+) -> Explanation:
     """Why a hook did what it did when it was last called."""
     calls = view.calls.calls_of(name, 1)
     if calls:
         event = view.log.find(calls[0].event_seq)
         assert event is not None  # a call is written with its event
-        told = explain_call(view, calls[0], event)
+        told = explain_call(view, calls[0], event, is_held)
         if hook is None:
             told.next = ""  # it was registered by a program, and only there can it run again
         return told
@@ -67,13 +80,14 @@ def explain_hook(view: View, hook: Hook | None, name: str, switch: bool | None) 
     )
 
 
-def explain_call(view: View, call: Delivery, event: Event) -> Explanation:
+def explain_call(view: View, call: Delivery, event: Event, is_held: IsHeld) -> Explanation:
     """Why one call of a hook went as it did."""
     where = f"event {event.seq} ({event.type}, {event.node_id})"
+    said = _said(view, call, event, is_held)
     steps = [Step(call.origin, call.point, "matched")]
     if call.condition:
         steps.append(_condition_step(call))
-    if call.status not in (SKIPPED, PENDING):
+    if call.status in _OVER:
         steps.append(_run_step(call))
         steps += _decision_steps(call)
     if call.status in (SKIPPED, PENDING) and call.error:
@@ -83,20 +97,44 @@ def explain_call(view: View, call: Delivery, event: Event) -> Explanation:
         steps.append(Step("", f"action {stored.action.type}", stored.status, detail))
     return Explanation(
         subject=call.hook,
-        verdict=f"{call.hook} {_SAID[call.status]} at {where}",
+        verdict=f"{call.hook} {said} at {where}",
         steps=steps,
         output="\n".join(part for part in (call.stdout, call.stderr) if part),
-        hint=_hint(call),
+        hint=_again(view, event) if said == _SAID[CUT] else _hint(call),
         next=_next_after(call),
     )
 
 
-def explain_event(view: View, event: Event) -> Explanation:
+def _said(view: View, call: Delivery, event: Event, is_held: IsHeld) -> str:
+    """How a call went; of one that has begun, whether somebody is still at it."""
+    if not call.is_begun:
+        return _SAID[call.status]
+    if event.type in (FIRED, STEERED):
+        run = run_of(event)
+        holder, _, until = view.runs.holder(run) if run else (None, 0, 0.0)
+    else:
+        holder, until = view.calls.holder(event.seq)
+    return "is being called" if is_held(holder, until) else _SAID[CUT]
+
+
+def _again(view: View, event: Event) -> str:
+    """Who calls a hook again whose call was cut short."""
+    if event.type not in (FIRED, STEERED):
+        return "it is called again by the next command that writes"
+    run = run_of(event)
+    if run is None:
+        return ""
+    is_session = view.runs.find(run).flow == SESSION
+    return f"it is called again when {'its session' if is_session else run} goes on"
+
+
+def explain_event(view: View, event: Event, is_held: IsHeld) -> Explanation:
     """What caused an event, and what its hooks did."""
     steps = [_cause_step(view, event)]
     calls = view.calls.deliveries(event.seq)
     for call in calls:
-        steps.append(Step(call.origin, f"hook {call.hook}", _SAID[call.status], _why(call)))
+        said = _said(view, call, event, is_held)
+        steps.append(Step(call.origin, f"hook {call.hook}", said, _why(call)))
         for stored in view.calls.actions(event.seq, call.hook):
             detail = stored.error or _short(stored.action.payload)
             steps.append(Step("", f"  {stored.action.type}", stored.status, detail))
@@ -174,7 +212,9 @@ def _standing(hook: Hook | None, switch: bool | None) -> list[Step]:
 def _condition_step(call: Delivery) -> Step:
     values = call.condition_values
     shown = "; ".join(f"{name}: {_plain(value)}" for name, value in (values or {}).items())
-    if values is None:
+    if call.is_begun or call.status == CUT:
+        result = "true"
+    elif values is None:
         result = "not evaluated" if call.status in (SKIPPED, PENDING) else "failed"
     else:
         result = "false" if call.status == SKIPPED else "true"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.events import FIRED
-from hookline.domain.records import OK, PENDING, SKIPPED
+from hookline.domain.records import CUT, OK, PENDING, SKIPPED
 from hookline.domain.submissions import SIGNAL
 from hookline.points import GATE, rule_of
 
@@ -74,7 +74,7 @@ def _accepted(event: Event) -> Verdict:
         status="success",
         message=AUTO_ACCEPTED,
         started_at=event.timestamp,
-        run=_run(event),
+        run=run_of(event),
         seq=event.seq,
     )
 
@@ -91,7 +91,7 @@ def _verdict(event: Event, row: Delivery) -> Verdict:
         context=answer.get("context") or {},
         started_at=row.started_at,
         duration_ms=None if row.duration_us is None else row.duration_us / 1000,
-        run=_run(event),
+        run=run_of(event),
         seq=event.seq,
     )
 
@@ -102,10 +102,13 @@ def _meaning(row: Delivery, answer: dict[str, Any]) -> tuple[str, str]:
     if row.status == SKIPPED:
         return "skip", row.error or f"when {row.condition} is false"
     if row.status == PENDING:
-        return "pending", "it is being called"
+        return "pending", "it was called, and has not answered"
+    if row.status == CUT:
+        return "pending", "it was cut short, and is called again when its run goes on"
     return "failure", row.error or "it failed"  # a gate fails closed
 
 
-def _run(event: Event) -> str | None:
-    run = str(event.data["name"]).partition("/")[0]
+def run_of(event: Event) -> str | None:
+    """The run that fired a point, or that was steered; None for a trial."""
+    run = str(event.data.get("name") or event.node_id).partition("/")[0]
     return run if run[:2] == "R-" else None

@@ -145,6 +145,10 @@ class Calls(Protocol):
         """Whether a lease on a dispatch is still the current one."""
         ...
 
+    def holder(self, event_seq: int) -> tuple[str | None, float]:
+        """(owner, lease) of a dispatch; nobody's if there is none."""
+        ...
+
     def close_dispatch(self, event_seq: int, token: int) -> None:
         """All hooks of the event ran and all their actions were carried out."""
         ...

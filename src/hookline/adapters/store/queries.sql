@@ -163,6 +163,10 @@ SELECT DISTINCT node_id FROM dispatches WHERE owner IS NOT NULL
 -- A lease on a dispatch, if it still stands as it was seen.
 UPDATE dispatches SET owner = ?, token = ?, lease_until = ? WHERE event_seq = ? AND token = ?
 
+-- name: dispatch_holder
+-- Who calls the hooks of an event.
+SELECT owner, lease_until FROM dispatches WHERE event_seq = ?
+
 -- name: holds_dispatch
 -- Whether this holder is still the current one.
 SELECT 1 FROM dispatches WHERE event_seq = ? AND token = ?
@@ -196,7 +200,8 @@ WHERE NOT EXISTS (SELECT 1 FROM deliveries d
 
 -- name: start_delivery
 -- An attempt begins.
-UPDATE deliveries SET attempts = attempts + 1, started_at = ?, child = NULL WHERE id = ?
+UPDATE deliveries SET status = 'pending', error = NULL, attempts = attempts + 1, started_at = ?,
+    child = NULL WHERE id = ?
 
 -- name: take_back_delivery
 -- An attempt that was cut short from outside is none.

@@ -2,8 +2,9 @@
 
 The event is written together with the first record, so that a point without hooks costs nothing.
 Calls that follow each other quickly are recorded together: a commit each would cost more than
-most hooks. A firing that was cut short and is made again under the same key goes on after the
-hooks that have their record.
+most hooks. One that takes its time is in the record before it is over. A firing that was cut short
+and is made again goes on after the hooks that have answered; the one that was cut is called again
+under the same key.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import msgspec
 
 from hookline.domain.events import FIRED
 from hookline.domain.excerpts import last_line
-from hookline.domain.records import OK, Delivery, Outcome
+from hookline.domain.records import CUT, OK, PENDING, Delivery, Outcome
 from hookline.hooks.calls.record import stored_outcome
 from hookline.hooks.calls.rows import new_row, write
 from hookline.hooks.dispatch import dispatch
@@ -73,9 +74,10 @@ async def fire(recorder: Recorder, firing: Firing, hooks: Sequence[Hook]) -> lis
     written = _Written(recorder, firing, event)
 
     async def call(hook: Hook, payload: Any) -> Outcome:
-        if hook.name in known:
-            return stored_outcome(known[hook.name], hook)
-        return await written.call(hook, payload)
+        row = known.get(hook.name)
+        if row is not None and row.status not in (PENDING, CUT):
+            return stored_outcome(row, hook)
+        return await written.call(hook, payload, row)
 
     try:
         called: list[Called] = await dispatch(rule, hooks, firing.payload, call)
@@ -106,12 +108,12 @@ class _Written:
         self._firing = firing
         self._event = event
         self._changes = recorder.caller.changes(firing.payload)
-        self._open: list[tuple[Hook, Outcome, str]] = []
+        self._open: list[_Later] = []
         self._timer: asyncio.TimerHandle | None = None
         self._trouble: Exception | None = None
 
-    async def call(self, hook: Hook, payload: Any) -> Outcome:
-        """Call a hook and write down how it went."""
+    async def call(self, hook: Hook, payload: Any, row: Delivery | None) -> Outcome:
+        """Call a hook and write down how it went, in the row of an attempt that was cut."""
         firing = self._firing
         told = {"point": firing.point, "hook": hook.name}
         firing.observe("hook_started", told)
@@ -124,14 +126,27 @@ class _Written:
             firing.depth,
             changes=self._changes,
         )
-        entry = _Later(self, hook, self._recorder.store.now())
-        outcome = await self._recorder.call(hook, frame, entry)
-        firing.observe("hook_ended", {**told, **_shown(hook, outcome, firing.point)})
+        entry = _Later(self, hook, self._recorder.store.now(), row)
+        outcome = Outcome(hook.name, CUT)
+        try:
+            outcome = await self._recorder.call(hook, frame, entry)
+        except asyncio.CancelledError:  # told to end; the hook's process is gone
+            if entry.is_begun:
+                entry.end(outcome)
+            raise
+        finally:
+            firing.observe("hook_ended", {**told, **_shown(hook, outcome, firing.point)})
         return outcome
 
-    def keep(self, hook: Hook, outcome: Outcome, began: str) -> None:
+    @property
+    def is_repeated(self) -> bool:
+        """Whether this firing is made again if its process dies."""
+        return self._firing.after is not None
+
+    def keep(self, entry: _Later) -> None:
         """Record a call soon, with those that follow it at once."""
-        self._open.append((hook, outcome, began))
+        if entry not in self._open:
+            self._open.append(entry)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(QUICK, self._flush_in_time)
 
@@ -154,7 +169,7 @@ class _Written:
             self._recorder.change(lambda tx: self._write(tx, open_))
 
     def _flush_in_time(self) -> None:
-        """A hook takes its time: those before it are recorded meanwhile."""
+        """A hook takes its time: it is recorded as begun, and those before it as they ended."""
         try:
             self.flush()
         except Exception as problem:  # noqa: BLE001  # raised where somebody waits for it
@@ -165,7 +180,7 @@ class _Written:
             self._timer.cancel()
             self._timer = None
 
-    def _write(self, tx: Transaction, calls: list[tuple[Hook, Outcome, str]]) -> None:
+    def _write(self, tx: Transaction, entries: list[_Later]) -> None:
         firing = self._firing
         firing.guard(tx)
         if self._event is None:
@@ -175,25 +190,53 @@ class _Written:
             seen = firing.payload if found is None else {**firing.payload, "changed": found}
             tx.calls.freeze(self._event.seq, seen)
         position = len(tx.calls.deliveries(self._event.seq))
-        for place, (hook, outcome, began) in enumerate(calls, start=position):
-            row = new_row(self._event, hook, firing.point, place, attempts=1, started_at=began)
-            write(tx, self._event, row, outcome)
-            firing.on_record(tx, self._event, hook, outcome)
+        for entry in entries:
+            if entry.row is None:
+                entry.row = new_row(
+                    *(self._event, entry.hook, firing.point, position),
+                    attempts=1,
+                    started_at=entry.began,
+                )
+                position += 1
+            self._write_one(tx, self._event, entry)
+
+    def _write_one(self, tx: Transaction, event: Event, entry: _Later) -> None:
+        row, outcome = entry.row, entry.outcome
+        assert row is not None  # just made, or of an attempt that was cut
+        if row.id and not entry.is_entered:
+            tx.calls.start(row.id, entry.began)
+            row = msgspec.structs.replace(row, attempts=row.attempts + 1, started_at=entry.began)
+        entry.is_entered = True
+        if outcome is None:
+            entry.row = row if row.id else msgspec.structs.replace(row, id=tx.calls.add(row))
+            return
+        write(tx, event, row, outcome)
+        if outcome.status != CUT:
+            self._firing.on_record(tx, event, entry.hook, outcome)
 
 
-class _Later(NamedTuple):
-    """The entry of a call that is recorded when it is over."""
+class _Later:
+    """The entry of a call that is recorded when it is over, or when it takes its time."""
 
-    written: _Written
-    hook: Hook
-    began: str
+    def __init__(self, written: _Written, hook: Hook, began: str, row: Delivery | None) -> None:
+        self._written = written
+        self.hook = hook
+        self.began = began
+        self.row = row
+        self.is_entered = False
+        self.is_begun = False
+        self.outcome: Outcome | None = None
 
     def begin(self) -> None:
         """Whoever repeats the firing finds the process by its key."""
+        self.is_begun = True
+        if self._written.is_repeated:
+            self._written.keep(self)
 
     def end(self, outcome: Outcome) -> None:
         """Kept, and recorded soon."""
-        self.written.keep(self.hook, outcome, self.began)
+        self.outcome = outcome
+        self._written.keep(self)
 
 
 class Tracked:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SLOW_HOOK_US = 10_000
 SLOW_EVENT_US = 50_000
+COUNTED = ("ok", "skipped", "failed", "pending", "cut")
 
 
 def _stats(args: Namespace) -> None:
@@ -69,12 +70,10 @@ def statistics(view: View) -> list[dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     durations: dict[str, list[int]] = {}
     for name, status, count, took in view.calls.statistics():
-        row = found.setdefault(
-            name, {"name": name, "calls": 0, "ok": 0, "skipped": 0, "failed": 0, "pending": 0}
-        )
+        row = found.setdefault(name, {"name": name, "calls": 0, **dict.fromkeys(COUNTED, 0)})
         row["calls"] += count
-        row[status if status in ("ok", "skipped", "pending") else "failed"] += count
-        if status != "skipped":
+        row[status if status in COUNTED else "failed"] += count
+        if status not in ("skipped", "cut"):
             durations.setdefault(name, []).extend(took)
     for name, row in found.items():
         p50, p95 = _percentiles(durations.get(name, []))

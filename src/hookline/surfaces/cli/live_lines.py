@@ -118,6 +118,9 @@ def hook_lines(ended: HookEnded, verbose: int) -> Iterator[Line]:
         if verbose and ended.values:
             yield below(_values(ended.values))
         return
+    if ended.status == "cut":
+        yield step_line(MIXED, step, None, ["cut short"])
+        return
     if ended.status != "ok":
         yield step_line(BAD, step, duration, [ended.status])
         yield from _end_of(ended.error or "")

@@ -11,6 +11,7 @@ from hookline.hooks.explain import Explanation, explain_event, explain_hook, exp
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import paint, printable, say, say_json, untrusted
+from hookline.surfaces.cli.session_facts import is_held
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -30,6 +31,7 @@ _STYLES = {
     "failed": "red",
     "timed out": "red",
     "was given up": "red",
+    "was cut short": "yellow",
 }
 
 
@@ -50,12 +52,12 @@ def _why(args: Namespace) -> None:
 def _explain(app: App, view: View, subject: str) -> Explanation:
     hook = app.standing.find(subject)
     if hook is not None or view.calls.calls_of(subject, 1):
-        return explain_hook(view, hook, subject, view.calls.switches().get(subject))
+        return explain_hook(view, hook, subject, view.calls.switches().get(subject), is_held)
     if is_number(subject):
         event = view.log.find(int(subject))
         if event is None:
             raise UnknownEvent(f"there is no event {subject}; the log ends at {view.log.last()}")
-        return explain_event(view, event)
+        return explain_event(view, event, is_held)
     if subject[:2] in ("T-", "t-"):
         return explain_task(view, subject)
     try:
