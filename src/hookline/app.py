@@ -199,8 +199,9 @@ class App:
 
     def _told(self, rows: Sequence[Delivery]) -> None:
         self._log.write(rows)
-        self._failures.extend(row for row in rows if row.failure)
         for row in rows:
+            if row.failure:
+                self._failures.append(row)
             self.listen(row)
 
     def context(self) -> HookContext:
@@ -211,6 +212,10 @@ class App:
 
     def metadata(self) -> dict[str, Any]:
         """Who causes the events of this process, and through which chain of hooks."""
+        return self._origin.copy()
+
+    @cached_property
+    def _origin(self) -> dict[str, Any]:
         env = self.environ
         found: dict[str, Any] = {
             "triggeredBy": env.get("HOOKLINE_AGENT") or env.get("USER") or "unknown"

@@ -151,3 +151,13 @@ def _regular(number: int, path: str) -> int:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     raise OSError(errno.EINVAL, "it is not a regular file", path)
+
+
+def text_of(path: str) -> str:
+    """A path as text that JSON can hold; bytes that are not UTF-8 are escaped, `\\` doubled.
+
+    No two paths become the same text, so no file can hide behind another's name.
+    """
+    if path.isascii() and "\\" not in path:
+        return path
+    return os.fsencode(path.replace("\\", "\\\\")).decode("utf-8", "backslashreplace")

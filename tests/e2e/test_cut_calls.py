@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 ASKS = """\
 flows:
-  asks: {{steps: [{{id: ask, hook: {{point: pre_iteration, payload: {{session: s, iteration: 1}}}}}}]}}
+  asks:
+    steps: [{{id: ask, hook: {{point: pre_iteration, payload: {{session: s, iteration: 1}}}}}}]
 hooks:
   pre_iteration: [{{name: slow, command: "{}"}}]
 """

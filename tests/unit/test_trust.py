@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from hookline.errors import PeopleOnly, Untrusted
+from hookline.files import text_of
 from hookline.hooks.registry import Hook
 from hookline.project import Project
 from hookline.trust import (
@@ -26,7 +27,6 @@ from hookline.trust import (
     under_agent,
 )
 from hookline.trust.cover import MAX_FILES
-from hookline.trust.manifest import text_of
 from hookline.trust.words import shell_words
 
 if TYPE_CHECKING:

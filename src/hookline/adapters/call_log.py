@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hookline.files import open_to_append, own_folder
@@ -23,14 +22,21 @@ class CallLog:
     def __init__(self, path: str) -> None:
         self._path = path
         self._file = -1
+        self._second = 0
+        self._stamp = ""
 
     def write(self, rows: Sequence[Delivery]) -> None:
         """Add these calls."""
-        stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        lines = "".join(f"{stamp} {_line(row)}\n" for row in rows)
-        with suppress(OSError):  # the record is in the store; no hook fails for want of a log
-            self._open()
+        now = int(time.time())
+        try:
+            if now != self._second or self._file < 0:  # who makes room is noticed in time
+                self._second = now
+                self._stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now))
+                self._open()
+            lines = "".join([f"{self._stamp} {_line(row)}\n" for row in rows])
             os.write(self._file, lines.encode(errors="replace"))
+        except OSError:  # the record is in the store; no hook fails for want of a log
+            self.close()
 
     def close(self) -> None:
         """Let go of the file."""
@@ -59,15 +65,12 @@ class CallLog:
 
 
 def _line(row: Delivery) -> str:
-    parts = [
-        f"event={row.event_seq}",
-        f"point={row.point}",
-        f"hook={row.hook}",
-        f"status={row.status}",
-        f"ms={(row.duration_us or 0) / 1000:.1f}",
-    ]
+    line = (
+        f"event={row.event_seq} point={row.point} hook={row.hook} status={row.status}"
+        f" ms={(row.duration_us or 0) / 1000:.1f}"
+    )
     if row.exit_code is not None:
-        parts.append(f"exit={row.exit_code}")
+        line += f" exit={row.exit_code}"
     if row.error:
-        parts.append(f"error={row.error.splitlines()[0][:300]!r}")
-    return " ".join(parts)
+        line += f" error={row.error.splitlines()[0][:300]!r}"
+    return line

@@ -48,7 +48,9 @@ _WORDS = frozenset(
 def spellings(environ: Mapping[str, str]) -> dict[bytes, str]:
     """Every way in which a secret of the environment may be written -> its variable's name."""
     found: dict[bytes, str] = {}
-    for name, value in environ.items():
+    # One look at all names together finds that most environments hold no secret.
+    is_worth_a_look = _is_secret_name("_".join(environ).upper() + "_")
+    for name, value in environ.items() if is_worth_a_look else ():
         if _is_secret_name(name.upper()):
             for spelled in _spelled_whole(value):
                 found.setdefault(spelled.encode("utf-8", "surrogateescape"), name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -125,6 +126,7 @@ def is_task_id(text: str) -> bool:
     return text.startswith("T-") and is_number(text[2:])
 
 
+@lru_cache(maxsize=256)  # one change asks for the same few again and again
 def task_number(text: str) -> int:
     """`T-12`, `t-12` or `12` as the number in the store."""
     digits = text[2:] if text[:2] in ("T-", "t-") else text

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from hookline.errors import Untrusted
+from hookline.files import text_of
 from hookline.project import CONFIG_NAME
 from hookline.trust.grants import FOLDER, grant_path, has_grant
 from hookline.trust.manifest import (
@@ -17,7 +18,6 @@ from hookline.trust.manifest import (
     content_of,
     hash_of,
     read_exactly,
-    text_of,
 )
 from hookline.trust.people import under_agent
 from hookline.trust.private import make_private, read_private, remove, write_private

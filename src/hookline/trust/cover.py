@@ -6,8 +6,8 @@ import os
 from typing import TYPE_CHECKING
 
 from hookline.errors import Untrusted
+from hookline.files import text_of
 from hookline.hooks.chains import with_children
-from hookline.trust.manifest import text_of
 from hookline.trust.words import literal_words
 
 if TYPE_CHECKING:

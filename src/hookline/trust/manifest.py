@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hookline.digest import sha256
 from hookline.errors import Untrusted
+from hookline.files import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -202,13 +203,3 @@ def relative_name(root: str, path: str) -> str:
     """The file's name in a manifest: its path from the root, as text."""
     prefix = root.rstrip("/") + "/"
     return text_of(path[len(prefix) :] if path.startswith(prefix) else os.path.relpath(path, root))
-
-
-def text_of(path: str) -> str:
-    """A path as text that JSON can hold; bytes that are not UTF-8 are escaped, `\\` doubled.
-
-    No two paths become the same text, so no file can hide behind another's name.
-    """
-    if path.isascii() and "\\" not in path:
-        return path
-    return os.fsencode(path.replace("\\", "\\\\")).decode("utf-8", "backslashreplace")

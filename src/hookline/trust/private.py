@@ -7,7 +7,6 @@ import stat
 
 from hookline import files
 from hookline.errors import HooklineError, Untrusted
-from hookline.trust.manifest import text_of
 
 MAX_RECORD = 16 << 20
 
@@ -37,7 +36,7 @@ def make_private(folder: str) -> None:
 
 def _unwritable(path: str, problem: OSError) -> HooklineError:
     return HooklineError(
-        f"cannot write {text_of(path)}: {problem.strerror}",
+        f"cannot write {files.text_of(path)}: {problem.strerror}",
         help="make your own folder writable, or name another with HOOKLINE_HOME",
     )
 
@@ -56,14 +55,14 @@ def read_private(path: str) -> bytes | None:
         with open(path, "rb") as file:
             status = os.fstat(file.fileno())
             if status.st_uid not in (0, os.geteuid()):
-                raise Untrusted(f"{text_of(path)} belongs to another user")
+                raise Untrusted(f"{files.text_of(path)} belongs to another user")
             if stat.S_IMODE(status.st_mode) & 0o022:
-                raise Untrusted(f"{text_of(path)} can be written by other users")
+                raise Untrusted(f"{files.text_of(path)} can be written by other users")
             return file.read(MAX_RECORD)
     except FileNotFoundError:
         return None
     except OSError as problem:
-        raise Untrusted(f"cannot read {text_of(path)}: {problem.strerror}") from problem
+        raise Untrusted(f"cannot read {files.text_of(path)}: {problem.strerror}") from problem
 
 
 def remove(path: str) -> bool:

@@ -11,9 +11,10 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from hookline.errors import Untrusted
+from hookline.files import text_of
 from hookline.project import Project
 from hookline.trust.cover import command_lines, named_files
-from hookline.trust.manifest import MISSING, examine, text_of
+from hookline.trust.manifest import MISSING, examine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -220,14 +219,17 @@ def _settle_event(tx: Transaction, event: Event, hooks: list[Hook], how: Settlin
     tx.calls.freeze(event.seq, frozen)
     wanted: list[tuple[Hook, int, Action]] = []
     waiting: list[Hook] = []
-    payload = cache(lambda: _payload(event, frozen))
+    payload: dict[str, Any] = {}
     for position, hook in enumerate(hooks):
-        row = new_row(event, hook, point_of(hook, event), position)
+        point = point_of(hook, event)
         if hook.kind == "built-in":
+            row = new_row(event, hook, point, position, attempts=1, started_at=tx.now)
             outcome = _run_builtin(tx, event, hook)
-            row = msgspec.structs.replace(row, attempts=1, started_at=tx.now)
             wanted += [(hook, index, action) for index, action in enumerate(outcome.answer or ())]
         else:
+            row = new_row(event, hook, point, position)
+            if hook.when is not None and not payload:
+                payload = _payload(event, frozen)
             found = _over_already(hook, payload, how)
             if not isinstance(found, Outcome):
                 tx.calls.add(msgspec.structs.replace(row, condition_values=found))
@@ -249,7 +251,7 @@ def _payload(event: Event, frozen: dict[str, Any]) -> dict[str, Any]:
 
 
 def _over_already(
-    hook: Hook, payload: Callable[[], dict[str, Any]], how: Settling
+    hook: Hook, payload: dict[str, Any], how: Settling
 ) -> Outcome | dict[str, Any] | None:
     """Why a hook is not called at all, or the values with which its condition holds.
 
@@ -266,7 +268,7 @@ def _over_already(
     if needs_changes(hook.when):
         return None
     try:
-        verdict = judge(hook.when, payload())
+        verdict = judge(hook.when, payload)
     except HookFailure as problem:
         return Outcome(hook.name, FAILED, None, problem.message)
     if verdict.met:

@@ -58,7 +58,7 @@ class Stopping:
             signal.signal(number, ignored if stays else before)
 
     def _heard(self, number: int, frame: object) -> None:
-        ending = ENDINGS.get(signal.Signals(number))
+        ending = ENDINGS.get(number)
         if self._step == 0:
             self.ending = ending
         self._interrupts += ending is None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from hookline.config.pipeline import is_done_by_merge
 from hookline.domain.tasks import task_number
 from hookline.surfaces.cli.output import note, paint, untrusted
 from hookline.tasks.verbs import Holder
@@ -46,6 +45,8 @@ def has_gates(app: App, identifier: str) -> bool:
     """Whether a task's work is only done when it is merged."""
     if app.settings is None:
         return False
+    from hookline.config.pipeline import is_done_by_merge  # nothing is, where nothing is set
+
     place = app.session
     with app.read() as view:
         return is_done_by_merge(
