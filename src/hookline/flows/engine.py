@@ -18,7 +18,8 @@ from hookline.errors import Fenced, HooklineError
 from hookline.flows import journal
 from hookline.flows.advance import Advance
 from hookline.flows.outcomes import WAITS, Done, Parked, last_parked, waits_for_person
-from hookline.flows.waits import is_over
+from hookline.flows.steering import SCHEDULE
+from hookline.flows.waits import has_come, was_parked_later
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,11 +100,10 @@ class Engine:
         # What is damaged or gone is news as well: the run is parked for it.
         with self.store.read() as view, suppress(HooklineError, msgspec.MsgspecError):
             run = view.runs.find(run_id)
-            is_due = run.wake_at is not None and run.wake_at <= now
-            if run.status != runs.PARKED or is_due or not last_parked(view, run).data.get(WAITS):
+            if run.status != runs.PARKED or not last_parked(view, run).data.get(WAITS):
                 return None
-            if any(is_over(effect, now, ()) for effect in view.runs.pending(run)):
-                return None  # the clock was set
+            if has_come(run, view.runs.pending(run), now):
+                return None
             journal.prove(view.log, run, view.runs.effects(run))
             if self.find_flow(run).digest == run.code_digest:
                 return Parked(run.wake_at, run.reason or "", waits_for_person(view, run))
@@ -125,6 +125,7 @@ class Engine:
                 return 0, []
             token = tx.next_token()
             if run.status == runs.PARKED:
+                self._try_now(tx, run)
                 journal.write(tx, "run_resumed", run.run_id, {})
             begun = tx.runs.pending(run)
             tx.runs.take(run_id, self.owner.name, token, time.time() + LEASE)
@@ -139,6 +140,16 @@ class Engine:
             self._end_processes(run_id, effect)
         self._interrupt_agents(run_id, token, begun)
         return int(token)
+
+    def _try_now(self, tx: Transaction, run: Run) -> None:
+        """What was to be tried again after a while is, if the clock was set back meanwhile."""
+        now = time.time()
+        if not was_parked_later(run, now):
+            return
+        moments = tx.runs.value(run.run_id, SCHEDULE.format(run.chapter)) or {}
+        for effect in tx.runs.pending(run):
+            if effect.next_try is not None and effect.effect_id not in moments:
+                tx.runs.postpone(run, effect.effect_id, now)
 
     def _end_processes(self, run_id: str, effect: JournalEffect) -> None:
         if effect.child:

@@ -8,8 +8,10 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
+from hookline.domain.moments import iso
 from hookline.errors import StoreError
-from hookline.flows.engine import LEASE, Done, Parked
+from hookline.flows.engine import LEASE, LOOK_AGAIN, Done, Parked
+from hookline.flows.waits import SET_BACK, has_come
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,6 +83,8 @@ class Runner:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._busy: dict[str, asyncio.Task[Done | Parked]] = {}
+        self._clock: float | None = None
+        self._is_unsure = True
 
     async def run_one(
         self, run_id: str, *, max_iterations: int | None = None, wait: bool = True
@@ -129,14 +133,26 @@ class Runner:
         self._busy.clear()
 
     def _begin_due(self) -> int:
+        is_free, now = self._engine.owner.is_free, time.time()
         with self._engine.store.read() as view:
-            due = view.runs.due(time.time(), self._engine.owner.is_free)
+            due = view.runs.due(now, is_free)
+            if self._may_be_set_back():
+                asleep = view.runs.parked_later(now, iso(now + SET_BACK), is_free)
+                self._is_unsure = bool(asleep)
+                due += asleep
         begun = 0
         for run_id in due:
             if run_id not in self._busy and len(self._busy) < AT_ONCE:
                 self._busy[run_id] = asyncio.ensure_future(self._engine.advance(run_id))
                 begun += 1
         return begun
+
+    def _may_be_set_back(self) -> bool:
+        """Whether runs may wait for a moment of a clock that was set back, here or before."""
+        clock = time.time() - time.monotonic()
+        self._is_unsure = self._is_unsure or self._clock is None or clock < self._clock - SET_BACK
+        self._clock = clock
+        return self._is_unsure
 
     def _collect(self) -> None:
         for run_id, task in list(self._busy.items()):
@@ -155,12 +171,14 @@ class Runner:
     async def _pause(self, parked: Parked, run_id: str) -> None:
         """Wait for a moment, or for something to happen to the run."""
         assert parked.until is not None
+        if parked.held:  # a run that someone else advances is always awake
+            await asyncio.sleep(LOOK_AGAIN)
+            return
         # A clock that is set back meanwhile makes nobody wait for longer than was said.
         enough = time.monotonic() + parked.until - time.time()
         while (left := min(parked.until - time.time(), enough - time.monotonic())) > 0:
-            await self._engine.wakeup.wait(min(1.0, left))
             with self._engine.store.read() as view:
-                wake = view.runs.find(run_id).wake_at
-            # A run that someone else advances is always awake.
-            if not parked.held and wake is not None and wake <= time.time():
-                return
+                run = view.runs.find(run_id)
+                if has_come(run, view.runs.pending(run), time.time()):
+                    return
+            await self._engine.wakeup.wait(min(1.0, left))

@@ -61,6 +61,18 @@ def _was_set_back(effect: JournalEffect, now: float) -> bool:
     return lasts and seconds(effect.requested_at) > now + SET_BACK
 
 
+def has_come(run: Run, pending: Iterable[JournalEffect], now: float) -> bool:
+    """Whether a run that is parked until a moment has something to do by itself."""
+    if run.wake_at is not None and (run.wake_at <= now or was_parked_later(run, now)):
+        return True
+    return any(is_over(effect, now, ()) for effect in pending)
+
+
+def was_parked_later(run: Run, now: float) -> bool:
+    """Whether the clock was set back since a run was parked: when it wakes says nothing then."""
+    return run.updated_at is not None and seconds(run.updated_at) > now + SET_BACK
+
+
 def settle_waits(tx: Transaction, run: Run, blobs: Blobs, now: float) -> None:
     """Resolve what has waited long enough, or for a signal that has come."""
     signals = tx.runs.signals(run)

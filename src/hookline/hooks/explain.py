@@ -113,7 +113,7 @@ def _said(view: View, call: Delivery, event: Event, is_held: IsHeld) -> str:
         run = run_of(event)
         holder, _, until = view.runs.holder(run) if run else (None, 0, 0.0)
     else:
-        holder, until = view.calls.holder(event.seq)
+        holder, until = view.calls.holder(event.node_id)
     return "is being called" if is_held(holder, until) else _SAID[CUT]
 
 

@@ -145,10 +145,6 @@ class Calls(Protocol):
         """Whether a lease on a dispatch is still the current one."""
         ...
 
-    def holder(self, event_seq: int) -> tuple[str | None, float]:
-        """(owner, lease) of a dispatch; nobody's if there is none."""
-        ...
-
     def close_dispatch(self, event_seq: int, token: int) -> None:
         """All hooks of the event ran and all their actions were carried out."""
         ...
@@ -265,6 +261,12 @@ class Runs(Protocol):
 
     def due(self, now: float, is_free: Callable[[str, float], bool]) -> list[str]:
         """Runs that have something to do and that nobody alive works on."""
+        ...
+
+    def parked_later(
+        self, now: float, after: str, is_free: Callable[[str, float], bool]
+    ) -> list[str]:
+        """Runs that wake after now, were parked after a moment, and that nobody alive works on."""
         ...
 
     def next_wake(self, now: float) -> float | None:

@@ -106,11 +106,6 @@ class CallTables:
         """Whether a lease on a dispatch is still the current one."""
         return self._run(SQL["holds_dispatch"], (event_seq, token)).fetchone() is not None
 
-    def holder(self, event_seq: int) -> tuple[str | None, float]:
-        """(owner, lease) of a dispatch; nobody's if there is none."""
-        row = self._run(SQL["dispatch_holder"], (event_seq,)).fetchone()
-        return (row[0], row[1]) if row else (None, 0.0)
-
     def extend(self, event_seq: int, lease_until: float) -> None:
         """Hold a dispatch for longer."""
         self._run(SQL["extend_dispatch"], (lease_until, event_seq))

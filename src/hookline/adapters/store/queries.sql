@@ -163,10 +163,6 @@ SELECT DISTINCT node_id FROM dispatches WHERE owner IS NOT NULL
 -- A lease on a dispatch, if it still stands as it was seen.
 UPDATE dispatches SET owner = ?, token = ?, lease_until = ? WHERE event_seq = ? AND token = ?
 
--- name: dispatch_holder
--- Who calls the hooks of an event.
-SELECT owner, lease_until FROM dispatches WHERE event_seq = ?
-
 -- name: holds_dispatch
 -- Whether this holder is still the current one.
 SELECT 1 FROM dispatches WHERE event_seq = ? AND token = ?

@@ -119,6 +119,13 @@ class RunTables:
         rows = self._run(SQL["due"], (now,)).fetchall()
         return [run_id(n) for n, owner, until in rows if owner is None or is_free(owner, until)]
 
+    def parked_later(
+        self, now: float, after: str, is_free: Callable[[str, float], bool]
+    ) -> list[str]:
+        """Runs that wake after now, were parked after a moment, and that nobody alive works on."""
+        rows = self._run(SQL["parked_later"], (now, after)).fetchall()
+        return [run_id(n) for n, owner, until in rows if owner is None or is_free(owner, until)]
+
     def next_wake(self, now: float) -> float | None:
         """When the next parked run has something to do."""
         found: float | None = self._run(SQL["next_wake"], (now,)).fetchone()[0]

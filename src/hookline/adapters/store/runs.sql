@@ -14,6 +14,12 @@ SELECT number, owner, lease_until FROM runs INDEXED BY runs_due
 WHERE status IN ('running', 'parked') AND wake_at IS NOT NULL AND wake_at <= ?
 ORDER BY wake_at LIMIT 200
 
+-- name: parked_later
+-- Runs that wait for a moment and were parked after now: the clock was set back.
+SELECT number, owner, lease_until FROM runs INDEXED BY runs_due
+WHERE status IN ('running', 'parked') AND wake_at IS NOT NULL AND wake_at > ? AND updated_at > ?
+ORDER BY wake_at LIMIT 200
+
 -- name: next_wake
 -- When the next parked run has something to do.
 SELECT min(wake_at) FROM runs INDEXED BY runs_due
