@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hookline.adapters.git.checkout import checkout_of
 from hookline.adapters.git.door import Git, GitFailed
 from hookline.adapters.git.work import GitWork
 from hookline.adapters.process import LocalProcesses
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 # Writes down what it was called with, then does what it was asked.
 RECORDER = """#!/bin/sh
-echo "$*|$LC_ALL|${LANGUAGE-unset}|$GIT_TERMINAL_PROMPT|${GIT_DIR-unset}" >> %s
+echo "$*|$LC_ALL|${LANGUAGE-unset}|$GIT_TERMINAL_PROMPT|$GIT_DIR" >> %s
 exec %s "$@"
 """
 
@@ -94,7 +95,8 @@ def test_every_command_runs_in_the_same_locale_and_asks_nobody(place: Place) -> 
     names = {word for call in calls for word in call[0].split()}
     assert {"status", "write-tree", "diff-tree", "rev-parse", "fetch", "worktree"} <= names
     assert {"add", "commit", "rebase", "push", "ls-remote", "update-ref", "diff", "log"} <= names
-    assert [call for call in calls if call[1:] != ["C.UTF-8", "unset", "0", "unset"]] == []
+    assert [call for call in calls if call[1:4] != ["C.UTF-8", "unset", "0"]] == []
+    assert [call for call in calls if not call[4].startswith(f"{place.root}/.git")] == []
 
 
 def test_looking_runs_nothing_that_the_repository_names(place: Place) -> None:
@@ -147,7 +149,7 @@ def test_a_repository_that_git_cannot_read_is_told_and_not_taken_for_none(
 def test_a_failure_carries_the_command_its_code_and_both_outputs(place: Place) -> None:
     git = Git(LocalProcesses(str(place.folder / "blobs")), place.env)
     with pytest.raises(GitFailed) as failed:
-        do(git.run(str(place.root), "merge-base", "nothing", "HEAD", doing="no base"))
+        do(git.run(checkout_of(str(place.root)), "merge-base", "nothing", "HEAD", doing="no base"))
     said = failed.value.said
     assert (said.command[0], said.command[-3:]) == ("git", ("merge-base", "nothing", "HEAD"))
     assert (said.code, said.out) == (128, b"")
@@ -162,7 +164,7 @@ def test_a_git_that_hangs_is_ended_and_named(place: Place) -> None:
     env = {**place.env, "PATH": f"{hanging.parent}{os.pathsep}{place.env['PATH']}"}
     git = Git(LocalProcesses(str(place.folder / "blobs")), env)
     with pytest.raises(GitFailed, match=r"git status timed out after 0\.2 s"):
-        do(git.run(str(place.root), "status", timeout=0.2))
+        do(git.run(checkout_of(str(place.root)), "status", timeout=0.2))
 
 
 # What changed

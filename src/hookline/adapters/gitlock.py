@@ -6,7 +6,7 @@ import asyncio
 import os
 from contextlib import suppress
 
-from hookline.adapters.git.work import top_of
+from hookline.adapters.git.checkout import top_of
 from hookline.adapters.identity import all_processes
 
 # Longer than it takes a git that we cannot see to be done with what it was at.

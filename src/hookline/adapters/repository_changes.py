@@ -6,6 +6,7 @@ import os
 from contextlib import suppress
 from typing import NamedTuple
 
+from hookline.adapters.git.checkout import BrokenWorktree
 from hookline.adapters.git.door import HOOKED, NETWORK, GitFailed, printable
 from hookline.adapters.repository_conflicts import SHOWN_FILES, sides
 from hookline.adapters.repository_state import Looking
@@ -15,6 +16,7 @@ from hookline.domain.repository import (
     RebaseConflict,
     Rebased,
     RepositoryError,
+    branch_of,
 )
 
 # Written into the worktree's git folder before a rebase of ours, with the commit to return to.
@@ -25,6 +27,10 @@ _PLAIN = ("--merge", "--no-autostash", "--no-autosquash", "--no-fork-point", "--
 REBASE = ("rebase", *_PLAIN)
 # The commit that a head was, or is about to be, merged as.
 MERGED = "refs/hookline/merged/"
+# Submodules have repositories of their own, and are brought along by themselves.
+_ALONE = ("-c", "submodule.recurse=false")
+_SETTINGS = "look at core.* in `git config --list --show-origin`"
+_GIT_DIR = "git rev-parse --absolute-git-dir"
 
 
 class _Note(NamedTuple):
@@ -38,16 +44,64 @@ class _Note(NamedTuple):
 class Changing(Looking):
     """Commits and rebases in one checkout at a time."""
 
-    async def commit_all(self, folder: str, message: str, author: str | None = None) -> str | None:
+    async def check(self, folder: str, branch: str | None = None) -> None:
+        """Verify that a folder is a checkout to write in, and of that branch; else say what it is.
+
+        What we began there and a crash cut short is undone first.
+        """
+        top = self._at(folder).top
+        async with self._exclusive(_lock_of(top)):
+            await self._own(top, branch)
+
+    async def _own(self, top: str, branch: str | None) -> None:
+        await self._verify(top)
+        await self._end_own_rebase(top)
+        if (operation := await self._operation(top)) is not None:
+            raise _unfinished(top, operation)
+        wanted = branch or self._task_branch(top)
+        if wanted is None:
+            return
+        if (found := await self._branch(top)) != wanted:
+            raise RepositoryError(f"{top} has {found or 'no branch'} checked out, not {wanted}")
+        if await self._sha(top, f"refs/heads/{wanted}") is None:
+            raise RepositoryError(f"the branch {wanted} is gone, or has no commits")
+
+    async def _verify(self, top: str) -> None:
+        """Refuse a checkout whose settings send a git that writes to other folders."""
+        at = self._at(top)
+        asked = ("rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir")
+        said = await self._git(top, *asked, "--git-path", "hooks", as_writer=True)
+        # Paths, in which there may be line ends: what is known of them is compared as a whole.
+        known = f"{at.top}\n{self._common}\n"
+        hooks = os.path.realpath(said.text.removeprefix(known))
+        if said.code or not said.text.startswith(known):
+            words = f"git would work elsewhere than in {top}: {said.words}"
+            raise BrokenWorktree(words, help=_SETTINGS)
+        others = os.path.join(os.path.realpath(self._worktrees), "")
+        if hooks.startswith(others) and not hooks.startswith(os.path.join(at.top, "")):
+            raise BrokenWorktree(f"the hooks of git lie in a worktree: {hooks}", help=_SETTINGS)
+
+    def _task_branch(self, top: str) -> str | None:
+        """The branch of the task whose worktree this is."""
+        folder, name = os.path.split(top)
+        own = folder == os.path.realpath(self._worktrees) and not name.startswith(".")
+        return branch_of(name) if own else None
+
+    async def commit_all(
+        self,
+        folder: str,
+        message: str,
+        author: str | None = None,
+        *,
+        branch: str | None = None,
+    ) -> str | None:
         """Commit all that is not ignored; the commit, or None when there was nothing.
 
         `author` is "Name <address>". Git's hooks run; if one says no, the files stay as they are.
         """
-        top = await self._top(folder)
-        async with await self._exclusive(_lock_of(top)):
-            await self._end_own_rebase(top)
-            if (operation := await self._operation(top)) is not None:
-                raise _unfinished(top, operation)
+        top = self._at(folder).top
+        async with self._exclusive(_lock_of(top)):
+            await self._own(top, branch)
             if not await self._dirty(top):
                 return None
             await self._git(top, "add", "--all", doing="the files cannot be added")
@@ -71,12 +125,14 @@ class Changing(Looking):
             raise GitFailed("nothing was committed, the files are as they were", said)
         return await self._head(top)
 
-    async def rebase(self, folder: str, onto: str) -> Rebased | RebaseConflict:
+    async def rebase(
+        self, folder: str, onto: str, *, branch: str | None = None
+    ) -> Rebased | RebaseConflict:
         """Move the commits in a folder onto the newest base; after a conflict all is as before."""
-        top = await self._top(folder)
+        top = self._at(folder).top
         base = await self.fetch(onto)
-        async with await self._exclusive(_lock_of(top)):
-            await self._end_own_rebase(top)
+        async with self._exclusive(_lock_of(top)):
+            await self._own(top, branch)
             await self._check_clean(top)
             head = await self._head(top)
             if await self._is_ancestor(top, base.sha, head) or await self._landed(head, base.sha):
@@ -91,10 +147,10 @@ class Changing(Looking):
         return noted if landed else None
 
     async def _move(self, top: str, head: str, onto: str) -> Rebased | RebaseConflict:
-        place = await self._git_folder(top)
+        place = self._at(top).git_dir
         _write_note(place, _Note(head, onto, await self._ref(top)))
         style = ("-c", "rebase.updateRefs=false", "-c", "merge.conflictStyle=merge")
-        said = await self._git(top, *style, *REBASE, onto, timeout=HOOKED)
+        said = await self._git(top, *style, *_ALONE, *REBASE, onto, timeout=HOOKED)
         if said.code:
             files = await self._conflicts(top)
             await self._end_own_rebase(top)
@@ -110,12 +166,13 @@ class Changing(Looking):
 
     async def _recover(self, top: str) -> None:
         """Undo what a crash in the middle of an act of ours left in a checkout."""
-        async with await self._exclusive(_lock_of(top)):
+        async with self._exclusive(_lock_of(top)):
+            await self._verify(top)
             await self._end_own_rebase(top)
 
     async def _end_own_rebase(self, top: str) -> None:
         """Undo a rebase of ours that a crash or a conflict left; anybody else's is not touched."""
-        place = await self._git_folder(top)
+        place = self._at(top).git_dir
         note = _noted(place)
         if note is None:
             return
@@ -142,7 +199,8 @@ class Changing(Looking):
             await self._git(top, "symbolic-ref", "HEAD", note.ref, doing=doing)
         if await self._dirty(top) or await self._head(top) != note.head:
             await self._put_away(top)
-            await self._git(top, "reset", "--hard", "--quiet", note.head, doing="no way back")
+            reset = (*_ALONE, "reset", "--hard", "--quiet")
+            await self._git(top, *reset, note.head, doing="no way back")
         await self._check_clean(top)
 
     async def _put_away(self, top: str) -> None:
@@ -180,16 +238,22 @@ class Changing(Looking):
         """Bring submodules to the commits that are recorded; what fails is a notice."""
         if not os.path.lexists(os.path.join(top, ".gitmodules")):
             return ()
+        if (odd := await self._odd_submodule(top)) is not None:
+            return (f"submodules could not be brought along: {odd}",)
         said = await self._git(
             top, "submodule", "--quiet", "update", "--init", "--recursive", timeout=NETWORK
         )
         return (f"submodules could not be brought along: {said.words}",) if said.code else ()
 
-    async def _top(self, folder: str) -> str:
-        said = await self._git(
-            folder, "rev-parse", "--show-toplevel", doing=f"{folder} is no checkout"
-        )
-        return said.text
+    async def _odd_submodule(self, top: str) -> str | None:
+        """A submodule that is tied to a repository elsewhere, which an update would change."""
+        asked = ("submodule", "--quiet", "foreach", "--recursive", _GIT_DIR)
+        said = await self._git(top, *asked)
+        if said.code:
+            return said.words
+        own = (os.path.join(self._at(top).git_dir, "modules", ""), os.path.join(top, ""))
+        odd = (line for line in said.text.splitlines() if not line.startswith(own))
+        return next((f"one is tied to {line}" for line in odd), None)
 
     async def _ref(self, folder: str) -> str:
         return (await self._git(folder, "symbolic-ref", "--quiet", "HEAD")).text

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import stat
 
+from hookline.adapters.git.checkout import own_checkout
 from hookline.adapters.git.door import cut, printable
 from hookline.adapters.repository_merge import Merging
 from hookline.adapters.repository_state import SHOWN
@@ -23,7 +24,7 @@ class Inspecting(Merging):
 
     async def uncommitted_findings(self, folder: str, largest: int) -> tuple[Finding, ...]:
         """What must not be committed as it lies in a checkout."""
-        top = await self._top(folder)
+        top = self._at(folder).top
         names = await self._dirty(top)
         # Git lists every file of a folder, but a repository in it as a whole.
         nested = [Finding("nested", _shown(name)) for name in names if name.endswith("/")]
@@ -124,11 +125,16 @@ class Inspecting(Merging):
             missing = [
                 name
                 for name, sha in wanted.items()
-                if await self._sha(os.path.join(path, name), "HEAD") != sha
+                if await self._head_of_submodule(os.path.join(path, name)) != sha
             ]
             notices = await self._submodules(path) if missing else ()
         said = "".join(notices)
         return nested + [Finding("submodule", _shown(name), said=said) for name in missing]
+
+    async def _head_of_submodule(self, path: str) -> str | None:
+        at = own_checkout(path)
+        asked = ("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+        return (await self._door.run(at, *asked)).text if at is not None else None
 
     async def _modules(self, folder: str, head: str) -> set[str]:
         """The places of submodules, as the commit itself names them."""

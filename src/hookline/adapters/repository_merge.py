@@ -41,12 +41,9 @@ class Merging(Stepping):
         if commit is None:
             raise RepositoryError(f"there is no commit {head[:80]!r} to merge")
         known = await self.fetch(base)
-        async with await self._exclusive("merge"):
+        async with self._exclusive("merge"):
             if (since := await self._merged_since(commit, known)) is not None:
                 return _prepared(since, commit, known, merged=True)
-            # A result that a crash left behind is the same commit again, as long as it fits.
-            if (earlier := await self._built_earlier(commit, known, method)) is not None:
-                return _prepared(earlier, commit, known)
             built = await self._build(commit, known, message, method)
             if isinstance(built, MergeConflict):
                 return built
@@ -58,7 +55,7 @@ class Merging(Stepping):
     async def land(self, prepared: Prepared) -> Merged | BaseMoved | Refused:
         """Move the base to what was prepared, if it still is where it was then."""
         base = await self.fetch(prepared.base)
-        async with await self._exclusive("merge"):
+        async with self._exclusive("merge"):
             if prepared.merged or await self._is_ancestor(self.root, prepared.sha, base.sha):
                 return await self._landed_earlier(prepared, base)
             if base.sha != prepared.base_head:
@@ -72,9 +69,10 @@ class Merging(Stepping):
     ) -> str | MergeConflict:
         start, other = (commit, base.sha) if method == "rebase" else (base.sha, commit)
         async with self.scratch(start) as path:
+            await self._verify(path)
             await self._fork(path, other)
             # Git takes no message for a merge from stdin, and one in argv could be too long.
-            words = os.path.join(await self._git_folder(path), "hookline-message")
+            words = os.path.join(self._at(path).git_dir, "hookline-message")
             with open(words, "wb") as file:
                 file.write(as_message(message, "Merge"))
             style = ("-c", "merge.conflictStyle=merge", "-c", "rebase.updateRefs=false")
@@ -88,13 +86,6 @@ class Merging(Stepping):
                     return MergeConflict(base.sha, files)
                 raise GitFailed("nothing was merged", said)
             return await self._head(path)
-
-    async def _built_earlier(self, commit: str, base: Base, method: MergeMethod) -> str | None:
-        earlier = await self._sha(self.root, MERGED + commit)
-        if earlier is None or await self._sha(self.root, f"{earlier}^1") != base.sha:
-            return None
-        joins = await self._sha(self.root, f"{earlier}^2") is not None
-        return earlier if joins == (method == "merge") else None
 
     async def _merged_since(self, commit: str, base: Base) -> str | None:
         """The commit of the base that brought the work in; None when it is not in."""
@@ -136,7 +127,10 @@ class Merging(Stepping):
         ours = await self._sha(self.root, ref)
         if ours in (None, sha) or not await self._is_ancestor(self.root, ours, sha):
             return ()
-        refused = await self._advance(ref, ours, sha)
+        try:
+            refused = await self._advance(ref, ours, sha)
+        except RepositoryError as problem:  # the remote has it, so it is merged all the same
+            refused = Refused("rejected", problem.message)
         return () if refused is None else (f"your own {base} stays behind: {refused.reason}",)
 
     async def _land_here(self, prepared: Prepared, base: Base) -> Merged | BaseMoved | Refused:

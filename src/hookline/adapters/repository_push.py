@@ -26,7 +26,7 @@ class Pushing(Changing):
         """
         await self._check_branch(branch)
         remote = await self._push_remote(branch, remote)
-        async with await self._exclusive("push"):
+        async with self._exclusive("push"):
             head = await self._sha(folder, f"refs/heads/{branch}")
             if head is None:
                 raise RepositoryError(f"there is no branch {branch!r}")

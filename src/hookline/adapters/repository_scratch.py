@@ -31,7 +31,7 @@ class Scratch(Worktrees):
         if commit is None:
             raise RepositoryError(f"there is no commit {sha[:80]!r}")
         path = os.path.join(self._worktrees, _own_name())
-        async with await self._exclusive("worktrees"):
+        async with self._exclusive("worktrees"):
             self._prepare_folder()
             await self._sweep()
             await self._git(

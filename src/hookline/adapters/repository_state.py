@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.adapters.git.door import NETWORK, Git, GitFailed, NoGit, NoRepository, cut, printable
+from hookline.adapters.git.checkout import BrokenWorktree, NoRepository, checkout_of
+from hookline.adapters.git.door import NETWORK, Git, GitFailed, NoGit, cut, printable
 from hookline.adapters.repository_locks import exclusive
 from hookline.domain.repository import (
     BRANCH_PREFIX,
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AbstractAsyncContextManager
 
+    from hookline.adapters.git.checkout import Checkout
+    from hookline.adapters.git.door import Said
     from hookline.ports.processes import Processes
 
 SHOWN = 20
@@ -63,13 +66,13 @@ class Looking:
         *,
         base: str | None = None,
         remote: str | None = None,
+        trusted: bool = True,
     ) -> None:
-        self._git = Git(processes, environ).run
+        self._door = Git(processes, environ, trusted=trusted)
         self.root = root
         self.folder = folder
         self._wanted_base = base
         self._wanted_remote = remote
-        self._shared: str | None = None
         self._checked: set[str] = set()
 
     async def describe(self, folder: str | None = None) -> RepositoryState:
@@ -78,12 +81,15 @@ class Looking:
         asked = ("--is-bare-repository", "--is-inside-work-tree", "--is-shallow-repository")
         try:
             doing = f"{folder} cannot be read as a repository"
-            said = await self._git(folder, "rev-parse", *asked, doing=doing)
+            said = await self._git(folder, "rev-parse", *asked, doing=doing, as_writer=True)
         except NoGit as problem:
             return _unusable("no-git", problem.message, problem.help or "install git")
         except NoRepository:
             words = f"{folder} is not in a git repository"
             return _unusable("no-repository", words, "run `git init` there")
+        except BrokenWorktree as problem:
+            help = "`hookline run --task ID` ties it to the repository again, its files untouched"
+            return _unusable("broken-worktree", problem.message, help)
         except GitFailed as problem:
             return _unusable("unreadable", problem.message, "run `git status` there")
         bare, inside, shallow = (word == "true" for word in said.text.split())
@@ -92,7 +98,7 @@ class Looking:
         return await self._describe_checkout(folder, shallow)
 
     async def _describe_checkout(self, folder: str, shallow: bool) -> RepositoryState:
-        top = (await self._git(folder, "rev-parse", "--show-toplevel")).text
+        top = self._at(folder).top
         dirty = await self._dirty(folder)
         state = RepositoryState(
             in_repository=True,
@@ -114,7 +120,6 @@ class Looking:
         if self._wanted_base is not None:
             return await self._existing(self._wanted_base)
         if await self._sha(self.root, "HEAD") is None and not await self._any_branch():
-            await self._common()
             raise RepositoryError(
                 "the repository has no commits yet", help="make a first commit, then try again"
             )
@@ -185,7 +190,7 @@ class Looking:
             return await self._known_base(base)
         await self._check_branch(base)
         spec = f"+refs/heads/{base}:refs/remotes/{remote}/{base}"
-        async with await self._exclusive("fetch"):
+        async with self._exclusive("fetch"):
             said = await self._git(
                 self.root, "fetch", "--quiet", "--no-tags", remote, spec, timeout=NETWORK
             )
@@ -284,12 +289,6 @@ class Looking:
         said = await self._git(folder, *_STATUS, doing="what is uncommitted is unknown")
         return [entry[3:] for entry in said.names]
 
-    async def _git_folder(self, folder: str) -> str:
-        said = await self._git(
-            folder, "rev-parse", "--absolute-git-dir", doing=f"{folder} is not in a repository"
-        )
-        return said.text
-
     async def _sha(self, folder: str, name: str) -> str | None:
         """The commit that a full ref or a hash names; None when there is none."""
         if name.startswith("-") or any(c.isspace() for c in name):
@@ -301,23 +300,29 @@ class Looking:
         said = await self._git(folder, "merge-base", "--is-ancestor", older, newer)
         return said.code == 0
 
-    async def _common(self) -> str:
-        """The git folder that all worktrees of the repository share."""
-        if self._shared is None:
-            doing = f"{self.root} is not in a repository"
-            said = await self._git(
-                self.root, "rev-parse", "--git-common-dir", doing=doing, help="run `git init`"
-            )
-            self._shared = os.path.realpath(os.path.join(self.root, said.text))
-        return self._shared
+    @property
+    def _worktrees(self) -> str:
+        return os.path.join(self.folder, "worktrees")
 
-    async def _exclusive(self, name: str) -> AbstractAsyncContextManager[None]:
-        """The lock of that name: `async with await self._exclusive("merge"):`."""
-        return exclusive(await self._common(), name)
+    def _at(self, folder: str) -> Checkout:
+        """The checkout that a folder lies in, verified anew for every git."""
+        return checkout_of(folder, self._worktrees)
+
+    async def _git(self, folder: str, *args: str, **options: Any) -> Said:
+        return await self._door.run(self._at(folder), *args, **options)
+
+    @property
+    def _common(self) -> str:
+        """The git folder that all worktrees of the repository share."""
+        return self._at(self.root).common
+
+    def _exclusive(self, name: str) -> AbstractAsyncContextManager[None]:
+        """The lock of that name: `async with self._exclusive("merge"):`."""
+        return exclusive(self._common, name)
 
     async def _operation(self, folder: str) -> Operation | None:
         """What git is in the middle of."""
-        place = await self._git_folder(folder)
+        place = self._at(folder).git_dir
         for name, operation in _OPERATIONS.items():
             if os.path.exists(os.path.join(place, name)):
                 return operation

@@ -22,10 +22,11 @@ class Stepping(Scratch):
         checkout = await self._checkout_of(ref)
         if checkout is None:
             return await self._advance_ref(ref, old, new)
+        await self._verify(checkout)
         if (operation := await self._operation(checkout)) is not None:
             reason = f"git is in the middle of a {operation} in {checkout}: finish it"
             return Refused("local-edits", reason)
-        note = os.path.join(await self._git_folder(checkout), _NOTE)
+        note = os.path.join(self._at(checkout).git_dir, _NOTE)
         await self._take_up(checkout, old, new, cut_short=_noted(note) == new)
         with open(note, "w", encoding="ascii") as file:
             file.write(new)
@@ -50,7 +51,7 @@ class Stepping(Scratch):
         return Refused("rejected", f"{ref} did not move", said.words) if said.code else None
 
     async def _is_being_rebased(self, ref: str) -> bool:
-        place = await self._git_folder(self.root)
+        place = self._at(self.root).git_dir
         heads = (
             os.path.join(place, name, "head-name") for name in ("rebase-merge", "rebase-apply")
         )

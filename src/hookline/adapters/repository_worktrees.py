@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hookline.adapters.git.checkout import BrokenWorktree
 from hookline.adapters.git.door import HOOKED, printable
 from hookline.adapters.repository_changes import MERGED
 from hookline.adapters.repository_push import Pushing
@@ -24,6 +25,8 @@ from hookline.domain.repository import (
 from hookline.files import own_folder, publish
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from hookline.adapters.repository_state import Base
 
 _SHOWN = 5
@@ -39,13 +42,14 @@ class Worktrees(Pushing):
         path = self._place(task_id)
         recorded = await self._recorded_base(branch)
         onto = await self.fetch(recorded or base or await self.base_branch())
-        async with await self._exclusive("worktrees"):
+        async with self._exclusive("worktrees"):
             self._prepare_folder()
             fresh = await self._make_branch(branch, onto)
             notices = onto.notices
-            if await self._is_whole(task_id, path, any_branch=True):
+            if self._is_whole(task_id):
                 await self._recover(path)
-            if not await self._is_whole(task_id, path):
+                await self._check_on(path, branch)
+            else:
                 notices += await self._make(task_id, path, branch)
         return msgspec.structs.replace(await self._worktree(task_id, notices), fresh=fresh)
 
@@ -65,7 +69,7 @@ class Worktrees(Pushing):
         path = self._place(task_id)
         if not os.path.lexists(path):
             return ()
-        if not await self._is_whole(task_id, path, any_branch=True):
+        if not self._is_whole(task_id):
             return (f"{path} is no worktree of git any more, so nothing is known of its files",)
         reasons = []
         if (operation := await self._operation(path)) is not None:
@@ -87,7 +91,7 @@ class Worktrees(Pushing):
         branch, path = branch_of(task_id), self._place(task_id)
         base = await self._base_of(branch)
         await self.fetch(base)
-        async with await self._exclusive("worktrees"):
+        async with self._exclusive("worktrees"):
             existed = os.path.lexists(path)
             if reasons := await self.unsaved(task_id):
                 return Kept(task_id, reasons)
@@ -95,10 +99,6 @@ class Worktrees(Pushing):
                 await self._remove(path)
             await self._drop_branch(branch, base)
             return Cleaned(task_id, existed)
-
-    @property
-    def _worktrees(self) -> str:
-        return os.path.join(self.folder, "worktrees")
 
     def _place(self, task_id: str) -> str:
         return os.path.join(self._worktrees, check_task_name(task_id))
@@ -120,13 +120,13 @@ class Worktrees(Pushing):
 
     async def _worktree(self, task_id: str, notices: tuple[str, ...] = ()) -> Worktree:
         path, branch = self._place(task_id), branch_of(task_id)
-        lost = not await self._is_whole(task_id, path, any_branch=True)
+        lost = not self._is_whole(task_id)
         head = await self._sha(self.root if lost else path, f"refs/heads/{branch}")
-        prefix = (await self._git(self.root, "rev-parse", "--show-prefix")).text
+        prefix = os.path.relpath(os.path.realpath(self.root), self._at(self.root).top)
         return Worktree(
             task=task_id,
             path=path,
-            folder=os.path.join(path, prefix.rstrip("/")) if prefix else path,
+            folder=path if prefix == "." else os.path.join(path, prefix),
             branch=branch,
             base=await self._base_of(branch),
             head=head or "",
@@ -157,27 +157,23 @@ class Worktrees(Pushing):
             return True
         return False
 
-    async def _is_whole(self, task_id: str, path: str, *, any_branch: bool = False) -> bool:
-        """Whether a worktree was made to its end, and is one of this repository."""
-        if os.path.lexists(self._making(task_id)) or not os.path.isdir(path):
+    def _is_whole(self, task_id: str) -> bool:
+        """Whether a worktree was made to its end, and is still tied to this repository."""
+        if os.path.lexists(self._making(task_id)):
             return False
-        said = await self._git(path, "rev-parse", "--show-toplevel", "--git-common-dir")
-        if said.code:
+        try:
+            self._at(self._place(task_id))
+        except BrokenWorktree:
             return False
-        # Two paths, in which there may be line ends: the second is compared as a whole.
-        top, common = os.path.realpath(path), await self._common()
-        named = said.text.removeprefix(f"{top}\n")
-        if named == said.text or os.path.realpath(os.path.join(path, named)) != common:
-            return False
-        if any_branch:
-            return True
-        found, wanted = await self._branch(path), branch_of(task_id)
+        return True
+
+    async def _check_on(self, path: str, wanted: str) -> None:
+        found = await self._branch(path)
         if found != wanted and await self._operation(path) is None:
             raise RepositoryError(
                 f"{path} is not on the branch {wanted} but on {found or 'no branch at all'}",
                 help=f"run `git -C {path} switch {wanted}`, with what is to be kept merged into it",
             )
-        return True
 
     async def _make(self, task_id: str, path: str, branch: str) -> tuple[str, ...]:
         """Make a worktree; what is left of an earlier one is taken over, not thrown away."""
@@ -202,29 +198,58 @@ class Worktrees(Pushing):
 
     async def _take_over(self, task_id: str, path: str, branch: str) -> tuple[str, ...]:
         """Tie a folder whose ties to the repository are cut to it again, its files untouched."""
-        await self._git(self.root, "worktree", "repair", path)
-        if await self._is_whole(task_id, path):
-            return ()
         link = os.path.join(path, ".git")
         if os.path.isdir(link) and not os.path.islink(link):
             raise RepositoryError(
                 f"{path} is a repository of its own", help="move it away, and try again"
             )
+        if self._tie_again(path, link) and self._is_whole(task_id):
+            await self._check_on(path, branch)
+            return ()
         fresh = os.path.join(self._worktrees, f".fresh-{task_id}")
         await self._discard(fresh)
         await self._forget_missing(path)
+        # By force: what is left of the old ties may still claim the branch.
         await self._git(
             self.root,
-            *("worktree", "add", "--quiet", "--no-checkout", fresh, branch),
+            *("worktree", "add", "--quiet", "--force", "--no-checkout", fresh, branch),
             doing=f"the worktree of {task_id} cannot be repaired",
         )
         os.replace(os.path.join(fresh, ".git"), link)
         os.rmdir(fresh)
         await self._git(self.root, "worktree", "repair", path, doing="no repair")
+        await self._verify(path)
         await self._git(path, "read-tree", "HEAD", doing="no repair")
         # What is missing would be taken for removed; what is there is left as it is.
         await self._git(path, "checkout-index", "--quiet", "--all")
         return (f"{path} had lost its ties to the repository; its files are as they were",)
+
+    def _tie_again(self, path: str, link: str) -> bool:
+        """Write the ties anew where git's record of the worktree is whole; whether it was.
+
+        `git worktree repair` believes what stands in the folder, and would change the record of
+        another worktree.
+        """
+        own, name = os.path.join(_real(path), ".git"), os.path.basename(path)
+        for record, place in self._records():
+            moved = os.path.basename(record) == name and not os.path.lexists(place)
+            if place == own or moved:
+                _write(os.path.join(record, "commondir"), "../..")
+                _write(os.path.join(record, "gitdir"), own)
+                _write(link, f"gitdir: {record}")
+                return True
+        return False
+
+    def _records(self) -> Iterator[tuple[str, str]]:
+        """Git's own record of each worktree, and the `.git` that it names."""
+        place = os.path.join(self._common, "worktrees")
+        for name in os.listdir(place) if os.path.isdir(place) else ():
+            with suppress(OSError):
+                record = os.path.join(place, name)
+                with open(os.path.join(record, "gitdir"), "rb") as file:
+                    link = os.path.join(record, os.fsdecode(file.read()).removesuffix("\n"))
+                if not os.path.islink(record):
+                    yield record, os.path.normpath(link)
 
     async def _discard(self, path: str) -> None:
         """Remove a worktree in which nobody's work is, whole or not."""
@@ -234,15 +259,9 @@ class Worktrees(Pushing):
 
     async def _forget_missing(self, path: str) -> None:
         """Remove git's own record of one worktree; `git worktree prune` would take others too."""
-        place = os.path.join(await self._common(), "worktrees")
-        wanted = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
-        for name in os.listdir(place) if os.path.isdir(place) else ():
-            with suppress(OSError):
-                record = os.path.join(place, name)
-                with open(os.path.join(record, "gitdir"), "rb") as file:
-                    link = os.path.join(record, os.fsdecode(file.read()).removesuffix("\n"))
-                if os.path.normpath(link) == os.path.join(wanted, ".git"):
-                    shutil.rmtree(record)
+        for record, link in self._records():
+            if link == os.path.join(_real(path), ".git"):
+                shutil.rmtree(record, ignore_errors=True)
 
     async def _unsaved_commits(self, task_id: str, path: str) -> str | None:
         branch = branch_of(task_id)
@@ -283,7 +302,7 @@ class Worktrees(Pushing):
     async def _drop_branch(self, branch: str, base: str) -> None:
         ref = f"refs/heads/{branch}"
         tip = await self._sha(self.root, ref)
-        if tip is None or not await self._is_merged(tip, base) or await self._checkout_of(ref):
+        if tip is None or not await self._is_merged(tip, base) or await self._checkouts(ref):
             return
         await self._git(self.root, "update-ref", "-d", ref, tip, doing=f"{branch} was not removed")
         await self._git(self.root, "config", "--remove-section", f"branch.{branch}")
@@ -291,9 +310,43 @@ class Worktrees(Pushing):
         await self._forget_pushes(branch)
 
     async def _checkout_of(self, ref: str) -> str | None:
-        """The checkout that has a branch checked out."""
-        said = await self._git(self.root, "for-each-ref", "--format=%(worktreepath)", ref)
-        return said.text or None
+        """The user's checkout that has a branch checked out, the project's own first.
+
+        An agent can have its worktree claim the branch, which is then no checkout to bring along.
+        """
+        if await self._ref(self.root) == ref:
+            return self._at(self.root).top
+        own = os.path.join(os.path.realpath(self._worktrees), "")
+        found = (path for path in await self._checkouts(ref) if not path.startswith(own))
+        return next(found, None)
+
+    async def _checkouts(self, ref: str) -> list[str]:
+        """Every checkout that has a branch checked out."""
+        said = await self._git(self.root, "worktree", "list", "--porcelain", "-z")
+        found, path = [], ""
+        for line in said.out.split(b"\0"):
+            word, _, value = os.fsdecode(line).partition(" ")
+            if word == "worktree":
+                path = value
+            elif (word, value) == ("branch", ref):
+                found.append(path)
+        return found
+
+
+def _real(path: str) -> str:
+    """A path whose own name is kept, be it a link."""
+    return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+
+
+def _write(path: str, text: str) -> None:
+    """Replace a file, whatever was put in the way."""
+    fresh = f"{path}.new"
+    with suppress(FileNotFoundError):
+        os.unlink(fresh)
+    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    with open(fd, "wb") as file:
+        file.write(os.fsencode(f"{text}\n"))
+    os.replace(fresh, path)
 
 
 def _by_number(name: str) -> tuple[int, str]:

@@ -22,7 +22,7 @@ from hookline.flows.judged import export_task
 from hookline.flows.merged_tests import MergedTests
 from hookline.flows.outcomes import Temporary
 from hookline.hooks.builtin.gates_branch import conflict_prompt, unfinished_prompt
-from hookline.hooks.builtin.gates_common import framed
+from hookline.hooks.builtin.gates_common import astray_prompt, framed
 from hookline.tasks.work_record import is_excused, start_of
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ class RepoEffects:
         folder = args["worktree"]
         place: dict[str, Any] = {"goal": task.goal, "taskPath": "", "commits": 0, "head": None}
         try:
+            # Before anything is written there: it may be the folder of something else by now.
+            await self._repository.check(folder, args["branch"])
             place["taskPath"] = export_task(task, folder)
             state = await self._repository.describe(folder)
             place["head"] = state.head
@@ -78,7 +80,6 @@ class RepoEffects:
 
     async def _take_committed(self, args: dict[str, Any], state: RepositoryState) -> dict[str, Any]:
         """The work on a person's own branch: what is committed counts, the rest is only named."""
-        self._check_branch(args, state)
         commits = await self._repository.commits_ahead(args["worktree"], args["base"])
         left = {"uncommitted": list(state.dirty), "uncommittedCount": state.dirty_count}
         return {"commits": commits, "head": state.head, **left}
@@ -90,7 +91,7 @@ class RepoEffects:
         repository, folder, largest = self._repository, args["worktree"], _largest(args)
         if state.dirty and (found := await repository.uncommitted_findings(folder, largest)):
             return _found(found, args)
-        await repository.commit_all(folder, _message(task))
+        await repository.commit_all(folder, _message(task), branch=args["branch"])
         commits = await repository.commits_ahead(folder, args["base"])
         head = (await repository.describe(folder)).head
         if commits and (
@@ -121,13 +122,6 @@ class RepoEffects:
         """Whether the work is on a branch in a person's own checkout, and not in a worktree."""
         return os.path.realpath(str(args["worktree"])) == os.path.realpath(self._around.root)
 
-    def _check_branch(self, args: dict[str, Any], state: RepositoryState) -> None:
-        if state.branch != args["branch"]:
-            raise RepositoryError(
-                f"{args['worktree']} has {state.branch or 'no branch'} checked out,"
-                f" not {args['branch']}"
-            )
-
     async def _way_out(self, args: dict[str, Any], problem: RepositoryError) -> str | None:
         """What an agent can do about a worktree in which nothing could be committed."""
         if self._is_yours(args):
@@ -136,6 +130,8 @@ class RepoEffects:
         state = await self._repository.describe(folder)
         if state.blocking is None and state.operation is not None:
             return unfinished_prompt(state.operation, folder, branch)
+        if state.blocking is None and state.branch != branch:
+            return astray_prompt(state, branch)
         if state.blocking is None and state.dirty:
             return (
                 f"Your work in {folder} could not be committed. Find out why, mend the cause, and"
@@ -180,11 +176,11 @@ class RepoEffects:
         args, repository = effect.args, self._repository
         task = self._task(args["taskId"])
         if self._is_yours(args):
-            state = await repository.describe(args["worktree"])
-            self._check_branch(args, state)
-            head = str(state.head)
+            await repository.check(args["worktree"], args["branch"])
+            head = str((await repository.describe(args["worktree"])).head)
         else:
-            rebased = await repository.rebase(args["worktree"], args["base"])
+            folder, branch = args["worktree"], args["branch"]
+            rebased = await repository.rebase(folder, args["base"], branch=branch)
             if isinstance(rebased, RebaseConflict):
                 return _conflict(args["base"], rebased.onto, rebased.files)
             head = rebased.head

@@ -123,7 +123,21 @@ class Repository(Protocol):
         """Remove a task's worktree if nothing in it is unsaved, and its branch once merged."""
         ...
 
-    async def commit_all(self, folder: str, message: str, author: str | None = None) -> str | None:
+    async def check(self, folder: str, branch: str | None = None) -> None:
+        """Verify that a folder is a checkout to write in, and of that branch; else say what it is.
+
+        What a crash of ours left under way there is undone first.
+        """
+        ...
+
+    async def commit_all(
+        self,
+        folder: str,
+        message: str,
+        author: str | None = None,
+        *,
+        branch: str | None = None,
+    ) -> str | None:
         """Commit all that is not ignored; the commit, or None when there was nothing."""
         ...
 
@@ -159,7 +173,9 @@ class Repository(Protocol):
         """The commit at which the work in a folder left the base."""
         ...
 
-    async def rebase(self, folder: str, onto: str) -> Rebased | RebaseConflict:
+    async def rebase(
+        self, folder: str, onto: str, *, branch: str | None = None
+    ) -> Rebased | RebaseConflict:
         """Move the commits in a folder onto the newest base; after a conflict all is as before."""
         ...
 

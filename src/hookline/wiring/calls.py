@@ -169,14 +169,21 @@ def repository(app: App) -> GitRepository:
         app.environ,
         base=base,
         remote=wanted.remote if wanted else None,
+        trusted=is_trusted(app),
     )
+
+
+def is_trusted(app: App) -> bool:
+    """Whether git may do more here than look."""
+    return app.trust is None or app.trust.verdict.trusted
 
 
 def git_work(app: App) -> GitWork:
     """What was done to the files of the project and its worktrees."""
     from hookline.adapters.git.work import GitWork
 
-    return GitWork(git_processes(app), app.environ, os.path.join(app.project.folder, "objects"))
+    objects = os.path.join(app.project.folder, "objects")
+    return GitWork(git_processes(app), app.environ, objects, trusted=is_trusted(app))
 
 
 def forge(app: App) -> Forge:

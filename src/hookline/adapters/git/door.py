@@ -1,7 +1,8 @@
 """The one door to git: builds, starts and bounds every git process of ours.
 
-All of them get the same environment, with a fixed locale, because git's words are read. Those that
-only look also run no program that the repository's own settings name, and take no lock.
+All of them get the same environment, with a fixed locale, because git's words are read, and are
+told which checkout to work in. Those that only look also run no program that the repository's own
+settings name, and take no lock; where the repository is not trusted, no other git runs.
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.adapters.capture import Capture
+from hookline.adapters.git.checkout import NoRepository
 from hookline.adapters.repository_locks import MARK, current
 from hookline.domain.repository import RepositoryError
+from hookline.errors import Untrusted
 from hookline.ports.processes import CannotStart
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from hookline.adapters.git.checkout import Checkout
     from hookline.ports.processes import Processes
 
 LOCAL = 300.0
@@ -34,7 +38,10 @@ _PASSED = re.compile(
     r"|CONFIG_(GLOBAL|SYSTEM|NOSYSTEM|COUNT|KEY_\d+|VALUE_\d+)|(AUTHOR|COMMITTER)_(NAME|EMAIL))"
 )
 # No prompt, no editor, no translated words. UTF-8, because hooks of git run in this locale too.
+# No object stands in for another: what gates see and tests try is what is merged and pushed.
 _FIXED = {
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_GRAFT_FILE": "/dev/null/none",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_EDITOR": ":",
     "GIT_SEQUENCE_EDITOR": ":",
@@ -43,19 +50,45 @@ _FIXED = {
 }
 _LOOKS = frozenset(
     (
-        *("cat-file", "diff", "diff-tree", "for-each-ref", "log", "ls-files", "ls-remote"),
+        *(
+            "cat-file",
+            "check-attr",
+            "check-ref-format",
+            "diff",
+            "diff-tree",
+            "for-each-ref",
+            "log",
+            "ls-files",
+        ),
         *("merge-base", "rev-list", "rev-parse", "status", "var"),
     )
 )
-# A lock on the index would be met by an agent's own git.
-_LOOKING = (
-    *("--no-optional-locks", "-c", "core.fsmonitor=false"),
-    *("-c", "core.hooksPath=/dev/null"),
+# Commands that look only when they are asked like this.
+_LOOKS_SO = (
+    *(
+        ("config", "--get"),
+        ("config", "--null"),
+        ("config", "-z"),
+        ("remote",),
+        ("remote", "get-url"),
+    ),
+    *(("symbolic-ref", "--quiet"), ("worktree", "list")),
 )
+# An agent can write the configuration that all worktrees share. These are programs that nobody
+# needs here; hooks, filters, signatures and logins are the user's, and run where git writes.
+_ALWAYS = (
+    *("-c", "core.fsmonitor=false", "-c", "core.alternateRefsCommand=true"),
+    *("-c", "protocol.ext.allow=never"),
+)
+# A lock on the index would be met by an agent's own git.
+_LOOKING = ("--no-optional-locks", "-c", "core.hooksPath=/dev/null")
 _PLAIN = {
-    "diff": ("--no-ext-diff", "--no-textconv", "--no-color"),
+    "diff": ("--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short"),
     "log": ("--no-show-signature", "--no-color"),
 }
+# Filters run when git compares files, and a submodule has settings of its own.
+_COMPARES = ("diff", "status")
+_FILTERS = ("clean", "smudge", "process")
 _SECRET_IN_URL = re.compile(r"(\w+://)[^/@\s]+@")
 
 
@@ -99,21 +132,21 @@ class GitFailed(RepositoryError):
         self.said = said
 
 
-class NoRepository(GitFailed):
-    """The folder is in no repository."""
-
-
 class Git:
-    """Runs git under one environment."""
+    """Runs git under one environment; in a repository that is not trusted it only looks."""
 
-    def __init__(self, processes: Processes, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, processes: Processes, environ: Mapping[str, str], *, trusted: bool = True
+    ) -> None:
         self._processes = processes
         kept = {name: value for name, value in environ.items() if _may_pass(name)}
         self._env = {**kept, **_FIXED}
+        self._trusted = trusted
+        self._allowed: set[Checkout] = set()
 
     async def run(
         self,
-        folder: str,
+        at: Checkout,
         *args: str,
         doing: str | None = None,
         help: str | None = None,
@@ -121,46 +154,138 @@ class Git:
         timeout: float = LOCAL,
         limit: int | None = None,
         aside: Mapping[str, str] | None = None,
+        as_writer: bool = False,
     ) -> Said:
         """Run git. Its failure is part of the answer; if we say what we are `doing`, an error.
 
         With a limit the middle of a longer output is left out; without one it is an error.
         `aside` names an index and objects of our own: nothing of the repository changes then.
+        `as_writer` looks at the checkout as a git sees it that writes there.
         """
+        looks = _only_looks(args)
+        if not (looks or self._trusted):
+            raise Untrusted(f"git {args[0]} runs only in a repository that you trust")
+        await self._check_owner(at)
+        plain = aside is not None or (looks and not as_writer)
+        place = _place(at, runs_hooks=not plain)
+        env = {**self._env, **place, **(aside or {})}
+        if not self._trusted:
+            env |= await self._without_programs(at, args[0])
+        said = await self._start(
+            _command(args, looks=plain, trusted=self._trusted),
+            *(at.top, env, stdin, timeout, limit or LIMIT),
+        )
+        if said.left_out and limit is None:
+            raise RepositoryError(f"git {args[0]} says more than {LIMIT} bytes")
+        if said.code and doing is not None:
+            if "not a git repository" in said.err:
+                raise NoRepository(f"{doing}: git says: {said.words}", help=help)
+            raise GitFailed(doing, said, help=help)
+        return said
+
+    async def _start(
+        self,
+        argv: tuple[str, ...],
+        folder: str,
+        env: Mapping[str, str],
+        stdin: bytes = b"",
+        timeout: float = LOCAL,
+        limit: int = LIMIT,
+    ) -> Said:
         act = current.get()
-        env = self._env if act is None else {**self._env, MARK: act.mark}
-        kept = Capture(half=(limit or LIMIT) // 2)
-        argv = _command(args, looks=aside is not None)
+        kept = Capture(half=limit // 2)
         try:
             done = await self._processes.run(
                 argv,
                 cwd=folder,
-                env={**env, **(aside or {})},
+                env=env if act is None else {**env, MARK: act.mark},
                 timeout=timeout,
                 stdin=stdin,
                 on_output=kept.keep,
             )
         except CannotStart as problem:
-            raise NoGit(f"{doing}: {problem}" if doing else str(problem)) from problem
+            raise NoGit(str(problem)) from problem
         err = cut(hide_secrets(done.stderr).strip(), SAID)
         said = Said(argv, done.exit_code, kept.ends(), err, kept.left_out)
         if done.timed_out or said.code < 0:
             if act is not None:
                 act.whole = False
             why = f"timed out after {timeout:g} s" if done.timed_out else "was killed"
-            raise GitFailed(f"git {args[0]} {why}", said)
-        if said.left_out and limit is None:
-            raise RepositoryError(f"git {args[0]} says more than {LIMIT} bytes")
-        if said.code and doing is not None:
-            outside = "not a git repository" in said.err
-            raise (NoRepository if outside else GitFailed)(doing, said, help=help)
+            raise GitFailed(f"git {_name(argv)} {why}", said)
         return said
 
+    async def _check_owner(self, at: Checkout) -> None:
+        """Let git judge a repository of another user: it does so only where it looks for one."""
+        if at in self._allowed or not any(map(_is_anothers, (at.top, at.git_dir))):
+            return
+        bound = {"GIT_CEILING_DIRECTORIES": os.path.dirname(at.top)}
+        argv = _command(("rev-parse", "--git-dir"), looks=True, trusted=False)
+        said = await self._start(argv, at.top, {**self._env, **bound})
+        if said.code:
+            raise GitFailed(f"{at.top} belongs to another user", said)
+        self._allowed.add(at)
 
-def _command(args: tuple[str, ...], *, looks: bool) -> tuple[str, ...]:
+    async def _without_programs(self, at: Checkout, name: str) -> dict[str, str]:
+        """What keeps git from running what an untrusted repository names where files differ."""
+        env = {"GIT_ALLOW_PROTOCOL": "none"}  # no object is fetched that is missing here
+        if name not in _COMPARES:
+            return env
+        asked = ("config", "--null", "--name-only", "--get-regexp", r"^filter\..*\.")
+        argv = _command(asked, looks=True, trusted=False)
+        found = await self._start(argv, at.top, {**self._env, **_place(at)})
+        filters = {key.rpartition(".")[0] for key in found.names}
+        keys = [f"{each}.{key}" for each in sorted(filters) for key in _FILTERS]
+        settings = [(key, "") for key in keys]
+        settings += [(f"{each}.required", "false") for each in sorted(filters)]
+        count = int(self._env.get("GIT_CONFIG_COUNT") or 0)
+        for number, (key, value) in enumerate(settings, count):
+            env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+        return {**env, "GIT_CONFIG_COUNT": str(count + len(settings))}
+
+
+def _only_looks(args: tuple[str, ...]) -> bool:
+    if args[0] in _LOOKS:
+        return "--filters" not in args
+    return args[:2] in _LOOKS_SO
+
+
+def _is_anothers(path: str) -> bool:
+    try:
+        return os.stat(path).st_uid != os.geteuid()
+    except FileNotFoundError:  # about to be made
+        return False
+
+
+def _place(at: Checkout, *, runs_hooks: bool = False) -> dict[str, str]:
+    """Where git works. Hooks inherit it, and may work in other repositories.
+
+    So what may run hooks is told the git folder alone, as git itself tells them, and is started at
+    the top of the work tree, which is verified before.
+    """
+    if runs_hooks:
+        return {"GIT_DIR": at.git_dir}
+    shared = {"GIT_COMMON_DIR": at.common} if at.is_linked else {}
+    return {"GIT_DIR": at.git_dir, "GIT_WORK_TREE": at.top, **shared}
+
+
+def _command(args: tuple[str, ...], *, looks: bool, trusted: bool) -> tuple[str, ...]:
     name, *rest = args
-    looking = _LOOKING if looks or name in _LOOKS else ()
-    return ("git", "--no-pager", *looking, name, *_PLAIN.get(name, ()), *rest)
+    looking = _LOOKING if looks else ()
+    plain = _PLAIN.get(name, ())
+    if name in _COMPARES and not trusted:
+        plain = (*plain, "--ignore-submodules=dirty")
+    return ("git", "--no-pager", *_ALWAYS, *looking, name, *plain, *rest)
+
+
+def _name(argv: tuple[str, ...]) -> str:
+    """The command among the words of a call of git."""
+    rest = iter(argv[1:])
+    for word in rest:
+        if word == "-c":
+            next(rest, None)
+        elif not word.startswith("-"):
+            return word
+    return ""
 
 
 def _may_pass(name: str) -> bool:

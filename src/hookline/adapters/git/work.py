@@ -10,7 +10,8 @@ import tempfile
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hookline.adapters.git.door import Git, NoGit, NoRepository, printable
+from hookline.adapters.git.checkout import NoRepository, checkout_of, top_of
+from hookline.adapters.git.door import Git, NoGit, printable
 from hookline.digest import sha256
 from hookline.domain.repository import RepositoryError
 from hookline.domain.work import WorkState, WorkTree
@@ -19,6 +20,7 @@ from hookline.project import FOLDER_NAME
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from hookline.adapters.git.door import Said
     from hookline.ports.processes import Processes
 
 TIMEOUT = 20.0
@@ -41,11 +43,24 @@ class GitWork:
     Trees are written to a folder of objects of our own, so that the repository stays as it is.
     """
 
-    def __init__(self, processes: Processes, environ: Mapping[str, str], objects: str) -> None:
-        self._git = partial(Git(processes, environ).run, timeout=TIMEOUT)
+    def __init__(
+        self,
+        processes: Processes,
+        environ: Mapping[str, str],
+        objects: str,
+        *,
+        trusted: bool = True,
+    ) -> None:
+        self._door = Git(processes, environ, trusted=trusted)
         self._objects = objects
         self._known: dict[str, tuple[str, str]] = {}
         self._tree = ("", "")
+
+    async def _git(
+        self, folder: str, *args: str, doing: str, aside: Mapping[str, str] | None = None
+    ) -> Said:
+        at = checkout_of(folder)
+        return await self._door.run(at, *args, doing=doing, aside=aside, timeout=TIMEOUT)
 
     async def changed_files(self, folder: str) -> list[str]:
         """Files that differ from HEAD or are not tracked yet; none outside a repository."""
@@ -138,9 +153,8 @@ class GitWork:
             return WorkTree(False, error=problem.message)
 
     async def _written_tree(self, folder: str, base: str | None) -> WorkTree:
-        paths = ("--git-path", "index", "--git-path", "objects")
-        found = await self._git(folder, "rev-parse", *paths, doing=_UNKNOWN)
-        index, objects = (os.path.join(folder, line) for line in found.text.splitlines()[:2])
+        at = checkout_of(folder)
+        index, objects = os.path.join(at.git_dir, "index"), os.path.join(at.common, "objects")
         os.makedirs(self._objects, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="hookline-index-") as scratch:
             copy = os.path.join(scratch, "index")
@@ -150,7 +164,7 @@ class GitWork:
             aside = {
                 "GIT_INDEX_FILE": copy,
                 "GIT_OBJECT_DIRECTORY": os.path.abspath(self._objects),
-                "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.path.abspath(objects),
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES": objects,
             }
             ask = partial(self._git, folder, doing=_UNKNOWN, aside=aside)
             await ask("add", "--all")
@@ -161,14 +175,6 @@ class GitWork:
         count = differences.count(b"\0") // 2
         digest = sha256(differences).hexdigest() if count else None
         return WorkTree(True, tree, digest, count)
-
-
-def top_of(folder: str) -> str:
-    """The top of the checkout that a folder lies in; the root of all folders outside of one."""
-    top = os.path.realpath(folder)
-    while not os.path.lexists(os.path.join(top, ".git")) and top != os.path.dirname(top):
-        top = os.path.dirname(top)
-    return top
 
 
 def _seen_from(folder: str, names: Iterable[str]) -> list[str]:

@@ -47,7 +47,8 @@ async def rebase_on_main(judging: Judging) -> GateAnswer:
     if is_yours(judging):
         return skipped(f"your own branch is not moved: the merge joins it with the newest {base}")
     try:
-        moved = await judging.repository.rebase(judging.folder, base)
+        branch = judging.context.branch_name
+        moved = await judging.repository.rebase(judging.folder, base, branch=branch)
     except RepositoryError as problem:
         return await _hindered(judging, problem)
     if isinstance(moved, RebaseConflict):

@@ -177,7 +177,14 @@ def astray(judging: Judging, state: RepositoryState) -> GateAnswer | None:
         return None
     there = f"branch {state.branch}" if state.branch else "no branch"
     return refused(
-        f"the worktree has {there} checked out, not {wanted}",
+        f"the worktree has {there} checked out, not {wanted}", astray_prompt(state, wanted)
+    )
+
+
+def astray_prompt(state: RepositoryState, wanted: str) -> str:
+    """How an agent gets back onto its branch."""
+    there = f"branch {state.branch}" if state.branch else "no branch"
+    return (
         f"Your work belongs on the branch {wanted}, but {there} is checked out. Bring your"
-        f" commits onto {wanted}, check it out, and leave nothing uncommitted.",
+        f" commits onto {wanted}, check it out, and leave nothing uncommitted."
     )

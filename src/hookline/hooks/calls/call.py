@@ -17,7 +17,7 @@ from hookline.hooks.dispatch import call_in_process, told
 from hookline.hooks.environment import environment
 from hookline.hooks.frames import timeout_of, variables
 from hookline.hooks.kinds import Call, World, load_kind
-from hookline.points import REACT
+from hookline.points import GATE, REACT
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -36,6 +36,15 @@ if TYPE_CHECKING:
 
 # What a process under a hook inherits of Hookline's own variables; the rest is set anew.
 MAX_ERROR = 4096
+# As `git rev-parse --local-env-vars` lists them, but for the user's own configuration.
+GIT_PLACES = frozenset(
+    (
+        *("GIT_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_PREFIX"),
+        *("GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"),
+        *("GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_GRAFT_FILE", "GIT_SHALLOW_FILE"),
+        *("GIT_NO_REPLACE_OBJECTS", "GIT_REPLACE_REF_BASE", "GIT_NAMESPACE"),
+    )
+)
 INHERITED = frozenset({"HOOKLINE_HOME", "HOOKLINE_DEBUG", "HOOKLINE_AGENT"})
 
 
@@ -111,7 +120,7 @@ class Caller:
             if hook.handler is not None and hook.kind == "python":
                 return await self._in_process(hook, frame, values)
             self._around.verify(hook)
-            self._around.verify_in(hook, folder_of(frame.payload, self._around.root))
+            self._around.verify_in(hook, _place(hook, frame, self._around.root))
             reply = await self._run(hook, frame, on_start)
             answer = frame.rule.read(reply, hook)
         except (Fenced, StoreError):
@@ -170,7 +179,7 @@ class Caller:
         )
         world = World(
             root=around.root,
-            folder=folder_of(frame.payload, around.root),
+            folder=_place(hook, frame, around.root),
             processes=around.processes,
             http=around.http,
             agents=around.agents,
@@ -252,13 +261,30 @@ def _elapsed(start: int) -> int:
 def folder_of(payload: Mapping[str, Any], root: str) -> str:
     """Where the work is done that a payload is about: its worktree, while that is there."""
     worktree = payload.get("worktree")
-    return worktree if isinstance(worktree, str) and os.path.isdir(worktree) else root
+    return worktree if isinstance(worktree, str) and _is_folder(worktree) else root
+
+
+def _place(hook: Hook, frame: Frame, root: str) -> str:
+    """Where a hook runs: one that is about the work in a worktree never in another checkout."""
+    worktree, place = frame.payload.get("worktree"), folder_of(frame.payload, root)
+    needs_it = frame.rule.name == GATE or (frame.rule.name != REACT and hook.kind != "built-in")
+    if worktree and place != worktree and needs_it:
+        raise HookFailure(f"{worktree} is gone, and its hooks run nowhere else")
+    return place
+
+
+def _is_folder(path: str) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path)
 
 
 def base_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """What programs inherit: everything but the variables of a hook that we run under."""
+    """What programs inherit: everything but the variables of a hook that we run under.
+
+    A hook of git's own, which may have started us, is told its repository by variables, and a git
+    in another checkout would work there.
+    """
     return {
         name: value
         for name, value in environ.items()
-        if not name.startswith("HOOKLINE_") or name in INHERITED
+        if name not in GIT_PLACES and (not name.startswith("HOOKLINE_") or name in INHERITED)
     }

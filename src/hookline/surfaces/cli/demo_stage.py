@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 import hookline
+from hookline.adapters.git.checkout import Checkout
 from hookline.adapters.git.door import Git
 from hookline.adapters.identity import kill_group
 from hookline.adapters.process import LocalProcesses
@@ -62,6 +63,8 @@ class Stage:
         self._processes = LocalProcesses(os.path.join(folder, "blobs"))
         self._env = _environment(folder)
         self._git = Git(self._processes, self._env)
+        own = os.path.join(self.root, ".git")
+        self._checkout = Checkout(self.root, own, own)
         self._width = _width()
 
     def furnish(self) -> None:
@@ -74,12 +77,12 @@ class Stage:
         """A git repository with that project in it."""
         for words in _GIT:
             await self._git.run(
-                self.root, *words, doing="the demo needs git", help="install git 2.38 or newer"
+                self._checkout, *words, doing="the demo needs git", help="install git 2.38 or newer"
             )
 
     async def is_on_main(self, sha: str) -> bool:
         """Whether a commit is part of the branch main."""
-        said = await self._git.run(self.root, "merge-base", "--is-ancestor", sha, "main")
+        said = await self._git.run(self._checkout, "merge-base", "--is-ancestor", sha, "main")
         return said.code == 0
 
     async def play(self, step: Step) -> None:

@@ -128,7 +128,7 @@ def folder_checks(project: Project) -> Iterator[Check]:
 
 def git_checks(project: Project, environ: Mapping[str, str]) -> Iterator[Check]:
     """A repository that git cannot read: conditions, sessions and gates all ask it."""
-    work = GitWork(LocalProcesses(project.blobs), environ, objects="")
+    work = GitWork(LocalProcesses(project.blobs), environ, objects="", trusted=False)
     error = asyncio.run(work.state(project.root)).error
     if error is not None:
         yield failed("git", error, "run `git status` there, and do what it says")

@@ -1,0 +1,158 @@
+"""Where git works: a checkout's folders, found and verified here and never by git itself.
+
+Git looks for a repository from a folder upwards. In a task's worktree that an agent has broken it
+would find the checkout around it, which is the user's own. So every git of ours is told where.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import suppress
+from typing import NamedTuple
+
+from hookline.domain.repository import RepositoryError
+from hookline.project import FOLDER_NAME
+
+_MARK = os.path.join(os.sep + FOLDER_NAME, "worktrees", "")
+_MOST = 64 * 1024  # no file that names a folder is longer
+
+
+class NoRepository(RepositoryError):
+    """The folder is in no repository."""
+
+
+class BrokenWorktree(RepositoryError):
+    """A task's worktree is not what Hookline made."""
+
+
+class Checkout(NamedTuple):
+    """A work tree, its own git folder, and the one that all worktrees of the repository share."""
+
+    top: str
+    git_dir: str
+    common: str
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether it is one of several work trees, with a git folder of its own."""
+        return self.git_dir != self.common
+
+
+def checkout_of(folder: str, worktrees: str | None = None) -> Checkout:
+    """The checkout that a folder lies in: a task's only if it is still what Hookline made.
+
+    `worktrees` is the folder of the tasks' worktrees, where the path does not tell it.
+    """
+    path = os.path.abspath(folder)
+    place = f"{worktrees}{os.sep}" if worktrees is not None else ""
+    if not place or not path.startswith(place):
+        place = "".join(path.partition(_MARK)[:2]) if _MARK in path else ""
+    if not place:
+        return _found_from(path)
+    root = os.path.dirname(os.path.dirname(place.rstrip(os.sep)))
+    name = path.removeprefix(place).partition(os.sep)[0]
+    return linked_checkout(place + name, _found_from(root).common)
+
+
+def top_of(folder: str) -> str:
+    """The top of the checkout that a folder lies in; the root of all folders outside of one."""
+    top = os.path.realpath(folder)
+    while not os.path.lexists(os.path.join(top, ".git")) and top != os.path.dirname(top):
+        top = os.path.dirname(top)
+    return top
+
+
+def own_checkout(top: str) -> Checkout | None:
+    """The checkout whose top this very folder is."""
+    link = os.path.join(top, ".git")
+    git_dir = link if os.path.isdir(link) else _named(link, "gitdir: ")
+    # Without a work tree around it, a repository is its own folder.
+    for place in (git_dir, top):
+        if place is not None and _is_git_dir(place):
+            own = os.path.realpath(place)
+            return Checkout(top, own, _common_of(own))
+    if git_dir is not None and not os.path.isdir(link):
+        raise NoRepository(f"{link} names {git_dir}, where no repository is")
+    return None
+
+
+def _found_from(folder: str) -> Checkout:
+    top = os.path.realpath(folder)
+    while True:
+        if (found := own_checkout(top)) is not None:
+            return found
+        if top == os.path.dirname(top):
+            raise NoRepository(f"{folder} is not in a repository", help="run `git init` there")
+        top = os.path.dirname(top)
+
+
+def linked_checkout(path: str, common: str) -> Checkout:
+    """A worktree that git keeps for a repository; BrokenWorktree, with what was found, if not."""
+    _check_folder(path)
+    link = os.path.join(path, ".git")
+    named = _named(link, "gitdir: ")
+    git_dir = os.path.realpath(named) if named is not None else ""
+    if os.path.dirname(git_dir) != os.path.join(common, "worktrees"):
+        raise BrokenWorktree(f"{link} points to {named}, not to a worktree of this repository")
+    own = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+    back = _named(os.path.join(git_dir, "gitdir"))
+    if back is None or os.path.realpath(os.path.dirname(back)) != own:
+        raise BrokenWorktree(f"{link} points to {git_dir}, which belongs to {back}")
+    if (found := _common_of(git_dir)) != common:
+        raise BrokenWorktree(f"{git_dir} belongs to the repository {found}, not to {common}")
+    _check_objects(path, common)
+    return Checkout(own, git_dir, common)
+
+
+def _check_folder(path: str) -> None:
+    link = os.path.join(path, ".git")
+    for place, wanted in ((path, stat.S_IFDIR), (link, stat.S_IFREG)):
+        try:
+            found = stat.S_IFMT(os.lstat(place).st_mode)
+        except OSError:
+            raise BrokenWorktree(f"{place} is gone") from None
+        if found == stat.S_IFLNK:
+            raise BrokenWorktree(f"{place} is a link to {os.readlink(place)}")
+        if found != wanted:
+            what = f"{path} is a repository of its own" if place == link else f"{path} is a file"
+            raise BrokenWorktree(what)
+
+
+def _check_objects(path: str, common: str) -> None:
+    """Objects that are borrowed from a worktree would be gone with it."""
+    inside = os.path.realpath(os.path.dirname(path)) + os.sep
+    objects = os.path.join(common, "objects")
+    alternates = os.path.join(objects, "info", "alternates")
+    with suppress(OSError), open(alternates, "rb") as file:
+        for line in file.read(_MOST).splitlines():
+            place = os.path.realpath(os.path.join(objects, os.fsdecode(line)))
+            if place.startswith(inside):
+                raise BrokenWorktree(f"{alternates} borrows objects from a worktree: {place}")
+
+
+def _named(path: str, before: str = "") -> str | None:
+    """The path that a file of git's names, relative to the file's folder; None if it names none."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with open(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return None
+        text = os.fsdecode(file.read(_MOST)).rstrip("\r\n")
+    name = text.removeprefix(before)
+    if not name or "\0" in name or not text.startswith(before):
+        return None
+    return os.path.join(os.path.dirname(path), name)
+
+
+def _common_of(git_dir: str) -> str:
+    return os.path.realpath(_named(os.path.join(git_dir, "commondir")) or git_dir)
+
+
+def _is_git_dir(path: str) -> bool:
+    if not os.path.lexists(os.path.join(path, "HEAD")):
+        return False
+    common = _common_of(path)
+    return all(os.path.isdir(os.path.join(common, name)) for name in ("objects", "refs"))
