@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from hookline.domain.records import Delivery
     from hookline.hooks.calls.delivery import Left
     from hookline.ports.store import Transaction
-    from hookline.trust import Manifest, Verdict
+    from hookline.trust import Manifest, Renewed, Verdict
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -284,6 +284,17 @@ class App:
         """Who writes to tasks from this process."""
         token = self.environ.get("HOOKLINE_CLAIM_TOKEN", "")
         return Holder(self.environ.get("HOOKLINE_AGENT"), int(token) if is_number(token) else None)
+
+    def renewed_trust(self) -> Renewed | None:
+        """What is trusted by now, where that is not what this process began with."""
+        from hookline.trust import Renewed
+
+        home = user_folder(self.environ)
+        settings = load_configuration(self.project, home)
+        if settings is None or settings.has_errors:
+            return None
+        now = judge(self.project, home, settings, self.environ)
+        return Renewed(now.manifest, settings.hooks) if now.verdict.trusted else None
 
     @property
     def types(self) -> Types:

@@ -31,6 +31,8 @@ from hookline.wiring.calls import (
     agents,
     forge,
     git_work,
+    is_current,
+    merge_trust,
     owner_of,
     recorder,
     repository,
@@ -77,6 +79,8 @@ def engine(
         tools=_tools,
         feed=FileFeed(app.project.folder).of,
         clean=app.cleaner.value,
+        is_current=lambda: is_current(app),
+        merge_trust=lambda: merge_trust(app),
         verify_line=trees.verify_line if (trees := worktrees(app)) else lambda line, folder: None,
     )
     return Engine(

@@ -174,6 +174,15 @@ class Looking:
         )
         return sorted(printable(name) for name in said.names)
 
+    async def changed_between(self, older: str, newer: str) -> list[str]:
+        """The project's files in which two commits differ, each by its path from the root."""
+        said = await self._git(
+            self.root,
+            *("diff", "--name-only", "--no-renames", "--relative", "-z", older, newer),
+            doing="no diff",
+        )
+        return said.names
+
     async def diff(self, folder: str, base: str, limit: int = 64 * 1024) -> str:
         """What the commits in a folder change; of a longer diff the beginning and the end."""
         fork = await self.merge_base(folder, base)

@@ -72,6 +72,7 @@ MERGED_UNTESTED = "merged_untested"
 GATE_EVENTS = frozenset(
     {
         *("base_pinned", "work_began", "submission_started", "merge_queued", "gate_decided"),
+        "work_trusted",
         MERGED_UNTESTED,
     }
 )

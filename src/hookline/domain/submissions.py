@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 SUBMIT, MERGE = "submit", "merge"
 # The signal that wakes gates which wait: for a person's decision, or for news.
 SIGNAL = "gate"
+# The signal that wakes a merge whose work changes what trust covers.
+TRUST = "trust"
 MAX_FILE = 5 * 1024 * 1024
 # What `gates.test` says where nothing is to test the merged result.
 NO_TEST = "none"

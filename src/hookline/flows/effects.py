@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from hookline.ports.agents import Agents, ToolServer
     from hookline.ports.processes import Finished, Processes, ProcessGroup
     from hookline.ports.store import Blobs, Store, Transaction
+    from hookline.ports.trust import MergeTrust
     from hookline.ports.work import Forge, Repository, Work
 
 DEFAULT_TIMEOUT = 3600.0
@@ -60,7 +61,9 @@ class Surroundings(NamedTuple):
 
     `tools` is the server of our own tools that an agent of a session is offered; `feed` tells
     those who watch a run what happens in it. `verify_line` raises Untrusted for a shell line that
-    would run something else in a folder than what was trusted.
+    would run something else in a folder than what was trusted. `is_current` is whether the
+    configuration is still the one that this process began with; `merge_trust` compares what a merge
+    brings with what was trusted, None where nothing has to be.
     """
 
     root: str
@@ -81,6 +84,8 @@ class Surroundings(NamedTuple):
     tools: Callable[[Mapping[str, str]], ToolServer | None] = lambda env: None
     feed: Callable[[str], Callable[[str, dict[str, Any]], None]] = lambda run_id: _nobody_watches
     verify_line: Callable[[str, str], None] = lambda line, folder: None
+    is_current: Callable[[], bool] = lambda: True
+    merge_trust: Callable[[], MergeTrust | None] = lambda: None
     clean: Callable[[Any], Any] = lambda value: value
 
 

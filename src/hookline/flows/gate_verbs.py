@@ -8,7 +8,7 @@ import msgspec
 
 from hookline.domain.events import MERGED_UNTESTED
 from hookline.domain.runs import INTERRUPTED, PARKED, TERMINAL
-from hookline.domain.submissions import MERGE, SIGNAL, SUBMIT, Submission
+from hookline.domain.submissions import MERGE, SIGNAL, SUBMIT, TRUST, Submission
 from hookline.domain.tasks import COMPLETED, OPEN
 from hookline.errors import HooklineError
 from hookline.flows import journal
@@ -80,9 +80,16 @@ def wait_of(view: View, run: Run) -> JournalEffect | None:
 def ask_again(tx: Transaction, run_id: str) -> None:
     """Have gates asked now that would be asked again after a while."""
     run = tx.runs.find(run_id)
-    is_told = any(name == SIGNAL for _, name, _ in tx.runs.signals(run))
-    if wait_of(tx, run) is not None and not is_told:
+    told = {name for _, name, _ in tx.runs.signals(run)}
+    if wait_of(tx, run) is not None and SIGNAL not in told:
         journal.write(tx, "run_signalled", run_id, {"name": SIGNAL, "value": None})
+    if _waits_for(tx, run, TRUST) and TRUST not in told:
+        journal.write(tx, "run_signalled", run_id, {"name": TRUST, "value": None})
+
+
+def _waits_for(view: View, run: Run, name: str) -> bool:
+    pending = view.runs.pending(run)
+    return any((each.kind, each.args.get("name")) == ("signal", name) for each in pending)
 
 
 def perform(tx: Transaction, run_id: str, args: dict[str, Any]) -> Any:

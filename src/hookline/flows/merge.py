@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hookline.domain.submissions import TRUST
 from hookline.flows.gating import Gating, Refused
+from hookline.flows.merge_trust import UNTRUSTED
 
 if TYPE_CHECKING:
     from hookline.domain.runs import Run
@@ -32,6 +34,10 @@ class _Merging(Gating):
             if refused is None:
                 await self._wait_turn()
                 merged = await self._merge()
+                if merged["status"] == UNTRUSTED:
+                    merged = await self._wait_for_trust(merged)
+                    if merged is None:
+                        continue
                 refused = await self._judge(merged)
             if refused is not None:
                 await self.ctx.gate("send_back", {"reason": refused.reason, "turns": self.turns})
@@ -57,6 +63,17 @@ class _Merging(Gating):
             "skipPr": self.work.skip_pr,
         }
         return await self.ctx.repo("merge", args)
+
+    async def _wait_for_trust(self, merged: Any) -> Any:
+        """Wait until a person has trusted what the work changes; None if it is other work then."""
+        while merged["status"] == UNTRUSTED:
+            await self._let_others_go()
+            await self.ctx.signal(TRUST)
+            if (await self.prepare())["head"] != merged["head"]:
+                return None
+            await self._wait_turn()
+            merged = await self._merge()
+        return merged
 
     async def _judge(self, merged: Any) -> Refused | None:
         """What did not merge goes back to the agent.

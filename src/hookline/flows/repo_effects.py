@@ -19,6 +19,7 @@ from hookline.domain.submissions import MAX_FILE
 from hookline.errors import HookFailure, Untrusted
 from hookline.flows import findings, prompts
 from hookline.flows.judged import export_task
+from hookline.flows.merge_trust import untrusted_result
 from hookline.flows.merged_tests import MergedTests
 from hookline.flows.outcomes import Temporary
 from hookline.hooks.builtin.gates_branch import conflict_prompt, unfinished_prompt
@@ -191,6 +192,8 @@ class RepoEffects:
             return _conflict(args["base"], prepared.base_head, prepared.files)
         if prepared.merged:  # nothing is left to be tested, or to be counted
             return await self._land(prepared, args, self._facts(run, prepared.head))
+        if untrusted := await untrusted_result(self._around, prepared):
+            return {**untrusted, "head": head}
         key = self._executor.test_key(run, effect)
         tests = MergedTests(self._around, run, task, prepared, key)
         tested = await tests.run(args["test"])

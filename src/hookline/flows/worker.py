@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hookline.domain.runs import Run
+    from hookline.flows.effects import Surroundings
     from hookline.flows.engine import Engine
     from hookline.flows.runner import Runner
     from hookline.ports.store import View
@@ -210,6 +211,7 @@ class Worker:
         return run.status != runs.RUNNING or view.runs.value(run.run_id, STANDING) != LIVE
 
     async def _fill_lanes(self) -> bool:
+        self._check_configuration()
         limit = self.spent()
         if limit in ("minutes", "usd") and not self._is_asked:
             self.why = f"the limit of {limit} is reached"
@@ -220,6 +222,13 @@ class Worker:
             if self._may_begin():
                 began = await self._fill(lane) or began
         return began
+
+    def _check_configuration(self) -> None:
+        """Begin nothing with settings of before, once merged work has brought others."""
+        around = self._engine.executor.around
+        if self.trouble is None and not around.is_current() and self._desk.has_more():
+            self.trouble = _old_settings(around)
+            self.stop()
 
     def _may_begin(self) -> bool:
         is_time = time.monotonic() >= self._not_before
@@ -285,6 +294,17 @@ class Worker:
 
     def _is_ours(self, view: View, run_id: str) -> bool:
         return view.runs.holder(run_id)[0] == self._engine.owner.name
+
+
+def _old_settings(around: Surroundings) -> Untrusted:
+    try:
+        around.verify()
+    except Untrusted as problem:
+        return problem
+    return Untrusted(
+        "hookline.yaml changed, as you trusted it: this worker began with another one",
+        help="start it again; what was under way is kept",
+    )
 
 
 def _live_sessions(view: View) -> list[Run]:

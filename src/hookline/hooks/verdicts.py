@@ -8,7 +8,7 @@ import msgspec
 
 from hookline.domain.events import FIRED
 from hookline.domain.records import CUT, OK, PENDING, SKIPPED
-from hookline.domain.submissions import SIGNAL
+from hookline.domain.submissions import SIGNAL, TRUST
 from hookline.points import GATE, rule_of
 
 if TYPE_CHECKING:
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
     from hookline.domain.events import Event
     from hookline.domain.records import Delivery
-    from hookline.domain.runs import Run
+    from hookline.domain.runs import JournalEffect, Run
     from hookline.ports.store import View
 
+REPO_MERGE = ("repo", "merge")
 AUTO_ACCEPTED = "auto-accepted: no gate stands here"
 
 
@@ -55,7 +56,11 @@ def verdicts(view: View, task_id: str, after: int = 0) -> Iterator[Verdict]:
 
 def asked_person(view: View, run: Run) -> Verdict | None:
     """The verdict that a run waits for a person with; None where no person can help."""
-    if not any(_is_question(effect.kind, effect.args) for effect in view.runs.pending(run)):
+    pending = view.runs.pending(run)
+    for effect in pending:
+        if (effect.kind, effect.args.get("name")) == ("signal", TRUST):
+            return _asks_for_trust(view, run, effect)
+    if not any(_is_question(effect.kind, effect.args) for effect in pending):
         return None
     found = list(verdicts(view, run.input["taskId"]))
     own = [each for each in found if each.run == run.run_id and each.waits_for_person]
@@ -65,6 +70,23 @@ def asked_person(view: View, run: Run) -> Verdict | None:
 def _is_question(kind: str, args: dict[str, Any]) -> bool:
     """Gates that wait for anything but a person are asked again after a while."""
     return kind == "signal" and args["name"] == SIGNAL and args.get("maxAge") is None
+
+
+def _asks_for_trust(view: View, run: Run, wait: JournalEffect) -> Verdict:
+    """What a merge says that waits until a person has trusted what it brings."""
+    merges = (e for e in view.runs.effects(run) if (e.kind, e.args.get("verb")) == REPO_MERGE)
+    last = max(merges, key=lambda each: each.requested_seq)
+    found = last.value if isinstance(last.value, dict) else {}
+    return Verdict(
+        point=REPO_MERGE[1],
+        hook=TRUST,
+        status="pending",
+        message=found.get("message", ""),
+        context={"waitsFor": "person", "sha": found.get("sha"), "base": found.get("base")},
+        started_at=wait.requested_at,
+        run=run.run_id,
+        seq=wait.requested_seq,
+    )
 
 
 def _accepted(event: Event) -> Verdict:

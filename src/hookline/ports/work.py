@@ -165,6 +165,10 @@ class Repository(Protocol):
         """The files that the commits in a folder change, from where they left the base."""
         ...
 
+    async def changed_between(self, older: str, newer: str) -> list[str]:
+        """The project's files in which two commits differ, each by its path from the root."""
+        ...
+
     async def diff(self, folder: str, base: str, limit: int = 65536) -> str:
         """What the commits in a folder change; of a longer diff the beginning and the end."""
         ...

@@ -9,21 +9,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hookline.trust.book import Grant, TrustBook, Verdict
+    from hookline.trust.book import Grant, TaskGrant, TrustBook, Verdict
     from hookline.trust.configured import configured_hooks, configured_uses
     from hookline.trust.cover import covered_files, covered_uses, named_files
     from hookline.trust.flows import TypedFlows
     from hookline.trust.manifest import Change, Entry, Manifest, fingerprint
+    from hookline.trust.merging import Incoming, MergeTrust
     from hookline.trust.people import refuse_agents, under_agent
     from hookline.trust.stores import adopt_store, owns_store, recorded_store
-    from hookline.trust.watch import Watch
+    from hookline.trust.watch import Renewed, Watch
     from hookline.trust.worktrees import TrustedJudges, Worktrees
 
 __all__ = [
     "Change",
     "Entry",
     "Grant",
+    "Incoming",
     "Manifest",
+    "MergeTrust",
+    "Renewed",
+    "TaskGrant",
     "TrustBook",
     "TrustedJudges",
     "TypedFlows",
@@ -45,14 +50,15 @@ __all__ = [
 
 # Imported when first used: every command asks who owns the store, and few ask anything else.
 _HOMES = {
-    "book": ("Grant", "TrustBook", "Verdict"),
+    "book": ("Grant", "TaskGrant", "TrustBook", "Verdict"),
     "configured": ("configured_hooks", "configured_uses"),
     "cover": ("covered_files", "covered_uses", "named_files"),
     "flows": ("TypedFlows",),
     "manifest": ("Change", "Entry", "Manifest", "fingerprint"),
+    "merging": ("Incoming", "MergeTrust"),
     "people": ("refuse_agents", "under_agent"),
     "stores": ("adopt_store", "owns_store", "recorded_store"),
-    "watch": ("Watch",),
+    "watch": ("Renewed", "Watch"),
     "worktrees": ("TrustedJudges", "Worktrees"),
 }
 

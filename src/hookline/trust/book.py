@@ -14,6 +14,7 @@ from hookline.project import CONFIG_NAME
 from hookline.trust.grants import FOLDER, grant_path, has_grant
 from hookline.trust.manifest import (
     MAX_COPY,
+    MISSING,
     compare,
     content_of,
     hash_of,
@@ -23,12 +24,14 @@ from hookline.trust.people import under_agent
 from hookline.trust.private import make_private, read_private, remove, write_private
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from hookline.project import Project
     from hookline.trust.manifest import Change, Entry, Manifest
 
 TRUST_VARIABLE = "HOOKLINE_TRUST"
+# So many tasks' changes wait to be merged; the oldest are forgotten first.
+MOST_TASKS = 100
 
 
 class Verdict(NamedTuple):
@@ -40,14 +43,37 @@ class Verdict(NamedTuple):
     always: bool = False
 
 
+class TaskGrant(msgspec.Struct, rename="camel", frozen=True):
+    """What the work of a task may change: each file and its new digest, or `missing`."""
+
+    task: str
+    changes: dict[str, str]
+
+    def fits(self, files: Mapping[str, str]) -> bool:
+        """Whether files are as the work of the task makes them."""
+        return all(files.get(name, MISSING) == new for name, new in self.changes.items())
+
+
 class Grant(msgspec.Struct, rename="camel", frozen=True):
-    """What was trusted: the files of one folder in one state, or the folder for good."""
+    """What was trusted: the files of one folder in one state, or the folder for good.
+
+    `tasks` are changes that were trusted before they were merged.
+    """
 
     root: str
     hash: str
     files: dict[str, str]
     granted_at: str
     always: bool = False
+    tasks: list[TaskGrant] = []
+
+    def reaches(self, files: Mapping[str, str]) -> bool:
+        """Whether files are as trusted, with the work of some of the tasks merged."""
+        state = dict(self.files)
+        for task in self.tasks:
+            if task.fits(files):
+                state |= task.changes
+        return {name: now for name, now in state.items() if now != MISSING} == files
 
 
 class TrustBook:
@@ -84,7 +110,7 @@ class TrustBook:
             return Verdict(False, why, compare(grant.files, files))
         if grant.always:
             return Verdict(True, "you trust this folder always", [], always=True)
-        if grant.hash == manifest.hash:
+        if grant.hash == manifest.hash or grant.reaches(files):
             return Verdict(True, f"you trusted it on {grant.granted_at}", [])
         return Verdict(
             False,
@@ -117,17 +143,66 @@ class TrustBook:
             root=text_of(os.path.realpath(project.root)),
             hash=manifest.hash,
             files=manifest.files,
-            granted_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            granted_at=_now(),
             always=always,
+            tasks=self._tasks(project),
         )
         write_private(self._record(project), msgspec.json.encode(grant))
+
+    def allows(self, project: Project, changes: Mapping[str, str]) -> bool:
+        """Whether files may be changed so by a merge; what is trusted for good may."""
+        try:
+            grant = self.granted(project)
+        except Untrusted:
+            return False
+        if grant is None:
+            return False
+        states = (grant.files, *({**grant.files, **task.changes} for task in grant.tasks))
+        return grant.always or any(
+            all(state.get(name, MISSING) == new for name, new in changes.items())
+            for state in states
+        )
+
+    def grant_task(
+        self, project: Project, manifest: Manifest, task: TaskGrant, entries: Iterable[Entry]
+    ) -> None:
+        """Trust exactly these changes, besides what is trusted already."""
+        make_private(self.folder)
+        for entry in entries:
+            self._keep_copy(entry)
+        old = self.granted(project)
+        now = manifest.files
+        # What was merged since is part of what is trusted now.
+        kept = now if old is not None and old.reaches(now) else old.files if old else {}
+        others = [each for each in self._tasks(project) if each.task != task.task]
+        grant = Grant(
+            root=text_of(os.path.realpath(project.root)),
+            hash=hash_of(kept),
+            files=kept,
+            granted_at=old.granted_at if old is not None else _now(),
+            always=old is not None and old.always,
+            tasks=[*others, task][-MOST_TASKS:],
+        )
+        write_private(self._record(project), msgspec.json.encode(grant))
+
+    def _tasks(self, project: Project) -> list[TaskGrant]:
+        try:
+            grant = self.granted(project)
+        except Untrusted:
+            return []
+        return grant.tasks if grant is not None else []
 
     def revoke(self, project: Project) -> bool:
         """Forget the grant for this folder; whether there was one."""
         return remove(self._record(project))
 
-    def diff(self, project: Project, manifest: Manifest) -> str:
-        """What changed since the last grant, as a unified diff of texts nobody has vetted."""
+    def diff(
+        self, project: Project, manifest: Manifest, only: Collection[str] | None = None
+    ) -> str:
+        """What changed since the last grant, as a unified diff of texts nobody has vetted.
+
+        `only` are the names to compare; else all are.
+        """
         # difflib is needed by this one function, the rest of the module by every command.
         from hookline.trust.review import review
 
@@ -135,7 +210,10 @@ class TrustBook:
             grant = self.granted(project)
         except Untrusted:
             grant = None
-        return review(grant.files if grant else {}, manifest, self.copy_of)
+        old = grant.files if grant else {}
+        if only is not None:
+            old = {name: digest for name, digest in old.items() if name in only}
+        return review(old, manifest, self.copy_of)
 
     def copy_of(self, digest: str) -> str | None:
         """The file that holds the trusted text of that digest, if one was kept."""
@@ -151,6 +229,10 @@ class TrustBook:
 
     def _record(self, project: Project) -> str:
         return grant_path(self._home, project)
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def _ignored(environ: Mapping[str, str]) -> str:

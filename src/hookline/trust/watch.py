@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.errors import Untrusted
 from hookline.trust.cover import covered_files
 from hookline.trust.manifest import examine, relative_name, stamp_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from hookline.hooks.registry import Hook
     from hookline.project import Project
     from hookline.trust.manifest import Manifest
 
 
+class Renewed(NamedTuple):
+    """What is trusted by now, and the hooks that the configuration has by now."""
+
+    manifest: Manifest
+    hooks: Sequence[Hook]
+
+
 class Watch:
     """Compares the covered files with a trusted manifest before each start of a hook.
 
-    With the hooks given, a file that appears where one of them names it counts as well.
+    With the hooks given, a file that appears where one of them names it counts as well. `renew`
+    says what is trusted by now: work that was merged may have brought what a person trusted before.
     """
 
     def __init__(
@@ -28,14 +36,26 @@ class Watch:
         manifest: Manifest,
         hooks: Sequence[Hook] = (),
         extra: Iterable[str] = (),
+        renew: Callable[[], Renewed | None] = lambda: None,
     ) -> None:
         self._project = project
         self._hooks = tuple(hooks)
         self._extra = tuple(extra)
+        self._renew = renew
         self._entries = {entry.path: entry for entry in manifest.entries}
 
     def verify(self) -> None:
-        """Raise Untrusted, naming the file, if anything changed or appeared since."""
+        """Raise Untrusted, naming the file, if anything changed or appeared that is not trusted."""
+        try:
+            self._compare()
+        except Untrusted:
+            renewed = self._renew()
+            if renewed is None:
+                raise
+            self._hooks = tuple(renewed.hooks)
+            self._entries = {entry.path: entry for entry in renewed.manifest.entries}
+
+    def _compare(self) -> None:
         for path, trusted in self._entries.items():
             if trusted.stamp and stamp_of(path) == trusted.stamp:
                 continue

@@ -19,8 +19,10 @@ from hookline.hooks.calls.record import Recorder
 from hookline.hooks.frames import DRY_RUN
 from hookline.hooks.registry import HookContext
 from hookline.ports.processes import ProcessGroup
+from hookline.project import CONFIG_NAME, user_folder
 from hookline.tasks.work_record import pinned_base
 from hookline.trust import Watch
+from hookline.trust.manifest import MISSING, examine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from hookline.ports.network import Http
     from hookline.ports.processes import Processes
     from hookline.ports.work import Forge, Repository
-    from hookline.trust import Worktrees
+    from hookline.trust import MergeTrust, Worktrees
 
 
 class _Deferred:
@@ -141,7 +143,28 @@ def watcher(app: App) -> Callable[[], None]:
     # Who trusts a folder for ever wants to edit its hooks while they are in use.
     if app.trust is None or app.settings is None or app.trust.verdict.always:
         return lambda: None
-    return Watch(app.project, app.trust.manifest, app.settings.hooks).verify
+    return Watch(
+        app.project, app.trust.manifest, app.settings.hooks, renew=app.renewed_trust
+    ).verify
+
+
+def is_current(app: App) -> bool:
+    """Whether the configuration is the one that this process began with."""
+    if app.trust is None or app.trust.verdict.always:
+        return True
+    began = app.trust.manifest.files.get(CONFIG_NAME, MISSING)
+    return examine(app.project, app.project.config).digest == began
+
+
+def merge_trust(app: App) -> MergeTrust | None:
+    """What compares work with what is trusted before it is merged; None where everything is."""
+    from hookline.trust import Manifest, MergeTrust, TrustBook
+
+    if app.trust is not None and app.trust.verdict.always:
+        return None
+    home = user_folder(app.environ)
+    manifest = app.trust.manifest if app.trust is not None else Manifest("", ())
+    return MergeTrust(app.project, home, TrustBook(home), app.settings, manifest)
 
 
 def worktrees(app: App) -> Worktrees | None:

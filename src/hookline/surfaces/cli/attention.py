@@ -10,7 +10,7 @@ import msgspec
 from hookline.app import BROKEN
 from hookline.config.pipeline import belongs_in_worktree
 from hookline.domain import runs, sessions
-from hookline.domain.submissions import MERGE, SIGNAL, SUBMIT
+from hookline.domain.submissions import MERGE, SIGNAL, SUBMIT, TRUST
 from hookline.domain.tasks import (
     BLOCKED,
     COMPLETED,
@@ -189,6 +189,9 @@ def _gates(view: View) -> Iterator[Item]:
         hook = shown_hook(asked.hook or "a gate")
         message = f"{goal} ({hook} at {asked.point}: {asked.message or 'it waits'})"
         command = f"hookline gate approve|reject {run.input['taskId']}"
+        if asked.hook == TRUST:
+            message = f"{goal} (not merged: {asked.message})"
+            command = f"hookline trust --task {run.input['taskId']}"
         yield Item("gate", run.input["taskId"], asked.started_at, message, command)
 
 
@@ -262,7 +265,8 @@ def _waiting_gates(view: View) -> Iterator[tuple[Run, Verdict]]:
     for flow in (SUBMIT, MERGE):
         for run in open_runs(view, flow):
             asked = asked_person(view, run)
-            if asked is not None and not any(n == SIGNAL for _, n, _ in view.runs.signals(run)):
+            told = {name for _, name, _ in view.runs.signals(run)}
+            if asked is not None and told.isdisjoint((SIGNAL, TRUST)):
                 yield run, asked
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.submissions import SIGNAL
+from hookline.domain.submissions import SIGNAL, TRUST
 from hookline.errors import IllegalTransition
 from hookline.flows import control, gate_verbs
 from hookline.hooks.verdicts import asked_person
@@ -96,6 +96,11 @@ def _question(view: View, task: Task) -> tuple[Run, Verdict]:
         raise IllegalTransition(
             f"no gate of {task.id} waits for a person",
             help=f"`hookline gate list {task.id}` shows what its gates said",
+        )
+    if asked.hook == TRUST:
+        raise IllegalTransition(
+            f"{task.id} waits for your trust: {asked.message}",
+            help=f"`hookline trust --task {task.id}` shows the changes and asks",
         )
     # A second decision would be taken for the answer to a question that comes later.
     if any(name == SIGNAL for _, name, _ in view.runs.signals(run)):

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hookline.flows.journal import inside
+from hookline.flows.merge_trust import UNTRUSTED
 from hookline.hooks.names import short_name
 from hookline.surfaces.cli.live_text import one_line, padded
 from hookline.surfaces.cli.output import note, paint, printable, untrusted
@@ -51,7 +52,7 @@ def trouble_of(effect: JournalEffect, blobs: Blobs) -> tuple[str, str] | None:
     value = inside(effect.value, blobs)
     if not isinstance(value, dict):
         return None
-    if effect.args["verb"] == "merge" and value.get("status") != "merged":
+    if effect.args["verb"] == "merge" and value.get("status") not in ("merged", UNTRUSTED):
         return "merge", str(value.get("message") or "it failed")
     if effect.args["verb"] == "prepare" and value.get("refused"):
         return "worktree", str(value["refused"])

@@ -11,7 +11,7 @@ import msgspec
 
 from hookline.adapters.blobs import FileBlobs
 from hookline.domain import runs
-from hookline.domain.submissions import MERGE, SUBMIT
+from hookline.domain.submissions import MERGE, SUBMIT, TRUST
 from hookline.domain.tasks import SUBMITTED, check_transition
 from hookline.errors import BLOCKED, FAILED, NEEDS_PERSON, IllegalTransition
 from hookline.flows import gate_verbs
@@ -279,7 +279,9 @@ def _next(found: Standing) -> None:
         "completed": "hookline task ready",
         "submitted": f"hookline merge {task}",
         SENT_BACK: f"hookline submit {task}",
-        WAITING: f"hookline gate approve {task}",
+        WAITING: f"hookline trust --task {task}"
+        if found.hook == TRUST
+        else f"hookline gate approve {task}",
         PARKED: f"hookline {found.flow} {task}",
     }
     why = "once it is mended" if found.outcome == SENT_BACK else ""

@@ -81,6 +81,10 @@ class _Case(NamedTuple):
 def trust(args: Namespace) -> int | None:
     """Show what would be trusted or what changed since, ask, and record the answer."""
     refuse_agents(os.environ, "trust")
+    if args.task is not None:
+        from hookline.surfaces.cli.trust_task import trust_task  # opens the store and git
+
+        return trust_task(args)
     project, home = find_project(os.getcwd(), os.environ), user_folder(os.environ)
     if args.revoke:
         _revoke(TrustBook(home), project, args)
@@ -152,12 +156,9 @@ def _require_terminal(case: _Case, args: Namespace) -> None:
 
 
 def _agreed(args: Namespace) -> bool:
-    question = (
+    return agreed(
         "Trust this folder, whatever it brings from now on?" if args.always else "Trust these?"
     )
-    sys.stderr.write(f"{question} [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _revoke(book: TrustBook, project: Project, args: Namespace) -> None:
@@ -191,13 +192,25 @@ def _present(case: _Case, args: Namespace) -> None:
     if _is_first(case.recorded.changes, case.manifest):
         _list(case)
     else:
-        for line in case.book.diff(case.project, case.manifest).split("\n"):
-            style = _MARKS.get(line[:1])
-            say(paint(_shown(line), style) if style else _shown(line))
+        say_diff(case.book.diff(case.project, case.manifest))
     if case.foreign_store:
         say("the folder also holds a store of tasks that you did not create")
     if args.always:
         note("with --always, later changes will run without a question")
+
+
+def say_diff(text: str) -> None:
+    """Show what changed."""
+    for line in text.split("\n"):
+        style = _MARKS.get(line[:1])
+        say(paint(_shown(line), style) if style else _shown(line))
+
+
+def agreed(question: str) -> bool:
+    """Ask a person."""
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _is_first(changes: list[Change], manifest: Manifest) -> bool:
@@ -237,6 +250,9 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     mode.add_argument("--revoke", action="store_true", help="trust it no longer")
     mode.add_argument("--show", action="store_true", help="show the state, hash and files only")
+    mode.add_argument(
+        "--task", metavar="T", help="what the work of a task changes, before it is merged"
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 

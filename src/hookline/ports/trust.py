@@ -1,0 +1,20 @@
+"""What merging needs to know about trust."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class MergeTrust(Protocol):
+    """Compares what a merge brings with what the user has trusted."""
+
+    def may_concern(self, names: Sequence[str]) -> bool:
+        """Whether one of these files could be covered, now or after the merge."""
+        ...
+
+    def untrusted(self, folder: str, names: Sequence[str]) -> list[str]:
+        """The covered files of a merge, checked out in a folder, that nobody has trusted yet."""
+        ...

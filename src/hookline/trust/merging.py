@@ -1,0 +1,100 @@
+"""Work that changes what trust covers: it is looked at before it is merged, not after."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from hookline.errors import Untrusted
+from hookline.project import CONFIG_NAME, FOLDER_NAME, Project
+from hookline.trust.configured import configured_hooks, configured_uses
+from hookline.trust.cover import AUTOMATION_HOOKS, COVERED_FOLDERS
+from hookline.trust.manifest import MISSING, examine, fingerprint, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hookline.config import Settings
+    from hookline.trust.book import TrustBook
+    from hookline.trust.manifest import Entry, Manifest
+
+_CONFIGURATION = (CONFIG_NAME, AUTOMATION_HOOKS)
+_FOLDERS = tuple(f"{FOLDER_NAME}/{name}/" for name in COVERED_FOLDERS)
+
+
+class Incoming(NamedTuple):
+    """What a merge would change of the files that trust covers.
+
+    `changes` has the new digest of each, `missing` for what is covered no longer. `entries` are
+    the files as they lie in a checkout of the result.
+    """
+
+    changes: dict[str, str]
+    entries: tuple[Entry, ...]
+
+
+class MergeTrust:
+    """Compares what a merge brings with what the user has trusted."""
+
+    def __init__(
+        self,
+        project: Project,
+        home: str,
+        book: TrustBook,
+        settings: Settings | None,
+        manifest: Manifest,
+    ) -> None:
+        self._project, self._home, self._book = project, home, book
+        self._settings, self._manifest = settings, manifest
+
+    def may_concern(self, names: Iterable[str]) -> bool:
+        """Whether one of these files could be covered, now or after the merge."""
+        covered, words = set(self._manifest.files), self._words()
+        return any(
+            name in _CONFIGURATION
+            or name.startswith(_FOLDERS)
+            or text_of(name) in covered
+            # A name that the configuration may have had before there was such a file.
+            or any(part.partition(".")[0] in words for part in text_of(name).split("/") if part)
+            for name in names
+        )
+
+    def incoming(self, folder: str, names: Iterable[str]) -> Incoming:
+        """What the changed files mean for trust; `folder` is a checkout of the result."""
+        from hookline.config.load import read_settings  # brings YAML; few merges get here
+
+        there = Project(folder, os.path.join(folder, FOLDER_NAME))
+        settings = read_settings(there, self._home).settings
+        after = fingerprint(there, configured_uses(there, settings))
+        before, now = self._manifest.files, after.files
+        changed = {text_of(name) for name in names}
+        found = {name: now.get(name, MISSING) for name in changed if name in before or name in now}
+        if not changed.isdisjoint(_CONFIGURATION):
+            found |= {name: digest for name, digest in now.items() if before.get(name) != digest}
+            # What is not in the checkout, such as a hook that git ignores, stays where it is.
+            gone = (name for name in before if name not in now and _is_there(there, name))
+            found |= dict.fromkeys(gone, MISSING)
+        return Incoming(found, tuple(each for each in after.entries if each.name in found))
+
+    def untrusted(self, folder: str, names: Iterable[str]) -> list[str]:
+        """The covered files of a merge whose content nobody has trusted yet."""
+        found = self.incoming(folder, names)
+        if not found.changes or self._book.allows(self._project, found.changes):
+            return []
+        return sorted(found.changes)
+
+    def _words(self) -> str:
+        if self._settings is None:
+            return ""
+        hooks = configured_hooks(self._settings)
+        named = [(hook.target, hook.env, hook.metadata) for hook in hooks]
+        return (msgspec.json.encode(named) + bytes(self._settings.raw_sections)).decode()
+
+
+def _is_there(project: Project, name: str) -> bool:
+    try:
+        return examine(project, os.path.join(project.root, name)).digest != MISSING
+    except Untrusted:  # it is too large to be verified, but there
+        return True
