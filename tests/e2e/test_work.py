@@ -253,19 +253,17 @@ def test_a_task_that_cannot_be_begun_is_told_once(shop: Workshop) -> None:
     assert (shop.cli.root / ".hookline/worktrees/T-1").read_text() == "somebody's file"
 
 
-def test_work_that_changes_what_is_trusted_stops_the_worker(shop: Workshop) -> None:
+def test_work_that_changes_what_is_trusted_waits_before_it_is_merged(shop: Workshop) -> None:
     shop.configure()
     shop.cli.put("agent.sh", AGENT + "grep -q more$ agent.sh || echo '# more' >> agent.sh\n")
     shop.cli.json("trust", "--yes")
     shop.commit()
     shop.cli.add("first", "--priority", "0")
     shop.cli.add("second", "--depends-on", "T-1")
-    result = shop.cli("work", "--once")
-    assert result.code == 2
-    assert "agent.sh changed since it was verified" in result.stderr
-    assert "hookline trust" in result.stderr
+    _, ended = shop.work(code=4)
+    assert (ended["waiting"], ended["merged"]) == (["T-1"], [])
     assert [event["nodeId"] for event in shop.cli.events("task_claimed")] == ["T-1"]
-    shop.cli.json("trust", "--yes")
+    shop.cli.json("trust", "--task", "T-1", "--yes")
     shop.work()
     assert shop.merges() == ["first", "second"]
 

@@ -49,10 +49,6 @@ class TaskGrant(msgspec.Struct, rename="camel", frozen=True):
     task: str
     changes: dict[str, str]
 
-    def fits(self, files: Mapping[str, str]) -> bool:
-        """Whether files are as the work of the task makes them."""
-        return all(files.get(name, MISSING) == new for name, new in self.changes.items())
-
 
 class Grant(msgspec.Struct, rename="camel", frozen=True):
     """What was trusted: the files of one folder in one state, or the folder for good.
@@ -67,13 +63,16 @@ class Grant(msgspec.Struct, rename="camel", frozen=True):
     always: bool = False
     tasks: list[TaskGrant] = []
 
-    def reaches(self, files: Mapping[str, str]) -> bool:
-        """Whether files are as trusted, with the work of some of the tasks merged."""
-        state = dict(self.files)
-        for task in self.tasks:
-            if task.fits(files):
-                state |= task.changes
-        return {name: now for name, now in state.items() if now != MISSING} == files
+    def permits(self, files: Mapping[str, str]) -> bool:
+        """Whether each of these files has contents that were trusted.
+
+        A merge writes one file after another, so that some may be of before and some of after it.
+        """
+        return all(
+            digest == self.files.get(name, MISSING)
+            or any(task.changes.get(name) == digest for task in self.tasks)
+            for name, digest in files.items()
+        )
 
 
 class TrustBook:
@@ -110,7 +109,7 @@ class TrustBook:
             return Verdict(False, why, compare(grant.files, files))
         if grant.always:
             return Verdict(True, "you trust this folder always", [], always=True)
-        if grant.hash == manifest.hash or grant.reaches(files):
+        if grant.hash == manifest.hash or grant.permits({**_all_missing(grant), **files}):
             return Verdict(True, f"you trusted it on {grant.granted_at}", [])
         return Verdict(
             False,
@@ -145,7 +144,6 @@ class TrustBook:
             files=manifest.files,
             granted_at=_now(),
             always=always,
-            tasks=self._tasks(project),
         )
         write_private(self._record(project), msgspec.json.encode(grant))
 
@@ -155,42 +153,20 @@ class TrustBook:
             grant = self.granted(project)
         except Untrusted:
             return False
-        if grant is None:
-            return False
-        states = (grant.files, *({**grant.files, **task.changes} for task in grant.tasks))
-        return grant.always or any(
-            all(state.get(name, MISSING) == new for name, new in changes.items())
-            for state in states
-        )
+        return grant is not None and (grant.always or grant.permits(changes))
 
-    def grant_task(
-        self, project: Project, manifest: Manifest, task: TaskGrant, entries: Iterable[Entry]
-    ) -> None:
+    def grant_task(self, project: Project, task: TaskGrant, entries: Iterable[Entry]) -> None:
         """Trust exactly these changes, besides what is trusted already."""
         make_private(self.folder)
         for entry in entries:
             self._keep_copy(entry)
-        old = self.granted(project)
-        now = manifest.files
-        # What was merged since is part of what is trusted now.
-        kept = now if old is not None and old.reaches(now) else old.files if old else {}
-        others = [each for each in self._tasks(project) if each.task != task.task]
-        grant = Grant(
-            root=text_of(os.path.realpath(project.root)),
-            hash=hash_of(kept),
-            files=kept,
-            granted_at=old.granted_at if old is not None else _now(),
-            always=old is not None and old.always,
-            tasks=[*others, task][-MOST_TASKS:],
-        )
+        old = self.granted(project) or self._nothing(project)
+        others = [each for each in old.tasks if each.task != task.task]
+        grant = msgspec.structs.replace(old, tasks=[*others, task][-MOST_TASKS:])
         write_private(self._record(project), msgspec.json.encode(grant))
 
-    def _tasks(self, project: Project) -> list[TaskGrant]:
-        try:
-            grant = self.granted(project)
-        except Untrusted:
-            return []
-        return grant.tasks if grant is not None else []
+    def _nothing(self, project: Project) -> Grant:
+        return Grant(text_of(os.path.realpath(project.root)), hash_of({}), {}, _now())
 
     def revoke(self, project: Project) -> bool:
         """Forget the grant for this folder; whether there was one."""
@@ -229,6 +205,10 @@ class TrustBook:
 
     def _record(self, project: Project) -> str:
         return grant_path(self._home, project)
+
+
+def _all_missing(grant: Grant) -> dict[str, str]:
+    return dict.fromkeys(grant.files, MISSING)
 
 
 def _now() -> str:

@@ -62,9 +62,8 @@ async def _review(args: Namespace, app: App, asked: Verdict, task_id: str) -> in
         found = compare.incoming(folder, names)
         if not _may(args, app, found):
             return FAILED
-        manifest = app.trust.manifest if app.trust is not None else Manifest("", ())
         book = TrustBook(user_folder(app.environ))
-        book.grant_task(app.project, manifest, TaskGrant(task_id, found.changes), found.entries)
+        book.grant_task(app.project, TaskGrant(task_id, found.changes), found.entries)
     assert asked.run is not None
     app.change(_go_on, asked.run, task_id, found.changes)
     if args.json:
