@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -148,12 +147,12 @@ def test_who_trusts_a_folder_for_good_is_not_asked(repo: Repo, cli: Cli) -> None
 
 def test_a_first_configuration_waits_too(cli: Cli) -> None:
     repo = Repo(cli)
-    repo.begin()
-    repo.git("rm", "--quiet", "hookline.yaml")
-    repo.git("commit", "--quiet", "--message", "no configuration")
-    repo.git("remote", "remove", "origin")
-    task = cli.add("bring hooks", quiet=False)
-    work(repo, task, hookline_yaml=json.dumps({"version": 1}))
+    repo.git("init", "--quiet")
+    cli.put(".gitignore", ".hookline/\n")
+    repo.commit("begin")
+    task = cli.add("bring hooks")
+    work(repo, task, hookline_yaml=f"version: 1\n{SETTINGS}")
     assert cli("submit", task, "--json").json["outcome"] == "waiting"
-    cli.json("trust", "--task", task, "--yes", quiet=False)
+    cli.json("trust", "--task", task, "--yes")
     assert cli("merge", task, "--json").json["outcome"] == "merged"
+    assert cli.json("trust", "--show")["trusted"] is True
