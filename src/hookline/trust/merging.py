@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from hookline.errors import Untrusted
+from hookline.files import text_of
 from hookline.project import CONFIG_NAME, FOLDER_NAME, Project
 from hookline.trust.configured import configured_hooks, configured_uses
 from hookline.trust.cover import AUTOMATION_HOOKS, COVERED_FOLDERS
-from hookline.trust.manifest import MISSING, examine, fingerprint, text_of
+from hookline.trust.manifest import MISSING, examine, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
