@@ -282,14 +282,21 @@ _VERBS: dict[str, Callable[[Transaction, Run, dict[str, Any]], Any]] = {
 def _refuse_second(tx: Transaction, task: str, but: str | None = None) -> None:
     """A task has one session at a time, although an agent may take its own claim again."""
     task = tx.graph.task(task).id
-    for other in tx.sessions.live():
-        if other == but or tx.runs.value(other, STANDING) not in (LIVE, PAUSED):
-            continue
-        run = tx.runs.find(other)
-        if run.input["taskId"] == task:
-            raise SessionBusy(
-                f"session '{run.input['name']}' works on {task} already", help=_way_on(tx, run)
-            )
+    run = session_on(tx, task, but)
+    if run is not None:
+        raise SessionBusy(
+            f"session '{run.input['name']}' works on {task} already", help=_way_on(tx, run)
+        )
+
+
+def session_on(view: View, task_id: str, but: str | None = None) -> Run | None:
+    """The session that works on a task, or pauses there."""
+    for run_id in view.sessions.live():
+        if run_id != but and view.runs.value(run_id, STANDING) in (LIVE, PAUSED):
+            run = view.runs.find(run_id)
+            if run.input["taskId"] == task_id:
+                return run
+    return None
 
 
 def _way_on(tx: Transaction, run: Run) -> str:

@@ -20,6 +20,8 @@ async def submit(ctx: Context, run: Run) -> Any:
         wanted = gating.settings.without_commits or prepared.get("withoutCommits", "complete")
         seen = prepared.get("elsewhere")
         done = await ctx.gate("without_commits", {"wanted": wanted, "elsewhere": seen})
+        if done["outcome"] == "completed":
+            await ctx.repo("clean", {"taskId": work.task_id})
         return {"taskId": work.task_id, **done}
     refused = await gating.passes("before_submit")
     if refused is not None:

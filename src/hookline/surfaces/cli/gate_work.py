@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from hookline.config.claiming import claim_rule
 from hookline.domain.repository import RepositoryError
-from hookline.domain.sessions import LIVE, PAUSED, STANDING, SessionBusy
+from hookline.domain.sessions import SessionBusy
 from hookline.domain.submissions import Submission
 from hookline.errors import BadInput, IllegalTransition
 from hookline.flows import gate_verbs
+from hookline.flows.session_verbs import session_on
 from hookline.surfaces.cli.output import untrusted
 from hookline.surfaces.cli.session_facts import last_ending
 from hookline.wiring.calls import repository
@@ -80,14 +81,12 @@ def refuse_at_work(app: App, view: View, task: Task) -> None:
             f"your session works on {task.id}; it is submitted when the session is complete",
             help=f"say that it is done: `hookline task complete {task.id}`",
         )
-    for other in view.sessions.live():
-        given = view.runs.find(other).input
-        standing = view.runs.value(other, STANDING)
-        if given["taskId"] == task.id and standing in (LIVE, PAUSED):
-            raise SessionBusy(
-                f"session '{untrusted(given['name'], 80)}' still works on {task.id}",
-                help="end it first: `hookline session stop`",
-            )
+    run = session_on(view, task.id)
+    if run is not None:
+        raise SessionBusy(
+            f"session '{untrusted(run.input['name'], 80)}' still works on {task.id}",
+            help="end it first: `hookline session stop`",
+        )
 
 
 # Where

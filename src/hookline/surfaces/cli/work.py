@@ -36,6 +36,7 @@ from hookline.surfaces.cli.work_end import account
 from hookline.surfaces.cli.work_flows import serve_flows
 from hookline.surfaces.cli.work_news import News
 from hookline.surfaces.cli.work_view import AsBoard, AsRecords, Board
+from hookline.surfaces.cli.worktree import remove_finished
 from hookline.trust import refuse_agents
 from hookline.wiring.work import check_repository
 
@@ -117,6 +118,8 @@ async def _advance(
     async with at_work(app, _call_failed(watch), watch.say, desk.keep):
         with serving(app), signals.answered_by(steps):
             await worker.serve(once=args.once)
+    if not worker.is_stopping:
+        await remove_finished(app)
     return worker
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from hookline.domain.repository import Kept, RepositoryError
-from hookline.domain.tasks import ACTIVE, is_task_id, task_id, task_number
+from hookline.domain.tasks import ACTIVE, OPEN, is_task_id, task_id, task_number
+from hookline.flows.gate_verbs import run_of
+from hookline.flows.session_verbs import session_on
 from hookline.surfaces.cli.command import Command, no_arguments
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import next_step, note, paint, say, say_json, untrusted
@@ -21,6 +24,10 @@ if TYPE_CHECKING:
     from hookline.adapters.repository import GitRepository
     from hookline.app import App
     from hookline.domain.repository import Cleaned, Worktree
+    from hookline.domain.tasks import Task
+    from hookline.ports.store import View
+
+    Row = tuple[Worktree, int | None, tuple[str, ...]]
 
 
 def _list(args: Namespace) -> None:
@@ -37,23 +44,32 @@ def _list(args: Namespace) -> None:
         next_step("hookline worktree clean", "removes those with nothing unsaved")
 
 
-async def _look(git: GitRepository) -> list[tuple[Worktree, int, tuple[str, ...]]]:
-    rows = []
-    for worktree in await git.worktrees():
-        tip = f"refs/heads/{worktree.branch}"
-        ahead = await git.commits_ahead(git.root, worktree.base, tip)
-        rows.append((worktree, ahead, await git.unsaved(worktree.task)))
-    return rows
+async def _look(git: GitRepository) -> list[Row]:
+    return [await _look_at(git, worktree) for worktree in await git.worktrees()]
 
 
-def _as_json(worktree: Worktree, ahead: int, unsaved: tuple[str, ...]) -> dict[str, Any]:
+async def _look_at(git: GitRepository, worktree: Worktree) -> Row:
+    """How far it is ahead of its base, if that can be told, and what would be lost with it."""
+    tip = f"refs/heads/{worktree.branch}"
+    try:
+        ahead = await git.commits_ahead(git.root, worktree.base, tip) if worktree.head else None
+        return worktree, ahead, await git.unsaved(worktree.task)
+    except RepositoryError as problem:  # the others are shown all the same
+        return worktree, None, (problem.message,)
+
+
+def _as_json(worktree: Worktree, ahead: int | None, unsaved: tuple[str, ...]) -> dict[str, Any]:
     return {**msgspec.to_builtins(worktree), "ahead": ahead, "unsaved": unsaved}
 
 
-def _line(worktree: Worktree, ahead: int, unsaved: tuple[str, ...]) -> str:
+def _line(worktree: Worktree, ahead: int | None, unsaved: tuple[str, ...]) -> str:
     state = "its folder is gone" if worktree.lost else "; ".join(unsaved) or "nothing unsaved"
-    commits = f"{ahead} commit{'' if ahead == 1 else 's'} ahead of {untrusted(worktree.base)}"
-    return f"{worktree.task:8} {worktree.branch:20} {commits}; {untrusted(state)}"
+    if ahead is not None:
+        commits = f"{ahead} commit{'' if ahead == 1 else 's'} ahead of {untrusted(worktree.base)}"
+        state = f"{commits}; {state}"
+    elif not worktree.head:
+        state = f"its branch is gone; {state}"
+    return f"{worktree.task:8} {worktree.branch:20} {untrusted(state)}"
 
 
 def _clean_arguments(p: ArgumentParser) -> None:
@@ -89,9 +105,33 @@ async def _sweep(app: App, named: list[str]) -> list[Cleaned | Kept]:
 async def _clean_one(app: App, git: GitRepository, task: str) -> Cleaned | Kept:
     with app.read() as view:
         known = view.graph.find(task) if is_task_id(task) else None
-    if known is not None and known.state == ACTIVE:
-        return Kept(task, ("the task is active: somebody works there",))
-    return await git.clean(task)
+        used = _why_in_use(view, known) if known is not None else None
+    if used is not None:
+        return Kept(task, (used,))
+    try:
+        return await git.clean(task)
+    except RepositoryError as problem:  # the others are cleaned all the same
+        return Kept(task, (problem.message,))
+
+
+async def remove_finished(app: App) -> None:
+    """Remove worktrees of tasks that are over and came to no commit, if nothing is lost."""
+    folder = os.path.join(app.project.folder, "worktrees")
+    names = os.listdir(folder) if os.path.isdir(folder) else ()
+    with app.read() as view:
+        found = [view.graph.find(name) for name in names if is_task_id(name)]
+    for task in found:
+        if task is not None and task.state not in OPEN and not task.commits_count:
+            await _clean_one(app, repository(app), task.id)  # `worktree list` shows what stays
+
+
+def _why_in_use(view: View, task: Task) -> str | None:
+    """Why a task's worktree is still needed, whatever is saved of it."""
+    if task.state == ACTIVE or session_on(view, task.id) is not None:
+        return "the task is active: somebody works there"
+    if run_of(view, task.id) is not None:
+        return "its work is on the way through its gates"
+    return None
 
 
 def _outcome(each: Cleaned | Kept) -> dict[str, Any]:
