@@ -35,7 +35,7 @@ MET = ("completed", "cancelled")
 @contextmanager
 def project() -> Iterator[App]:
     """A project whose store is gone when the test is over, with nothing but the built-in hooks."""
-    app = App(Project("nowhere", "nowhere"), SqliteStore(":memory:"), environ={})
+    app = App(Project("/dev/null", "/dev/null"), SqliteStore(":memory:"), environ={})
     try:
         yield app
     finally:

@@ -114,7 +114,7 @@ class Verbs(RuleBasedStateMachine):
         super().__init__()
         self.clock = Clock()
         self.store = SqliteStore(":memory:", clock=self.clock)
-        self.app = App(Project("nowhere", "nowhere"), self.store, environ={})
+        self.app = App(Project("/dev/null", "/dev/null"), self.store, environ={})
         self.known = [self.app.change(verbs.add, f"task {n}").id for n in range(3)]
 
     def teardown(self) -> None:
