@@ -36,7 +36,14 @@ _DATA: dict[str, dict[str, Any]] = {
     "task_blocked": {"reason": "no access", "requiredKnowledge": ["the API key"]},
     "task_unblocked": {"state": "ready"},
     "task_submitted": {"result": "works"},
-    "task_needs_continuation": {"reason": "the tests fail"},
+    "task_needs_continuation": {
+        "reason": "signed: cat signed exited 1 (attempts to mend it: 1)",
+        "gate": "signed",
+        "output": "`cat signed` exited 1",
+        "attempts": [
+            {"gate": "signed", "message": "cat signed exited 1", "agent": "I did not find the pen."}
+        ],
+    },
     "task_completed": {"result": "works", "artifacts": ["parser.py"]},
     "task_failed": {"error": "the service is gone"},
     "task_cancelled": {"reason": "no longer needed"},

@@ -40,9 +40,16 @@ def test_blank_lines_of_a_value_are_its_own() -> None:
 
 
 def test_a_users_template_says_in_any_case_what_must_be_heard() -> None:
-    values = {"goal": "g", "hook_output": "H", "messages": "M", "next_prompt": "N"}
-    assert prompts.fill(prompts.completed("Do {{goal}}.\n"), values) == "H\nM\nDo g.\n\nN\n"
-    whole = "{{next_prompt}}|{{messages}}|{{hook_output}}"
+    values = {
+        "goal": "g",
+        "hook_output": "H",
+        "messages": "M",
+        "sent_back": "B",
+        "next_prompt": "N",
+    }
+    found = prompts.fill(prompts.completed("Do {{goal}}.\n"), values)
+    assert found == "H\nM\nDo g.\n\nB\n\nN\n"
+    whole = "{{sent_back}}|{{next_prompt}}|{{messages}}|{{hook_output}}"
     assert prompts.completed(whole) == whole
 
 

@@ -81,9 +81,12 @@ class TaskSubmitted(Payload):
 
 
 class TaskNeedsContinuation(Payload):
-    """Why the work came back."""
+    """Why the work came back: the gate, what it said, and what was tried before."""
 
     reason: str | None = None
+    gate: str | None = None
+    output: str | None = None
+    attempts: tuple[dict[str, Any], ...] = ()
 
 
 class TaskCompleted(Payload):

@@ -8,8 +8,11 @@ if TYPE_CHECKING:
     from hookline.domain.tasks import Task
 
 
-def task_page(task: Task) -> str:
-    """The task with everything that its reader has to know."""
+SENT_BACK = "## Sent back"
+
+
+def task_page(task: Task, sent_back: str = "") -> str:
+    """The task with everything that its reader has to know; at last, why it was sent back."""
     title, _, rest = task.goal.strip().partition("\n")
     parts = [f"# {task.id}: {title}"]
     if rest.strip():
@@ -21,4 +24,6 @@ def task_page(task: Task) -> str:
     for heading, items in (("Deliverables", task.desired_deliverables), ("Notes", task.notes)):
         if items:
             parts.append(f"## {heading}\n\n" + "\n".join(f"- {item}" for item in items))
+    if sent_back:
+        parts.append(f"{SENT_BACK}\n\n{sent_back}")
     return "\n\n".join(parts) + "\n"

@@ -126,7 +126,8 @@ def _send_back(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any
     task = _task(tx, run)
     if task is not None and task.state in OPEN:
         _note_facts(tx, task, args)
-        verbs.send_back(tx, task.id, reason=args["reason"][:4000])
+        found = {name: args[name] for name in ("gate", "output", "attempts") if args.get(name)}
+        verbs.send_back(tx, task.id, reason=args["reason"][:4000], found=found)
     return {}
 
 

@@ -24,10 +24,13 @@ LOOK_AGAIN = 60.0
 MODEL_WAIT = 60.0
 
 
-class Refused(msgspec.Struct):
-    """Why work does not get past a point."""
+class Refused(msgspec.Struct, omit_defaults=True):
+    """Why work does not get past a point: which gate said so, its words, and what was tried."""
 
     reason: str
+    gate: str | None = None
+    output: str | None = None
+    attempts: list[dict[str, Any]] = []
 
 
 class Gating:
@@ -40,6 +43,7 @@ class Gating:
         self.approvals: list[dict[str, Any]] = []
         self.context: dict[str, Any] = dict(run.pins.get("context", {}))
         self.tries: dict[str, int] = {}
+        self.attempts: list[dict[str, Any]] = []
         self.trouble: str | None = None
         self.prepared: dict[str, Any] = {}
         self.turns = self.work.turns
@@ -88,10 +92,10 @@ class Gating:
         made = self.tries.get(name, 0)
         reason = f"{short_name(name)}: {message.removeprefix(f'{name} failed: ')}"
         if not prompt:
-            return Refused(reason)
+            return self._refused(reason, name, message)
         if made >= self.settings.tries:
             broke = f"; the last one failed: {self.trouble}" if self.trouble else ""
-            return Refused(f"{reason} (attempts to mend it: {made}{broke})")
+            return self._refused(f"{reason} (attempts to mend it: {made}{broke})", name, prompt)
         self.tries[name] = made + 1
         turn = await self.ctx.agent(
             f"{prompt.rstrip()}\n\nMend this in the folder that you are in, commit it, and say in"
@@ -111,6 +115,9 @@ class Gating:
         )
         self.turns += 1
         self.trouble = turn.get("error")
+        said = prompts.one_line(self.trouble or turn.get("text") or "")
+        found = prompts.one_line(message)
+        self.attempts.append({"gate": short_name(name), "message": found, "agent": said})
         self.conversation = turn.get("conversation") or self.conversation
         wait = turn.get("wait")
         if wait:
@@ -119,6 +126,15 @@ class Gating:
             now = seconds(await self.ctx.now())
             await self.ctx.sleep(max(1.0, (wait.get("until") or now + MODEL_WAIT) - now))
         return None
+
+    def _refused(self, reason: str, gate: str, output: str) -> Refused:
+        return Refused(reason, short_name(gate), prompts.capped(output), self.attempts)
+
+    async def send_back(self, refused: Refused) -> dict[str, Any]:
+        """Return the work to whoever goes on with it, with what they should know."""
+        found = msgspec.to_builtins(refused)
+        await self.ctx.gate("send_back", {**found, "turns": self.turns})
+        return {"outcome": "sent_back", "taskId": self.work.task_id, "reason": refused.reason}
 
     def _opening(self) -> str:
         """What an agent has to know that remembers nothing of its work."""
@@ -137,7 +153,9 @@ class Gating:
     async def _clear(self, prepared: dict[str, Any]) -> Refused | None:
         """Let the agent mend a worktree in which nothing can be committed."""
         message, prompt = prepared["refused"], prepared.get("remediationPrompt")
-        return await self.mend("worktree", prompt, message) if prompt else Refused(message)
+        if prompt:
+            return await self.mend("worktree", prompt, message)
+        return self._refused(message, "worktree", message)
 
     async def _remedy(self, point: str, answer: dict[str, Any]) -> Refused | None:
         name = answer.get("hook") or point

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 from hookline.domain.repository import RepositoryError
 from hookline.domain.taskpage import task_page
 from hookline.flows import prompts
+from hookline.flows.continuation import story
 
 if TYPE_CHECKING:
     from hookline.domain.submissions import Submission
     from hookline.domain.tasks import Task
+    from hookline.ports.store import View
 
 FOLDER, TASK_FILE = ".hookline", "task.md"
 MAX_TITLE = 120
@@ -35,8 +37,9 @@ def gate_payload(
     }
 
 
-def export_task(task: Task, worktree: str) -> str:
+def export_task(view: View, task: Task, worktree: str) -> str:
     """The task as a file that gates and agents can read, which git ignores; its path."""
+    page = task_page(task, story(view, task.id))
     place = os.path.join(worktree, FOLDER)
     try:
         os.makedirs(place, exist_ok=True)
@@ -45,7 +48,7 @@ def export_task(task: Task, worktree: str) -> str:
         try:
             if not _is_there(".gitignore", folder):
                 _write(".gitignore", "*\n", folder)
-            _write(TASK_FILE, task_page(task), folder)
+            _write(TASK_FILE, page, folder)
         finally:
             os.close(folder)
     except OSError as problem:

@@ -40,8 +40,7 @@ class _Merging(Gating):
                         continue
                 refused = await self._judge(merged)
             if refused is not None:
-                await self.ctx.gate("send_back", {"reason": refused.reason, "turns": self.turns})
-                return {"outcome": "sent_back", "reason": refused.reason}
+                return await self.send_back(refused)
             if merged["status"] == "merged":
                 return await self._finish(merged)
 

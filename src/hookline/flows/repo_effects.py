@@ -64,7 +64,8 @@ class RepoEffects:
         try:
             # Before anything is written there: it may be the folder of something else by now.
             await self._repository.check(folder, args["branch"])
-            place["taskPath"] = export_task(task, folder)
+            with self._around.store.read() as view:
+                place["taskPath"] = export_task(view, task, folder)
             state = await self._repository.describe(folder)
             place["head"] = state.head
             if state.dirty and args["uncommitted"] == "refuse":

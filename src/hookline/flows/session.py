@@ -70,6 +70,7 @@ class _Session(Talk):
             return await self._obey()
         before = await self._fire("pre_iteration")
         self._hold(brief["held"])
+        self._state.sent_back = brief.get("sentBack") or self._state.sent_back
         turn = await self._work(brief, before["items"])
         if not turn.begun:
             self._note_wishes(await self._do("hear"))
@@ -95,12 +96,14 @@ class _Session(Talk):
             hook_output=prompts.frame([*state.held, *outputs], nonce),
             messages=prompts.messages(state.messages),
             next_prompt=prompts.next_prompt(state.next_prompt, nonce),
+            sent_back=prompts.sent_back(state.sent_back, nonce),
         )
         told = len(state.messages)  # more may come while the model is waited for
         keeps = self._plan.conversation == "continue"
         turn = await self._turn(prompt, conversation=state.conversation if keeps else None)
         if not turn.failure:
             state.messages, state.next_prompt, state.held = state.messages[told:], None, []
+            state.sent_back = ""
         return turn
 
     async def _judge(

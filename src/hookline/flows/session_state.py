@@ -36,6 +36,7 @@ class State(msgspec.Struct, rename="camel", kw_only=True):
     turns: int = 0
     conversation: str | None = None
     next_prompt: str | None = None
+    sent_back: str = ""
     messages: list[str] = []
     held: list[dict[str, Any]] = []
     history: list[dict[str, Any]] = []

@@ -202,6 +202,7 @@ class Talk:
             "hook_output": "",
             "messages": "",
             "next_prompt": "",
+            "sent_back": "",
             "session": charge.name,
             "iteration": str(state.iteration),
             "iterations": str(self._limits.iterations or "any number"),

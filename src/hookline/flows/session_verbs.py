@@ -30,6 +30,7 @@ from hookline.domain.submissions import SUBMIT, Submission
 from hookline.domain.tasks import BLOCKED, SETTLED
 from hookline.errors import ClaimRefused, HooklineError, StaleClaim
 from hookline.flows import control, gate_verbs, gating, journal
+from hookline.flows.continuation import story, was_sent_back
 from hookline.flows.session_state import LEASE_MARGIN
 from hookline.tasks import checkpoints, claims, registrations, verbs
 from hookline.tasks.verbs import Holder
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from hookline.domain.tasks import Task
     from hookline.ports.store import Transaction, View
 
+# What a run remembers as long as its agent has not heard why the work was sent back.
+CONTINUES = "hookline.continues"
 READY_SHOWN = 20
 NOTES_SHOWN = 50
 
@@ -64,10 +67,13 @@ def start(
             )
     agent = charge.agent or "agent"
     _refuse_second(tx, charge.task_id)
+    continues = was_sent_back(tx, tx.graph.task(charge.task_id).id)
     _take_task(tx, charge.task_id, agent, lease)
     given = msgspec.to_builtins(charge)
     run_id = journal.start(tx, FLOW, given, {}, code_digest=code_digest, pins=pins)
     tx.runs.set_value(run_id, STANDING, LIVE)
+    if continues:
+        tx.runs.set_value(run_id, CONTINUES, True)
     tx.append("session_started", run_id, given)
     return run_id
 
@@ -109,10 +115,19 @@ def _brief(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
         "lost": None,
         **lost,
         "held": _told(tx.sessions.drain(run.run_id)) if taken else [],
+        "sentBack": _sent_back(tx, run) if taken else "",
         "nonce": os.urandom(4).hex(),
         "tasks": tasks,
         "notes": _notes(tx, run),
     }
+
+
+def _sent_back(tx: Transaction, run: Run) -> str:
+    """Why the work was sent back, for the first prompt of the session that goes on with it."""
+    if tx.runs.value(run.run_id, CONTINUES) is None:
+        return ""
+    tx.runs.set_value(run.run_id, CONTINUES, None)
+    return story(tx, tx.graph.task(run.input["taskId"]).id)
 
 
 def _drain(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:

@@ -25,8 +25,7 @@ async def submit(ctx: Context, run: Run) -> Any:
         return {"taskId": work.task_id, **done}
     refused = await gating.passes("before_submit")
     if refused is not None:
-        await ctx.gate("send_back", {"reason": refused.reason, "turns": gating.turns})
-        return {"outcome": "sent_back", "taskId": work.task_id, "reason": refused.reason}
+        return await gating.send_back(refused)
     last = await gating.prepare()
     facts = {
         "commits": last["commits"],

@@ -165,12 +165,13 @@ def submit(
     )
 
 
-def send_back(tx: Transaction, identifier: str, *, reason: str) -> Task:
-    """Return submitted work to whoever goes on with it."""
+def send_back(
+    tx: Transaction, identifier: str, *, reason: str, found: dict[str, Any] | None = None
+) -> Task:
+    """Return submitted work to whoever goes on with it; `found` is what they should know."""
     task = tx.graph.task(identifier)
-    return _record(
-        tx, task, check_transition(task, "continue"), {"reason": optional_text("reason", reason)}
-    )
+    data = {"reason": optional_text("reason", reason), **(found or {})}
+    return _record(tx, task, check_transition(task, "continue"), data)
 
 
 def block(

@@ -45,5 +45,6 @@ async def begin_work(app: App, task_id: str) -> Worktree:
     if place.fresh or not is_known:
         start = await git.merge_base(place.folder, place.base)
         app.change(work_record.note_start, place, start)
-    export_task(task, place.folder)
+    with app.read() as view:
+        export_task(view, task, place.folder)
     return place

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hookline.domain.repository import RebaseConflict, Refused, RepositoryError
+from hookline.domain.taskpage import SENT_BACK
 from hookline.errors import HookFailure
 from hookline.hooks.builtin.gates_common import (
     MAX_OUTPUT,
@@ -182,9 +183,10 @@ async def _body(judging: Judging) -> str:
     commits = await judging.repository.commits(judging.folder, context.base_branch, SHOWN)
     files = await judging.repository.changed_files(judging.folder, context.base_branch)
     by = f" by {context.agent_name}" if context.agent_name else ""
+    wanted = task_text(judging).partition(f"\n{SENT_BACK}\n")[0]
     made = _listed([f"{each.sha[:12]} {each.subject}" for each in commits])
     return (
-        f"{ends(task_text(judging), MAX_BODY)}\n\n---\n\nTask {context.task_id}{by}.\n\n"
+        f"{ends(wanted.strip(), MAX_BODY)}\n\n---\n\nTask {context.task_id}{by}.\n\n"
         f"Commits:\n\n{made}\n\nFiles ({len(files)}):\n\n{_listed(files)}\n"
     )
 

@@ -60,7 +60,8 @@ def _run(args: Namespace) -> int:
 async def _try(app: App, task: Task, point: str, agent: str | None, *, quiet: bool) -> None:
     work = await find_work(app, task, agent)
     commits = await repository(app).commits_ahead(work.worktree, work.base)
-    path = export_task(task, work.worktree)
+    with app.read() as view:
+        path = export_task(view, task, work.worktree)
     payload = gate_payload(work, task.goal, path, commits, {"approvals": [], "trial": True})
 
     def observe(what: str, details: dict[str, Any]) -> None:
