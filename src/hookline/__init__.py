@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hookline.flows.definitions import flow
     from hookline.hooks.registry import Hook, HookContext, HookRegistry, hook
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Action",
     "App",

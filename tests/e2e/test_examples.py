@@ -29,7 +29,12 @@ def example(tmp_path: Path) -> Iterator[Callable[[str], Cli]]:
         cli = Cli(tmp_path)
         shutil.copytree(EXAMPLES / name, cli.root, dirs_exist_ok=True)
         opened.append(cli)
-        assert cli.json("check") == {"problems": [], "errors": 0, "warnings": 0}
+        assert cli.json("check") == {
+            "problems": [],
+            "errors": 0,
+            "warnings": 0,
+            "changedDefaults": [],
+        }
         assert cli.json("trust", "--yes")["trusted"]
         return cli
 

@@ -100,7 +100,12 @@ def test_what_it_writes_has_no_problem_even_with_every_comment_removed(
     for name in (*agents, "cursor-agent", *(["pytest"] if available else [])):
         place.program(name)
     place.ok("init")
-    assert place.json("check") == {"problems": [], "errors": 0, "warnings": 0}
+    assert place.json("check") == {
+        "problems": [],
+        "errors": 0,
+        "warnings": 0,
+        "changedDefaults": [],
+    }
     text = (place.root / "hookline.yaml").read_text()
     example = re.compile(r"^( *)# ( *(?:- |[a-z_-]+:).*)$", re.MULTILINE)
     place.configure(example.sub(r"\1\2", text))

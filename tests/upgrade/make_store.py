@@ -140,7 +140,7 @@ def make(run: Maker) -> None:
 
 
 def pack(run: Maker) -> None:
-    """Everything that a test needs, with `@ROOT@` for the project and `@LEASE@` for the claim's end."""
+    """What a test needs, with `@ROOT@` for the project and `@LEASE@` for the end of the claim."""
     folder = run.root / ".hookline"
     with closing(sqlite3.connect(folder / "hookline.db")) as store:
         (version,) = store.execute("PRAGMA user_version").fetchone()

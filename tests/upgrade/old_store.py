@@ -75,7 +75,9 @@ def _seal(store: sqlite3.Connection) -> None:
         del record["checksum"]
         record["checksum"] = _digest_of(_json(record))[:16]
         store.execute("UPDATE events SET data = ? WHERE seq = ?", (json.dumps(record), seq))
-    for seq, kind, args in store.execute("SELECT requested_seq, kind, args FROM effects").fetchall():
+    for seq, kind, args in store.execute(
+        "SELECT requested_seq, kind, args FROM effects"
+    ).fetchall():
         digest = _digest_of(_json([kind, json.loads(args)]))[:16]
         store.execute("UPDATE effects SET digest = ? WHERE requested_seq = ?", (digest, seq))
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from hookline.config.problems import Problem
     from hookline.config.settings import Settings
-    from hookline.config.types import Gates
 
 RUN_TESTS = "run_tests"
 
@@ -28,7 +27,7 @@ RUN_TESTS = "run_tests"
 def untested(settings: Settings, root: str) -> list[Problem]:
     """A warning where nothing would test the merged result of some work."""
     gates = settings.sections.gates
-    if settings.has_errors or not _has_gates(settings, gates):
+    if settings.has_errors or not has_gates(settings):
         return []
     report = Report()
     if gates.test == NO_TEST:
@@ -50,8 +49,9 @@ def _warn(report: Report, message: str) -> None:
     )
 
 
-def _has_gates(settings: Settings, gates: Gates) -> bool:
+def has_gates(settings: Settings) -> bool:
     """Whether this configuration is about merging at all."""
+    gates = settings.sections.gates
     return bool(
         gates != type(gates)()
         or settings.sections.task_types

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from hookline import __version__
 from hookline.errors import Untrusted
 from hookline.files import text_of
 from hookline.project import CONFIG_NAME
@@ -53,7 +54,8 @@ class TaskGrant(msgspec.Struct, rename="camel", frozen=True):
 class Grant(msgspec.Struct, rename="camel", frozen=True):
     """What was trusted: the files of one folder in one state, or the folder for good.
 
-    `tasks` are changes that were trusted before they were merged.
+    `tasks` are changes that were trusted before they were merged. `version` is that of Hookline:
+    defaults that changed since are not what was trusted.
     """
 
     root: str
@@ -62,6 +64,7 @@ class Grant(msgspec.Struct, rename="camel", frozen=True):
     granted_at: str
     always: bool = False
     tasks: list[TaskGrant] = []
+    version: str = "0.1"
 
     def permits(self, files: Mapping[str, str]) -> bool:
         """Whether each of these files has contents that were trusted.
@@ -144,6 +147,7 @@ class TrustBook:
             files=manifest.files,
             granted_at=_now(),
             always=always,
+            version=__version__,
         )
         write_private(self._record(project), msgspec.json.encode(grant))
 
@@ -166,7 +170,8 @@ class TrustBook:
         write_private(self._record(project), msgspec.json.encode(grant))
 
     def _nothing(self, project: Project) -> Grant:
-        return Grant(text_of(os.path.realpath(project.root)), hash_of({}), {}, _now())
+        root = text_of(os.path.realpath(project.root))
+        return Grant(root, hash_of({}), {}, _now(), version=__version__)
 
     def revoke(self, project: Project) -> bool:
         """Forget the grant for this folder; whether there was one."""

@@ -14,11 +14,13 @@ from hookline.points import POINTS, VARIABLES
 from hookline.project import find_project, user_folder
 from hookline.surfaces.cli.command import Command, no_arguments
 from hookline.surfaces.cli.output import is_terminal, next_step, note, paint, say, say_json
+from hookline.trust.defaults import changed_since_trusted
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from hookline.config import Problem
+    from hookline.config.changed_defaults import ChangedDefault
     from hookline.points import Point
     from hookline.project import Project
 
@@ -68,16 +70,36 @@ def _check(args: Namespace) -> int:
     project, home = _here()
     settings = load_settings(project, home)
     problems = [*settings.problems, *untested(settings, project.root)]
+    changed = changed_since_trusted(project, home, settings)
     errors, warnings = count(problems)
     form = args.format or ("json" if args.json else "text")
     if form == "json":
-        say_json({"problems": problems, "errors": errors, "warnings": warnings})
+        found = {"problems": problems, "errors": errors, "warnings": warnings}
+        say_json({**found, "changedDefaults": changed})
     elif form == "github":
         for each in problems:
             say(github(each))
+        for default in changed:
+            say(f"::notice title=changed-default::{default.name}: {default.now}")
     else:
         _check_text(project, problems)
+        show_changed(changed)
+        if changed:
+            next_step("hookline trust", "if that is what you want")
     return USAGE if errors else OK
+
+
+def show_changed(changed: list[ChangedDefault]) -> None:
+    """The defaults that are no longer what they were when the configuration was trusted."""
+    if not changed:
+        return
+    say()
+    say(f"Defaults that changed in {changed[-1].since}, after you trusted this configuration:")
+    for default in changed:
+        say(f"  {paint(default.name, 'bold')}")
+        say(f"    before  {default.was}")
+        say(f"    now     {default.now}")
+        say(f"    keep    {default.keep}")
 
 
 def _check_text(project: Project, problems: list[Problem]) -> None:

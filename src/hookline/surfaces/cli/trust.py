@@ -12,6 +12,7 @@ from hookline.config import load_settings
 from hookline.errors import FAILED, Untrusted
 from hookline.project import Project, find_project, user_folder
 from hookline.surfaces.cli.command import Command
+from hookline.surfaces.cli.config import show_changed
 from hookline.surfaces.cli.output import (
     is_terminal,
     next_step,
@@ -30,9 +31,12 @@ from hookline.trust import (
     owns_store,
     refuse_agents,
 )
+from hookline.trust.defaults import changed_since_trusted
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+
+    from hookline.config.changed_defaults import ChangedDefault
 
 _MARKS = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -71,6 +75,7 @@ class _Case(NamedTuple):
     verdict: Verdict
     recorded: Verdict
     store_id: str | None
+    changed: list[ChangedDefault]
 
     @property
     def foreign_store(self) -> bool:
@@ -92,7 +97,7 @@ def trust(args: Namespace) -> int | None:
     case = _look(project, home)
     if args.show:
         _show(case, args)
-    elif case.recorded.trusted and not case.foreign_store and not args.always:
+    elif case.recorded.trusted and not (case.foreign_store or case.changed or args.always):
         _report(case, args, "nothing to do")
     else:
         return _decide(case, args)
@@ -103,12 +108,15 @@ def _look(project: Project, home: str) -> _Case:
     # Opens the store, which `--revoke` must do without.
     from hookline.wiring.stores import store_identity
 
-    uses = configured_uses(project, load_settings(project, home))
+    settings = load_settings(project, home)
+    uses = configured_uses(project, settings)
     manifest = fingerprint(project, uses)
+    changed = changed_since_trusted(project, home, settings)
     book = TrustBook(home)
     verdict = book.verdict(project, manifest, os.environ)
     recorded = book.verdict(project, manifest, {})
-    return _Case(project, home, book, uses, manifest, verdict, recorded, store_identity(project))
+    store_id = store_identity(project)
+    return _Case(project, home, book, uses, manifest, verdict, recorded, store_id, changed)
 
 
 def _decide(case: _Case, args: Namespace) -> int | None:
@@ -193,6 +201,7 @@ def _present(case: _Case, args: Namespace) -> None:
         _list(case)
     else:
         say_diff(case.book.diff(case.project, case.manifest))
+    show_changed(case.changed)
     if case.foreign_store:
         say("the folder also holds a store of tasks that you did not create")
     if args.always:

@@ -1,0 +1,136 @@
+"""A project of version 0.1 under this version: whatever was under way goes on."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.conftest import Cli
+from tests.upgrade.old_store import restore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NEEDS_PERSON = 4
+DEAD_EVENT = "78"
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Iterator[Cli]:
+    runner = Cli(tmp_path)
+    restore(runner)
+    yield runner
+    runner.close()
+
+
+def on_main(cli: Cli) -> list[str]:
+    listed = ("git", "ls-tree", "--name-only", "main")
+    return subprocess.run(
+        listed, cwd=cli.root, check=True, capture_output=True, text=True
+    ).stdout.split()
+
+
+def test_everything_is_there_and_sound(cli: Cli) -> None:
+    assert cli.rows("PRAGMA user_version") == [(3,)]
+    states = {task["id"]: task["state"] for task in cli.json("task", "list")}
+    assert states == {
+        "T-1": "ready",
+        "T-2": "active",
+        "T-3": "submitted",
+        "T-4": "ready",
+        "T-5": "ready",
+    }
+    cli.add("migrates")
+    assert cli.rows("PRAGMA user_version")[0][0] > 4
+    checks = {each["name"]: each["status"] for each in cli.json("doctor", quiet=False)["checks"]}
+    sound = ("store", "store owner", "log", "tables", "journal", "configuration", "trust")
+    assert {name: checks[name] for name in sound} == dict.fromkeys(sound, "ok")
+
+
+def test_a_stopped_session_is_resumed(cli: Cli) -> None:
+    cli.put("go-on", "")
+    result = cli("run", "--resume", "--name", "night")
+    assert result.code == 0, result.stdout + result.stderr
+    assert cli.json("session", "show", "night")["status"] == "completed"
+    assert cli.task("T-1")["state"] == "completed"
+
+
+def test_a_parked_flow_goes_on_once_its_code_is_back(cli: Cli) -> None:
+    assert cli("flow", "resume", "R-5").code == NEEDS_PERSON
+    assert cli("answer", "R-5", "ask", "yes").code == 0
+    assert cli("flow", "resume", "R-5").code == 0
+    run = cli.json("flow", "show", "R-5")
+    assert (run["status"], run["value"]) == ("completed", True)
+
+
+def test_a_queued_merge_is_merged_once(cli: Cli) -> None:
+    assert "T-3.txt" not in on_main(cli)
+    result = cli("merge", "T-3")
+    assert result.code == 0, result.stdout + result.stderr
+    assert cli.task("T-3")["state"] == "completed"
+    assert "T-3.txt" in on_main(cli)
+    assert len(cli.events("task_completed")) == 1
+
+
+def test_a_gate_that_waits_for_a_person_takes_the_word(cli: Cli) -> None:
+    assert cli("submit", "T-2").code == NEEDS_PERSON
+    assert "T-2.txt" not in on_main(cli)
+    assert cli("gate", "approve", "T-2").code == 0
+    result = cli("submit", "T-2")
+    assert result.code == 0, result.stdout + result.stderr
+    assert cli.task("T-2")["state"] == "completed"
+    assert "T-2.txt" in on_main(cli)
+
+
+def test_a_dead_letter_is_still_told_and_can_be_called_again(cli: Cli) -> None:
+    waiting = cli("attention", "--json").json
+    assert [each["id"] for each in waiting if each["kind"] == "dead call"] == ["crash"]
+    cli.put("mended", "")
+    said = cli("hook", "replay", "crash", "--event", DEAD_EVENT).stdout
+    assert ("recorded  dead" in said, "now       ok" in said) == (True, True)
+
+
+def test_a_claim_is_held_until_its_lease_ends(cli: Cli) -> None:
+    code, error = cli.refused("task", "claim", "T-4", "--agent", "mallory")
+    assert (code, "eve" in error["message"]) == (1, True)
+    (token,) = cli.rows("SELECT claim_token FROM tasks WHERE number = 4")[0]
+    renewal = ("--agent", "eve", "--renew", "--token", str(token))
+    assert cli.json("task", "claim", "T-4", *renewal)["claim"]["agent"] == "eve"
+
+
+def test_a_run_whose_process_was_killed_is_taken_over(cli: Cli) -> None:
+    cli.put("awake", "")
+    assert cli.json("flow", "show", "R-6")["status"] == "running"
+    result = cli("work", "--flows", "--once")
+    assert result.code in (0, NEEDS_PERSON), result.stderr
+    run = cli.json("flow", "show", "R-6")
+    assert (run["status"], run["value"]["last"]["stdout"]) == ("completed", "slept\n")
+
+
+def test_check_names_every_default_that_changed_until_it_is_trusted(cli: Cli) -> None:
+    configuration = (cli.root / "hookline.yaml").read_text()
+    names = ["gates.without_commits", "gates.max_file", "gates.base", "submit"]
+    names += ["task_types.TYPE.may_create", "verdicts"]
+    found = cli.json("check")
+    assert [each["name"] for each in found["changedDefaults"]] == names
+    shown = cli("check").stdout
+    assert "Defaults that changed in 0.2, after you trusted this configuration" in shown
+    assert "gates: {without_commits: complete}" in shown
+    # What the configuration itself says is no default.
+    said = "gates: {without_commits: complete, max_file: 0, base: main}\n"
+    cli.put("hookline.yaml", configuration + said)
+    assert [each["name"] for each in cli.json("check")["changedDefaults"]] == names[3:]
+    cli.put("hookline.yaml", configuration.replace('"true"}', '"grep {{task_title}} x"}'))
+    assert "options" in [each["name"] for each in cli.json("check")["changedDefaults"]]
+    cli.put("hookline.yaml", configuration.replace("[human]", '[{run_tests: "make"}]'))
+    assert "gates.test" in [each["name"] for each in cli.json("check")["changedDefaults"]]
+    # Who trusts it again has seen them.
+    cli.put("hookline.yaml", configuration)
+    result = cli("trust", "--yes")
+    assert "gates.without_commits" in result.stdout
+    assert cli.json("check")["changedDefaults"] == []
+    assert "Defaults" not in cli("check").stdout
+    assert cli("trust", "--yes").stdout.startswith("nothing to do")
