@@ -7,7 +7,6 @@ of the folder and of the commands.
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -18,8 +17,18 @@ import pytest
 if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
 
-pytestmark = pytest.mark.skipif(shutil.which("jq") is None, reason="the scripts read JSON with jq")
-
+# The library of jq as the program that the scripts call, so that they run on every machine.
+JQ = """\
+import json, sys
+import jq
+*options, program = sys.argv[1:]
+text = sys.stdin.read()
+if "-R" in options:
+    text = "\\n".join(json.dumps(line) for line in text.splitlines())
+for value in jq.compile(program).input_text(text, slurp="-s" in options):
+    raw = "-r" in options and isinstance(value, str)
+    print(value if raw else json.dumps(value, indent=2))
+"""
 HOOKS = ".hookline/hooks/on-iteration-start"
 HEAD = """\
 #!/bin/bash
@@ -149,7 +158,14 @@ SCRIPTS = {
 
 def use(cli: Cli, priorities: list[int], *scripts: str) -> None:
     """A flow with so many parts beside each other, and scripts that steer it."""
-    cli.env["PATH"] = f"{Path(sys.executable).parent}:{cli.env['PATH']}"
+    programs = cli.root.parent / "bin"
+    programs.mkdir()
+    (programs / "program.py").write_text(JQ)
+    (programs / "jq").write_text(
+        f'#!/bin/sh\nexec {sys.executable} -P {programs}/program.py "$@"\n'
+    )
+    (programs / "jq").chmod(0o755)
+    cli.env["PATH"] = f"{programs}:{Path(sys.executable).parent}:{cli.env['PATH']}"
     parts = [
         {"id": f"p{n}", "run": f"touch ran-{n}", "metadata": {"priority": priority}}
         for n, priority in enumerate(priorities, 1)
