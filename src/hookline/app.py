@@ -11,6 +11,8 @@ from collections import deque
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
+import msgspec
+
 from hookline.adapters.identity import owner_name, this_process
 from hookline.domain.events import SYSTEM_NODE, check_type
 from hookline.domain.numbers import is_number
@@ -59,7 +61,7 @@ class Trust(NamedTuple):
     manifest: Manifest
 
 
-class SessionPlace(NamedTuple):
+class SessionPlace(msgspec.Struct, frozen=True):
     """A session as the programs that run in it know it."""
 
     name: str
@@ -238,22 +240,11 @@ class App:
         """What cleans outside text: it knows the secrets of the environment and the settings."""
         from hookline.domain.cleaning import Cleaner  # only text from outside needs it
 
-        return Cleaner(self._all_variables())
-
-    def _all_variables(self) -> dict[str, str]:
-        """The environment, with what the configuration adds to it for agents and hooks."""
-        found = dict(self.environ)
         if self.settings is None:
-            return found
-        from hookline.trust import configured_hooks  # there are none without settings
+            return Cleaner(dict(self.environ))
+        from hookline.trust import configured_variables  # there are none without settings
 
-        hooks = [(hook.name, hook.env) for hook in configured_hooks(self.settings)]
-        for owner, env in (*self.settings.agent_variables.items(), *hooks):
-            for name, value in env.items():
-                known = found.setdefault(name, value)
-                if known != value:  # the same name may have another value for each
-                    found[f"{owner}.{name}"] = value
-        return found
+        return Cleaner(configured_variables(self.settings, self.environ))
 
     @property
     def session(self) -> SessionPlace | None:

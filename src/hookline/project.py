@@ -6,7 +6,9 @@ Paths are plain strings here, because every command needs this module and few ne
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from hookline.errors import NoProject
 
@@ -20,7 +22,7 @@ FOLDER_NAME = ".hookline"
 _WORKTREES = os.path.join(os.sep + FOLDER_NAME, "worktrees", "")
 
 
-class Project(NamedTuple):
+class Project(msgspec.Struct, frozen=True):
     """A project's root folder and the folder of Hookline's own files."""
 
     root: str

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from typing import NamedTuple
+
+import msgspec
 
 from hookline.ports.processes import ProcessGroup
 
@@ -17,7 +18,7 @@ _DEAD = frozenset("ZXx")
 _STOPPED = frozenset("Tt")
 
 
-class _Stat(NamedTuple):
+class _Stat(msgspec.Struct, frozen=True):
     state: str
     pgid: int
     session: int

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hookline.trust.book import Grant, TaskGrant, TrustBook, Verdict
-    from hookline.trust.configured import configured_hooks, configured_uses
+    from hookline.trust.configured import (
+        configured_hooks,
+        configured_uses,
+        configured_variables,
+    )
     from hookline.trust.cover import covered_files, covered_uses, named_files
     from hookline.trust.flows import TypedFlows
     from hookline.trust.manifest import Change, Entry, Manifest, fingerprint
@@ -38,6 +42,7 @@ __all__ = [
     "adopt_store",
     "configured_hooks",
     "configured_uses",
+    "configured_variables",
     "covered_files",
     "covered_uses",
     "fingerprint",
@@ -51,7 +56,7 @@ __all__ = [
 # Imported when first used: every command asks who owns the store, and few ask anything else.
 _HOMES = {
     "book": ("Grant", "TaskGrant", "TrustBook", "Verdict"),
-    "configured": ("configured_hooks", "configured_uses"),
+    "configured": ("configured_hooks", "configured_uses", "configured_variables"),
     "cover": ("covered_files", "covered_uses", "named_files"),
     "flows": ("TypedFlows",),
     "manifest": ("Change", "Entry", "Manifest", "fingerprint"),

@@ -26,6 +26,15 @@ class Configuration(Protocol):
     raw_sections: msgspec.Raw
 
 
+class WithVariables(Configuration, Protocol):
+    """Settings that say what agents find in their environment."""
+
+    @property
+    def agent_variables(self) -> dict[str, dict[str, str]]:
+        """What each agent finds in its environment."""
+        ...
+
+
 def configured_uses(project: Project, settings: Configuration) -> dict[str, str]:
     """Absolute path -> its first use, for all files that the settings bring or name."""
     sections = msgspec.json.decode(settings.raw_sections)
@@ -39,6 +48,18 @@ def configured_hooks(settings: Configuration) -> list[Hook]:
         *_flat(settings.type_hooks),
         *_flat(settings.agent_hooks),
     ]
+
+
+def configured_variables(settings: WithVariables, environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment, with what the configuration adds to it for agents and hooks."""
+    found = dict(environ)
+    hooks = [(hook.name, hook.env) for hook in configured_hooks(settings)]
+    for owner, env in (*settings.agent_variables.items(), *hooks):
+        for name, value in env.items():
+            known = found.setdefault(name, value)
+            if known != value:  # the same name may have another value for each
+                found[f"{owner}.{name}"] = value
+    return found
 
 
 def _flat(scoped: Mapping[str, Mapping[str, list[Hook]]]) -> list[Hook]:

@@ -12,10 +12,11 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
+from hookline.domain.known_secrets import MIN_LENGTH
 from hookline.errors import INTERRUPTED, USAGE, HooklineError, UsageError
 from hookline.surfaces.cli.endings import hear_endings
 from hookline.surfaces.cli.output import note, paint, say
-from hookline.surfaces.cli.values import without_secrets
+from hookline.surfaces.cli.values import known_variables, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -123,7 +124,9 @@ def _replace_closed_streams() -> None:
 
 def run(argv: Sequence[str]) -> int:
     """Run one command; the exit code."""
-    argv = [without_secrets(word) for word in argv]
+    if any(len(word) >= MIN_LENGTH for word in argv):
+        variables = known_variables()
+        argv = [without_secrets(word, variables) for word in argv]
     try:
         code = _run(argv)
         sys.stdout.flush()

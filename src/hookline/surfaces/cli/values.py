@@ -5,28 +5,56 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import Any
+from os.path import isfile
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from hookline.domain.known_secrets import MIN_LENGTH, knows
-from hookline.errors import BadInput
+from hookline.errors import BadInput, HooklineError
+from hookline.files import read_regular
+from hookline.project import CONFIG_NAME, find_project, user_folder
 from hookline.surfaces.cli.output import note
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# A larger configuration is refused.
+LARGEST = 1 << 20
 # No token has fewer characters.
 SHORTEST_TOKEN = 15
 
 
-def without_secrets(text: str) -> str:
+def known_variables() -> Mapping[str, str]:
+    """The environment, with what the configuration adds to it for agents and hooks."""
+    try:
+        project, home = find_project(os.getcwd(), os.environ), user_folder(os.environ)
+        places = (project.config, os.path.join(home, CONFIG_NAME))
+        # Most configurations add none, and to load them would be to load them twice.
+        if not any(b"env" in read_regular(path, LARGEST) for path in places if isfile(path)):
+            return os.environ
+        from hookline.app import load_configuration
+
+        settings = load_configuration(project, home)
+    except (HooklineError, OSError):  # told by the command, if it needs a project
+        return os.environ
+    if settings is None:
+        return os.environ
+    from hookline.trust import configured_variables
+
+    return configured_variables(settings, os.environ)
+
+
+def without_secrets(text: str, variables: Mapping[str, str]) -> str:
     """What a person typed without secrets, which do not belong into records; they are told."""
     # What finds tokens takes longer than most commands, and prose can hold none.
     words = max(map(len, text.split()), default=0)
     is_prose = text.isprintable() and words < SHORTEST_TOKEN and "://" not in text
-    if is_prose and (len(text) < MIN_LENGTH or not knows(os.environ, text)):
+    if is_prose and (len(text) < MIN_LENGTH or not knows(variables, text)):
         return text
     from hookline.domain.cleaning import Cleaner
 
-    clean = Cleaner(os.environ).text(text)
+    clean = Cleaner(variables).text(text)
     names = re.findall(r"\[redacted ([^\]]*)\]", clean) if clean != text else []
     if not names:
         return text  # what is odd in it is for those to judge who want the value
@@ -60,7 +88,7 @@ def read_text(name: str) -> str:
         else:
             with open(name, "rb") as file:
                 data = file.read()
-        return without_secrets(data.decode("utf-8"))
+        return without_secrets(data.decode("utf-8"), known_variables())
     except OSError as problem:
         raise BadInput(f"cannot read {name}: {problem.strerror}") from problem
     except UnicodeDecodeError as problem:

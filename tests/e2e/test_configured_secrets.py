@@ -1,0 +1,48 @@
+"""Secrets that only the configuration holds, under `env` of an agent or a hook, as people type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Cli
+
+AGENTS = "agents: {bot: {driver: command, command: 'true', env: {DEPLOY_TOKEN: hunter2-hunter}}}\n"
+HOOKS = (
+    "hooks: {task_created: [{name: mail, command: 'true', env: {MAIL_PASSWORD: horse-staple}}]}\n"
+)
+
+
+def kept(cli: Cli) -> bytes:
+    """All that lies in the project's folder of Hookline."""
+    files = (path for path in (cli.root / ".hookline").rglob("*") if path.is_file())
+    return b"".join(path.read_bytes() for path in files)
+
+
+def test_what_a_person_types_is_cleaned_of_secrets_of_the_configuration(cli: Cli) -> None:
+    cli.configure(AGENTS + HOOKS)
+    added = cli("task", "add", "log in with hunter2-hunter", "--label", "horse-staple")
+    assert added.code == 0
+    assert "redacted: DEPLOY_TOKEN" in added.stderr
+    assert "redacted: MAIL_PASSWORD" in added.stderr
+    assert cli.task("T-1")["goal"] == "log in with [redacted DEPLOY_TOKEN]"
+    assert "DEPLOY_TOKEN" in cli("note", "add", "it is hunter2-hunter").stderr
+    assert "MAIL_PASSWORD" in cli("note", "add", "-", stdin="it is horse-staple\n").stderr
+    assert "MAIL_PASSWORD" in cli("task", "complete", "T-1", "--result", "horse-staple").stderr
+    for secret in (b"hunter2-hunter", b"horse-staple"):
+        assert secret not in kept(cli)
+
+
+def test_a_configuration_of_the_user_counts_as_well(cli: Cli) -> None:
+    cli.home.mkdir(parents=True, exist_ok=True)
+    (cli.home / "hookline.yaml").write_text(f"version: 1\n{HOOKS}", encoding="utf-8")
+    assert "MAIL_PASSWORD" in cli("task", "add", "log in with horse-staple").stderr
+    assert b"horse-staple" not in kept(cli)
+
+
+def test_a_configuration_that_cannot_be_read_changes_nothing(cli: Cli) -> None:
+    (cli.root / "hookline.yaml").write_text("env: [", encoding="utf-8")
+    assert cli("task", "add", "whatever is typed").code == 0
+    (cli.root / "hookline.yaml").unlink()
+    (cli.root / "hookline.yaml").mkdir()
+    assert cli("task", "add", "whatever is typed").code == 0
