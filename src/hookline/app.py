@@ -90,6 +90,7 @@ class App:
         for built_in in (*lifecycle_hooks(), *native_hooks()):
             self.registry.add(built_in)
         self.suspended: dict[str, str] = {}
+        self.at_close: list[Callable[[], object]] = []
         self.owner = owner_name(this_process())
         # Who hears of each call that was recorded, and of trouble with calling at all.
         self.listen: Callable[[Delivery], None] = lambda row: None
@@ -123,7 +124,9 @@ class App:
         return App.open(self.project.root, environ=self.environ)
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Let go of the store, and of what was opened beside it."""
+        for close in self.at_close:
+            close()
         self.store.close()
         if "_log" in vars(self):
             self._log.close()

@@ -83,6 +83,8 @@ def engine(
         merge_trust=lambda: merge_trust(app),
         verify_line=trees.verify_line if (trees := worktrees(app)) else lambda line, folder: None,
     )
+    waker = AsyncWaker(app.project.folder)
+    app.at_close.append(waker.close)
     return Engine(
         app.store,
         blobs,
@@ -96,7 +98,7 @@ def engine(
             runs_folder=app.project.runs,
             owner=owner_of(app),
         ),
-        wakeup=AsyncWaker(app.project.folder),
+        wakeup=waker,
         change=change,
         observe=observe,
         clean=app.cleaner.value,

@@ -36,6 +36,14 @@ class AsyncWaker:
             self._waiting.discard(future)
             future.cancel()
 
+    def close(self) -> None:
+        """Let go of the kernel's handle; nobody waits any more."""
+        handle = self._waker.fileno()
+        if handle is not None and self._loop is not None and not self._loop.is_closed():
+            self._loop.remove_reader(handle)
+        self._loop = None
+        self._waker.close()
+
     def _patience(self, timeout: float) -> float:
         return timeout if self._waker.fileno() is not None else _POLL
 

@@ -36,6 +36,7 @@ async def delivered(
     finally:
         task.cancel()
         await asyncio.wait({task})
+        calls.close()
         if not task.cancelled():
             task.result()
 
@@ -51,6 +52,10 @@ class _Calls:
         self._tell = tell
         self.busy = False
         self.stopping = False
+
+    def close(self) -> None:
+        """Nobody is woken any more."""
+        self._waker.close()
 
     async def go_on(self) -> None:
         pause = FIRST_PAUSE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from hookline.adapters.blobs import FileBlobs
@@ -82,10 +83,10 @@ class _Lines:
 
     async def go_on(self) -> None:
         """Tell what is new until nobody wants to know any more."""
-        waker = AsyncWaker(self._app.project.folder)
-        while not self._quiet:
-            self.show()
-            await waker.wait(GLANCE)
+        with closing(AsyncWaker(self._app.project.folder)) as waker:
+            while not self._quiet:
+                self.show()
+                await waker.wait(GLANCE)
 
     def show(self) -> None:
         """Tell what is new."""
