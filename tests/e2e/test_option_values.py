@@ -146,6 +146,25 @@ flows:
     assert said(cli) == ["-x"]
 
 
+def test_a_prompt_that_is_an_argument_is_no_option(cli: Cli) -> None:
+    cli.configure(
+        """
+agents:
+  bare: {driver: command, command: ./say, input: argument}
+  ended: {driver: command, command: './say -- "$HOOKLINE_PROMPT"', input: argument}
+flows:
+  bare: {steps: [{id: one, agent: {agent: bare, prompt: "{{input.text}}"}}]}
+  ended: {steps: [{id: one, agent: {agent: ended, prompt: "{{input.text}}"}}]}
+"""
+    )
+    given = ("--input", json.dumps({"text": "--help"}))
+    run = start(cli, "bare", *given, code=1)
+    assert "the prompt begins with '-'" in json.dumps(run)
+    assert said(cli) == []
+    start(cli, "ended", *given)
+    assert said(cli) == ["--", "--help"]
+
+
 def test_what_a_line_evaluates_later_is_refused_however_it_is_kept(cli: Cli) -> None:
     lines = [
         "env A={{task_title}} sh -c 'eval $A'",

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from hookline.adapters.agents.drivers import Talk
 
 PROMPT, PROMPT_FILE = "HOOKLINE_PROMPT", "HOOKLINE_PROMPT_FILE"
+_AN_OPTION = (
+    "the prompt begins with '-' and would be read as an option: "
+    f'put -- "${PROMPT}" into the command if it takes that, or use `input: stdin`'
+)
 
 
 async def turn(profile: Any, talk: Talk) -> AgentTurn:
@@ -28,6 +32,8 @@ async def turn(profile: Any, talk: Talk) -> AgentTurn:
     if profile.input == "stdin":
         return await _run(line, talk, {}, request.prompt.encode("utf-8", "replace"))
     if profile.input == "argument":
+        if PROMPT not in line and request.prompt.startswith("-"):
+            return AgentTurn(error=_AN_OPTION)
         return await _run(_with(line, PROMPT), talk, {PROMPT: request.prompt})
     with _prompt_file(request.prompt) as path:
         return await _run(_with(line, PROMPT_FILE), talk, {PROMPT_FILE: path})
