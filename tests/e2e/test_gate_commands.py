@@ -266,7 +266,11 @@ def test_a_decision_is_asked_for_told_and_written_down(repo: Repo, cli: Cli) -> 
     assert (item["kind"], item["id"]) == ("gate", task)
     assert item["command"] == f"hookline gate approve|reject {task}"
     made = cli.json("gate", "approve", task, "--comment", "fine")
-    assert (made["hook"], made["decision"], made["by"]) == ("boss", "approve", "ada")
+    assert (made["hook"], made["decision"], made["by"]) == (
+        "boss",
+        "approve",
+        "Ada <ada@example.org>",
+    )
     (event,) = cli.events("gate_decided")
     assert event["nodeId"] == task
     assert event["data"]["comment"] == "fine"
@@ -276,7 +280,9 @@ def test_a_decision_is_asked_for_told_and_written_down(repo: Repo, cli: Cli) -> 
     assert (code, error["code"]) == (1, "illegal-transition")
     assert "has a decision already" in error["message"]
     assert cli("merge", task).code == 0
-    assert cli.json("gate", "list", task)[-2]["message"] == "approved by ada: fine"
+    assert (
+        cli.json("gate", "list", task)[-2]["message"] == "approved by Ada <ada@example.org>: fine"
+    )
 
 
 def test_nothing_is_decided_where_nobody_asks(repo: Repo, cli: Cli) -> None:

@@ -6,12 +6,21 @@ crash, and leaves a clean tree when it fails. The parts are in the modules named
 
 from __future__ import annotations
 
+from hookline.adapters.git.door import printable
 from hookline.adapters.repository_findings import Inspecting
 from hookline.domain.repository import RepositoryError
 
 
 class GitRepository(Inspecting):
     """A project's repository."""
+
+    async def identity(self) -> str | None:
+        """Who commits here, as "Name <address>"; None if git does not know."""
+        try:
+            said = await self._git(self.root, "var", "GIT_COMMITTER_IDENT")
+        except RepositoryError:  # such as where there is no repository
+            return None
+        return printable(said.text.rpartition(">")[0] + ">") if not said.code else None
 
     async def remote_url(self, remote: str) -> str:
         """Where a remote is."""

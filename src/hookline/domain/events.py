@@ -71,7 +71,14 @@ SESSION_EVENTS = frozenset(
 MERGED_UNTESTED = "merged_untested"
 GATE_EVENTS = frozenset(
     {
-        *("base_pinned", "work_began", "submission_started", "merge_queued", "gate_decided"),
+        *(
+            "base_pinned",
+            "work_began",
+            "submission_started",
+            "merge_queued",
+            "gate_decided",
+            "gate_overridden",
+        ),
         "work_trusted",
         MERGED_UNTESTED,
     }

@@ -21,6 +21,7 @@ from hookline.flows.outcomes import CUT
 from hookline.flows.session_verbs import may_begin
 from hookline.hooks.calls.firing import Firing, fire
 from hookline.hooks.calls.settle import task_of
+from hookline.hooks.overrides import overrides
 from hookline.hooks.registered import both, decide, hook_of
 from hookline.hooks.rules import RULES, fed_text
 from hookline.hooks.validation import ValidationWorld, validate
@@ -201,7 +202,7 @@ class Outward:
     ) -> dict[str, Any]:
         """The one answer of gates, who gave it, and who had passed before."""
         answer = msgspec.to_builtins(RULES[GATE].fold(called))
-        payload, passed = effect.args["payload"], list(effect.args.get("skip", ()))
+        payload, passed = effect.args["payload"], sorted(self._left_out(effect))
         if not called and not passed:
             point = effect.args["point"]
             data = {
@@ -243,12 +244,21 @@ class Outward:
         named = payload.get("agent") or payload.get("agent_name")
         agent = named if isinstance(named, str) else None
         found = around.standing.hooks_at(point, agent=agent, task_type=self._type_of(payload))
-        left_out = set(effect.args.get("skip", ()))
+        left_out = self._left_out(effect)
         if rule_of(point) in EVENT_RULES:
             left_out |= {hook.name for hook in found if hook.kind == "built-in"}
         if rule_of(point) == GATE and payload.get("extra", {}).get("skip_pr"):
             left_out |= {hook.name for hook in found if hook.target in OF_PULL_REQUESTS}
         return [hook for hook in around.recorder.enabled(found) if hook.name not in left_out]
+
+    def _left_out(self, effect: JournalEffect) -> set[str]:
+        """The gates that are not asked: they have passed, or a person overrides them."""
+        left_out = set(effect.args.get("skip", ()))
+        if rule_of(effect.args["point"]) == GATE:
+            with self._around.store.read() as view:
+                found = overrides(view, effect.args["payload"]["task_id"])
+            left_out |= {each.hook for each in found}
+        return left_out
 
     def _type_of(self, payload: dict[str, Any]) -> str | None:
         """The type of the task that a point is about; a session names its task alone."""

@@ -24,6 +24,7 @@ from hookline.flows.merged_tests import MergedTests
 from hookline.flows.outcomes import Temporary
 from hookline.hooks.builtin.gates_branch import conflict_prompt, unfinished_prompt
 from hookline.hooks.builtin.gates_common import astray_prompt, framed
+from hookline.hooks.overrides import overrides
 from hookline.tasks.work_record import is_excused, start_of
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ class RepoEffects:
                 return _conflict(args["base"], rebased.onto, rebased.files)
             head = rebased.head
         commits = await repository.commits_ahead(args["worktree"], args["base"])
-        message = f"{_message(task)}\n\nTask: {task.id}\n"
+        message = self._merge_message(task)
         prepared = await repository.prepare_merge(head, args["base"], message, args["method"])
         if isinstance(prepared, MergeConflict):
             return _conflict(args["base"], prepared.base_head, prepared.files)
@@ -205,6 +206,12 @@ class RepoEffects:
         facts = {"testedBy": tested.by, "untested": tested.untested}
         self._note_tested(run, guard, {**facts, "head": prepared.head})
         return await self._land(prepared, args, {**facts, "commits": commits})
+
+    def _merge_message(self, task: Task) -> str:
+        with self._around.store.read() as view:
+            found = overrides(view, task.id)
+        trailers = [f"Task: {task.id}", *(f"Gate-Override: {each.line}" for each in found)]
+        return "\n".join([_message(task), "", *dict.fromkeys(trailers), ""])
 
     def _note_tested(self, run: Run, guard: Any, facts: dict[str, Any]) -> None:
         """Store it before anything moves: after a kill, nothing else tells what was tested."""

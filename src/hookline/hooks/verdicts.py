@@ -9,6 +9,7 @@ import msgspec
 from hookline.domain.events import FIRED
 from hookline.domain.records import CUT, OK, PENDING, SKIPPED
 from hookline.domain.submissions import SIGNAL, TRUST
+from hookline.hooks.overrides import OVERRIDDEN, of_event
 from hookline.points import GATE, rule_of
 
 if TYPE_CHECKING:
@@ -45,7 +46,10 @@ class Verdict(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
 
 def verdicts(view: View, task_id: str, after: int = 0) -> Iterator[Verdict]:
     """Every verdict on a task's work after a place in the log, in order."""
-    for event in view.log.events(node_id=task_id, types=(FIRED,), after=after):
+    for event in view.log.events(node_id=task_id, types=(FIRED, OVERRIDDEN), after=after):
+        if event.type == OVERRIDDEN:
+            yield _overridden(event)
+            continue
         if rule_of(event.data["point"]) != GATE:
             continue
         if event.data.get("autoAccepted"):
@@ -97,6 +101,18 @@ def _accepted(event: Event) -> Verdict:
         message=AUTO_ACCEPTED,
         started_at=event.timestamp,
         run=run_of(event),
+        seq=event.seq,
+    )
+
+
+def _overridden(event: Event) -> Verdict:
+    found = of_event(event)
+    return Verdict(
+        point=found.point,
+        hook=found.hook,
+        status="skip",
+        message=f"overridden by {found.by}: {found.reason}",
+        started_at=event.timestamp,
         seq=event.seq,
     )
 

@@ -61,13 +61,18 @@ def clear(tx: Transaction, task: str) -> int:
     return count
 
 
+def adopted_at(log: EventLog) -> int:
+    """Where in the log this user took the store over: what others wrote before decides nothing."""
+    return max((event.seq for event in log.events(types=(ADOPTED,))), default=0)
+
+
 def registered(log: EventLog, task: str) -> list[Registration]:
     """The hooks of a task in the order of their registration, those that are off included.
 
     What was registered in a store before its user adopted it is void.
     """
     found: list[Registration] = []
-    void = max((event.seq for event in log.events(types=(ADOPTED,))), default=0)
+    void = adopted_at(log)
     for event in log.events(after=void, node_id=task, types=(REGISTERED, CLEARED)):
         if event.type == CLEARED:
             found.clear()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.domain.events import SYSTEM_NODE
 from hookline.domain.tasks import NO_CHANGES
+from hookline.tasks.registrations import adopted_at
 
 if TYPE_CHECKING:
     from hookline.domain.events import Event
@@ -20,7 +21,7 @@ REVIEW = "review"
 
 def pinned_base(view: View) -> str | None:
     """The branch that finished work goes into; None as long as none was chosen."""
-    pinned = view.log.events(node_id=SYSTEM_NODE, types=(PINNED,))
+    pinned = view.log.events(node_id=SYSTEM_NODE, types=(PINNED,), after=adopted_at(view.log))
     return str(pinned[-1].data["branch"]) if pinned else None
 
 

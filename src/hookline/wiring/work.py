@@ -34,6 +34,11 @@ async def pin_base(app: App, branch: str | None = None) -> None:
         app.change(work_record.pin_base, chosen)
 
 
+async def person(app: App) -> str:
+    """Who types this: as git knows them, else by the name of their account."""
+    return await repository(app).identity() or str(app.metadata()["triggeredBy"])
+
+
 async def begin_work(app: App, task_id: str) -> Worktree:
     """The worktree of a task, with the task in it as a file."""
     await pin_base(app)

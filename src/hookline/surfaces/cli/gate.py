@@ -10,6 +10,7 @@ from hookline.hooks.resolution import Worker, resolve
 from hookline.hooks.verdicts import verdicts
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.gate_decide import DECIDE_COMMANDS
+from hookline.surfaces.cli.gate_override import OVERRIDE_COMMANDS
 from hookline.surfaces.cli.gate_run import RUN_COMMANDS
 from hookline.surfaces.cli.gate_show import verdict_line
 from hookline.surfaces.cli.gate_work import agent_argument, task_argument, worker_of
@@ -109,4 +110,5 @@ GATE_COMMANDS = {
     ),
     **RUN_COMMANDS,
     **DECIDE_COMMANDS,
+    **OVERRIDE_COMMANDS,
 }

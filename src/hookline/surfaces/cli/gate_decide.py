@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from hookline.surfaces.cli.opening import writing
 from hookline.surfaces.cli.output import next_step, say, say_json
 from hookline.tasks.verbs import optional_text
 from hookline.trust import refuse_agents
+from hookline.wiring.work import person
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -57,7 +59,7 @@ def _reject(args: Namespace) -> None:
 def _decide(args: Namespace, decision: str) -> None:
     refuse_agents(os.environ, f"gate {decision}")
     with writing() as app:
-        by = str(app.metadata()["triggeredBy"])
+        by = asyncio.run(person(app))
         made = app.change(decide, args.task, decision, by=by, comment=args.comment)
         if args.json:
             say_json(made)

@@ -13,6 +13,8 @@ from hookline.domain.moments import seconds
 from hookline.errors import BadInput
 from hookline.files import own_folder, publish
 from hookline.flows.session_verbs import tasks_below
+from hookline.hooks.names import short_name
+from hookline.hooks.overrides import OVERRIDDEN, of_event
 from hookline.surfaces.cli import report_html as page
 from hookline.surfaces.cli.live_lines import money
 from hookline.surfaces.cli.live_text import took
@@ -101,6 +103,7 @@ def _page(app: App, view: View, run: Run) -> Iterator[str]:
     yield "<h2>Iterations</h2>\n"
     yield from story
     yield from _tasks(view, run)
+    yield from _overridden(view, run)
     yield from _notes(view, run)
     yield from _held(view, run)
     moment = page.text(app.store.now())
@@ -162,6 +165,15 @@ def _tasks(view: View, run: Run) -> Iterator[str]:
         yield "<h2>Tasks</h2>\n"
         rows = [(t.id, t.state, t.goal, t.result or t.block_reason or "") for t in found]
         yield page.table(("task", "state", "goal", "result"), rows)
+
+
+def _overridden(view: View, run: Run) -> Iterator[str]:
+    events = view.log.events(node_id=run.input["taskId"], types=(OVERRIDDEN,))
+    if events:
+        yield "<h2>Overridden gates</h2>\n"
+        found = [(event.timestamp, of_event(event)) for event in events]
+        rows = [(at, each.point, short_name(each.hook), each.by, each.reason) for at, each in found]
+        yield page.table(("when", "point", "gate", "by", "why"), rows)
 
 
 def _notes(view: View, run: Run) -> Iterator[str]:
