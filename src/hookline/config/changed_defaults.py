@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 class ChangedDefault(msgspec.Struct, frozen=True):
-    """What was so without being said, what is so now, and how to say it as it was."""
+    """What was so without being said, what is so now, and what to do about it."""
 
     name: str
     since: str
     was: str
     now: str
-    keep: str
+    remedy: str
 
 
 class _Change(NamedTuple):
@@ -90,7 +90,7 @@ _CHANGES = (
             "0.2",
             "a task without commits was completed",
             "where its type has gates, it waits for a person, unless it is labelled review",
-            "gates: {without_commits: complete}",
+            "`gates: {without_commits: complete}` keeps it so",
         ),
         _is_unset("without_commits"),
     ),
@@ -100,7 +100,7 @@ _CHANGES = (
             "0.2",
             "files of any size could be submitted",
             "a file above 5 MB is told to the agent and keeps the work back",
-            "gates: {max_file: 0}",
+            "`gates: {max_file: 0}` keeps it so",
         ),
         _is_unset("max_file"),
     ),
@@ -110,7 +110,7 @@ _CHANGES = (
             "0.2",
             "work went into the branch that you had checked out",
             "it goes into the branch of the first task, whatever you check out later",
-            "gates: {base: BRANCH}, with the branch that you mean",
+            "name the branch that you mean: `gates: {base: BRANCH}`",
         ),
         _is_unset("base"),
     ),
@@ -120,7 +120,7 @@ _CHANGES = (
             "0.2",
             "the merged result was tested only by what the files of the project tell of",
             "the commands of run_tests test it, too",
-            "gates: {test: COMMAND}, or {test: none} for no test",
+            "`gates: {test: COMMAND}` names another test, `{test: none}` none",
         ),
         _has_tests_of_its_own,
     ),
@@ -140,7 +140,7 @@ _CHANGES = (
             "0.2",
             "agents could create tasks of every type",
             "they create subtasks of their own task, of its type or of those listed",
-            "task_types: {TYPE: {may_create: [OTHER]}}",
+            "list the others: `task_types: {TYPE: {may_create: [OTHER]}}`",
         ),
         lambda settings: bool(settings.sections.task_types),
     ),
@@ -160,7 +160,7 @@ _CHANGES = (
             "0.2",
             "a value that begins with '-' was an option of the program that got it",
             "the hook or step fails",
-            "options: allow, at the hook or step",
+            "`options: allow` at the hook or step keeps it so",
         ),
         _can_be_options,
     ),

@@ -99,7 +99,7 @@ def show_changed(changed: list[ChangedDefault]) -> None:
         say(f"  {paint(default.name, 'bold')}")
         say(f"    before  {default.was}")
         say(f"    now     {default.now}")
-        say(f"    keep    {default.keep}")
+        say(f"    to do   {default.remedy}")
 
 
 def _check_text(project: Project, problems: list[Problem]) -> None:
