@@ -43,6 +43,11 @@ class Verdict(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
         """Whether a person has to decide."""
         return self.status == "pending" and self.context.get("waitsFor") == "person"
 
+    @property
+    def is_under_way(self) -> bool:
+        """Whether the gate is still being asked, so that this is no verdict yet."""
+        return self.status == "pending" and self.duration_ms is None
+
 
 def verdicts(view: View, task_id: str, after: int = 0) -> Iterator[Verdict]:
     """Every verdict on a task's work after a place in the log, in order."""

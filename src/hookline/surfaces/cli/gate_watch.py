@@ -105,6 +105,8 @@ class _Lines:
 
     def _verdicts(self, view: View) -> Iterator[tuple[int, str]]:
         for each in verdicts(view, self.task_id, after=self._begun):
+            if each.is_under_way:
+                continue
             if each.status == "pending":
                 self._pending = _key(each)
             if self._is_new(_key(each)):

@@ -110,7 +110,7 @@ class News:
     def _verdicts(self, view: View, task_id: str) -> Iterator[dict[str, Any]]:
         for each in verdicts(view, task_id, after=self._begun):
             key = _key(each)
-            if key not in self._told:
+            if key not in self._told and not each.is_under_way:
                 self._told.add(key)
                 yield record("gate", each.started_at, taskId=task_id, **_shown(each))
 
