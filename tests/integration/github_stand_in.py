@@ -70,6 +70,7 @@ class GitHub(ThreadingHTTPServer):
         self.comments: list[str] = []
         self.statuses: list[tuple[str, str]] = []
         self.runs: list[tuple[str, str, str | None]] = []
+        self.reviews: list[dict[str, Any]] = []
         self.heads: dict[str, str] = {}
         self.merges: list[int] = []
         self.asked: list[Asked] = []
@@ -118,6 +119,15 @@ class GitHub(ThreadingHTTPServer):
         pull["base"]["ref"], pull["base"]["sha"] = base, BASE_SHA
         self.pulls[number] = pull
         return pull
+
+    def review(
+        self, login: str, state: str, head: str, *, role: str = "MEMBER", body: str = ""
+    ) -> None:
+        """Somebody says what they think of a commit."""
+        user = self.description.example("pull-request-review-items")[0]["user"]
+        kind = "Bot" if login.endswith("[bot]") else "User"
+        said = {"state": state, "commit_id": head, "author_association": role, "body": body}
+        self.reviews.append({**said, "user": {**user, "login": login, "type": kind}})
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients that hang up are part of these tests."""
@@ -214,6 +224,11 @@ def _runs(hub: GitHub, values: dict[str, str], query: dict[str, str], body: Any)
     return Reply(200, {"total_count": len(found), "check_runs": listed.value}, listed.headers)
 
 
+def _reviews(hub: GitHub, values: dict[str, str], query: dict[str, str], body: Any) -> Reply:
+    example = hub.description.example("pull-request-review-items")[0]
+    return _page([{**example, **review} for review in hub.reviews], query)
+
+
 def _page(items: list[Any], query: dict[str, str]) -> Reply:
     size, page = int(query.get("per_page", 30)), int(query.get("page", 1))
     more = len(items) > page * size
@@ -227,6 +242,7 @@ _ACTS = {
     ("GET", "/pulls/{pull_number}"): _get,
     ("PATCH", "/pulls/{pull_number}"): _update,
     ("PUT", "/pulls/{pull_number}/merge"): _merge,
+    ("GET", "/pulls/{pull_number}/reviews"): _reviews,
     ("GET", "/issues/{issue_number}/comments"): _remarks,
     ("POST", "/issues/{issue_number}/comments"): _remark,
     ("GET", "/commits/{ref}/status"): _statuses,

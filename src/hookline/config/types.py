@@ -208,6 +208,10 @@ class Gates(_Section):
     method: Annotated[
         Literal["merge", "squash", "rebase"], Meta(description="How work is merged.")
     ] = "merge"
+    merge: Annotated[
+        Literal["hookline", "people"],
+        Meta(description="Who merges: Hookline, or people, at the forge or with git."),
+    ] = "hookline"
     test: (
         Annotated[str, Meta(min_length=1, description="Tests the merged result; else run_tests.")]
         | None

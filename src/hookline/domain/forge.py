@@ -34,6 +34,15 @@ class PullRequest(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
     merged_sha: str | None = None
 
 
+class Review(msgspec.Struct, rename="camel", frozen=True):
+    """What one person said last about a commit of a pull request, and may say for the project."""
+
+    by: str
+    approves: bool
+    head: str | None
+    text: str = ""
+
+
 class Check(msgspec.Struct, rename="camel", frozen=True):
     """One thing that was checked about a commit; `url` is the page that tells more."""
 

@@ -18,6 +18,8 @@ SUBMIT, MERGE = "submit", "merge"
 SIGNAL = "gate"
 # The signal that wakes a merge whose work changes what trust covers.
 TRUST = "trust"
+# The signal that wakes a merge that is left to people.
+PEOPLE = "people"
 MAX_FILE = 5 * 1024 * 1024
 # What `gates.test` says where nothing is to test the merged result.
 NO_TEST = "none"
@@ -45,6 +47,7 @@ class GateSettings(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=T
     uncommitted: str = "commit"
     without_commits: str | None = None
     method: str = "merge"
+    merge: str = "hookline"
     test: str | None = None
     turn_timeout: float = 3600.0
     max_file: int = MAX_FILE

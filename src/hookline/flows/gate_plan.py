@@ -39,6 +39,7 @@ def gate_settings(sections: Any) -> GateSettings:
         uncommitted=given.uncommitted,
         without_commits=given.without_commits,
         method=given.method,
+        merge=given.merge,
         test=given.test,
         turn_timeout=sections.session.turn_timeout,
         max_file=given.max_file,

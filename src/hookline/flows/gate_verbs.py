@@ -8,7 +8,7 @@ import msgspec
 
 from hookline.domain.events import MERGED_UNTESTED
 from hookline.domain.runs import INTERRUPTED, PARKED, TERMINAL
-from hookline.domain.submissions import MERGE, SIGNAL, SUBMIT, TRUST, Submission
+from hookline.domain.submissions import MERGE, PEOPLE, SIGNAL, SUBMIT, TRUST, Submission
 from hookline.domain.tasks import COMPLETED, OPEN
 from hookline.errors import HooklineError
 from hookline.flows import journal
@@ -83,8 +83,9 @@ def ask_again(tx: Transaction, run_id: str) -> None:
     told = {name for _, name, _ in tx.runs.signals(run)}
     if wait_of(tx, run) is not None and SIGNAL not in told:
         journal.write(tx, "run_signalled", run_id, {"name": SIGNAL, "value": None})
-    if _waits_for(tx, run, TRUST) and TRUST not in told:
-        journal.write(tx, "run_signalled", run_id, {"name": TRUST, "value": None})
+    for name in (TRUST, PEOPLE):
+        if _waits_for(tx, run, name) and name not in told:
+            journal.write(tx, "run_signalled", run_id, {"name": name, "value": None})
 
 
 def _waits_for(view: View, run: Run, name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.submissions import TRUST
+from hookline.domain.submissions import PEOPLE, TRUST
 from hookline.flows.gating import Gating, Refused
 from hookline.flows.merge_trust import UNTRUSTED
 
@@ -16,6 +16,8 @@ TURN = "merge-turn"
 MENDED = "merge"
 # The queue is looked at where nobody tells that it moved: soon, then more and more seldom.
 LOOK_AGAIN, LATEST_LOOK = 5.0, 30.0
+# So often a forge is asked whether people have merged; a worker does not stay for that long.
+ASK_PEOPLE = 120.0
 
 
 async def merge(ctx: Context, run: Run) -> Any:
@@ -28,6 +30,8 @@ class _Merging(Gating):
 
     async def go(self) -> Any:
         """Until the work is merged, or goes back with a reason."""
+        if self.settings.merge == PEOPLE:
+            return await self._leave_to_people()
         while True:
             refused = await self.passes("before_merge")
             merged: Any = None
@@ -44,6 +48,22 @@ class _Merging(Gating):
             if merged["status"] == "merged":
                 return await self._finish(merged)
 
+    async def _leave_to_people(self) -> Any:
+        """Ask the gates, then ask the forge again and again whether somebody has merged."""
+        judged: str | None = None
+        while True:
+            found = await self.ctx.repo("ask_people", {**self._merge_args(), "judged": judged})
+            if found["status"] == "merged":
+                return await self._finish(found)
+            refused = Refused(found["message"]) if found["status"] == "refused" else None
+            if refused is None and found["head"] == judged:
+                await self.ctx.signal(PEOPLE, max_age=ASK_PEOPLE)
+                continue
+            refused = refused or await self.passes("before_merge")
+            if refused is not None:
+                return await self.send_back(refused)
+            judged = self.prepared.get("head")
+
     async def _wait_turn(self) -> None:
         pause = LOOK_AGAIN
         while not (await self.ctx.gate("queue", {}))["mine"]:
@@ -54,14 +74,16 @@ class _Merging(Gating):
         await self.ctx.gate("leave_queue", {})
 
     async def _merge(self) -> Any:
-        args = {
+        return await self.ctx.repo("merge", self._merge_args())
+
+    def _merge_args(self) -> dict[str, Any]:
+        return {
             **self._place(),
             "method": self.settings.method,
             "test": self.settings.test,
             "pullRequest": self.context.get("pr_number"),
             "skipPr": self.work.skip_pr,
         }
-        return await self.ctx.repo("merge", args)
 
     async def _wait_for_trust(self, merged: Any) -> Any:
         """Wait until a person has trusted what the work changes; None if it is other work then."""

@@ -22,6 +22,7 @@ from hookline.flows.judged import export_task
 from hookline.flows.merge_trust import untrusted_result
 from hookline.flows.merged_tests import MergedTests
 from hookline.flows.outcomes import Temporary
+from hookline.flows.people_merge import PeopleMerge
 from hookline.hooks.builtin.gates_branch import conflict_prompt, unfinished_prompt
 from hookline.hooks.builtin.gates_common import astray_prompt, framed
 from hookline.hooks.overrides import overrides
@@ -54,7 +55,12 @@ class RepoEffects:
 
     async def repo(self, run: Run, effect: JournalEffect, guard: Any) -> Resolution:
         """Carry out one verb; trouble that an agent or a person can mend is part of its value."""
-        verbs = {"prepare": self._prepare, "merge": self._merge, "clean": self._clean}
+        verbs = {
+            "prepare": self._prepare,
+            "merge": self._merge,
+            "ask_people": self._ask_people,
+            "clean": self._clean,
+        }
         return Resolution(OK, await verbs[effect.args["verb"]](run, effect, guard))
 
     async def _prepare(self, run: Run, effect: JournalEffect, guard: Any) -> dict[str, Any]:
@@ -162,6 +168,18 @@ class RepoEffects:
             raise Temporary(problem.message) from problem
         except (RepositoryError, ForgeError, HookFailure, Untrusted) as problem:
             return {"status": "refused", "message": problem.message}
+
+    async def _ask_people(self, run: Run, effect: JournalEffect, guard: Any) -> dict[str, Any]:
+        """Whether people have merged the work."""
+        args = effect.args
+        asking = PeopleMerge(self._repository, self._forge, self._task(args["taskId"]))
+        try:
+            found = await asking.ask(args, await self._pull_request(args))
+        except ForgeTemporary as problem:
+            raise Temporary(problem.message) from problem
+        except (RepositoryError, ForgeError) as problem:
+            return {"status": "refused", "message": problem.message}
+        return {**self._facts(run, None), "commits": None, **found}
 
     async def _merged_there(self, run: Run, args: dict[str, Any]) -> dict[str, Any] | None:
         """The merge that a forge has made of this very work: before a crash, or for a person."""

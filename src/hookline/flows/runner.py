@@ -87,15 +87,25 @@ class Runner:
         self._is_unsure = True
 
     async def run_one(
-        self, run_id: str, *, max_iterations: int | None = None, wait: bool = True
+        self,
+        run_id: str,
+        *,
+        max_iterations: int | None = None,
+        wait: bool = True,
+        for_people: bool = True,
     ) -> Done | Parked:
-        """Advance one run until it is over, or waits for something that no clock brings."""
+        """Advance one run until it is over, or waits for something that no clock brings.
+
+        Without `for_people` it is left as soon as it waits for a person, whatever the clock says.
+        """
         first = self._iteration(run_id)
         while True:
             done = self._iteration(run_id) - first
             left = None if max_iterations is None else max(0, max_iterations - done)
             result = await self._engine.advance(run_id, max_iterations=left)
             if isinstance(result, Done) or not wait or result.until is None:
+                return result
+            if result.needs_person and not for_people:
                 return result
             if not result.held:
                 told = {"runId": run_id, "reason": result.reason, "until": result.until}

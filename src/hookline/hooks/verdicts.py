@@ -8,7 +8,7 @@ import msgspec
 
 from hookline.domain.events import FIRED
 from hookline.domain.records import CUT, OK, PENDING, SKIPPED
-from hookline.domain.submissions import SIGNAL, TRUST
+from hookline.domain.submissions import PEOPLE, SIGNAL, TRUST
 from hookline.hooks.overrides import OVERRIDDEN, of_event
 from hookline.points import GATE, rule_of
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from hookline.domain.runs import JournalEffect, Run
     from hookline.ports.store import View
 
-REPO_MERGE = ("repo", "merge")
+# What a merge waits for besides its gates, and the effect that found it out.
+_ASKED_BY = {TRUST: "merge", PEOPLE: "ask_people"}
 AUTO_ACCEPTED = "auto-accepted: no gate stands here"
 
 
@@ -67,8 +68,8 @@ def asked_person(view: View, run: Run) -> Verdict | None:
     """The verdict that a run waits for a person with; None where no person can help."""
     pending = view.runs.pending(run)
     for effect in pending:
-        if (effect.kind, effect.args.get("name")) == ("signal", TRUST):
-            return _asks_for_trust(view, run, effect)
+        if effect.kind == "signal" and effect.args["name"] in _ASKED_BY:
+            return _asks_for_merge(view, run, effect)
     if not any(_is_question(effect.kind, effect.args) for effect in pending):
         return None
     found = list(verdicts(view, run.input["taskId"]))
@@ -81,17 +82,19 @@ def _is_question(kind: str, args: dict[str, Any]) -> bool:
     return kind == "signal" and args["name"] == SIGNAL and args.get("maxAge") is None
 
 
-def _asks_for_trust(view: View, run: Run, wait: JournalEffect) -> Verdict:
-    """What a merge says that waits until a person has trusted what it brings."""
-    merges = (e for e in view.runs.effects(run) if (e.kind, e.args.get("verb")) == REPO_MERGE)
-    last = max(merges, key=lambda each: each.requested_seq)
-    found = last.value if isinstance(last.value, dict) else {}
+def _asks_for_merge(view: View, run: Run, wait: JournalEffect) -> Verdict:
+    """What a merge says that waits until a person has trusted what it brings, or has merged."""
+    name = wait.args["name"]
+    asked = ("repo", _ASKED_BY[name])
+    found = [e.value for e in view.runs.effects(run) if (e.kind, e.args.get("verb")) == asked]
+    last = found[-1] if isinstance(found[-1], dict) else {}
+    kept = {key: last.get(key) for key in ("sha", "base", "command")}
     return Verdict(
-        point=REPO_MERGE[1],
-        hook=TRUST,
+        point="merge",
+        hook=name,
         status="pending",
-        message=found.get("message", ""),
-        context={"waitsFor": "person", "sha": found.get("sha"), "base": found.get("base")},
+        message=last.get("message", ""),
+        context={"waitsFor": "person", **kept},
         started_at=wait.requested_at,
         run=run.run_id,
         seq=wait.requested_seq,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from hookline.domain.forge import CheckState, MergeMethod, MergeOutcome, PullRequest
+    from hookline.domain.forge import CheckState, MergeMethod, MergeOutcome, PullRequest, Review
     from hookline.domain.repository import (
         BaseMoved,
         Cleaned,
@@ -74,6 +74,10 @@ class Forge(Protocol):
 
     async def checks(self, of: PullRequest | str) -> CheckState:
         """What the checks of a commit, or of a pull request's head, say."""
+        ...
+
+    async def reviews(self, pull_request: PullRequest) -> list[Review]:
+        """The last approval or request for changes of each person who may write to the project."""
         ...
 
     async def merge(self, pull_request: PullRequest, sha: str, method: MergeMethod) -> MergeOutcome:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from hookline.domain.forge import CheckState, MergeMethod, MergeOutcome, PullRequest
+    from hookline.domain.forge import CheckState, MergeMethod, MergeOutcome, PullRequest, Review
     from hookline.ports.work import Forge
 
 
@@ -48,6 +48,10 @@ class DeferredForge:
     async def checks(self, of: PullRequest | str) -> CheckState:
         """What the checks of a commit, or of a pull request's head, say."""
         return await (await self._forge()).checks(of)
+
+    async def reviews(self, pull_request: PullRequest) -> list[Review]:
+        """What people who may write to the project said last."""
+        return await (await self._forge()).reviews(pull_request)
 
     async def merge(self, pull_request: PullRequest, sha: str, method: MergeMethod) -> MergeOutcome:
         """Merge, or find that it is merged."""

@@ -11,7 +11,14 @@ import re
 from typing import TYPE_CHECKING, TypeVar
 
 from hookline.adapters.forges import texts
-from hookline.adapters.forges.github_answers import CheckRuns, Merged, Pull, Remark, Statuses
+from hookline.adapters.forges.github_answers import (
+    CheckRuns,
+    GivenReview,
+    Merged,
+    Pull,
+    Remark,
+    Statuses,
+)
 from hookline.adapters.forges.github_rest import BACKOFF, GitHubRest, Refusal, Unsure, gave_up
 from hookline.adapters.forges.remotes import repository, rest_address
 from hookline.digest import sha256
@@ -26,6 +33,7 @@ from hookline.domain.forge import (
     MergeOutcome,
     NotMergeable,
     PullRequest,
+    Review,
     combined,
 )
 
@@ -137,6 +145,15 @@ class GitHubForge:
         async for page in self._pages(f"{commit}/check-runs"):
             found += (run.shown() for run in page.read(CheckRuns).check_runs)
         return combined(found)
+
+    async def reviews(self, pull_request: PullRequest) -> list[Review]:
+        """The last approval or request for changes of each person who may write here."""
+        last: dict[str, GivenReview] = {}
+        async for page in self._pages(f"/pulls/{pull_request.number:d}/reviews"):
+            for review in page.read(list[GivenReview]):
+                if review.counts:
+                    last[review.author] = review
+        return [review.shown() for review in last.values() if review.is_word]
 
     async def merge(self, pull_request: PullRequest, sha: str, method: MergeMethod) -> MergeOutcome:
         """Merge exactly this head, or find that the pull request is merged."""

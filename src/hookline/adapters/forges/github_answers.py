@@ -7,8 +7,9 @@ from typing import Literal
 import msgspec
 
 from hookline.adapters.forges.texts import shown
-from hookline.domain.forge import Check, CheckStatus, PullRequest
+from hookline.domain.forge import Check, CheckStatus, PullRequest, Review
 
+_WRITERS = ("OWNER", "MEMBER", "COLLABORATOR")
 _PASSED = ("success", "neutral", "skipped")
 MAX_URL = 2000
 
@@ -65,6 +66,42 @@ class Merged(msgspec.Struct):
 
     sha: str
     merged: bool
+
+
+class _Account(msgspec.Struct):
+    login: str
+    type: str = "User"
+
+
+class GivenReview(msgspec.Struct):
+    """A review; anybody can write one where a repository is public."""
+
+    state: str
+    user: _Account | None = None
+    author_association: str = "NONE"
+    commit_id: str | None = None
+    body: str | None = None
+
+    @property
+    def author(self) -> str:
+        """Who wrote it."""
+        return self.user.login.lower() if self.user is not None else ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether it changes what a person of the project has said: a mere comment does not."""
+        known = self.user is not None and self.user.type == "User"
+        return known and self.author_association in _WRITERS and self.state != "COMMENTED"
+
+    @property
+    def is_word(self) -> bool:
+        """Whether it approves or asks for changes; one that was dismissed does neither."""
+        return self.state in ("APPROVED", "CHANGES_REQUESTED")
+
+    def shown(self) -> Review:
+        """The review as Hookline speaks of it."""
+        approves = self.state == "APPROVED"
+        return Review(shown(self.author, 100), approves, self.commit_id, self.body or "")
 
 
 class Remark(msgspec.Struct):

@@ -27,6 +27,7 @@ from hookline.domain.forge import (
     MergeOutcome,
     PullRequest,
     PullState,
+    Review,
 )
 from hookline.domain.moments import iso
 from hookline.files import own_folder, publish
@@ -113,6 +114,10 @@ class LocalForge:
     async def checks(self, of: PullRequest | str) -> CheckState:
         """Nothing checks commits here; gates do."""
         return CheckState("none")
+
+    async def reviews(self, pull_request: PullRequest) -> list[Review]:
+        """People say here what they think of work with `hookline gate approve` and `reject`."""
+        return []
 
     async def merge(self, pull_request: PullRequest, sha: str, method: MergeMethod) -> MergeOutcome:
         """Write down that git merged, and by which commit; the first one stays."""

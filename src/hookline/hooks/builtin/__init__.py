@@ -39,7 +39,7 @@ NAMED_BUILTINS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         (
             *("rebase_on_main", "run_tests", "create_pr", "lint", "secrets"),
-            *("diff_limits", "ci_status", "gatekeeper", "human"),
+            *("diff_limits", "ci_status", "gatekeeper", "human", "reviews"),
         ),
         GATES,
     ),

@@ -19,6 +19,7 @@ from hookline.hooks.builtin.gates_common import Judging, pause_until, told, wait
 from hookline.hooks.builtin.gates_contents import diff_limits, secrets
 from hookline.hooks.builtin.gates_keepers import gatekeeper
 from hookline.hooks.builtin.gates_people import human
+from hookline.hooks.builtin.gates_reviews import reviews
 from hookline.hooks.builtin.stop_context import read_arguments
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ GATES: dict[str, Callable[[Judging], Awaitable[GateAnswer]]] = {
     "ci_status": ci_status,
     "gatekeeper": gatekeeper,
     "human": human,
+    "reviews": reviews,
 }
 # What these start ends at its own limit, and tells what it had said until then.
 _KEEP_TIME = frozenset({"run_tests", "lint", "gatekeeper"})

@@ -73,6 +73,13 @@ class Human(Arguments, frozen=True):
     question: Name | None = None
 
 
+class Reviews(Arguments, frozen=True):
+    """How many people must approve, and when to look again."""
+
+    approvals: Annotated[int, Meta(ge=1, le=100)] = 1
+    retry_after: Seconds = 120.0
+
+
 class Gatekeeper(Arguments, frozen=True):
     """Who judges, and what they are asked instead of their own prompts."""
 
@@ -90,4 +97,5 @@ GATE_ARGUMENTS: dict[str, type[Arguments]] = {
     "ci_status": CiStatus,
     "gatekeeper": Gatekeeper,
     "human": Human,
+    "reviews": Reviews,
 }

@@ -34,7 +34,7 @@ async def human(judging: Judging) -> GateAnswer:
     if (answer := astray(judging, state)) is not None:
         return answer
     assert state.head is not None
-    decisions = [each for each in _approvals(judging) if each.hook == judging.hook.name]
+    decisions = decisions_of(judging)
     current = [each for each in decisions if each.head == state.head]
     if not current:
         return _ask(state.head, given.question, bool(decisions))
@@ -55,9 +55,11 @@ def _ask(head: str, question: str | None, moved: bool) -> GateAnswer:
     return waiting(message, "person", asksAbout=head)
 
 
-def _approvals(judging: Judging) -> list[Approval]:
+def decisions_of(judging: Judging) -> list[Approval]:
+    """What people decided at this gate, about any commit."""
     given = judging.context.extra.get("approvals", [])
     try:
-        return msgspec.convert(given, list[Approval])
+        found = msgspec.convert(given, list[Approval])
     except msgspec.ValidationError as problem:
         raise HookFailure(f"the decisions of people cannot be read: {problem}") from problem
+    return [each for each in found if each.hook == judging.hook.name]

@@ -10,7 +10,7 @@ import msgspec
 from hookline.app import BROKEN
 from hookline.config.pipeline import belongs_in_worktree
 from hookline.domain import runs, sessions
-from hookline.domain.submissions import MERGE, SIGNAL, SUBMIT, TRUST
+from hookline.domain.submissions import MERGE, PEOPLE, SIGNAL, SUBMIT, TRUST
 from hookline.domain.tasks import (
     BLOCKED,
     COMPLETED,
@@ -192,6 +192,8 @@ def _gates(view: View) -> Iterator[Item]:
         if asked.hook == TRUST:
             message = f"{goal} (not merged: {asked.message})"
             command = f"hookline trust --task {run.input['taskId']}"
+        if asked.hook == PEOPLE:
+            message, command = f"{goal} ({asked.message})", asked.context["command"]
         yield Item("gate", run.input["taskId"], asked.started_at, message, command)
 
 
@@ -266,7 +268,7 @@ def _waiting_gates(view: View) -> Iterator[tuple[Run, Verdict]]:
         for run in open_runs(view, flow):
             asked = asked_person(view, run)
             told = {name for _, name, _ in view.runs.signals(run)}
-            if asked is not None and told.isdisjoint((SIGNAL, TRUST)):
+            if asked is not None and told.isdisjoint((SIGNAL, TRUST, PEOPLE)):
                 yield run, asked
 
 

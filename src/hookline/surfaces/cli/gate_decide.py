@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.submissions import SIGNAL, TRUST
+from hookline.domain.submissions import PEOPLE, SIGNAL, TRUST
 from hookline.errors import IllegalTransition
 from hookline.flows import control, gate_verbs
 from hookline.hooks.verdicts import asked_person
@@ -98,6 +98,11 @@ def _question(view: View, task: Task) -> tuple[Run, Verdict]:
         raise IllegalTransition(
             f"no gate of {task.id} waits for a person",
             help=f"`hookline gate list {task.id}` shows what its gates said",
+        )
+    if asked.hook == PEOPLE:
+        raise IllegalTransition(
+            f"{task.id} waits to be merged by a person: {asked.message}",
+            help=f"merge it: `{asked.context.get('command')}`",
         )
     if asked.hook == TRUST:
         raise IllegalTransition(

@@ -56,7 +56,7 @@ async def _advance(app: App, run_id: str, lines: _Lines) -> None:
     async with at_work(app, lines.call_failed):
         showing = asyncio.ensure_future(lines.go_on())
         try:
-            await Runner(engine(app)).run_one(run_id)
+            await Runner(engine(app)).run_one(run_id, for_people=False)
         finally:
             showing.cancel()
             await asyncio.gather(showing, return_exceptions=True)

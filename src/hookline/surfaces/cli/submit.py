@@ -11,7 +11,7 @@ import msgspec
 
 from hookline.adapters.blobs import FileBlobs
 from hookline.domain import runs
-from hookline.domain.submissions import MERGE, SUBMIT, TRUST
+from hookline.domain.submissions import MERGE, PEOPLE, SUBMIT, TRUST
 from hookline.domain.tasks import SUBMITTED, check_transition
 from hookline.errors import BLOCKED, FAILED, NEEDS_PERSON, IllegalTransition
 from hookline.flows import gate_verbs
@@ -272,6 +272,11 @@ _SAID = {
 }
 
 
+def _answers(found: Standing) -> str:
+    special = {TRUST: "trust --task", PEOPLE: "merge"}  # which asks whether somebody has merged
+    return f"hookline {special.get(found.hook or '', 'gate approve')} {found.task_id}"
+
+
 def _next(found: Standing) -> None:
     task = found.task_id
     commands = {
@@ -279,9 +284,7 @@ def _next(found: Standing) -> None:
         "completed": "hookline task ready",
         "submitted": f"hookline merge {task}",
         SENT_BACK: f"hookline submit {task}",
-        WAITING: f"hookline trust --task {task}"
-        if found.hook == TRUST
-        else f"hookline gate approve {task}",
+        WAITING: _answers(found),
         PARKED: f"hookline {found.flow} {task}",
     }
     why = "once it is mended" if found.outcome == SENT_BACK else ""

@@ -1,0 +1,80 @@
+"""The gate that people open together: so many must approve the very commit that is judged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hookline.domain.forge import Review
+from hookline.hooks.builtin.gates_common import (
+    astray,
+    framed,
+    passed,
+    refused,
+    skipped,
+    standing,
+    waiting,
+)
+from hookline.hooks.builtin.gates_people import decisions_of
+
+if TYPE_CHECKING:
+    from hookline.domain.answers import GateAnswer
+    from hookline.domain.forge import PullRequest
+    from hookline.hooks.builtin.gates_arguments import Reviews
+    from hookline.hooks.builtin.gates_common import Judging
+
+LOCAL = "local"
+SHOWN = 20
+
+
+async def reviews(judging: Judging) -> GateAnswer:
+    """So many people must have approved this commit, at the forge or by `gate approve`."""
+    given: Reviews = judging.arguments
+    if judging.forge.name != LOCAL and judging.context.extra.get("skip_pr") is True:
+        return skipped("this work is merged without a pull request")
+    state = await standing(judging)
+    if (answer := astray(judging, state)) is not None:
+        return answer
+    assert state.head is not None
+    found = [each for each in await _reviews(judging) if each.head == state.head]
+    against = [each for each in found if not each.approves]
+    if against:
+        return _wanted(against)
+    people = sorted({each.by for each in found})
+    short = state.head[:12]
+    if len(people) >= given.approvals:
+        return passed(f"{short} is approved by {', '.join(people[:SHOWN])}", {"approvedBy": people})
+    so_far = f", by {', '.join(people[:SHOWN])}" if people else ""
+    message = f"{short} has {len(people)} of {given.approvals} approvals{so_far}"
+    if judging.forge.name == LOCAL:
+        return waiting(message, "person", asksAbout=state.head)
+    return waiting(message, "reviews", given.retry_after)
+
+
+async def _reviews(judging: Judging) -> list[Review]:
+    """The last word of each person."""
+    if judging.forge.name == LOCAL:
+        return list(
+            {
+                each.by or "": Review(
+                    each.by or "a person", each.decision == "approve", each.head, each.comment or ""
+                )
+                for each in decisions_of(judging)
+            }.values()
+        )
+    pull = await _pull_request(judging)
+    return await judging.forge.reviews(pull) if pull is not None else []
+
+
+async def _pull_request(judging: Judging) -> PullRequest | None:
+    context = judging.context
+    return await judging.forge.find_pull_request(context.branch_name, context.base_branch)
+
+
+def _wanted(against: list[Review]) -> GateAnswer:
+    names = ", ".join(sorted({each.by for each in against})[:SHOWN])
+    said = "\n\n".join(f"{each.by}:\n{each.text}" for each in against if each.text.strip())
+    prompt = (
+        f"{names} looked at your work and asked for changes. Make them, and commit.\n\n"
+        + framed("What they said", said)
+    )
+    return refused(f"{names} asked for changes", prompt if said else None)
