@@ -147,7 +147,7 @@ def test_lanes_share_work_evenly(shop: Workshop) -> None:
 def test_the_last_line_names_what_is_left_behind(shop: Workshop) -> None:
     types = "task_types:\n  docs: {agents: {implementer: [bob]}}\n  code: {}\n"
     gate = "hooks:\n  before_submit: [{name: no, command: '[ $HOOKLINE_TASK_ID != T-1 ]'}]\n"
-    shop.configure(types + gate, agents=BOTH)
+    shop.configure(types + gate + "gates: {test: 'true'}\n", agents=BOTH)
     shop.cli.add("bad")
     shop.cli.add("second", "--depends-on", "T-1")
     shop.cli.add("third", "--depends-on", "T-2")
