@@ -1,9 +1,9 @@
 """How the store of version 0.1 beside this file was made: `make_store.py HOOKLINE-0.1 FOLDER`.
 
 HOOKLINE-0.1 is the program of that version, FOLDER one that does not exist yet. Everything was done
-through the command line. What is in the store: a session that was stopped, a flow that is parked, a
-merge that is queued, a gate that waits for a person, a dead letter, a claim whose lease runs, and a
-run whose process was killed while it held its lease.
+through the command line. What is in the store: work of a worker that was killed, a stopped session,
+a parked flow, a queued merge, a gate that waits for a person, a dead letter, a claim whose lease
+runs, and a run whose process was killed while it held its lease.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ AGENT = """\
 cat > /dev/null
 touch working
 while [ ! -e go-on ]; do sleep 0.05; done
+[ "$HOOKLINE_TASK_ID" = T-1 ] && echo done > T-1.txt
 echo '<promise>COMPLETE</promise>'
 """
 FLOW = """\
@@ -105,12 +106,16 @@ def make(run: Maker) -> None:
     run.git("commit", "--quiet", "--message", "begin")
     run("trust", "--yes")
 
-    # T-1: a stopped session.
-    run("task", "add", "Stopped")
-    run.cut(signal.SIGINT, "working", "run", "--task", "T-1", "--name", "night")
+    # T-1: under way with a worker that is killed.
+    run("task", "add", "Night work", "--type", "chore")
+    run.cut(signal.SIGKILL, ".hookline/worktrees/T-1/working", "work", "--once")
 
-    # T-2: waits for a person at its gate. T-3: merge queued.
-    for task, kind in (("T-2", "careful"), ("T-3", "chore")):
+    # T-2: a stopped session.
+    run("task", "add", "Stopped")
+    run.cut(signal.SIGINT, "working", "run", "--task", "T-2", "--name", "night")
+
+    # T-3: waits for a person at its gate. T-4: its merge is queued.
+    for task, kind in (("T-3", "careful"), ("T-4", "chore")):
         run("task", "add", f"Work of {kind}", "--type", kind)
         run("task", "start", task)
         place = run.root / ".hookline" / "worktrees" / task
@@ -120,33 +125,39 @@ def make(run: Maker) -> None:
         run.git("-C", str(place), "commit", "--quiet", "--message", f"work on {task}")
         run("submit", task, "--no-merge")
 
-    # T-4: claimed.
+    # T-5: claimed.
     run("task", "add", "Claimed")
-    run("task", "claim", "T-4", "--agent", "eve", "--lease", "7d")
+    run("task", "claim", "T-5", "--agent", "eve", "--lease", "7d")
 
-    # A flow that was changed under its run, and one whose process was killed.
+    # A flow that was changed under its run, and one whose process is killed.
     run("flow", "start", "ship")
     run.put(".hookline/flows/ship.py", CHANGED_FLOW)
     run("trust", "--yes")
-    run("flow", "resume", "R-5")
+    run("flow", "resume", "R-6")
     run.put(".hookline/flows/ship.py", FLOW)
     run("trust", "--yes")
     run.cut(signal.SIGKILL, "napping", "flow", "start", "nap")
 
-    # T-5: its hook kills whoever calls it, three times.
+    # T-6: its hook kills whoever calls it, three times.
     run("task", "add", "Dead letter", "--label", "crash")
     for note in ("one", "two", "three"):
         run("emit", note)
 
+    # What the killed ones had started still waits; let it end.
+    run.put("awake", "")
+    run.put(".hookline/worktrees/T-1/go-on", "")
+
 
 def pack(run: Maker) -> None:
-    """What a test needs, with `@ROOT@` for the project and `@LEASE@` for the end of the claim."""
+    """What a test needs; names stand for the project's folder, the claim's end, the store's id."""
     folder = run.root / ".hookline"
     with closing(sqlite3.connect(folder / "hookline.db")) as store:
         (version,) = store.execute("PRAGMA user_version").fetchone()
-        (lease,) = store.execute("SELECT lease_until FROM tasks WHERE number = 4").fetchone()
+        (lease,) = store.execute("SELECT lease_until FROM tasks WHERE number = 5").fetchone()
+        (identity,) = store.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()
         dump = "\n".join((*store.iterdump(), f"PRAGMA user_version = {version};\n"))
-    dump = dump.replace(str(run.root), "@ROOT@").replace(lease, "@LEASE@")
+    for real, shown in ((str(run.root), "@ROOT@"), (lease, "@LEASE@"), (identity, "@STORE@")):
+        dump = dump.replace(real, shown)
     export = ("git", "fast-export", "--all")
     repository = subprocess.run(export, cwd=run.root, check=True, capture_output=True).stdout
     (grant,) = (run.root.parent / "home" / "trust").glob("*.json")

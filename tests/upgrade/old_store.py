@@ -12,6 +12,7 @@ import tarfile
 import time
 from contextlib import closing
 from hashlib import sha256
+from os import urandom
 from typing import TYPE_CHECKING, Any
 
 from tests.upgrade.make_store import ARCHIVE
@@ -32,7 +33,7 @@ def restore(cli: Cli) -> None:
     _git(cli.root, "config", "user.email", "ada@example.org")
     _git(cli.root, "fast-import", "--quiet", given=texts["repository"])
     _git(cli.root, "reset", "--quiet", "--hard", "main")
-    for task in ("T-2", "T-3"):
+    for task in ("T-1", "T-3", "T-4"):
         place = f".hookline/worktrees/{task}"
         _git(cli.root, "worktree", "add", "--quiet", place, f"hookline/{task}")
     for name, text in texts.items():
@@ -40,10 +41,12 @@ def restore(cli: Cli) -> None:
             cli.put(name.removeprefix("project/"), text)
     lease = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(time.time() + HOUR))
     with closing(sqlite3.connect(cli.database)) as store:
-        store.executescript(texts["store.sql"].replace("@LEASE@", lease))
+        # Processes are found by keys with the store's id, so no two may have the same.
+        identity = urandom(4).hex()
+        dump = texts["store.sql"].replace("@LEASE@", lease).replace("@STORE@", identity)
+        store.executescript(dump)
         _seal(store)
         store.commit()
-        (identity,) = store.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()
     _remember(cli, "stores", cli.root / ".hookline", "", identity)
     _remember(cli, "trust", cli.root, ".json", texts["grant.json"])
 

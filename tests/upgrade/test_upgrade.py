@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NEEDS_PERSON = 4
-DEAD_EVENT = "78"
+DEAD_EVENT = "88"
 
 
 @pytest.fixture
@@ -37,11 +37,12 @@ def test_everything_is_there_and_sound(cli: Cli) -> None:
     assert cli.rows("PRAGMA user_version") == [(3,)]
     states = {task["id"]: task["state"] for task in cli.json("task", "list")}
     assert states == {
-        "T-1": "ready",
-        "T-2": "active",
-        "T-3": "submitted",
-        "T-4": "ready",
+        "T-1": "active",
+        "T-2": "ready",
+        "T-3": "active",
+        "T-4": "submitted",
         "T-5": "ready",
+        "T-6": "ready",
     }
     cli.add("migrates")
     assert cli.rows("PRAGMA user_version")[0][0] > 4
@@ -55,34 +56,34 @@ def test_a_stopped_session_is_resumed(cli: Cli) -> None:
     result = cli("run", "--resume", "--name", "night")
     assert result.code == 0, result.stdout + result.stderr
     assert cli.json("session", "show", "night")["status"] == "completed"
-    assert cli.task("T-1")["state"] == "completed"
+    assert cli.task("T-2")["state"] == "completed"
 
 
 def test_a_parked_flow_goes_on_once_its_code_is_back(cli: Cli) -> None:
-    assert cli("flow", "resume", "R-5").code == NEEDS_PERSON
-    assert cli("answer", "R-5", "ask", "yes").code == 0
-    assert cli("flow", "resume", "R-5").code == 0
-    run = cli.json("flow", "show", "R-5")
+    assert cli("flow", "resume", "R-6").code == NEEDS_PERSON
+    assert cli("answer", "R-6", "ask", "yes").code == 0
+    assert cli("flow", "resume", "R-6").code == 0
+    run = cli.json("flow", "show", "R-6")
     assert (run["status"], run["value"]) == ("completed", True)
 
 
 def test_a_queued_merge_is_merged_once(cli: Cli) -> None:
-    assert "T-3.txt" not in on_main(cli)
-    result = cli("merge", "T-3")
+    assert "T-4.txt" not in on_main(cli)
+    result = cli("merge", "T-4")
     assert result.code == 0, result.stdout + result.stderr
-    assert cli.task("T-3")["state"] == "completed"
-    assert "T-3.txt" in on_main(cli)
+    assert cli.task("T-4")["state"] == "completed"
+    assert "T-4.txt" in on_main(cli)
     assert len(cli.events("task_completed")) == 1
 
 
 def test_a_gate_that_waits_for_a_person_takes_the_word(cli: Cli) -> None:
-    assert cli("submit", "T-2").code == NEEDS_PERSON
-    assert "T-2.txt" not in on_main(cli)
-    assert cli("gate", "approve", "T-2").code == 0
-    result = cli("submit", "T-2")
+    assert cli("submit", "T-3").code == NEEDS_PERSON
+    assert "T-3.txt" not in on_main(cli)
+    assert cli("gate", "approve", "T-3").code == 0
+    result = cli("submit", "T-3")
     assert result.code == 0, result.stdout + result.stderr
-    assert cli.task("T-2")["state"] == "completed"
-    assert "T-2.txt" in on_main(cli)
+    assert cli.task("T-3")["state"] == "completed"
+    assert "T-3.txt" in on_main(cli)
 
 
 def test_a_dead_letter_is_still_told_and_can_be_called_again(cli: Cli) -> None:
@@ -94,20 +95,29 @@ def test_a_dead_letter_is_still_told_and_can_be_called_again(cli: Cli) -> None:
 
 
 def test_a_claim_is_held_until_its_lease_ends(cli: Cli) -> None:
-    code, error = cli.refused("task", "claim", "T-4", "--agent", "mallory")
+    code, error = cli.refused("task", "claim", "T-5", "--agent", "mallory")
     assert (code, "eve" in error["message"]) == (1, True)
-    (token,) = cli.rows("SELECT claim_token FROM tasks WHERE number = 4")[0]
+    (token,) = cli.rows("SELECT claim_token FROM tasks WHERE number = 5")[0]
     renewal = ("--agent", "eve", "--renew", "--token", str(token))
-    assert cli.json("task", "claim", "T-4", *renewal)["claim"]["agent"] == "eve"
+    assert cli.json("task", "claim", "T-5", *renewal)["claim"]["agent"] == "eve"
 
 
 def test_a_run_whose_process_was_killed_is_taken_over(cli: Cli) -> None:
     cli.put("awake", "")
-    assert cli.json("flow", "show", "R-6")["status"] == "running"
-    result = cli("work", "--flows", "--once")
-    assert result.code in (0, NEEDS_PERSON), result.stderr
-    run = cli.json("flow", "show", "R-6")
+    assert cli.json("flow", "show", "R-7")["status"] == "running"
+    result = cli("flow", "resume", "R-7")
+    assert result.code == 0, result.stdout + result.stderr
+    run = cli.json("flow", "show", "R-7")
     assert (run["status"], run["value"]["last"]["stdout"]) == ("completed", "slept\n")
+
+
+def test_what_a_killed_worker_had_under_way_is_merged_by_the_next(cli: Cli) -> None:
+    for name in ("awake", ".hookline/worktrees/T-1/go-on"):
+        cli.put(name, "")
+    result = cli("work", "--once", "--types", "chore")
+    assert result.code in (0, NEEDS_PERSON), result.stdout + result.stderr
+    assert cli.task("T-1")["state"] == cli.task("T-4")["state"] == "completed"
+    assert {"T-1.txt", "T-4.txt"} <= set(on_main(cli))
 
 
 def test_check_names_every_default_that_changed_until_it_is_trusted(cli: Cli) -> None:
