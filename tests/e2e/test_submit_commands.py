@@ -221,7 +221,7 @@ def test_a_rejection_without_a_word_sends_the_work_back(repo: Repo, cli: Cli) ->
     rejected = cli("merge", task)
     assert rejected.code == 3
     assert "mends it" not in rejected.stderr
-    assert "rejected by ada" in rejected.stdout
+    assert "rejected by Ada <ada@example.org>" in rejected.stdout
     assert (repo.merged(), cli.task(task)["state"]) == ([], "needs_continuation")
 
 

@@ -99,3 +99,48 @@ def test_agents_do_not_excuse_themselves(line: Pipeline, cli: Cli) -> None:
     assert line.worker(code=4)["sentBack"] == [second]
     cli.json("task", "update", second, "--label", "review")
     assert cli.json("submit", second)["outcome"] == "completed"
+
+
+@pytest.mark.parametrize("point", ["before_submit", "before_merge"])
+def test_work_that_is_thrown_away_to_please_a_gate_is_not_merged(
+    line: Pipeline, cli: Cli, point: str
+) -> None:
+    empty = "{name: empty, command: 'test ! -e parts/T-1'}"
+    line.begin(
+        f"hooks: {{before_submit: [], {point}: [{empty}]}}\n".replace(
+            "before_submit: [], before_submit", "before_submit"
+        )
+    )
+    line.turn('if [ "$n" = 1 ]; then work; else git reset -q --hard HEAD~; fi\n')
+    task = cli.add("a part")
+    assert line.worker(code=4)["sentBack"] == [task]
+    reason = cli.task(task)["blockReason"]
+    assert "no commit is left" in reason
+    assert "commits were made that the task's branch does not hold" in reason
+    assert line.merges() == []
+
+
+def test_work_that_is_gone_when_its_merge_begins_is_not_merged(line: Pipeline, cli: Cli) -> None:
+    line.begin(NO_GATES)
+    task = cli.add("a part")
+    place = line.by_hand(task)
+    assert cli.json("submit", task, "--no-merge")["outcome"] == "submitted"
+    line.git("reset", "--quiet", "--hard", "HEAD~", at=place)
+    assert cli("merge", task).code == 3
+    assert "no commit is left" in cli.task(task)["blockReason"]
+    # What a person merged by hand is merged.
+    line.git("reset", "--quiet", "--hard", "ORIG_HEAD", at=place)
+    assert cli.json("submit", task, "--no-merge")["outcome"] == "submitted"
+    line.git("push", "--quiet", "origin", f"hookline/{task}:main")
+    assert cli.json("merge", task)["outcome"] == "merged"
+
+
+def test_findings_that_are_removed_leave_no_work_for_the_gates(line: Pipeline, cli: Cli) -> None:
+    passes = "task_types: {part: {hooks: {before_submit: [{command: 'true'}]}}}\n"
+    line.begin(passes + "gates: {max_file: 1 KB}\n")
+    line.turn('if [ "$n" = 1 ]; then head -c 2000 /dev/zero > core; else rm -f core; fi\n')
+    parked = cli.add("a part", "--type", "part")
+    done = cli.add("look at it", "--type", "part", "--label", "review")
+    assert line.worker(code=4)["sentBack"] == [parked]
+    assert (cli.task(done)["state"], line.merges()) == ("completed", [])
+    assert line.verdicts(parked) == []

@@ -43,4 +43,5 @@ def test_what_somebody_else_merged_is_told(place: Place) -> None:
     place.git("merge", "--quiet", "--ff-only", head)
     seen = do(repository.work_elsewhere(made.folder, "main", None))
     assert seen is not None
-    assert head[:12] in seen
+    assert head[:12] in seen.seen
+    assert not seen.lost

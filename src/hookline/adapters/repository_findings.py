@@ -10,7 +10,7 @@ from hookline.adapters.git.checkout import own_checkout
 from hookline.adapters.git.door import cut, printable
 from hookline.adapters.repository_merge import Merging
 from hookline.adapters.repository_state import SHOWN
-from hookline.domain.repository import Commit, Finding
+from hookline.domain.repository import Commit, Elsewhere, Finding
 
 _LINK = "160000"  # the mode of a commit of another repository in a tree
 # What git writes into the reflog where a commit is made, and not only checked out.
@@ -45,7 +45,7 @@ class Inspecting(Merging):
         }
         return (*large, *(await self._links(folder, links) if links else ()))
 
-    async def work_elsewhere(self, folder: str, base: str, start: str | None) -> str | None:
+    async def work_elsewhere(self, folder: str, base: str, start: str | None) -> Elsewhere | None:
         """Where the work went, of a branch that has no commits of its own; None if there is none.
 
         There is none if the branch is still where it began, and no commit was made in its worktree.
@@ -58,13 +58,14 @@ class Inspecting(Merging):
         missing = await self._not_in(folder, made, known.sha)
         held = [commit for commit in made if commit not in missing]
         if held:
-            return f"{base} holds commits of the work already, past its gates: {_named(held)}"
+            seen = f"{base} holds commits of the work already, past its gates: {_named(held)}"
+            return Elsewhere(seen)
         if missing:
-            return f"commits were made that the task's branch does not hold: {_named(missing)}"
+            seen = f"commits were made that the task's branch does not hold: {_named(missing)}"
+            return Elsewhere(seen, lost=True)
         if start is not None and head != start:
-            return (
-                f"the task's branch was moved from {start[:12]} to {head[:12]}, which {base} holds"
-            )
+            where = f"from {start[:12]} to {head[:12]}, which {base} holds"
+            return Elsewhere(f"the task's branch was moved {where}")
         return None
 
     async def _made_here(self, folder: str) -> list[Commit]:

@@ -124,6 +124,13 @@ class Finding(msgspec.Struct, frozen=True):
     said: str = ""
 
 
+class Elsewhere(msgspec.Struct, frozen=True):
+    """What was seen of work that its branch does not show; `lost` when the base has none of it."""
+
+    seen: str
+    lost: bool = False
+
+
 class Rebased(msgspec.Struct, frozen=True):
     """The work stands on the base's tip; `needed` says whether it had to be moved."""
 

@@ -33,6 +33,10 @@ class Refused(msgspec.Struct, omit_defaults=True):
     attempts: list[dict[str, Any]] = []
 
 
+# There never was a commit to judge; what becomes of the task then is no gate's business.
+NO_WORK = Refused("there is no commit to submit")
+
+
 class Gating:
     """The gates of one run, for one task's work."""
 
@@ -46,6 +50,7 @@ class Gating:
         self.attempts: list[dict[str, Any]] = []
         self.trouble: str | None = None
         self.prepared: dict[str, Any] = {}
+        self.had_commits = False
         self.turns = self.work.turns
         self.conversation = self.work.conversation
 
@@ -60,6 +65,8 @@ class Gating:
                 if refused is not None:
                     return refused
                 continue
+            if not prepared["commits"] and (refused := self._without_commits(point)) is not None:
+                return refused
             if prepared["head"] != judged:
                 passed = []  # what they let pass was other work
             payload = self._payload(prepared)
@@ -85,6 +92,7 @@ class Gating:
         """Commit what the agent left, or refuse; where the work stands now."""
         # Kept: once the work is merged, nothing is committed any more.
         self.prepared = dict(await self.ctx.repo("prepare", self._place()))
+        self.had_commits = self.had_commits or bool(self.prepared["commits"])
         return self.prepared
 
     async def mend(self, name: str, prompt: str | None, message: str) -> Refused | None:
@@ -126,6 +134,17 @@ class Gating:
             now = seconds(await self.ctx.now())
             await self.ctx.sleep(max(1.0, (wait.get("until") or now + MODEL_WAIT) - now))
         return None
+
+    def _without_commits(self, point: str) -> Refused | None:
+        """Why work without a commit does not get past a point.
+
+        Gates have nothing to say about it. When a merge begins, a person may have merged it.
+        """
+        if self.had_commits or self.prepared.get("lost"):
+            seen = self.prepared.get("elsewhere")
+            reason = f"no commit is left of the work{f': {seen}' if seen else ''}"
+            return self._refused(reason, "worktree", reason)
+        return NO_WORK if point == "before_submit" else None
 
     def _refused(self, reason: str, gate: str, output: str) -> Refused:
         return Refused(reason, short_name(gate), prompts.capped(output), self.attempts)

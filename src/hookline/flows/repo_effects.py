@@ -119,8 +119,10 @@ class RepoEffects:
         wanted = "park" if has_gates and not excused else "complete"
         if self._is_yours(args):
             return {"withoutCommits": wanted}
-        seen = await self._repository.work_elsewhere(args["worktree"], args["base"], start)
-        return {"withoutCommits": wanted, "elsewhere": seen}
+        found = await self._repository.work_elsewhere(args["worktree"], args["base"], start)
+        if found is None:
+            return {"withoutCommits": wanted}
+        return {"withoutCommits": wanted, "elsewhere": found.seen, "lost": found.lost}
 
     def _gates(self, run: Run, task: Task, point: str) -> list[Hook]:
         standing, agent = self._around.standing, run.input.get("agent")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hookline.flows.gating import Gating
+from hookline.flows.gating import NO_WORK, Gating
 
 if TYPE_CHECKING:
     from hookline.domain.runs import Run
@@ -16,14 +16,10 @@ async def submit(ctx: Context, run: Run) -> Any:
     gating = Gating(ctx, run)
     work = gating.work
     prepared = await gating.prepare()
-    if not prepared.get("refused") and not prepared["commits"]:
-        wanted = gating.settings.without_commits or prepared.get("withoutCommits", "complete")
-        seen = prepared.get("elsewhere")
-        done = await ctx.gate("without_commits", {"wanted": wanted, "elsewhere": seen})
-        if done["outcome"] == "completed":
-            await ctx.repo("clean", {"taskId": work.task_id})
-        return {"taskId": work.task_id, **done}
-    refused = await gating.passes("before_submit")
+    has_work = prepared.get("refused") or prepared["commits"]
+    refused = await gating.passes("before_submit") if has_work else NO_WORK
+    if refused is NO_WORK:
+        return await _without_commits(gating)
     if refused is not None:
         return await gating.send_back(refused)
     last = await gating.prepare()
@@ -37,3 +33,14 @@ async def submit(ctx: Context, run: Run) -> Any:
     carried = {"conversation": gating.conversation, "turns": gating.turns}
     merge = await ctx.gate("start_merge", {**carried, "context": gating.context})
     return {"outcome": "submitted", "taskId": work.task_id, "mergeRun": merge["runId"], **facts}
+
+
+async def _without_commits(gating: Gating) -> Any:
+    """Nothing is there for gates to judge: the task is completed, or sent back with a reason."""
+    ctx, prepared = gating.ctx, gating.prepared
+    wanted = gating.settings.without_commits or prepared.get("withoutCommits", "complete")
+    seen = prepared.get("elsewhere")
+    done = await ctx.gate("without_commits", {"wanted": wanted, "elsewhere": seen})
+    if done["outcome"] == "completed":
+        await ctx.repo("clean", {"taskId": gating.work.task_id})
+    return {"taskId": gating.work.task_id, **done}

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         BaseMoved,
         Cleaned,
         Commit,
+        Elsewhere,
         Finding,
         Kept,
         MergeConflict,
@@ -153,7 +154,7 @@ class Repository(Protocol):
         """What must not be merged of the commits that the base has not; 0 is any size."""
         ...
 
-    async def work_elsewhere(self, folder: str, base: str, start: str | None) -> str | None:
+    async def work_elsewhere(self, folder: str, base: str, start: str | None) -> Elsewhere | None:
         """Where the work went, of a branch without commits of its own that began at `start`."""
         ...
 
