@@ -164,8 +164,9 @@ class Changing(Looking):
             raise RepositoryError(f"after the rebase {moved} does not stand on {onto}")
         return Rebased(True, moved, onto)
 
-    async def _recover(self, top: str) -> None:
+    async def recover(self, folder: str) -> None:
         """Undo what a crash in the middle of an act of ours left in a checkout."""
+        top = self._at(folder).top
         async with self._exclusive(_lock_of(top)):
             await self._verify(top)
             await self._end_own_rebase(top)
@@ -176,8 +177,9 @@ class Changing(Looking):
         note = _noted(place)
         if note is None:
             return
-        under_way = await self._operation(top) == "rebase"
-        if under_way and _target(place) not in (None, note.onto):
+        under_way = await self._operation(top)
+        # A git that was killed may have written none of it, or only its beginning.
+        if under_way == "rebase" and not note.onto.startswith(_target(place) or ""):
             _forget(place)  # ours is over, and this one is somebody else's
             return
         # Work without commits of its own is moved in one step, which leaves no trace in git.
@@ -197,7 +199,8 @@ class Changing(Looking):
         if note.ref and await self._ref(top) != note.ref:
             doing = f"{top} cannot be brought back"
             await self._git(top, "symbolic-ref", "HEAD", note.ref, doing=doing)
-        if await self._dirty(top) or await self._head(top) != note.head:
+        moved = await self._dirty(top) or await self._head(top) != note.head
+        if moved or await self._operation(top) is not None:
             await self._put_away(top)
             reset = (*_ALONE, "reset", "--hard", "--quiet")
             await self._git(top, *reset, note.head, doing="no way back")

@@ -47,7 +47,7 @@ class Worktrees(Pushing):
             fresh = await self._make_branch(branch, onto)
             notices = onto.notices
             if self._is_whole(task_id):
-                await self._recover(path)
+                await self.recover(path)
                 await self._check_on(path, branch)
             else:
                 notices += await self._make(task_id, path, branch)

@@ -38,17 +38,15 @@ SHOWN = 50
 
 async def rebase_on_main(judging: Judging) -> GateAnswer:
     """The work must stand on the newest base; it is moved there unless the two conflict."""
-    state = await standing(judging)
-    # In the middle of a rebase no branch is checked out; one of ours is ended by the repository.
-    if state.operation is None and (answer := astray(judging, state)) is not None:
-        return answer
-    base = judging.context.base_branch
-    if judging.is_trial:
-        return skipped(f"a trial changes nothing: the work was not moved onto {base}")
-    if is_yours(judging):
-        return skipped(f"your own branch is not moved: the merge joins it with the newest {base}")
+    base, branch = judging.context.base_branch, judging.context.branch_name
+    if judging.is_trial or is_yours(judging):
+        if (answer := astray(judging, await standing(judging))) is not None:
+            return answer
+        why = "a trial changes nothing: the work was not moved onto"
+        own = "your own branch is not moved: the merge joins it with the newest"
+        return skipped(f"{why if judging.is_trial else own} {base}")
     try:
-        branch = judging.context.branch_name
+        # Before it says where the work stands, the repository ends what we began and did not end.
         moved = await judging.repository.rebase(judging.folder, base, branch=branch)
     except RepositoryError as problem:
         return await _hindered(judging, problem)
@@ -76,6 +74,8 @@ async def _hindered(judging: Judging, problem: RepositoryError) -> GateAnswer:
     if state.operation is not None:
         branch = judging.context.branch_name
         return refused(told(problem), unfinished_prompt(state.operation, judging.folder, branch))
+    if (answer := astray(judging, state)) is not None:
+        return answer
     if state.dirty:
         return refused(told(problem), _uncommitted(judging, state))
     raise HookFailure(f"nothing was rebased onto {base}: {told(problem)}") from problem

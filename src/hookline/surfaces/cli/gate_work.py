@@ -118,6 +118,7 @@ async def _place(git: GitRepository, task: Task) -> tuple[str, str, str]:
     for each in await git.worktrees():
         if each.task == task.id:
             own = await git.worktree(task.id) if each.lost else each
+            await git.recover(own.folder)
             await _refuse_unusable(git, own.folder)
             return own.folder, own.branch, own.base
     base, state = await git.base_branch(), await git.describe()
