@@ -165,15 +165,11 @@ def test_an_untrusted_repository_is_only_looked_at(place: Place) -> None:
         do(git.diff(made.folder, "main"))
     do(git.unsaved("T-1"))
     do(git.worktrees())
-    acts = (
-        git.worktree("T-2"),
-        git.commit_all(made.folder, "x"),
-        git.rebase(made.folder, "main"),
-        git.clean("T-1"),
-    )
-    for act in acts:
-        with pytest.raises(Untrusted):
-            do(act)
+    place.write("more", "x\n", at=made.path)
+    with pytest.raises(Untrusted, match="git fetch runs only in a repository that you trust"):
+        do(git.worktree("T-2"))
+    with pytest.raises(Untrusted, match="git add runs only"):
+        do(git.commit_all(made.folder, "x"))
     assert not (place.folder / "sprung").exists(), (place.folder / "sprung").read_text()
 
 
