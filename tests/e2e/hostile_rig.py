@@ -119,6 +119,13 @@ ACTS = {
         "in the middle of a merge",
     ),
     "leaves a bisect": Act("git bisect start > /dev/null", "in the middle of a bisect"),
+    "nests a repository": Act(
+        "git init -q nested && git -C nested commit -q --allow-empty -m x",
+        "nested is a repository of its own",
+    ),
+    "nests the user's repository": Act(
+        'mkdir nested && echo "gitdir: $common" > nested/.git', "nested is a repository of its own"
+    ),
     "hides its edits": Act("git add log && git update-index --assume-unchanged log"),
 }
 # The acts of the issue that are tried whenever the tests run.
