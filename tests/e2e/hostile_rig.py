@@ -126,6 +126,15 @@ ACTS = {
     "nests the user's repository": Act(
         'mkdir nested && echo "gitdir: $common" > nested/.git', "nested is a repository of its own"
     ),
+    "forges a note of ours": Act(
+        "git switch -q --detach && git commit -q --allow-empty -m x"
+        ' && printf "%s\\n%s\\nrefs/heads/main" "$(git rev-parse HEAD)" "$(git rev-parse main)"'
+        ' > "$own/hookline-rebase"',
+        "has no branch checked out",
+    ),
+    "links a lock of ours": Act(
+        'ln -sf "$user/.env.local" "$common/hookline/merge.lock-file"', "cannot be written to"
+    ),
     "hides its edits": Act("git add log && git update-index --assume-unchanged log"),
 }
 # The acts of the issue that are tried whenever the tests run.
@@ -217,11 +226,14 @@ class Hostile(Crashes):
         self.acts[task] = name
         script = ACTS[name].script
         self.turn(TURN.format(user=self.cli.root, trap=self.box / "trap", script=script))
-        for _ in range(kills):
+        # Where the settings of the user's own checkout are broken, no worker begins again.
+        for _ in range(0 if ACTS[name].only_here else kills):
             if not self._is_settled(task):
                 self._die(task)
-        while not self._is_settled(task):
-            self.cli("work", "--once", "--json")
+        for _ in range(20):
+            if not self._is_settled(task):
+                ended = self.cli("work", "--once", "--json")
+        assert self._is_settled(task), (name, ended)
         self.mend()
 
     def _is_settled(self, task: str) -> bool:
@@ -260,6 +272,7 @@ class Hostile(Crashes):
         shutil.copytree(self.box / "info", self.cli.root / ".git" / "info")
         (self.cli.root / ".git" / "objects" / "info" / "alternates").unlink(missing_ok=True)
         shutil.rmtree(self.cli.root / ".git" / "refs" / "replace", ignore_errors=True)
+        shutil.rmtree(self.cli.root / ".git" / "hookline")
 
     # What must hold
 

@@ -6,8 +6,9 @@ import asyncio
 import os
 from contextlib import suppress
 
-from hookline.adapters.git.checkout import top_of
+from hookline.adapters.git.checkout import checkout_of
 from hookline.adapters.identity import all_processes
+from hookline.domain.repository import RepositoryError
 
 # Longer than it takes a git that we cannot see to be done with what it was at.
 SECONDS = 2.0
@@ -18,7 +19,11 @@ async def drop_dead_lock(folder: str) -> bool:
 
     It stays while any git works in that checkout, and where the system does not tell.
     """
-    top, lock = _index_lock(folder)
+    try:
+        at = checkout_of(folder)
+    except RepositoryError:  # a broken worktree has no index, and what is around it is the user's
+        return False
+    top, lock = at.top, os.path.join(at.git_dir, "index.lock")
     made = _made(lock)
     if made is None:
         return False
@@ -27,16 +32,6 @@ async def drop_dead_lock(folder: str) -> bool:
         return False
     os.unlink(lock)
     return True
-
-
-def _index_lock(folder: str) -> tuple[str, str]:
-    """The checkout that a folder lies in, and where its git would lock its index."""
-    top = top_of(folder)
-    place = os.path.join(top, ".git")
-    with suppress(OSError, UnicodeDecodeError), open(place, encoding="utf-8") as file:
-        named = file.read(5000).removeprefix("gitdir:").strip()
-        place = os.path.join(top, named)
-    return top, os.path.join(place, "index.lock")
 
 
 def _made(path: str) -> tuple[int, int] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from hookline.domain.repository import (
     RepositoryError,
     branch_of,
 )
+from hookline.files import own_folder, publish, read_regular
 
 # Written into the worktree's git folder before a rebase of ours, with the commit to return to.
 _NOTE = "hookline-rebase"
@@ -30,11 +32,12 @@ MERGED = "refs/hookline/merged/"
 # Submodules have repositories of their own, and are brought along by themselves.
 _ALONE = ("-c", "submodule.recurse=false")
 _SETTINGS = "look at core.* in `git config --list --show-origin`"
+_COMMITS = re.compile(r"([0-9a-f]{40,64})\n([0-9a-f]{40,64})\n(refs/heads/.+)")
 _GIT_DIR = "git rev-parse --absolute-git-dir"
 
 
 class _Note(NamedTuple):
-    """Where a rebase began, and where it was to end; `ref` is empty for a detached HEAD."""
+    """Where a rebase of a task's branch began, and where it was to end."""
 
     head: str
     onto: str
@@ -128,8 +131,13 @@ class Changing(Looking):
     async def rebase(
         self, folder: str, onto: str, *, branch: str | None = None
     ) -> Rebased | RebaseConflict:
-        """Move the commits in a folder onto the newest base; after a conflict all is as before."""
+        """Move the commits in a folder onto the newest base; after a conflict all is as before.
+
+        That is done in the worktree of a task only.
+        """
         top = self._at(folder).top
+        if self._task_branch(top) is None:
+            raise RepositoryError(f"{top} is not the worktree of a task: nothing is rebased there")
         base = await self.fetch(onto)
         async with self._exclusive(_lock_of(top)):
             await self._own(top, branch)
@@ -173,8 +181,11 @@ class Changing(Looking):
 
     async def _end_own_rebase(self, top: str) -> None:
         """Undo a rebase of ours that a crash or a conflict left; anybody else's is not touched."""
+        branch = self._task_branch(top)
+        if branch is None:
+            return  # nothing is rebased in a checkout of the user's
         place = self._at(top).git_dir
-        note = _noted(place)
+        note = _noted(place, f"refs/heads/{branch}")
         if note is None:
             return
         under_way = await self._operation(top)
@@ -196,7 +207,7 @@ class Changing(Looking):
             said = await self._git(top, "rebase", "--abort")
             if said.code:
                 await self._git(top, "rebase", "--quit")
-        if note.ref and await self._ref(top) != note.ref:
+        if await self._ref(top) != note.ref:
             doing = f"{top} cannot be brought back"
             await self._git(top, "symbolic-ref", "HEAD", note.ref, doing=doing)
         moved = await self._dirty(top) or await self._head(top) != note.head
@@ -287,18 +298,18 @@ def _unfinished(top: str, operation: str) -> RepositoryError:
 
 
 def _write_note(place: str, note: _Note) -> None:
-    path = os.path.join(place, _NOTE)
-    with open(f"{path}.new", "w", encoding="utf-8") as file:
-        file.write("\n".join(note))
-    os.replace(f"{path}.new", path)
+    with own_folder(place) as folder:
+        publish(folder, _NOTE, "\n".join(note).encode())
 
 
-def _noted(place: str) -> _Note | None:
+def _noted(place: str, ref: str) -> _Note | None:
+    """The note of a rebase of that branch. An agent can write there, too, and names another."""
     try:
-        with open(os.path.join(place, _NOTE), encoding="utf-8") as file:
-            return _Note(*file.read(4096).split("\n", 2))
+        lines = read_regular(os.path.join(place, _NOTE), 4096).decode("ascii", "replace")
     except OSError:
         return None
+    found = _COMMITS.fullmatch(lines)
+    return _Note(found[1], found[2], ref) if found is not None and found[3] == ref else None
 
 
 def _target(place: str) -> str | None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from hookline.adapters.identity import all_processes, kill_marked
 from hookline.domain.repository import RepositoryError
+from hookline.files import own_folder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -43,9 +44,13 @@ current: ContextVar[Act | None] = ContextVar("current", default=None)
 @asynccontextmanager
 async def exclusive(common: str, name: str) -> AsyncIterator[None]:
     """Hold the lock of that name in the repository whose common git folder this is."""
-    folder = os.path.join(common, "hookline")
-    os.makedirs(folder, exist_ok=True)
-    fd = os.open(os.path.join(folder, f"{name}.lock-file"), os.O_RDWR | os.O_CREAT, 0o600)
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        with own_folder(common, "hookline") as folder:
+            fd = os.open(f"{name}.lock-file", flags, 0o600, dir_fd=folder)
+    except OSError as problem:
+        why = f"{common}/hookline cannot be written to: {problem.strerror}"
+        raise RepositoryError(why) from problem
     act = Act()
     try:
         await _acquire(fd, name)

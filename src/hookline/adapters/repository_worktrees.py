@@ -203,7 +203,7 @@ class Worktrees(Pushing):
             raise RepositoryError(
                 f"{path} is a repository of its own", help="move it away, and try again"
             )
-        if self._tie_again(path, link) and self._is_whole(task_id):
+        if self._tie_again(path) and self._is_whole(task_id):
             await self._check_on(path, branch)
             return ()
         fresh = os.path.join(self._worktrees, f".fresh-{task_id}")
@@ -224,7 +224,7 @@ class Worktrees(Pushing):
         await self._git(path, "checkout-index", "--quiet", "--all")
         return (f"{path} had lost its ties to the repository; its files are as they were",)
 
-    def _tie_again(self, path: str, link: str) -> bool:
+    def _tie_again(self, path: str) -> bool:
         """Write the ties anew where git's record of the worktree is whole; whether it was.
 
         `git worktree repair` believes what stands in the folder, and would change the record of
@@ -234,9 +234,13 @@ class Worktrees(Pushing):
         for record, place in self._records():
             moved = os.path.basename(record) == name and not os.path.lexists(place)
             if place == own or moved:
-                _write(os.path.join(record, "commondir"), "../..")
-                _write(os.path.join(record, "gitdir"), own)
-                _write(link, f"gitdir: {record}")
+                for folder, file, text in (
+                    (record, "commondir", "../.."),
+                    (record, "gitdir", own),
+                    (path, ".git", f"gitdir: {record}"),
+                ):
+                    with own_folder(folder) as opened:
+                        publish(opened, file, os.fsencode(f"{text}\n"))
                 return True
         return False
 
@@ -336,17 +340,6 @@ class Worktrees(Pushing):
 def _real(path: str) -> str:
     """A path whose own name is kept, be it a link."""
     return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
-
-
-def _write(path: str, text: str) -> None:
-    """Replace a file, whatever was put in the way."""
-    fresh = f"{path}.new"
-    with suppress(FileNotFoundError):
-        os.unlink(fresh)
-    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-    with open(fd, "wb") as file:
-        file.write(os.fsencode(f"{text}\n"))
-    os.replace(fresh, path)
 
 
 def _by_number(name: str) -> tuple[int, str]:
