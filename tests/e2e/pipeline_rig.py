@@ -97,10 +97,15 @@ class Pipeline(Repo):
         self.cli.put("parts/.keep", "")
         agents = f"agents: {{bot: {self.profile}}}\n" if agents is None else agents
         super().begin(configuration + agents)
-        self.has_remote = remote
+        (self.box / "agent.sh").write_text(AGENT.replace("@MAIN@", str(self.main)))
         if not remote:
-            self.git("remote", "remove", "origin")
-            shutil.rmtree(self.remote)
+            self.leave_remote()
+
+    def leave_remote(self) -> None:
+        """From now on main is where the project is."""
+        self.git("remote", "remove", "origin")
+        shutil.rmtree(self.remote)
+        self.has_remote = False
         (self.box / "agent.sh").write_text(AGENT.replace("@MAIN@", str(self.main)))
 
     def turn(self, script: str) -> None:

@@ -118,7 +118,7 @@ class Finding(msgspec.Struct, frozen=True):
     a commit of a `submodule` that its remote does not have; `said` is what git says about it.
     """
 
-    kind: Literal["large", "nested", "submodule"]
+    kind: Literal["large", "nested", "submodule", "unwatched"]
     path: str
     size: int = 0
     said: str = ""

@@ -28,6 +28,11 @@ _REMEDIES = {
         "Nobody else can get a commit of a submodule that its remote does not have. Push it there"
         " if you may, else record a commit that the remote has."
     ),
+    "unwatched": (
+        "Git was told not to look at a file, so what is committed is not what the gates would see."
+        " Undo that with `git update-index --no-assume-unchanged --no-skip-worktree FILE`, and"
+        " commit the file as it should be."
+    ),
 }
 
 
@@ -57,6 +62,8 @@ def _words(each: Finding, largest: int) -> str:
         return f"{each.path} ({_size(each.size, '.1f')}) is larger than {_size(largest)}"
     if each.kind == "nested":
         return f"{each.path} is a repository of its own"
+    if each.kind == "unwatched":
+        return f"git was told not to look at {each.path}"
     return f"the remote of the submodule {each.path} does not have the commit that is recorded"
 
 

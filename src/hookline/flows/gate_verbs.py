@@ -148,7 +148,8 @@ def _start_merge(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, A
     work = msgspec.convert(run.input, Submission)
     work = msgspec.structs.replace(work, conversation=args["conversation"], turns=args["turns"])
     pins = {name: value for name, value in run.pins.items() if name != "seq"}
-    return {"runId": start(tx, MERGE, work, {**pins, "context": args["context"]})}
+    carried = {"context": args["context"], "submitted": args.get("submitted")}
+    return {"runId": start(tx, MERGE, work, {**pins, **carried})}
 
 
 # The queue of merges: who came first merges first, and nobody else meanwhile.

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 PINS = "gates"
 # Goes up when submitting and merging ask for other effects, or for the same in another order.
 CODE_VERSION = "3"
+BEFORE_SUBMIT, BEFORE_MERGE = "before_submit", "before_merge"
+CHANGED = "changed"
 # Gates that nobody wakes are asked again after this time.
 LOOK_AGAIN = 60.0
 MODEL_WAIT = 60.0
@@ -53,9 +55,15 @@ class Gating:
         self.had_commits = False
         self.turns = self.work.turns
         self.conversation = self.work.conversation
+        # The commits that passed the last point, and before_submit.
+        self.judged: str | None = None
+        self.submitted: str | None = run.pins.get("submitted")
 
     async def passes(self, point: str) -> Refused | None:
-        """Ask the gates of a point until they pass; why they do not, in the end."""
+        """Ask the gates of a point until they pass; why they do not, in the end.
+
+        Work that changed since it was submitted passes the gates of before_submit again first.
+        """
         passed: list[str] = []
         judged: str | None = None
         while True:
@@ -67,13 +75,24 @@ class Gating:
                 continue
             if not prepared["commits"] and (refused := self._without_commits(point)) is not None:
                 return refused
+            is_other = prepared["head"] != self.submitted
+            if point == BEFORE_MERGE and prepared["commits"] and is_other:
+                refused = await self.passes(BEFORE_SUBMIT)
+                if refused is not None:
+                    return refused
+                continue
             if prepared["head"] != judged:
                 passed = []  # what they let pass was other work
             payload = self._payload(prepared)
             answer = await self.ctx.hook(point, payload, skip=passed)
             self.context |= answer.get("context") or {}
             if answer["status"] in ("success", "skip"):
-                return None
+                if await self._have_judged(point, prepared, answer):
+                    return None
+                judged, refused = None, self.changed()
+                if refused is not None:
+                    return refused
+                continue
             if answer["status"] == "pending":
                 # Where the work stands now: a gate may have moved it.
                 passed, judged = answer["passed"], (await self.prepare())["head"]
@@ -83,6 +102,26 @@ class Gating:
             refused = await self._remedy(point, answer)
             if refused is not None:
                 return refused
+
+    async def _have_judged(
+        self, point: str, prepared: dict[str, Any], answer: dict[str, Any]
+    ) -> bool:
+        """Whether the work still is what the gates saw, or what one of them made of it."""
+        now = (await self.prepare())["head"]
+        moved = (answer.get("context") or {}).get("head")
+        if now is None or now not in (prepared["head"], moved):
+            return False
+        self.judged = now
+        if point == BEFORE_SUBMIT or self.submitted == prepared["head"]:
+            self.submitted = now
+        return True
+
+    def changed(self) -> Refused | None:
+        """Somebody changed the work while it was judged: it is judged again, so many times."""
+        made = self.tries[CHANGED] = self.tries.get(CHANGED, 0) + 1
+        if made <= max(self.settings.tries, 1):
+            return None
+        return Refused("the work changes while its gates judge it, or they change it every time")
 
     async def tell(self, point: str) -> None:
         """Fire a point whose hooks have nothing to decide any more; what they say is recorded."""
@@ -208,6 +247,7 @@ class Gating:
 
     def _payload(self, prepared: dict[str, Any]) -> dict[str, Any]:
         """What a gate judges."""
-        extra = {**self.context, "approvals": self.approvals}
+        # What gates said comes first: none of them speaks for a person, or calls this a trial.
+        extra = {**self.context, "approvals": self.approvals, "trial": False}
         goal, path, commits = (prepared[name] for name in ("goal", "taskPath", "commits"))
         return gate_payload(self.work, goal, path, commits, extra)

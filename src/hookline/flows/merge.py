@@ -81,6 +81,7 @@ class _Merging(Gating):
             **self._place(),
             "method": self.settings.method,
             "test": self.settings.test,
+            "head": self.judged,
             "pullRequest": self.context.get("pr_number"),
             "skipPr": self.work.skip_pr,
         }
@@ -107,6 +108,8 @@ class _Merging(Gating):
             return None
         if not self.tries.get(MENDED):
             await self._let_others_go()
+        if merged["status"] == "changed":
+            return self.changed()
         return await self.mend(MENDED, merged.get("remediationPrompt"), merged["message"])
 
     async def _finish(self, merged: Any) -> Any:

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 MOVES = 5
 MAX_WORDS = 1000
 NAMED = 5
-# What tested the result of a run's merge, stored before the base moves.
-TESTED = "hookline.tested"
+# What tested the result of a run's merge, and what we made of the commit that was judged.
+TESTED, REBASED = "hookline.tested", "hookline.rebased"
 
 
 class RepoEffects:
@@ -198,15 +198,21 @@ class RepoEffects:
     ) -> dict[str, Any] | None:
         args, repository = effect.args, self._repository
         task = self._task(args["taskId"])
+        state = await repository.describe(args["worktree"])
+        if not self._is_judged(run, args, state.head):
+            message = f"{state.head} was not judged: it came when {args['head']} had passed"
+            return {"status": "changed", "message": message}
         if self._is_yours(args):
             await repository.check(args["worktree"], args["branch"])
-            head = str((await repository.describe(args["worktree"])).head)
+            head = str(state.head)
         else:
             folder, branch = args["worktree"], args["branch"]
             rebased = await repository.rebase(folder, args["base"], branch=branch)
             if isinstance(rebased, RebaseConflict):
                 return _conflict(args["base"], rebased.onto, rebased.files)
             head = rebased.head
+            if head != state.head:
+                self._note(run, guard, REBASED, {"from": args.get("head"), "head": head})
         commits = await repository.commits_ahead(args["worktree"], args["base"])
         message = self._merge_message(task)
         prepared = await repository.prepare_merge(head, args["base"], message, args["method"])
@@ -224,7 +230,7 @@ class RepoEffects:
             told = {"message": failure.message, "remediationPrompt": failure.remediation_prompt}
             return {"status": "failed", **told}
         facts = {"testedBy": tested.by, "untested": tested.untested}
-        self._note_tested(run, guard, {**facts, "head": prepared.head})
+        self._note(run, guard, TESTED, {**facts, "head": prepared.head})
         return await self._land(prepared, args, {**facts, "commits": commits})
 
     def _merge_message(self, task: Task) -> str:
@@ -233,12 +239,19 @@ class RepoEffects:
         trailers = [f"Task: {task.id}", *(f"Gate-Override: {each.line}" for each in found)]
         return "\n".join([_message(task), "", *dict.fromkeys(trailers), ""])
 
-    def _note_tested(self, run: Run, guard: Any, facts: dict[str, Any]) -> None:
-        """Store it before anything moves: after a kill, nothing else tells what was tested."""
+    def _is_judged(self, run: Run, args: dict[str, Any], head: str | None) -> bool:
+        """Whether a commit is the one that passed the gates, or what we made of it."""
+        judged = args.get("head")  # an effect that an older Hookline asked for has none
+        with self._around.store.read() as view:
+            ours = view.runs.value(run.run_id, REBASED)
+        return judged in (None, head) or ours == {"from": judged, "head": head}
+
+    def _note(self, run: Run, guard: Any, name: str, facts: dict[str, Any]) -> None:
+        """Store what nothing else tells after a kill, before the base moves."""
 
         def note(tx: Transaction) -> None:
             guard(tx)
-            tx.runs.set_value(run.run_id, TESTED, facts)
+            tx.runs.set_value(run.run_id, name, facts)
 
         self._around.change(note)
 

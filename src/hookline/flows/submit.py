@@ -22,16 +22,16 @@ async def submit(ctx: Context, run: Run) -> Any:
         return await _without_commits(gating)
     if refused is not None:
         return await gating.send_back(refused)
-    last = await gating.prepare()
     facts = {
-        "commits": last["commits"],
+        "commits": gating.prepared["commits"],
         "turns": gating.turns,
         "prUrl": gating.context.get("pr_url"),
     }
     await ctx.gate("submitted", facts)
     await gating.tell("after_submit")
-    carried = {"conversation": gating.conversation, "turns": gating.turns}
-    merge = await ctx.gate("start_merge", {**carried, "context": gating.context})
+    carried: dict[str, Any] = {"conversation": gating.conversation, "turns": gating.turns}
+    carried |= {"context": gating.context, "submitted": gating.submitted}
+    merge = await ctx.gate("start_merge", carried)
     return {"outcome": "submitted", "taskId": work.task_id, "mergeRun": merge["runId"], **facts}
 
 

@@ -111,7 +111,7 @@ def _stops_gate(outcome: Outcome) -> bool:
 def _carry_gate(payload: Any, outcome: Outcome) -> Any:
     if outcome.status != OK or not isinstance(payload, dict):
         return payload
-    results = {**payload.get("extra", {}), outcome.hook: outcome.answer.context}
+    results = {outcome.hook: outcome.answer.context, **payload.get("extra", {})}
     return {**payload, "extra": results}
 
 

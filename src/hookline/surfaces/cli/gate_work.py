@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hookline.config.claiming import claim_rule
 from hookline.domain.repository import RepositoryError
@@ -56,11 +56,20 @@ def worker_of(app: App, view: View, task: Task, named: str | None = None) -> str
     run = gate_verbs.run_of(view, task.id)
     if run is not None:
         return run.input.get("agent")
+    worked = _last_session(view, task)
+    if worked is not None and worked[1].get("agent") in profiles:
+        return str(worked[1]["agent"])
     claims = view.log.events(node_id=task.id, types=("task_claimed",))
     for event in reversed(claims):
         if event.data["agent"] in profiles:
             return str(event.data["agent"])
     return _usual(app, task)
+
+
+def _last_session(view: View, task: Task) -> tuple[str, dict[str, Any]] | None:
+    """The last session that worked on a task, and what it was given."""
+    given = ((run_id, view.runs.find(run_id).input) for run_id in view.sessions.newest(SESSIONS))
+    return next((each for each in given if each[1]["taskId"] == task.id), None)
 
 
 def _usual(app: App, task: Task) -> str | None:
@@ -158,13 +167,13 @@ async def _refuse_unusable(git: GitRepository, folder: str) -> None:
 
 def _conversation(app: App, view: View, task: Task, agent: str | None, folder: str) -> str | None:
     """The conversation that the work was done in: agents keep them by folder."""
-    for run_id in view.sessions.newest(SESSIONS):
-        given = view.runs.find(run_id).input
-        if given["taskId"] == task.id:
-            same = (given.get("agent"), given.get("worktree") or app.project.root)
-            ended = last_ending(view, run_id) or {}
-            return ended.get("conversation") if same == (agent, folder) else None
-    return None
+    last = _last_session(view, task)
+    if last is None:
+        return None
+    run_id, given = last
+    same = (given.get("agent"), given.get("worktree") or app.project.root)
+    ended = last_ending(view, run_id) or {}
+    return ended.get("conversation") if same == (agent, folder) else None
 
 
 def _merges_directly(app: App, task: Task) -> bool:

@@ -85,6 +85,8 @@ def _submit_arguments(p: ArgumentParser) -> None:
 
 def _submit(args: Namespace) -> int:
     _refuse_shortcut(args, "submit")
+    if args.agent is not None:  # whose work it is decides which gates judge it
+        refuse_agents(os.environ, "submit --agent")
     with writing() as app:
         refuse_unready(args, app)
         run_id = _under_way(args, app) or _begin_submission(args, app)

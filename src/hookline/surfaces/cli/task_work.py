@@ -293,7 +293,11 @@ def _token(p: ArgumentParser) -> None:
 
 
 def _agent(app: App, args: Namespace) -> str:
-    return str(args.agent or app.metadata()["triggeredBy"])
+    own = str(app.metadata()["triggeredBy"])
+    if args.agent not in (None, own):
+        # Whose work it is decides which gates judge it, and who may be its gatekeeper.
+        refuse_agents(app.environ, "task claim --agent of somebody else")
+    return str(args.agent or own)
 
 
 def _allowed(app: App, args: Namespace) -> Callable[[str, str | None], bool]:
