@@ -208,6 +208,16 @@ class Gates(_Section):
     method: Annotated[
         Literal["merge", "squash", "rebase"], Meta(description="How work is merged.")
     ] = "merge"
+    max_wait: Annotated[
+        float,
+        Meta(
+            gt=0,
+            le=30 * DAY,
+            description="How long a gate may wait that no person decides; then the work goes back.",
+            extra_json_schema={"type": ["number", "string"]},
+            extra={"reads": "duration"},
+        ),
+    ] = float(DAY)
     merge: Annotated[
         Literal["hookline", "people"],
         Meta(description="Who merges: Hookline, or people, at the forge or with git."),

@@ -48,6 +48,7 @@ class GateSettings(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=T
     without_commits: str | None = None
     method: str = "merge"
     merge: str = "hookline"
+    max_wait: float = 86_400.0
     test: str | None = None
     turn_timeout: float = 3600.0
     max_file: int = MAX_FILE

@@ -40,6 +40,7 @@ def gate_settings(sections: Any) -> GateSettings:
         without_commits=given.without_commits,
         method=given.method,
         merge=given.merge,
+        max_wait=given.max_wait,
         test=given.test,
         turn_timeout=sections.session.turn_timeout,
         max_file=given.max_file,

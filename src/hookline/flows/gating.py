@@ -51,6 +51,7 @@ class Gating:
         self.tries: dict[str, int] = {}
         self.attempts: list[dict[str, Any]] = []
         self.trouble: str | None = None
+        self.waiting: dict[str, float] = {}
         self.prepared: dict[str, Any] = {}
         self.had_commits = False
         self.turns = self.work.turns
@@ -96,6 +97,8 @@ class Gating:
             if answer["status"] == "pending":
                 # Where the work stands now: a gate may have moved it.
                 passed, judged = answer["passed"], (await self.prepare())["head"]
+                if refused := await self._waited_too_long(answer):
+                    return refused
                 await self._wait(answer, judged)
                 continue
             judged = None
@@ -218,6 +221,20 @@ class Gating:
     async def _remedy(self, point: str, answer: dict[str, Any]) -> Refused | None:
         name = answer.get("hook") or point
         return await self.mend(name, answer.get("remediationPrompt"), answer.get("message", ""))
+
+    async def _waited_too_long(self, answer: dict[str, Any]) -> Refused | None:
+        """Why work goes back that waits for a gate which no person decides."""
+        name, context = answer.get("hook") or "a gate", answer.get("context") or {}
+        if context.get("waitsFor") == "person":
+            return None
+        now = seconds(await self.ctx.now())
+        if name not in self.waiting:
+            self.waiting = {name: now}  # the others do not wait any more
+        if now - self.waiting[name] < self.settings.max_wait:
+            return None
+        message = answer.get("message", "")
+        long = f"it waits for longer than {self.settings.max_wait:g} s (`gates.max_wait`)"
+        return self._refused(f"{short_name(name)}: {long}: {message}", name, message)
 
     async def _wait(self, answer: dict[str, Any], head: str | None) -> None:
         """Wait for a person's decision, or until it is worth asking again."""

@@ -343,7 +343,8 @@ def _message(task: Task) -> str:
 
 def _refusal(refused: Refused) -> dict[str, Any]:
     words = prompts.one_line(refused.output, MAX_WORDS)
-    return {"status": "refused", "message": f"{refused.reason}: {words}".removesuffix(": ")}
+    message = f"{refused.reason}: {words}".removesuffix(": ")
+    return {"status": "refused", "kind": refused.kind, "message": message}
 
 
 def _conflict(base: str, onto: str, files: tuple[ConflictFile, ...]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.events import FIRED
-from hookline.domain.records import CUT, OK, PENDING, SKIPPED
+from hookline.domain.records import CUT, OK, PENDING, SKIPPED, TIMEOUT
 from hookline.domain.submissions import PEOPLE, SIGNAL, TRUST
 from hookline.hooks.overrides import OVERRIDDEN, of_event
 from hookline.points import GATE, rule_of
@@ -36,6 +36,9 @@ class Verdict(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     context: dict[str, Any] = {}
     started_at: str | None = None
     duration_ms: float | None = None
+    exit_code: int | None = None
+    timed_out: bool = False
+    output: str = ""
     run: str | None = None
     seq: int
 
@@ -137,6 +140,9 @@ def _verdict(event: Event, row: Delivery) -> Verdict:
         context=answer.get("context") or {},
         started_at=row.started_at,
         duration_ms=None if row.duration_us is None else row.duration_us / 1000,
+        exit_code=row.exit_code,
+        timed_out=row.status == TIMEOUT,
+        output="\n".join(part.rstrip() for part in (row.stdout, row.stderr) if part),
         run=run_of(event),
         seq=event.seq,
     )

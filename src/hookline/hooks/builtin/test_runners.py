@@ -14,7 +14,7 @@ import msgspec
 
 from hookline.errors import BadInput, HookFailure, HookTimeout
 from hookline.hooks.builtin.gates_runners import TEST_RUNNERS
-from hookline.hooks.kinds.program import check_exit, failure
+from hookline.hooks.kinds.program import NOT_FOUND, check_exit, failure
 from hookline.hooks.projectfiles import files_like, read_file
 from hookline.ports.processes import CannotStart
 
@@ -85,7 +85,8 @@ async def find_runner(
     row, argv = rows[0]
     if argv is None:
         words = " ".join(row.lines[-1].words.split())
-        raise HookFailure(f"{row.file} tells of `{words}`, which is not installed")
+        message = f"{row.file} tells of `{words}`, which is not installed"
+        raise HookFailure(message, exit_code=NOT_FOUND)
     others = [f"{' '.join(a)} ({r.file})" for r, a in rows if a is not None and a != argv]
     return Found(argv, row.file, row.nothing, tuple(dict.fromkeys(others)))
 
@@ -184,7 +185,7 @@ async def _run(
             argv, cwd=folder, env=env, timeout=limits.timeout, on_start=limits.on_start
         )
     except CannotStart as problem:
-        raise HookFailure(str(problem)) from problem
+        raise HookFailure(str(problem), exit_code=NOT_FOUND) from problem
     if done.timed_out:
         raise HookTimeout(
             f"`{shown}` had no end after {limits.timeout:g} s; it was killed",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import sys
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -21,13 +24,20 @@ from hookline.domain.tasks import (
     SUBMITTED,
 )
 from hookline.errors import NEEDS_PERSON
-from hookline.flows.gate_verbs import open_runs
+from hookline.flows.gate_verbs import open_runs, wait_of
 from hookline.flows.outcomes import is_stuck, last_parked, what_waits
 from hookline.hooks.verdicts import asked_person
+from hookline.surfaces.cli.attention_gates import (
+    AFTER_MERGE,
+    asked_help,
+    failed_after_merge,
+    last_pending,
+    sent_back_help,
+)
 from hookline.surfaces.cli.command import Command, no_arguments
 from hookline.surfaces.cli.gate_show import shown_hook
 from hookline.surfaces.cli.opening import reading
-from hookline.surfaces.cli.output import paint, say, say_json, untrusted
+from hookline.surfaces.cli.output import is_terminal, paint, say, say_json, untrusted
 from hookline.surfaces.cli.serving import EVERY_RUN, served_runs
 from hookline.surfaces.cli.session_facts import (
     KILLED,
@@ -51,6 +61,7 @@ if TYPE_CHECKING:
     from hookline.surfaces.cli.session_facts import Facts
 
 EVERY = 1_000_000
+COLUMNS = 100
 
 
 class Item(msgspec.Struct, frozen=True):
@@ -72,6 +83,8 @@ def _attention(args: Namespace) -> int:
             *_failed_sessions(view, of_sessions.values()),
             *_runs(view, of_sessions),
             *_gates(view),
+            *_pending_gates(app, view),
+            *_after_merge(view),
             *_submissions(app, view),
             *_tasks(app, view, of_sessions.values()),
             *_failing(app, view),
@@ -90,8 +103,14 @@ def _attention(args: Namespace) -> int:
 def _show(item: Item) -> None:
     since = paint(f"  since {item.since}", "dim") if item.since else ""
     say(f"{paint(f'{item.kind:10}', 'yellow')} {paint(untrusted(item.id), 'bold')}{since}")
-    say(f"  {untrusted(item.message, 300)}")
+    for line in wrap(untrusted(item.message), _width(), break_on_hyphens=False):
+        say(f"  {line}")
     say(f"  {paint('type:', 'dim')} {untrusted(item.command)}")
+
+
+def _width() -> int:
+    columns = os.get_terminal_size().columns if is_terminal(sys.stdout) else COLUMNS
+    return max(20, columns - 2)
 
 
 def _held_back(app: App) -> Iterator[Item]:
@@ -186,15 +205,30 @@ def _gates(view: View) -> Iterator[Item]:
     for run, asked in _waiting_gates(view):
         task = view.graph.find(run.input["taskId"])
         goal = task.goal if task is not None else run.run_id
-        hook = shown_hook(asked.hook or "a gate")
-        message = f"{goal} ({hook} at {asked.point}: {asked.message or 'it waits'})"
-        command = f"hookline gate approve|reject {run.input['taskId']}"
-        if asked.hook == TRUST:
-            message = f"{goal} (not merged: {asked.message})"
-            command = f"hookline trust --task {run.input['taskId']}"
-        if asked.hook == PEOPLE:
-            message, command = f"{goal} ({asked.message})", asked.context["command"]
-        yield Item("gate", run.input["taskId"], asked.started_at, message, command)
+        hint, command = asked_help(run, asked)
+        yield Item("gate", run.input["taskId"], asked.started_at, f"{goal} ({hint})", command)
+
+
+def _pending_gates(app: App, view: View) -> Iterator[Item]:
+    """Gates that are asked again after a while: nobody has to act, but may want to know."""
+    served = served_runs(app.project.folder)
+    for run in (run for flow in GATED for run in open_runs(view, flow)):
+        if _is_left(view, run) and served.isdisjoint((run.run_id, EVERY_RUN)):
+            continue  # told as work that nobody takes through its gates
+        pending = last_pending(view, run) if wait_of(view, run) is not None else None
+        task = view.graph.find(run.input["taskId"])
+        if pending is not None and task is not None:
+            hook = shown_hook(pending.hook or "a gate")
+            message = f"{task.goal} ({hook} at {pending.point} waits: {pending.message})"
+            yield Item("gate", task.id, pending.started_at, message, _go_on(run))
+
+
+def _after_merge(view: View) -> Iterator[Item]:
+    for task_id, failed in failed_after_merge(view):
+        task = view.graph.find(task_id)
+        hook = shown_hook(failed.hook or "a hook")
+        message = f"{task.goal if task else task_id} (merged, but {hook} failed: {failed.message})"
+        yield Item(AFTER_MERGE, task_id, failed.started_at, message, f"hookline why {failed.seq}")
 
 
 # Submitted work that nobody takes through its gates
@@ -256,7 +290,9 @@ def _tasks(app: App, view: View, found: Iterable[Facts]) -> Iterator[Item]:
         command = f"hookline task unblock {task.id}"
         if task.state == NEEDS_CONTINUATION:
             command = f"hookline submit {task.id}"
-            if belongs_in_worktree(app.settings, app.project.folder, task):
+            if found_help := sent_back_help(app, view, task):
+                message, command = f"{message}; {found_help.hint}", found_help.command
+            elif belongs_in_worktree(app.settings, app.project.folder, task):
                 message += f"; if you mend it yourself: {command}"
                 command = f"hookline run --task {task.id}"
         yield Item("task", task.id, _since(view, task), message, command)

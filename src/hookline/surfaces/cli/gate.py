@@ -12,7 +12,7 @@ from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.gate_decide import DECIDE_COMMANDS
 from hookline.surfaces.cli.gate_override import OVERRIDE_COMMANDS
 from hookline.surfaces.cli.gate_run import RUN_COMMANDS
-from hookline.surfaces.cli.gate_show import verdict_line
+from hookline.surfaces.cli.gate_show import output_lines, verdict_line
 from hookline.surfaces.cli.gate_work import agent_argument, task_argument, worker_of
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import next_step, note, paint, say, say_json, untrusted
@@ -32,6 +32,8 @@ def _list(args: Namespace) -> None:
         return
     for each in found:
         say(verdict_line(each))
+        for line in output_lines(each.output):
+            say(line)
     if not found:
         say(f"no gate has judged {task.id} yet")
         next_step(f"hookline gate explain {task.id}")

@@ -79,6 +79,17 @@ def clock(moment: float) -> str:
     return time.strftime("%H:%M:%S", time.localtime(moment))
 
 
+def output_lines(output: str) -> list[str]:
+    """What a gate printed, its end where it is long: there programs say what went wrong."""
+    lines = output.strip("\n").splitlines()
+    left = len(lines) - LINES
+    cut = [f"    {paint('│', 'dim')} … {left} lines before these"] if left > 0 else []
+    return [
+        *cut,
+        *(f"    {paint('│', 'dim')} {printable(each, COLUMNS)}" for each in lines[-LINES:]),
+    ]
+
+
 def note_remediation(prompt: str | None) -> None:
     """What a gate wants to be mended, for the person."""
     lines = (prompt or "").strip().splitlines()

@@ -1,0 +1,105 @@
+"""What attention says about gates and merges: why work waits, and the command that really helps."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, NamedTuple
+
+from hookline.domain.submissions import MERGE, PEOPLE, SUBMIT, TRUST
+from hookline.hooks.verdicts import verdicts
+from hookline.surfaces.cli.gate_show import shown_hook
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hookline.adapters.store.sqlite import View
+    from hookline.app import App
+    from hookline.domain.runs import Run
+    from hookline.domain.tasks import Task
+    from hookline.hooks.verdicts import Verdict
+
+AFTER_MERGE = "after_merge"
+NOT_RUN = (126, 127)
+# So many merges are looked at for hooks that failed after them.
+MERGES = 200
+
+
+class Help(NamedTuple):
+    """What a person should know, and what to type."""
+
+    hint: str
+    command: str
+
+
+def asked_help(run: Run, asked: Verdict) -> Help:
+    """How a person answers what a run asks."""
+    task, base, branch = (str(run.input[name]) for name in ("taskId", "base", "branch"))
+    if asked.hook == TRUST:
+        return Help(f"not merged: {asked.message}", f"hookline trust --task {task}")
+    if asked.hook == PEOPLE:
+        return Help(asked.message, str(asked.context.get("command")))
+    hook = shown_hook(asked.hook or "a gate")
+    look = f"git diff {shlex.quote(base)}...{shlex.quote(branch)}"
+    said = f"{hook} at {asked.point}: {asked.message or 'it waits'}; to look at it: {look}"
+    return Help(said, f"hookline gate approve|reject {task}")
+
+
+def sent_back_help(app: App, view: View, task: Task) -> Help | None:
+    """What helps work that was sent back, where an agent could do nothing about the cause."""
+    run = _last_run(view, task)
+    if run is None:
+        return None
+    again = f"hookline submit {task.id}"
+    kind = _refused_merge(view, run)
+    if kind == "local-edits":
+        root = shlex.quote(app.project.root)
+        put_away = f"git -C {root} stash --include-untracked && {again}"
+        return Help("your own edits are in the way: commit them, or put them away", put_away)
+    if kind in ("rejected", "diverged"):
+        return Help("the remote refused the push: see to its rules or your rights", again)
+    if kind == "unreachable":
+        return Help("the remote did not answer", f"git ls-remote && {again}")
+    found = [each for each in verdicts(view, task.id) if each.run == run.run_id]
+    last = found[-1] if found else None
+    if last is not None and last.status == "failure":
+        hook = shown_hook(last.hook or "a gate")
+        if last.timed_out:
+            return Help(f"give {hook} more time with `timeout:` in hookline.yaml", again)
+        if last.exit_code in NOT_RUN:
+            return Help("install the program, or put it on the PATH of this command", again)
+    return None
+
+
+def failed_after_merge(view: View) -> Iterator[tuple[str, Verdict]]:
+    """The hooks that failed when they were last told of a merge, and of which task."""
+    seen = set()
+    merges = [run for run in view.runs.of_flow(MERGE) if isinstance(run.value, dict)]
+    for run in reversed(merges[-MERGES:]):
+        task_id: str = run.input["taskId"]
+        for each in reversed(list(verdicts(view, task_id))):
+            if each.run == run.run_id and each.point == AFTER_MERGE and each.hook not in seen:
+                seen.add(each.hook)
+                if each.status == "failure":
+                    yield task_id, each
+
+
+def last_pending(view: View, run: Run) -> Verdict | None:
+    """The gate that a run waits for and that no person decides."""
+    found = [each for each in verdicts(view, run.input["taskId"]) if each.run == run.run_id]
+    last = found[-1] if found else None
+    return last if last is not None and last.status == "pending" else None
+
+
+def _last_run(view: View, task: Task) -> Run | None:
+    flows = (SUBMIT, MERGE)
+    found = [r for flow in flows for r in view.runs.of_flow(flow) if r.input["taskId"] == task.id]
+    return max(found, key=lambda run: run.updated_at or "", default=None)
+
+
+def _refused_merge(view: View, run: Run) -> str | None:
+    """How git or a remote refused what a run wanted to merge last."""
+    for effect in reversed(view.runs.effects(run)):
+        if effect.kind == "repo" and effect.args.get("verb") in ("merge", "ask_people"):
+            value = effect.value if isinstance(effect.value, dict) else {}
+            return str(value["kind"]) if value.get("kind") else None
+    return None
