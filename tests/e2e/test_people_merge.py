@@ -140,7 +140,9 @@ def test_people_approve_by_command_where_there_is_no_server(cli: Cli) -> None:
     local.by_hand(task)
     assert cli("submit", task, "--json").json["outcome"] == "waiting"
     for name, outcome in (("ada", "waiting"), ("ada", "waiting"), ("bob", "merged")):
-        cli.json("gate", "approve", task, env={"USER": name})
+        local.git("config", "user.name", name)
+        cli.json("gate", "approve", task)
         assert cli("merge", task, "--json").json["outcome"] == outcome
     (*_, last) = (each for each in cli.json("gate", "list", task) if each["hook"])
-    assert last["message"].endswith("is approved by ada, bob")
+    assert "is approved by ada" in last["message"]
+    assert "bob" in last["message"]
