@@ -123,7 +123,7 @@ def test_what_a_killed_worker_had_under_way_is_merged_by_the_next(cli: Cli) -> N
 def test_check_names_every_default_that_changed_until_it_is_trusted(cli: Cli) -> None:
     configuration = (cli.root / "hookline.yaml").read_text()
     names = ["gates.without_commits", "gates.max_file", "gates.base", "submit"]
-    names += ["task_types.TYPE.may_create", "verdicts"]
+    names += ["trusted files", "task_types.TYPE.may_create", "verdicts"]
     found = cli.json("check")
     assert [each["name"] for each in found["changedDefaults"]] == names
     shown = cli("check").stdout

@@ -136,6 +136,16 @@ _CHANGES = (
     ),
     _Change(
         ChangedDefault(
+            "trusted files",
+            "0.2",
+            "work that changed hookline.yaml or what it names was merged, and then nothing ran",
+            "it waits before it is merged",
+            "`hookline trust --task T-12` shows the change and permits exactly that",
+        ),
+        has_gates,
+    ),
+    _Change(
+        ChangedDefault(
             "task_types.TYPE.may_create",
             "0.2",
             "agents could create tasks of every type",
