@@ -245,7 +245,7 @@ class Hostile(Crashes):
         """A command that goes on with the task, killed at some moment after the act."""
         live = "SELECT flow FROM runs WHERE status NOT IN ('completed', 'failed', 'cancelled')"
         flows = {flow for (flow,) in self.cli.rows(live)} & {"submit", "merge"}
-        verb = self._random.choice(["work", *sorted(flows)])
+        verb = self._random.choice(sorted(flows) or ["work"])
         arguments = ("work", "--once") if verb == "work" else (verb, task)
         process = subprocess.Popen(
             (*PROGRAM, *arguments, "--json"),

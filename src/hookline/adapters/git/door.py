@@ -171,10 +171,11 @@ class Git:
         env = {**self._env, **place, **(aside or {})}
         if not self._trusted:
             env |= await self._without_programs(at, args[0])
-        said = await self._start(
-            _command(args, looks=plain, trusted=self._trusted),
-            *(at.top, env, stdin, timeout, limit or LIMIT),
-        )
+        argv = _command(args, looks=plain, trusted=self._trusted)
+        try:
+            said = await self._start(argv, at.top, env, stdin, timeout, limit or LIMIT)
+        except NoGit as problem:
+            raise NoGit(f"{doing}: {problem.message}" if doing else problem.message) from problem
         if said.left_out and limit is None:
             raise RepositoryError(f"git {args[0]} says more than {LIMIT} bytes")
         if said.code and doing is not None:
