@@ -151,13 +151,15 @@ def test_histories_that_a_shallow_clone_cannot_compare(place: Place) -> None:
     clone = place.folder / "shallow"
     flags = ("--quiet", "--depth=1", "--no-single-branch")
     place.git("clone", *flags, place.remote.as_uri(), str(clone), at=place.folder)
-    place.git("switch", "--quiet", "side", at=clone)
-    tip = place.git("rev-parse", "HEAD", at=clone)
+    made = clone / ".hookline" / "worktrees" / "T-1"
+    begin = ("worktree", "add", "--quiet", "-b", "hookline/T-1", str(made), "origin/side")
+    place.git(*begin, at=clone)
+    tip = place.git("rev-parse", "HEAD", at=made)
     with pytest.raises(RepositoryError, match="no commit in common") as caught:
-        do(place.repository(clone).rebase(str(clone), "main"))
+        do(place.repository(clone).rebase(str(made), "main"))
     assert "git fetch --unshallow" in str(caught.value.help)
-    assert place.git("rev-parse", "HEAD", at=clone) == tip
-    assert place.status(clone) == []
+    assert place.git("rev-parse", "HEAD", at=made) == tip
+    assert place.status(made) == []
 
 
 def test_an_empty_remote_gets_the_base_with_the_first_merge(place: Place) -> None:
