@@ -106,6 +106,16 @@ _CHANGES = (
     ),
     _Change(
         ChangedDefault(
+            "gates.max_wait",
+            "0.2",
+            "a gate that no person decides could wait for ever",
+            "after a day the work goes back to its agent",
+            "`gates: {max_wait: 720h}` waits for 30 days, which is the most",
+        ),
+        _is_unset("max_wait"),
+    ),
+    _Change(
+        ChangedDefault(
             "gates.base",
             "0.2",
             "work went into the branch that you had checked out",
