@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.errors import NoProject
+from hookline.files import DATA_FOLDERS, DATABASE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,6 +72,14 @@ def find_project(start: str, env: Mapping[str, str]) -> Project:
         if parent == root:
             raise NoProject
         root = parent
+
+
+def is_own(path: str) -> bool:
+    """Whether a path leads to a `.hookline` itself, or to what only Hookline writes in it."""
+    _, found, inside = f"/{path}/".partition(f"/{FOLDER_NAME}/")
+    name = inside.partition("/")[0]
+    known = name in DATA_FOLDERS or name == "worktrees" or name.startswith(DATABASE[0])
+    return bool(found) and (not name or known)
 
 
 def _outside_worktrees(path: str) -> str:

@@ -1,5 +1,5 @@
 """What must not get into a repository by mistake: large files, repositories inside of the work,
-and commits of submodules that nobody else can get."""
+commits of submodules that nobody else can get, and files of Hookline's own."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from hookline.adapters.git.door import cut, printable
 from hookline.adapters.repository_merge import Merging
 from hookline.adapters.repository_state import SHOWN
 from hookline.domain.repository import Commit, Elsewhere, Finding
+from hookline.project import is_own
 
 _LINK = "160000"  # the mode of a commit of another repository in a tree
+_REMOVED = "000000"
 # What git writes into the reflog where a commit is made, and not only checked out.
 _MAKING = ("commit", "cherry-pick", "revert", "am", "rebase (pick)", "rebase (continue)")
 _LOOKED_AT = 1000
@@ -38,13 +40,19 @@ class Inspecting(Merging):
         known = await self._known_base(base)
         large = await self._large_blobs(folder, known.sha, largest) if largest else []
         said = await self._git(folder, *_RAW, f"{known.sha}...HEAD", doing="no diff")
-        links = {
-            name: about.split(" ")[3]
+        changed = {
+            name: about.split(" ")
             for about, name in zip(said.names[::2], said.names[1::2], strict=True)
-            if about.split(" ")[1] == _LINK
         }
+        links = {name: about[3] for name, about in changed.items() if about[1] == _LINK}
+        # The base's checkout would get them in the place of its own, which git takes for ignored.
+        own = [
+            Finding("own", _shown(name))
+            for name, about in changed.items()
+            if about[1] != _REMOVED and is_own(name)
+        ]
         links_found = await self._links(folder, links) if links else ()
-        return (*large, *links_found, *await self._unwatched(folder))
+        return (*own, *large, *links_found, *await self._unwatched(folder))
 
     async def _unwatched(self, folder: str) -> tuple[Finding, ...]:
         """Files that git was told not to look at: gates see them as they are not committed.

@@ -114,11 +114,12 @@ class ConflictFile(msgspec.Struct, frozen=True):
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """Something in a task's work that must not be merged: a `large` file, a `nested` repository, or
-    a commit of a `submodule` that its remote does not have; `said` is what git says about it.
+    """Something in a task's work that must not be merged: a `large` file, a `nested` repository,
+    a file of Hookline's `own`, or a commit of a `submodule` that its remote does not have; `said`
+    is what git says about it.
     """
 
-    kind: Literal["large", "nested", "submodule", "unwatched"]
+    kind: Literal["large", "nested", "own", "submodule", "unwatched"]
     path: str
     size: int = 0
     said: str = ""

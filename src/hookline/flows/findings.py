@@ -24,6 +24,10 @@ _REMEDIES = {
         " would be lost. Remove its .git if its files belong to your work; else remove it, or add"
         " it to .gitignore. Take it out of every commit of yours that has it."
     ),
+    "own": (
+        "What Hookline keeps in .hookline, such as its database, is no part of your work: when it"
+        " is merged, it replaces what is kept in the project. Take it out of every commit of yours."
+    ),
     "submodule": (
         "Nobody else can get a commit of a submodule that its remote does not have. Push it there"
         " if you may, else record a commit that the remote has."
@@ -64,6 +68,8 @@ def _words(each: Finding, largest: int) -> str:
         return f"{each.path} is a repository of its own"
     if each.kind == "unwatched":
         return f"git was told not to look at {each.path}"
+    if each.kind == "own":
+        return f"{each.path} is Hookline's own"
     return f"the remote of the submodule {each.path} does not have the commit that is recorded"
 
 
