@@ -135,7 +135,9 @@ ACTS = {
     "links a lock of ours": Act(
         'ln -sf "$user/.env.local" "$common/hookline/merge.lock-file"', "cannot be written to"
     ),
-    "hides its edits": Act("git add log && git update-index --assume-unchanged log"),
+    "hides its edits": Act(
+        "git add log && git update-index --assume-unchanged log", "git was told not to look at log"
+    ),
 }
 # The acts of the issue that are tried whenever the tests run.
 SHORT = (
@@ -242,7 +244,7 @@ class Hostile(Crashes):
         return settled and self.cli.rows(live)[0][0] == 0
 
     def _die(self, task: str) -> None:
-        """A command that goes on with the task, killed at some moment after the act."""
+        """A command that goes on with the task, killed at some moment after its session."""
         live = "SELECT flow FROM runs WHERE status NOT IN ('completed', 'failed', 'cancelled')"
         flows = {flow for (flow,) in self.cli.rows(live)} & {"submit", "merge"}
         verb = self._random.choice(sorted(flows) or ["work"])
@@ -256,7 +258,8 @@ class Hostile(Crashes):
             stderr=subprocess.PIPE,
             text=True,
         )
-        while process.poll() is None and not (self.box / f"{task}.done").exists():
+        submits = "SELECT count(*) FROM runs WHERE flow = 'submit' AND input LIKE ?"
+        while process.poll() is None and not self.cli.rows(submits, f'%"{task}"%')[0][0]:
             time.sleep(0.01)
         with suppress(subprocess.TimeoutExpired):
             process.wait(self._random.uniform(0.0, 1.5))
