@@ -49,7 +49,7 @@ class Desk:
     def __init__(self, folder: Path, profile: Agent) -> None:
         self.home = folder / "home"
         self.root = folder / "project"
-        self.root.mkdir(parents=True)
+        (self.root / ".hookline").mkdir(parents=True)
         subprocess.run(("git", "init", "-q", str(self.root)), check=True)
         self.env: dict[str, str] = {}
         self.events: list[AgentEvent] = []

@@ -164,7 +164,7 @@ def test_each_profile_is_looked_up_as_a_session_would(
             "INSERT INTO tasks SELECT 99, state, priority, goal, labels, type, "
             "desired_deliverables, parent, created_at, started_at, completed_at, result, "
             "artifacts, block_reason, required_knowledge, notes, pr_url, commits_count, "
-            "turns_used, claim_agent, claim_token, lease_until, unmet, 99 FROM tasks "
+            "turns_used, claim_agent, claim_token, lease_until, unmet, 99, changes FROM tasks "
             "WHERE number = 1",
             "tables",
             "T-99 is not in the log",

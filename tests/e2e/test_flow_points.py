@@ -46,7 +46,7 @@ GATE = {
     "task_type": None,
     "branch_name": "hookline/T-1",
     "base_branch": "main",
-    "worktree": "/nowhere",
+    "worktree": "/",
     "agent_name": "ada",
     "commits_count": 1,
 }
@@ -140,7 +140,8 @@ def look_at(cli: Cli, point: str, options: str = "") -> None:
     """A hook that writes down what it receives, and is given every variable of its point."""
     cli.put(".hookline/flows/fire.py", FLOW)
     variables = " ".join(f"{{{{{name}}}}}" for name in POINTS[point].variables)
-    line = f"tr -d '\\n' >> seen; echo >> seen; : {variables}"
+    place = f"{cli.root}/seen"
+    line = f"tr -d '\\n' >> {place}; echo >> {place}; : {variables}"
     entry = json.dumps({"name": "look", "command": line})[:-1] + options + "}"
     cli.configure(f"hooks:\n  {point}:\n    - {entry}\n")
 

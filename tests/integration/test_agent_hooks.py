@@ -168,6 +168,7 @@ class Asking(NamedTuple):
         return msgspec.to_builtins(answer), outcomes[0]
 
     def _caller(self, agent: Agent) -> Caller:
+        (self.root / ".hookline").mkdir(exist_ok=True)
         processes = LocalProcesses(str(self.root / ".hookline" / "blobs"))
         return Caller(
             Surroundings(

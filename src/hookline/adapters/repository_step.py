@@ -9,7 +9,8 @@ from hookline.adapters.git.door import HOOKED, LIMIT, printable
 from hookline.adapters.repository_scratch import Scratch
 from hookline.domain.repository import Refused, RepositoryError
 
-# Written into the checkout's git folder before its files are changed, with the commit they go to.
+# Written into the checkout's git folder before its files are changed, with the tree they go to:
+# after a crash the same merge is another commit.
 _NOTE = "hookline-step"
 _FILES = ("100644", "100755")
 
@@ -27,9 +28,10 @@ class Stepping(Scratch):
             reason = f"git is in the middle of a {operation} in {checkout}: finish it"
             return Refused("local-edits", reason)
         note = os.path.join(self._at(checkout).git_dir, _NOTE)
-        await self._take_up(checkout, old, new, cut_short=_noted(note) == new)
+        tree = (await self._git(checkout, "rev-parse", f"{new}^{{tree}}", doing="no step")).text
+        await self._take_up(checkout, old, new, cut_short=_noted(note) == tree)
         with open(note, "w", encoding="ascii") as file:
-            file.write(new)
+            file.write(tree)
         said = await self._git(
             checkout, "merge", "--ff-only", "--no-autostash", "--quiet", new, timeout=HOOKED
         )
