@@ -82,7 +82,7 @@ def test_a_read_only_agent_changes_nothing_whatever_the_project_allows(
     (project / "opencode.json").write_text(json.dumps(config))
     turn = desk.turn(read_only=True)
     assert (turn.text, turn.error) == ("I only looked", None)
-    assert sorted(path.name for path in project.iterdir()) == [".git", "opencode.json"]
+    assert sorted(path.name for path in project.iterdir()) == [".git", ".hookline", "opencode.json"]
     assert set(model.requests[0].tools) <= {"read", "grep", "glob", "list", "lsp", "webfetch"}
     results = [(event.name, event.ok) for event in desk.events if event.type == "tool_result"]
     assert results[-1] == ("read", True)

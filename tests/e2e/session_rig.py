@@ -16,6 +16,12 @@ if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
 
 HOOKLINE = shlex.join(PROGRAM)
+# Before a command of an agent's script: carry it out as a person, whose process no agent started.
+AS_A_PERSON = (
+    "sh -c 'box=$(mktemp -d); (env -u HOOKLINE_AGENT -u HOOKLINE_SESSION -u HOOKLINE_EFFECT_ID"
+    ' sh -c "until [ -e $box/go ]; do sleep 0.01; done; \\"\\$@\\"; touch $box/done" sh "$@" &);'
+    " touch $box/go; until [ -e $box/done ]; do sleep 0.01; done; rm -r $box' sh"
+)
 PROMISE = "echo '<promise>COMPLETE</promise>'"
 # The prompt is kept under the run's id and the turn's number; then the turn's script speaks.
 AGENT = """\

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e.conftest import eventually, kill
-from tests.e2e.session_rig import HOOKLINE
+from tests.e2e.session_rig import AS_A_PERSON, HOOKLINE
 from tests.e2e.terminal_rig import PROMISE, prepare
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
 
 # What an agent cannot do unless it hides who it is.
-AS_A_PERSON = f"env -u HOOKLINE_AGENT -u HOOKLINE_SESSION -u HOOKLINE_EFFECT_ID {HOOKLINE}"
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 
 
@@ -154,7 +153,7 @@ def test_a_session_that_rests_on_its_last_iteration_does_not_go_past_its_limit(c
 
 
 def test_messages_to_a_session_that_is_done_are_heard_before_its_end(cli: Cli) -> None:
-    say = f'{AS_A_PERSON} session message one "words $n" > /dev/null; cat say'
+    say = f'{AS_A_PERSON} {HOOKLINE} session message one "words $n" > /dev/null; cat say'
     prepare(cli)
     cli.put("agent.sh", f"n=$(ls heard.* | wc -l); cat > heard.$n; {say}\n")
     cli.json("trust", "--yes")
@@ -170,7 +169,7 @@ def test_messages_to_a_session_that_is_done_are_heard_before_its_end(cli: Cli) -
     ("turn", "code", "advice"),
     [
         ("echo '# edited' >> hookline.yaml", 4, ["`hookline trust`", "`hookline run --resume "]),
-        (f"{AS_A_PERSON} task cancel T-1 > /dev/null", 130, []),
+        (f"{AS_A_PERSON} {HOOKLINE} task cancel T-1 > /dev/null", 130, []),
     ],
 )
 def test_what_to_type_when_a_session_cannot_go_on(

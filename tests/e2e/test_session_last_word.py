@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.conftest import eventually
-from tests.e2e.session_rig import HOOKLINE, PROMISE, Rig, finished, hook, in_order
+from tests.e2e.session_rig import AS_A_PERSON, HOOKLINE, PROMISE, Rig, finished, hook, in_order
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
@@ -115,7 +115,7 @@ def test_a_delivery_that_fails_in_the_last_iteration_ends_at_the_limit(cli: Cli)
 def test_what_a_failed_turn_was_told_is_told_again(cli: Cli) -> None:
     rig = Rig(cli)
     message = f"{HOOKLINE} session message s 'use port 8081'"
-    said = f"env -u HOOKLINE_AGENT -u HOOKLINE_SESSION -u HOOKLINE_EFFECT_ID {message}"
+    said = f"{AS_A_PERSON} {message}"
     rig.turns(f"{said} > /dev/null", "exit 3", PROMISE)
     rig.configure({**HELD, "stop": ["promise", {"command": "echo FIX THIS; false"}]})
     assert rig.run(iterations=3).said[:2] == (0, "completed")
@@ -143,7 +143,7 @@ def test_output_of_a_recovery_that_fails_is_told_in_the_next_prompt(cli: Cli) ->
 def test_messages_of_a_delivery_that_failed_are_told_again(cli: Cli) -> None:
     rig = Rig(cli)
     message = f"{HOOKLINE} session message s 'use port 8081'"
-    said = f"env -u HOOKLINE_AGENT -u HOOKLINE_SESSION -u HOOKLINE_EFFECT_ID {message}"
+    said = f"{AS_A_PERSON} {message}"
     rig.turns(f"{said} > /dev/null; {PROMISE}", "exit 3", PROMISE)
     rig.configure()
     assert rig.run(iterations=3).said[:2] == (0, "completed")
