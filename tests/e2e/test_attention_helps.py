@@ -93,7 +93,8 @@ def test_reasons_are_shown_whole(line: Pipeline, cli: Cli) -> None:
 
 
 def test_a_gate_that_waits_is_shown_and_not_for_ever(line: Pipeline, cli: Cli) -> None:
-    slow = "{name: slow, command: 'echo later; exit 75'}"
+    cli.put("later.json", '{"status": "pending", "message": "later", "retryAfter": 1}')
+    slow = "{name: slow, command: 'cat later.json; exit 75'}"
     task = submitted(line, f"gates: {{max_wait: 1}}\nhooks: {{before_submit: [{slow}]}}\n")
     process = cli.start("submit", task, "--json")
     try:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hookline.surfaces.cli import doctor
 from hookline.surfaces.cli.main import COMMANDS, GROUPS
 from tests.e2e.gate_rig import GITCONFIG
 from tests.e2e.hostile_repositories import (
@@ -248,6 +249,16 @@ def test_no_command_runs_or_writes_what_it_should_not(
     endure(cli, place, hostile, *EVERYTHING)
 
 
+@pytest.fixture
+def without_controls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`doctor` tries its controls in a folder of their own, which takes most of its time.
+
+    Those of `FULLY` are there when it does.
+    """
+    monkeypatch.setattr(doctor, "control_checks", lambda: iter(()))
+
+
+@pytest.mark.usefixtures("without_controls")
 @pytest.mark.parametrize("hostile", OTHERS, ids=named)
 def test_the_commands_of_a_day_run_and_write_nothing_of_that(
     cli: Cli, place: Place, hostile: Callable[[Place], None]

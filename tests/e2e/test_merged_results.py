@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # Two pieces fit alone, and not together.
 TOGETHER = "[ ! -e left ] || [ ! -e right ]\n"
+NO_TRIES = "gates: {tries: 0}\n"  # the agent could mend nothing of it
 
 
 @pytest.fixture
@@ -32,6 +33,11 @@ def begin(line: Pipeline, configuration: str, makefile: str | None = None) -> No
         line.cli.put("Makefile", makefile)
     line.commit("its tests")
     line.git("push", "--quiet", "origin", "main")
+
+
+def again(line: Pipeline, configuration: str) -> None:
+    """The same project with another configuration."""
+    line.cli.configure(f"{configuration}agents: {{bot: {line.profile}}}\n")
 
 
 def worktree(line: Pipeline, task: str, **files: str) -> Path:
@@ -52,24 +58,26 @@ SETTINGS = {
     "at before_merge": "hooks: {before_submit: [], before_merge: [{run_tests: sh together.sh}]}\n",
     "whatever its condition says": "hooks: {before_submit: [{run_tests: {command: sh together.sh},"
     " when: 'commits_count > 9'}]}\n",
-    "gates.test": "gates: {test: sh together.sh}\n"
+    "gates.test": "gates: {test: sh together.sh, tries: 0}\n"
     "hooks: {before_submit: [{run_tests: 'true'}, create_pr]}\n",
 }
 
 
-@pytest.mark.parametrize("configuration", SETTINGS.values(), ids=SETTINGS)
 def test_two_tasks_that_pass_alone_and_break_together_are_not_both_merged(
-    line: Pipeline, cli: Cli, configuration: str
+    line: Pipeline, cli: Cli
 ) -> None:
-    begin(line, configuration)
-    tasks = [cli.add(name, "--type", "part", quiet=False) for name in ("left", "right")]
-    for task, name in zip(tasks, ("left", "right"), strict=True):
-        worktree(line, task, **{name: "x\n"})
-    assert cli("submit", tasks[0]).code == 0
-    done = cli("submit", tasks[1])
-    assert done.code == 3
-    assert "`sh together.sh` fails on the merged result" in done.stderr + done.stdout
-    assert line.merges() == tasks[:1]
+    begin(line, SETTINGS["run_tests"])
+    left, *others = (cli.add(name, "--type", "part") for name in ("left", *SETTINGS))
+    worktree(line, left, left="x\n")
+    for task in others:
+        worktree(line, task, right="x\n")
+    assert cli("submit", left).code == 0
+    for task, (name, configuration) in zip(others, SETTINGS.items(), strict=True):
+        again(line, configuration if "gates:" in configuration else f"{NO_TRIES}{configuration}")
+        done = cli("submit", task)
+        assert done.code == 3, name
+        assert "`sh together.sh` fails on the merged result" in done.stderr + done.stdout, name
+    assert line.merges() == [left]
     assert cli.events("merged_untested") == []
 
 
@@ -86,21 +94,30 @@ UNTESTED = {
 }
 
 
-@pytest.mark.parametrize(("configuration", "why"), UNTESTED.values(), ids=UNTESTED)
-def test_what_nothing_tested_is_called_untested(
-    line: Pipeline, cli: Cli, configuration: str, why: str
-) -> None:
-    begin(line, configuration)
-    first, second = cli.add("by hand"), cli.add("by a worker")
-    worktree(line, first, mine="x\n")
-    said = cli("submit", first).stdout
-    assert f"{first} merged untested" in said
-    assert why in said
-    (event,) = cli.events("merged_untested")
-    assert (event["nodeId"], event["data"]["sha"]) == (first, line.git("rev-parse", "main"))
-    assert why in event["data"]["reason"]
-    assert f"merged untested {why}" in cli("task", "show", first).stdout
+def test_what_nothing_tested_is_called_untested(line: Pipeline, cli: Cli) -> None:
+    begin(line, "")
+    for name, (configuration, why) in UNTESTED.items():
+        again(line, configuration)
+        line.commit(name)
+        line.git("push", "--quiet", "origin", "main")
+        (warning,) = cli("check", "--format", "json").json["problems"]
+        assert (warning["severity"], warning["code"]) == ("warning", "untested"), name
+        task = cli.add("by hand")
+        worktree(line, task, **{f"of-{task}": "x\n"})
+        said = cli("submit", task).stdout
+        assert f"{task} merged untested" in said, name
+        assert why in said
+        event = cli.events("merged_untested")[-1]
+        assert (event["nodeId"], event["data"]["sha"]) == (task, line.git("rev-parse", "main"))
+        assert why in event["data"]["reason"]
+        assert f"merged untested {why}" in cli("task", "show", task).stdout
+    assert len(cli.events("merged_untested")) == len(UNTESTED)
 
+
+def test_a_worker_tells_what_nothing_tested(line: Pipeline, cli: Cli) -> None:
+    configuration, why = UNTESTED["none is wanted"]
+    begin(line, configuration)
+    second = cli.add("by a worker")
     line.turn("echo x > theirs\n")
     done = cli("work", "--once", "--json")
     assert work_ended(done)["mergedUntested"] == [second]
@@ -114,28 +131,25 @@ def test_what_nothing_tested_is_called_untested(
     assert "merged untested" in seen.stdout + seen.stderr
     assert "1 of them merged untested" in seen.stdout + seen.stderr
 
-    (warning,) = cli("check", "--format", "json").json["problems"]
-    assert (warning["severity"], warning["code"]) == ("warning", "untested")
 
-
-@pytest.mark.parametrize(
-    ("configuration", "makefile"),
-    [
+def test_what_was_tested_is_not(line: Pipeline, cli: Cli) -> None:
+    begin(line, "")
+    for configuration, makefile in (
         ("hooks: {before_submit: [{run_tests: 'true'}]}\n", None),
         ("gates: {test: 'true'}\n", None),
         ("hooks: {before_submit: [create_pr]}\n", "test:\n\t@true\n"),
-    ],
-)
-def test_what_was_tested_is_not(
-    line: Pipeline, cli: Cli, configuration: str, makefile: str | None
-) -> None:
-    begin(line, configuration, makefile)
-    assert cli("check", "--format", "json").json["problems"] == []
-    task = cli.add("by hand")
-    worktree(line, task, mine="x\n")
-    assert f"{task} merged  " in cli("submit", task).stdout
+    ):
+        again(line, configuration)
+        if makefile is not None:
+            cli.put("Makefile", makefile)
+        line.commit("its tests")
+        line.git("push", "--quiet", "origin", "main")
+        assert cli("check", "--format", "json").json["problems"] == [], configuration
+        task = cli.add("by hand")
+        worktree(line, task, **{f"of-{task}": "x\n"})
+        assert f"{task} merged  " in cli("submit", task).stdout, configuration
+        assert "untested" not in cli("task", "show", task).stdout
     assert cli.events("merged_untested") == []
-    assert "untested" not in cli("task", "show", task).stdout
 
 
 REPLACED = {
@@ -148,7 +162,7 @@ REPLACED = {
 def test_work_cannot_take_away_what_is_found_to_test_it(
     line: Pipeline, cli: Cli, files: dict[str, str]
 ) -> None:
-    begin(line, "hooks: {before_submit: [run_tests]}\n", "test:\n\t@sh together.sh\n")
+    begin(line, f"{NO_TRIES}hooks: {{before_submit: [run_tests]}}\n", "test:\n\t@sh together.sh\n")
     (cli.root / "left").write_text("x\n")
     line.commit("left")
     line.git("push", "--quiet", "origin", "main")

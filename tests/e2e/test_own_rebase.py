@@ -51,7 +51,15 @@ def only(line: Pipeline, task: str) -> None:
     line.check_main()
 
 
-@pytest.mark.parametrize("written", ["", "{onto:.7}", "{onto}\n", None])
+@pytest.mark.parametrize(
+    "written",
+    [
+        "",
+        "{onto:.7}",
+        pytest.param("{onto}\n", marks=pytest.mark.torture),
+        pytest.param(None, marks=pytest.mark.torture),
+    ],
+)
 def test_a_rebase_that_was_killed_while_it_began_is_undone(
     line: Pipeline, written: str | None
 ) -> None:

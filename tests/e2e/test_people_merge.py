@@ -43,7 +43,7 @@ def attention(cli: Cli, task: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("how", ["merge", "squash"])
+@pytest.mark.parametrize("how", ["squash", pytest.param("merge", marks=pytest.mark.torture)])
 def test_git_merges_what_a_person_merges(cli: Cli, how: str) -> None:
     local = Pipeline(cli)
     local.begin(f"{PEOPLE}hooks: {{before_submit: []}}\n", remote=False)

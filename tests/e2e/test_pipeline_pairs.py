@@ -79,8 +79,8 @@ def pairs(cli: Cli) -> Pairs:
     return Pairs(cli)
 
 
-def test_two_workers_on_two_pairs(pairs: Pairs) -> None:
-    pairs.race(4, 2, 100, remote=True)
+def test_two_workers_on_a_pair(pairs: Pairs) -> None:
+    pairs.race(2, 2, 100, remote=True)
     pairs.check()
 
 

@@ -64,8 +64,9 @@ def test_a_changed_configuration_waits_for_its_reader(repo: Repo, cli: Cli) -> N
     assert "the work changes what trust covers: hookline.yaml, tools/new.sh" in item["message"]
 
     # Others are merged meanwhile, and nobody can approve it unseen.
-    work(repo, other, free_txt="free\n")
+    work(repo, other, docs__check_md="text\n")
     assert cli("submit", other, "--json").json["outcome"] == "merged"
+    assert cli.refused("trust", "--task", other)[1]["message"] == f"{other} does not wait for trust"
     assert cli.refused("gate", "approve", task)[1]["help"].startswith(
         f"`hookline trust --task {task}"
     )
@@ -89,18 +90,15 @@ def test_a_changed_configuration_waits_for_its_reader(repo: Repo, cli: Cli) -> N
     assert cli.json("trust", "--show")["trusted"] is False
 
 
-@pytest.mark.parametrize(
-    ("files", "named"),
-    [
+def test_every_covered_file_counts(repo: Repo, cli: Cli) -> None:
+    for files, named in (
         ({"tools__check_sh": "#!/bin/sh\nexit 1\n"}, "tools/check.sh"),
         ({"data__automation-hooks_json": "[]"}, "data/automation-hooks.json"),
-    ],
-)
-def test_every_covered_file_counts(repo: Repo, cli: Cli, files: dict[str, str], named: str) -> None:
-    task = cli.add("change it")
-    work(repo, task, **files)
-    assert cli("submit", task, "--json").json["outcome"] == "waiting"
-    assert named in waiting(cli, task)["message"]
+    ):
+        task = cli.add("change it")
+        work(repo, task, **files)
+        assert cli("submit", task, "--json").json["outcome"] == "waiting"
+        assert named in waiting(cli, task)["message"]
 
 
 def test_other_contents_than_those_that_were_trusted_wait_again(repo: Repo, cli: Cli) -> None:
@@ -115,13 +113,6 @@ def test_other_contents_than_those_that_were_trusted_wait_again(repo: Repo, cli:
     assert "+exit 0 # two" in cli("trust", "--task", task, "--yes").stdout
     assert cli("merge", task, "--json").json["outcome"] == "merged"
     assert cli.json("trust", "--show")["trusted"] is True
-
-
-def test_work_that_trust_has_nothing_to_do_with_is_just_merged(repo: Repo, cli: Cli) -> None:
-    task = cli.add("write a page")
-    work(repo, task, docs__check_md="text\n")
-    assert cli("submit", task, "--json").json["outcome"] == "merged"
-    assert cli.refused("trust", "--task", task)[1]["message"] == f"{task} does not wait for trust"
 
 
 def test_a_worker_begins_nothing_with_settings_of_before(repo: Repo, cli: Cli) -> None:

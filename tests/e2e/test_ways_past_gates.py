@@ -181,14 +181,14 @@ def test_an_approval_of_another_commit(line: Gated, cli: Cli, order: str) -> Non
 # Git that shows something else than it holds
 
 
-@pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
-def test_a_file_that_git_was_told_not_to_look_at(line: Gated, cli: Cli, flag: str) -> None:
+def test_a_file_that_git_was_told_not_to_look_at(line: Gated, cli: Cli) -> None:
     line.guard()
-    task, place = line.work("bad", text="EVIL\n")
-    line.git("update-index", flag, "bad", at=place)
-    (place / "bad").write_text("x\n")
-    cli("submit", task)
-    line.check_clean()
+    for flag in ("--assume-unchanged", "--skip-worktree"):
+        task, place = line.work("bad", text="EVIL\n")
+        line.git("update-index", flag, "bad", at=place)
+        (place / "bad").write_text("x\n")
+        cli("submit", task)
+        line.check_clean()
 
 
 def test_a_commit_that_git_shows_as_another(line: Gated, cli: Cli) -> None:
@@ -237,7 +237,7 @@ def test_a_runner_of_its_own_beside_what_is_committed(line: Gated, cli: Cli) -> 
     )
     cli.put("state", "x\n")
     cli.put(".gitignore", ".venv/\n")
-    line.begin("hooks: {before_submit: [run_tests]}\n")
+    line.begin("hooks: {before_submit: [run_tests]}\ngates: {tries: 0}\n")
     cli.put(".gitignore", ".hookline/\n.venv/\n")
     line.commit("ignore it")
     line.git("push", "--quiet", "origin", "main")
@@ -357,8 +357,9 @@ ENDINGS = {
     "an unknown verdict": """echo '{"status": "ok"}'""",
     "a failure in a list": """echo '[{"status": "failure"}]'""",
     "a skip that fails": """echo '{"status": "skip"}'; exit 3""",
-    "too slow": "sleep 30",
+    "too slow": "sleep 100",
 }
+TIMEOUTS = {"too slow": 0.2}
 
 
 def test_gates_that_end_in_any_way_but_well(line: Gated, cli: Cli) -> None:
@@ -366,7 +367,7 @@ def test_gates_that_end_in_any_way_but_well(line: Gated, cli: Cli) -> None:
     task, _ = line.work("good")
     before = (cli.root / "hookline.yaml").read_text()
     for name, command in ENDINGS.items():
-        hook = json.dumps({"name": "odd", "command": command, "timeout": 2})
+        hook = json.dumps({"name": "odd", "command": command, "timeout": TIMEOUTS.get(name, 60)})
         text = before.replace("before_merge: []", f"before_merge: [{hook}]")
         assert text != before
         cli.configure(text.removeprefix("version: 1\n"))
@@ -428,13 +429,22 @@ VERDICTS = {
 }
 
 
-@pytest.mark.parametrize("said", VERDICTS.values(), ids=VERDICTS)
-def test_words_of_a_gatekeeper_that_are_no_approval(line: Gated, cli: Cli, said: str) -> None:
-    (line.box / "said").write_text(said)
-    line.guard(merging="{gatekeeper: [qa]}", agents=keepers(line, qa=f"cat {line.box}/said"))
+def test_words_of_a_gatekeeper_that_are_no_approval(line: Gated, cli: Cli) -> None:
+    asked = line.box / "asked"
+    agents = keepers(line, qa=f"touch {asked}; cat {line.box}/said")
+    line.guard(merging="{gatekeeper: [qa]}", agents=agents)
     task, _ = line.work("good")
+    for name, said in VERDICTS.items():
+        (line.box / "said").write_text(said)
+        found = cli("gate", "run", task, "before_merge", "--json")
+        assert (found.code, found.json[-1]["status"]) == (3, "failure"), name
+        asked.unlink()
     assert cli("submit", task).code == 3
     assert line.merges() == []
+    # The gatekeeper can approve it: what it said was to blame.
+    (line.box / "said").write_text(json.dumps(APPROVE))
+    assert cli("submit", task).code == 0
+    assert line.merges() == [task]
 
 
 def test_a_gate_that_tells_others_not_to_look(line: Gated, cli: Cli) -> None:
