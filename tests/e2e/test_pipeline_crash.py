@@ -79,7 +79,7 @@ class Crashes(Pipeline):
         # A submission that was cut short right before its merge began is to be submitted again.
         too_early = verb == "merge" and "still on its way to be submitted" in complaint
         ended = process.returncode in (0, -signal.SIGKILL) or too_early
-        assert ended, (process.returncode, said, complaint)
+        assert ended, f"{process.returncode} {said} {complaint}"
 
     def _await_moment(self, process: subprocess.Popen[str]) -> None:
         """Let it live for a random while, which begins once it is at work."""
@@ -90,13 +90,18 @@ class Crashes(Pipeline):
             process.wait(self._random.uniform(0.0, 2.0))
 
     def _kill(self, process: subprocess.Popen[str], verb: str) -> None:
-        """Kill it alone, or with everything that it started, as a machine that goes down does."""
+        """Kill it alone, or with everything that it started, as a machine that goes down does.
+
+        The remote is a server, which goes on: its locks are not ours to clear.
+        """
         if self._random.random() < 0.5:
             process.kill()
             self.kills[f"{verb} alone"] += 1
             return
         process.send_signal(signal.SIGSTOP)  # nothing more is started
         for pid in (*offspring(process.pid), process.pid):
+            if _is_server(pid):
+                continue
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.kills[f"{verb} with all"] += 1
@@ -115,6 +120,14 @@ class Crashes(Pipeline):
         assert self.git("rev-parse", "main") == self.git("rev-parse", "main", at=self.main)
         self.git("fsck", "--connectivity-only")
         self.check_quiet()
+
+
+def _is_server(pid: int) -> bool:
+    """Whether a process is the remote's side of a push or a fetch."""
+    with suppress(OSError):
+        line = Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"receive-pack" in line or b"upload-pack" in line
+    return False
 
 
 def offspring(pid: int) -> list[int]:
