@@ -37,7 +37,7 @@ _DATA: dict[str, dict[str, Any]] = {
     "task_unblocked": {"state": "ready"},
     "task_submitted": {"result": "works"},
     "task_needs_continuation": {
-        "reason": "signed: cat signed exited 1 (attempts to mend it: 1)",
+        "reason": "signed: cat signed exited 1 (attempts to fix it: 1)",
         "gate": "signed",
         "output": "`cat signed` exited 1",
         "attempts": [

@@ -145,7 +145,7 @@ class Gating:
             return self._refused(reason, name, message)
         if made >= self.settings.tries:
             broke = f"; the last one failed: {self.trouble}" if self.trouble else ""
-            return self._refused(f"{reason} (attempts to mend it: {made}{broke})", name, prompt)
+            return self._refused(f"{reason} (attempts to fix it: {made}{broke})", name, prompt)
         self.tries[name] = made + 1
         turn = await self.ctx.agent(
             f"{prompt.rstrip()}\n\nMend this in the folder that you are in, commit it, and say in"
