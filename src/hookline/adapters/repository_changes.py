@@ -269,9 +269,6 @@ class Changing(Looking):
         odd = (line for line in said.text.splitlines() if not line.startswith(own))
         return next((f"one is tied to {line}" for line in odd), None)
 
-    async def _ref(self, folder: str) -> str:
-        return (await self._git(folder, "symbolic-ref", "--quiet", "HEAD")).text
-
     async def _head(self, folder: str) -> str:
         found = await self._sha(folder, "HEAD")
         if found is None:

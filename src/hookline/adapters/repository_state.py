@@ -9,6 +9,15 @@ import msgspec
 
 from hookline.adapters.git.checkout import BrokenWorktree, NoRepository, checkout_of
 from hookline.adapters.git.door import NETWORK, Git, GitFailed, NoGit, cut, printable
+from hookline.adapters.git.reading import (
+    INITIAL,
+    SETTINGS,
+    STATUS,
+    branch_in,
+    read_settings,
+    read_status,
+    stamp_of,
+)
 from hookline.adapters.repository_locks import exclusive
 from hookline.domain.repository import (
     BRANCH_PREFIX,
@@ -25,10 +34,10 @@ if TYPE_CHECKING:
 
     from hookline.adapters.git.checkout import Checkout
     from hookline.adapters.git.door import Said
+    from hookline.adapters.git.reading import Status
     from hookline.ports.processes import Processes
 
 SHOWN = 20
-_STATUS = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")
 _OPERATIONS: Mapping[str, Operation] = {
     "rebase-merge": "rebase",
     "rebase-apply/applying": "am",
@@ -74,6 +83,9 @@ class Looking:
         self._wanted_base = base
         self._wanted_remote = remote
         self._checked: set[str] = set()
+        # What stands in the settings of the repository, with the stamp of their files then.
+        self._known_settings: tuple[Any, dict[str, str]] = (None, {})
+        self._known_identity: Any = None
 
     async def describe(self, folder: str | None = None) -> RepositoryState:
         """The state of the repository that a folder lies in, with what stands in the way."""
@@ -99,11 +111,11 @@ class Looking:
 
     async def _describe_checkout(self, folder: str, shallow: bool) -> RepositoryState:
         top = self._at(folder).top
-        dirty = await self._dirty(folder)
+        commit, dirty = await self._status(folder)
         state = RepositoryState(
             in_repository=True,
             top=top,
-            head=await self._sha(folder, "HEAD"),
+            head=None if commit == INITIAL else commit,
             branch=await self._branch(folder),
             remotes=tuple(await self._remotes()),
             shallow=shallow,
@@ -112,8 +124,7 @@ class Looking:
             dirty_count=len(dirty),
             operation=await self._operation(folder),
         )
-        nobody = (await self._git(folder, "var", "GIT_COMMITTER_IDENT")).code != 0
-        return _with_problems(state, nobody)
+        return _with_problems(state, not await self._has_identity(folder))
 
     async def base_branch(self) -> str:
         """The branch that finished work goes into."""
@@ -150,12 +161,10 @@ class Looking:
     async def commits_ahead(self, folder: str, base: str, head: str = "HEAD") -> int:
         """How many commits the work in a folder has that the base has not."""
         known = await self._known_base(base)
-        tip = await self._sha(folder, head)
-        if tip is None:
+        tip = head if head == "HEAD" else await self._sha(folder, head)
+        said = await self._git(folder, "rev-list", "--count", f"{known.sha}..{tip}")
+        if tip is None or said.code:
             raise RepositoryError(f"there is no commit {head[:80]!r} in {folder}")
-        said = await self._git(
-            folder, "rev-list", "--count", f"{known.sha}..{tip}", doing="commits are not countable"
-        )
         return int(said.text)
 
     async def commits(self, folder: str, base: str, limit: int = 100) -> list[Commit]:
@@ -246,15 +255,39 @@ class Looking:
                     f"there is no remote {self._wanted_remote!r}", help="`git remote` shows them"
                 )
             return self._wanted_remote
-        own = (await self._git(self.root, "config", "--get", f"branch.{base}.remote")).text
+        own = (await self._settings()).get(f"branch.{base}.remote")
         for name in (own, "origin"):
             if name in known:
                 return name
         return known[0] if len(known) == 1 else None
 
     async def _remotes(self) -> list[str]:
-        names = (await self._git(self.root, "remote")).text.splitlines()
-        return [name for name in names if not name.startswith("-")]
+        keys = (key.partition(".")[2] for key in await self._settings() if key[:7] == "remote.")
+        names = {name for name, _, _ in (key.rpartition(".") for key in keys)}
+        return sorted(name for name in names if name and not name.startswith("-"))
+
+    async def _settings(self) -> dict[str, str]:
+        """The settings of the repository, asked for again once their own files have changed."""
+        stamp = self._settings_stamp
+        if self._known_settings[0] != stamp:
+            said = await self._git(self.root, *SETTINGS)
+            self._known_settings = (stamp, read_settings(said.names))
+        return self._known_settings[1]
+
+    @property
+    def _settings_stamp(self) -> Any:
+        names = ("config", "config.worktree")
+        return stamp_of(*(os.path.join(self._common, name) for name in names))
+
+    async def _has_identity(self, folder: str) -> bool:
+        """Whether git knows who commits in a folder; that it does not is asked every time."""
+        known = (folder, self._settings_stamp)
+        if self._known_identity == known:
+            return True
+        if (await self._git(folder, "var", "GIT_COMMITTER_IDENT")).code:
+            return False
+        self._known_identity = known
+        return True
 
     async def _remote_head(self) -> str | None:
         remote = await self._remote("HEAD")
@@ -290,13 +323,21 @@ class Looking:
 
     async def _branch(self, folder: str) -> str | None:
         """The branch that is checked out; None when a commit is."""
-        said = await self._git(folder, "symbolic-ref", "--quiet", "HEAD")
-        return said.text.removeprefix("refs/heads/") or None
+        return (await self._ref(folder)).removeprefix("refs/heads/") or None
+
+    async def _ref(self, folder: str) -> str:
+        """The whole name of the branch that is checked out; nothing when a commit is."""
+        if (name := branch_in(self._at(folder).git_dir)) is not None:
+            return f"refs/heads/{name}"
+        return (await self._git(folder, "symbolic-ref", "--quiet", "HEAD")).text
 
     async def _dirty(self, folder: str) -> list[str]:
         """Files that are not committed, ignored ones aside."""
-        said = await self._git(folder, *_STATUS, doing="what is uncommitted is unknown")
-        return [entry[3:] for entry in said.names]
+        return (await self._status(folder)).names
+
+    async def _status(self, folder: str) -> Status:
+        said = await self._git(folder, *STATUS, doing="what is uncommitted is unknown")
+        return read_status(said.names)
 
     async def _sha(self, folder: str, name: str) -> str | None:
         """The commit that a full ref or a hash names; None when there is none."""

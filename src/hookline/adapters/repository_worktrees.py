@@ -56,13 +56,16 @@ class Worktrees(Pushing):
     async def worktrees(self) -> list[Worktree]:
         """Every task's worktree, and every branch of a task whose worktree is gone."""
         prefix = f"refs/heads/{BRANCH_PREFIX}"
-        said = await self._git(
-            self.root, "for-each-ref", "--format=%(refname)", prefix, doing="no list of branches"
-        )
-        found = {ref.removeprefix(prefix) for ref in said.text.splitlines()}
+        form = "--format=%(objectname) %(refname)"
+        said = await self._git(self.root, "for-each-ref", form, prefix, doing="no list of branches")
+        pairs = (line.split(" ", 1) for line in said.text.splitlines())
+        found = {ref.removeprefix(prefix): head for head, ref in pairs}
         with suppress(OSError):
-            found |= {name for name in os.listdir(self._worktrees) if name[0] != "."}
-        return [await self._worktree(name) for name in sorted(found, key=_by_number)]
+            found |= {
+                name: found.get(name, "") for name in os.listdir(self._worktrees) if name[0] != "."
+            }
+        names = sorted(found, key=_by_number)
+        return [await self._worktree(name, head=found[name]) for name in names]
 
     async def unsaved(self, task_id: str) -> tuple[str, ...]:
         """What would be lost with a task's worktree."""
@@ -118,10 +121,12 @@ class Worktrees(Pushing):
         except OSError as problem:
             raise RepositoryError(f"cannot write to {self._worktrees}: {problem}") from problem
 
-    async def _worktree(self, task_id: str, notices: tuple[str, ...] = ()) -> Worktree:
+    async def _worktree(
+        self, task_id: str, notices: tuple[str, ...] = (), *, head: str | None = None
+    ) -> Worktree:
         path, branch = self._place(task_id), branch_of(task_id)
-        lost = not self._is_whole(task_id)
-        head = await self._sha(self.root if lost else path, f"refs/heads/{branch}")
+        if head is None:
+            head = await self._sha(self.root, f"refs/heads/{branch}")
         prefix = os.path.relpath(os.path.realpath(self.root), self._at(self.root).top)
         return Worktree(
             task=task_id,
@@ -130,13 +135,12 @@ class Worktrees(Pushing):
             branch=branch,
             base=await self._base_of(branch),
             head=head or "",
-            lost=lost,
+            lost=not self._is_whole(task_id),
             notices=notices,
         )
 
     async def _recorded_base(self, branch: str) -> str | None:
-        said = await self._git(self.root, "config", "--get", f"branch.{branch}.hooklineBase")
-        return said.text or None
+        return (await self._settings()).get(f"branch.{branch}.hooklinebase") or None
 
     async def _base_of(self, branch: str) -> str:
         return await self._recorded_base(branch) or await self.base_branch()

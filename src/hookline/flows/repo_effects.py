@@ -100,9 +100,11 @@ class RepoEffects:
         repository, folder, largest = self._repository, args["worktree"], _largest(args)
         if state.dirty and (found := await repository.uncommitted_findings(folder, largest)):
             return _found(found, args)
-        await repository.commit_all(folder, _message(task), branch=args["branch"])
+        head = state.head
+        if state.dirty:
+            done = await repository.commit_all(folder, _message(task), branch=args["branch"])
+            head = done or head
         commits = await repository.commits_ahead(folder, args["base"])
-        head = (await repository.describe(folder)).head
         if commits and (
             found := await repository.committed_findings(folder, args["base"], largest)
         ):

@@ -66,10 +66,8 @@ _LOOKS = frozenset(
 # Commands that look only when they are asked like this.
 _LOOKS_SO = (
     *(
-        ("config", "--get"),
         ("config", "--null"),
         ("config", "-z"),
-        ("remote",),
         ("remote", "get-url"),
     ),
     *(("symbolic-ref", "--quiet"), ("worktree", "list")),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from hookline.adapters.git.checkout import NoRepository, checkout_of, top_of
 from hookline.adapters.git.door import Git, NoGit, printable
+from hookline.adapters.git.reading import INITIAL, STATUS, read_status
 from hookline.digest import sha256
 from hookline.domain.repository import RepositoryError
 from hookline.domain.work import WorkState, WorkTree
@@ -26,9 +27,7 @@ if TYPE_CHECKING:
 TIMEOUT = 20.0
 # Larger files, and those after so many bytes, are told apart by their time and size.
 LARGEST_READ, MOST_READ = 4 * 1024 * 1024, 256 * 1024 * 1024
-_STATUS = ("--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames")
 _NAMES = ("-r", "-z", "--no-renames", "--name-only")
-_INITIAL = "(initial)"  # what git calls the commit of a repository without any
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 # Hooks and flows there are the project's; everything else is written by Hookline.
 _OWN = f"{FOLDER_NAME}/"
@@ -73,13 +72,8 @@ class GitWork:
     async def _uncommitted(self, folder: str) -> tuple[str | None, list[str]]:
         """The commit, and the files that differ from it."""
         doing = "which files changed is unknown"
-        said = await self._git(folder, "status", *_STATUS, doing=doing)
-        commit, names = None, []
-        for entry in said.names:
-            if entry.startswith("# branch.oid "):
-                commit = entry[13:]
-            elif entry[:2] in ("1 ", "u ", "? "):
-                names.append(entry.split(" ", {"1": 8, "u": 10, "?": 1}[entry[0]])[-1])
+        said = await self._git(folder, *STATUS, doing=doing)
+        commit, names = read_status(said.names)
         return commit, _seen_from(folder, names)
 
     async def state(self, folder: str) -> WorkState:
@@ -96,7 +90,7 @@ class GitWork:
 
     async def _tree_of(self, commit: str | None, folder: str) -> str | None:
         """What a commit holds; another one that holds the same is no other state of the files."""
-        if commit is None or commit == _INITIAL:
+        if commit is None or commit == INITIAL:
             return None
         if self._tree[0] != commit:
             said = await self._git(folder, "rev-parse", f"{commit}^{{tree}}", doing=_UNKNOWN)
@@ -136,7 +130,7 @@ class GitWork:
         """The files in which two commits differ."""
         if old == new or not old or not new:
             return set()
-        ends = (_EMPTY_TREE if old == _INITIAL else old, new)
+        ends = (_EMPTY_TREE if old == INITIAL else old, new)
         try:
             said = await self._git(folder, "diff-tree", *_NAMES, *ends, doing=_UNKNOWN)
         except RepositoryError:  # such as when the commit of before is gone
