@@ -37,6 +37,7 @@ from hookline.wiring.calls import (
     recorder,
     repository,
     sections_of,
+    verifier,
     watcher,
     worktrees,
 )
@@ -73,7 +74,7 @@ def engine(
         agents=agents(app, Gated(processes)),
         work=git_work(app),
         change=change,
-        verify=watcher(app),
+        verify=verifier(app),
         repository=repository(app),
         forge=lambda: forge(app),
         tools=_tools,

@@ -141,7 +141,8 @@ def look_at(cli: Cli, point: str, options: str = "") -> None:
     cli.put(".hookline/flows/fire.py", FLOW)
     variables = " ".join(f"{{{{{name}}}}}" for name in POINTS[point].variables)
     place = f"{cli.root}/seen"
-    line = f"tr -d '\\n' >> {place}; echo >> {place}; : {variables}"
+    # In one piece: calls of several points may come at once.
+    line = f"seen=$(tr -d '\\n'); printf '%s\\n' \"$seen\" >> {place}; : {variables}"
     entry = json.dumps({"name": "look", "command": line})[:-1] + options + "}"
     cli.configure(f"hooks:\n  {point}:\n    - {entry}\n")
 

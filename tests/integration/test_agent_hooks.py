@@ -127,6 +127,10 @@ async def no_changes(folder: str) -> list[str]:
     return []
 
 
+async def trusts_every(hook: Hook) -> None:
+    pass
+
+
 class Asking(NamedTuple):
     """Agent hooks in one project."""
 
@@ -177,7 +181,7 @@ class Asking(NamedTuple):
                 environ={"PATH": os.environ["PATH"], "HOOKLINE_SESSION": "outer"},
                 processes=processes,
                 http=HttpClient(),
-                verify=lambda hook: None,
+                verify=trusts_every,
                 cleaner=SECRETS,
                 agents=LocalAgents({"ada": agent}, None, str(self.root), processes, SECRETS),
                 repository=None,

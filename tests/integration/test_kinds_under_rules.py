@@ -175,6 +175,10 @@ async def no_changes(folder: str) -> list[str]:
     return []
 
 
+async def trusts_every(hook: Hook) -> None:
+    pass
+
+
 # The payload stands in the prompt between two lines of its own.
 TELL = r"sed -n '/^<payload /,/^<\/payload /p' | sed '1d;$d' > seen.json; cat answer.json"
 AGENTS = {
@@ -195,7 +199,7 @@ def caller(root: Path) -> Caller:
             agents=LocalAgents(AGENTS, None, str(root), processes),
             repository=None,
             forge=None,
-            verify=lambda hook: None,
+            verify=trusts_every,
             cleaner=Cleaner({}),
             changed_files=no_changes,
             context=context,

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hookline.adapters.feed import FeedReader, FileFeed, feed_path
@@ -100,6 +100,7 @@ def test_no_text_gets_through_unseen(text: str) -> None:
 
 
 @given(st.text(alphabet="ab 日🎉e\u0301", max_size=80), st.integers(1, 90), st.booleans())
+@example("aaaa日 aaaaa日日日\u0301", 18, True)
 def test_every_line_fits(text: str, columns: int, is_below: bool) -> None:
     line = below(text) if is_below else plain(text, wraps=True)
     parts = fitted(line, columns)

@@ -19,6 +19,8 @@ from hookline.domain.repository import (
 )
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
     from hookline.adapters.repository_state import Base
     from hookline.domain.forge import MergeMethod
 
@@ -51,6 +53,10 @@ class Merging(Stepping):
                 self.root, "update-ref", MERGED + commit, built, doing="the merge is not noted"
             )
             return _prepared(built, commit, known)
+
+    def at_rest(self) -> AbstractAsyncContextManager[None]:
+        """While nothing of ours is merged: `async with repository.at_rest():`."""
+        return self._exclusive("merge")
 
     async def land(self, prepared: Prepared) -> Merged | BaseMoved | Refused:
         """Move the base to what was prepared, if it still is where it was then."""

@@ -52,6 +52,10 @@ class Limits(NamedTuple):
     per_minute: Mapping[str, float]
 
 
+async def _nothing_to_verify() -> None:
+    """Everything is trusted."""
+
+
 def _nobody_watches(what: str, details: dict[str, Any]) -> None:
     """Nobody is told."""
 
@@ -78,7 +82,7 @@ class Surroundings(NamedTuple):
     agents: Agents
     work: Work
     change: Callable[..., Any]
-    verify: Callable[[], None] = lambda: None
+    verify: Callable[[], Awaitable[None]] = _nothing_to_verify
     repository: Repository | None = None
     forge: Callable[[], Forge] | None = None
     tools: Callable[[Mapping[str, str]], ToolServer | None] = lambda env: None
@@ -127,7 +131,7 @@ class Executor:
             await self._wait_for_rate(effect.kind)
             begun()
             # Outside of what is a failure of the effect: a run whose files changed is parked.
-            self._around.verify()
+            await self._around.verify()
             try:
                 value = await self._kinds[effect.kind](run, effect, guard)
             except Temporary as problem:

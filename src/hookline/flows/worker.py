@@ -211,7 +211,7 @@ class Worker:
         return run.status != runs.RUNNING or view.runs.value(run.run_id, STANDING) != LIVE
 
     async def _fill_lanes(self) -> bool:
-        self._check_configuration()
+        await self._check_configuration()
         limit = self.spent()
         if limit in ("minutes", "usd") and not self._is_asked:
             self.why = f"the limit of {limit} is reached"
@@ -223,11 +223,11 @@ class Worker:
                 began = await self._fill(lane) or began
         return began
 
-    def _check_configuration(self) -> None:
+    async def _check_configuration(self) -> None:
         """Begin nothing with settings of before, once merged work has brought others."""
         around = self._engine.executor.around
         if self.trouble is None and not around.is_current() and self._desk.has_more():
-            self.trouble = _old_settings(around)
+            self.trouble = await _old_settings(around)
             self.stop()
 
     def _may_begin(self) -> bool:
@@ -236,7 +236,7 @@ class Worker:
 
     async def _fill(self, lane: Lane) -> bool:
         try:
-            self._engine.executor.around.verify()
+            await self._engine.executor.around.verify()
             lane.session = await self._desk.begin(lane.agent)
         except Untrusted as problem:
             self.trouble = problem
@@ -296,9 +296,9 @@ class Worker:
         return view.runs.holder(run_id)[0] == self._engine.owner.name
 
 
-def _old_settings(around: Surroundings) -> Untrusted:
+async def _old_settings(around: Surroundings) -> Untrusted:
     try:
-        around.verify()
+        await around.verify()
     except Untrusted as problem:
         return problem
     return Untrusted(

@@ -12,7 +12,8 @@ import msgspec
 from hookline.adapters.identity import kill_group, kill_marked, owner_is_gone
 from hookline.adapters.process import LocalProcesses
 from hookline.adapters.store.sqlite import SqliteStore
-from hookline.errors import HooklineError
+from hookline.domain.repository import RepositoryError
+from hookline.errors import HooklineError, Untrusted
 from hookline.hooks.calls.call import Caller, Surroundings
 from hookline.hooks.calls.delivery import Deliverer, Owner
 from hookline.hooks.calls.record import Recorder
@@ -25,7 +26,7 @@ from hookline.trust import Watch
 from hookline.trust.manifest import MISSING, examine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from hookline.adapters.agents.drivers import LocalAgents
     from hookline.adapters.git.work import GitWork
@@ -128,14 +129,31 @@ def owner_of(app: App) -> Owner:
     )
 
 
-def _verifier(app: App) -> Callable[[Hook], None]:
-    verify_all = watcher(app)
+def _verifier(app: App) -> Callable[[Hook], Awaitable[None]]:
+    verify_all = verifier(app)
 
-    def verify(hook: Hook) -> None:
+    async def verify(hook: Hook) -> None:
         if hook.layer == "project":
-            verify_all()
+            await verify_all()
 
     return verify
+
+
+def verifier(app: App) -> Callable[[], Awaitable[None]]:
+    """What a watcher does, but for files that a merge of ours is writing at the moment."""
+    verify = watcher(app)
+
+    async def verify_at_rest() -> None:
+        try:
+            verify()
+        except Untrusted as problem:
+            try:
+                async with repository(app).at_rest():
+                    verify()
+            except RepositoryError:  # where there is none, nothing is merged
+                raise problem from None
+
+    return verify_at_rest
 
 
 def watcher(app: App) -> Callable[[], None]:

@@ -56,7 +56,7 @@ class Surroundings(NamedTuple):
     environ: Mapping[str, str]
     processes: Processes
     http: Http
-    verify: Callable[[Hook], None]
+    verify: Callable[[Hook], Awaitable[None]]
     cleaner: Cleaner
     agents: Agents
     repository: Repository | None
@@ -119,7 +119,7 @@ class Caller:
         try:
             if hook.handler is not None and hook.kind == "python":
                 return await self._in_process(hook, frame, values)
-            self._around.verify(hook)
+            await self._around.verify(hook)
             self._around.verify_in(hook, _place(hook, frame, self._around.root))
             reply = await self._run(hook, frame, on_start)
             answer = frame.rule.read(reply, hook)

@@ -10,6 +10,7 @@ from hookline.domain.excerpts import excerpt
 from hookline.surfaces.cli.live_text import (
     clean,
     cut,
+    head,
     one_line,
     padded,
     plural,
@@ -256,7 +257,7 @@ def _cut(line: Line, columns: int) -> Line:
 
 def _broken(text: str, columns: int) -> Iterator[str]:
     while width(text) > columns:
-        part = cut(text, columns + 1)[:-1]
+        part = head(text, columns)
         if not part:  # a character wider than the room there is
             break
         words = part.rpartition(" ")[0]

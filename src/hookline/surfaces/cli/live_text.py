@@ -43,13 +43,17 @@ def cut(text: str, columns: int) -> str:
     """The text in at most so many columns; what is left out is marked."""
     if width(text) <= columns:
         return text
-    kept, used = [], 1
-    for character in text:
+    return head(text, columns - 1) + "…" if columns > 0 else ""
+
+
+def head(text: str, columns: int) -> str:
+    """As much of the beginning of a text as fits into so many columns."""
+    used = 0
+    for place, character in enumerate(text):
         used += _columns(character)
         if used > columns:
-            break
-        kept.append(character)
-    return "".join(kept) + "…" if columns > 0 else ""
+            return text[:place]
+    return text
 
 
 def padded(text: str, columns: int) -> str:
