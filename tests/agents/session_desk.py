@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import pytest
+
 from tests.agents.model import Call, Reply, Rule
 from tests.agents.rig import program
 from tests.e2e.conftest import Cli, Result, is_running
@@ -132,6 +134,10 @@ class OpenCode:
 
 
 WORKERS: dict[str, Worker] = {"claude-code": Claude(), "codex": Codex(), "opencode": OpenCode()}
+# OpenCode takes seconds of a processor to start: it is not in every test of every run.
+LIGHT = [
+    pytest.param(name, marks=pytest.mark.torture if name == "opencode" else ()) for name in WORKERS
+]
 
 
 class SessionDesk(Rig):

@@ -6,6 +6,8 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from hookline.config.types import Agent
 from hookline.domain.turns import ModelWait
 from tests.agents.model import Call, Reply, Rule
@@ -93,6 +95,7 @@ def _subtask(prompt: str) -> dict[str, str]:
     return {"description": "sub", "prompt": prompt, "subagent_type": "general"}
 
 
+@pytest.mark.torture
 def test_an_overloaded_model_is_waited_for(tmp_path: Path, scripted: Script) -> None:
     error = {"error": {"message": "Overloaded", "type": "overloaded_error"}}
     at_once = (("retry-after-ms", "1"),)

@@ -86,7 +86,9 @@ def test_claude_resolves_a_conflict_in_its_own_conversation(
     line.check_main()
 
 
-@pytest.mark.parametrize(("wanted", "is_merged"), [(4, True), (5, False)])
+@pytest.mark.parametrize(
+    ("wanted", "is_merged"), [(4, True), pytest.param(5, False, marks=pytest.mark.torture)]
+)
 def test_mending_ends_after_so_many_steps_and_its_gate_judges_what_was_done(
     line: Pipeline, scripted: Script, tmp_path: Path, wanted: int, is_merged: bool
 ) -> None:

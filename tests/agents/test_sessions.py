@@ -12,6 +12,7 @@ from tests.agents.session_desk import (
     DONE,
     FAILED,
     GOAL,
+    LIGHT,
     PATIENCE,
     RIGHT,
     WORKERS,
@@ -103,7 +104,7 @@ def hooks_decided(desk: SessionDesk) -> None:
     assert "Proven: tests_pass passed on a diff of 1 file" in why
 
 
-@each_agent
+@pytest.mark.parametrize("agent", LIGHT)
 def test_after_a_kill_the_conversation_goes_on_and_nobody_edits_beside_it(
     seat: Seat, scripted: Script, agent: str
 ) -> None:

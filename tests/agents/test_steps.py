@@ -9,7 +9,7 @@ import pytest
 from hookline.config.types import Agent
 from tests.agents.model import Reply, Rule
 from tests.agents.rig import Desk
-from tests.agents.session_desk import WORKERS
+from tests.agents.session_desk import LIGHT, WORKERS
 from tests.groups import none_left
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.agents.model import ScriptedModel
     from tests.agents.session_desk import Worker
 
-each = pytest.mark.parametrize("worker", WORKERS.values(), ids=WORKERS)
+each = pytest.mark.parametrize("agent", LIGHT)
 DONE = Reply(text="all done")
 
 
@@ -32,8 +32,9 @@ def sit(folder: Path, worker: Worker, model: ScriptedModel, *args: str) -> Desk:
 
 @each
 def test_an_agent_that_goes_on_for_ever_is_stopped_and_can_go_on_later(
-    tmp_path: Path, scripted: Script, worker: Worker
+    tmp_path: Path, scripted: Script, agent: str
 ) -> None:
+    worker = WORKERS[agent]
     again = Reply(text="Once more.", calls=(worker.shell("echo again >> steps"),))
     # The step that is too many may begin; however late it is noticed, there is none after it.
     model = scripted(Rule("enough now", DONE), *[again] * 4, Reply(hold=True))
@@ -53,8 +54,9 @@ def test_an_agent_that_goes_on_for_ever_is_stopped_and_can_go_on_later(
 
 @each
 def test_an_agent_that_needs_all_its_steps_may_take_them(
-    tmp_path: Path, scripted: Script, worker: Worker
+    tmp_path: Path, scripted: Script, agent: str
 ) -> None:
+    worker = WORKERS[agent]
     work = Reply(text="I work.", calls=(worker.shell("echo again >> steps"),))
     desk = sit(tmp_path, worker, scripted(work, work, DONE))
     turn = desk.turn(max_turns=3)

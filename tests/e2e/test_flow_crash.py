@@ -178,8 +178,9 @@ print("posted")
 """
 
 
-def test_forty_processes_post_at_once(cli: Cli) -> None:
-    steps = ", ".join(f'{{id: q{n}, breakpoint: "{n}?"}}' for n in range(40))
+@pytest.mark.parametrize("number", [12, pytest.param(40, marks=pytest.mark.torture)])
+def test_many_processes_post_at_once(cli: Cli, number: int) -> None:
+    steps = ", ".join(f'{{id: q{n}, breakpoint: "{n}?"}}' for n in range(number))
     cli.configure(f"flows: {{ask: {{steps: [{{id: all, parallel: [{steps}]}}]}}}}\n")
     assert cli("flow", "start", "ask", "--json").code == 4
     posters = [
@@ -192,15 +193,15 @@ def test_forty_processes_post_at_once(cli: Cli) -> None:
             stderr=subprocess.PIPE,
             text=True,
         )
-        for n in range(40)
+        for n in range(number)
     ]
     for poster in posters:
         assert poster.stdin is not None
         poster.stdin.write("go\n")
         poster.stdin.flush()
     answers = [poster.communicate(timeout=100) for poster in posters]
-    assert answers == [("posted\n", "")] * 40
+    assert answers == [("posted\n", "")] * number
     assert cli("flow", "resume", "R-1", "--json").json["value"] == {
-        "all": {f"q{n}": {"from": n} for n in range(40)},
-        **{f"q{n}": {"from": n} for n in range(40)},
+        "all": {f"q{n}": {"from": n} for n in range(number)},
+        **{f"q{n}": {"from": n} for n in range(number)},
     }

@@ -79,9 +79,9 @@ def load(cli: Cli) -> Load:
     return Load(cli)
 
 
-def test_two_workers_on_eight_tasks(load: Load) -> None:
+def test_two_workers_on_four_tasks(load: Load) -> None:
     load.begin(FULL + "gates: {tries: 20}\n")
-    load.add_diamonds(2)
+    load.add_diamonds(1)
     load.race(2, 100)
     load.check()
 

@@ -121,12 +121,13 @@ def order(trace: list[Line]) -> list[str]:
 
 
 def test_sequential_takes_one_at_a_time_in_order(orchestra: Orchestra) -> None:
+    orchestra.keep(4)
     orchestra.use("sequential.sh")
     trace = orchestra.run()
     assert most_at_once(trace) == 1
-    assert order(trace) == orchestra.resolved() == PARTS
+    assert order(trace) == orchestra.resolved() == orchestra.parts
     answer = orchestra.answers("sequential.sh")[-1]
-    assert answer == {"action": "executed-tasks", "count": 1, "tasks": ["parts/part-12"]}
+    assert answer == {"action": "executed-tasks", "count": 1, "tasks": ["parts/part-04"]}
 
 
 def test_parallel_takes_batches_of_five(orchestra: Orchestra) -> None:
@@ -142,11 +143,12 @@ def test_parallel_takes_batches_of_five(orchestra: Orchestra) -> None:
 
 
 def test_priority_takes_the_highest_first(orchestra: Orchestra) -> None:
+    orchestra.keep(5)
     orchestra.use("priority.sh")
     trace = orchestra.run()
     assert most_at_once(trace) == 1
     assert order(trace) == orchestra.resolved()
-    assert order(trace) == sorted(PARTS, key=lambda part: -PRIORITY[part])
+    assert order(trace) == sorted(orchestra.parts, key=lambda part: -PRIORITY[part])
 
 
 def test_rate_limited_leaves_time_between(orchestra: Orchestra) -> None:
@@ -180,19 +182,19 @@ ADAPTED: dict[str, Callable[[list[Line]], bool]] = {
 def test_adaptive_follows_the_runs_metadata(orchestra: Orchestra, metadata: str) -> None:
     if "parallel" in metadata:
         orchestra.work("python3 meet.py 2")
-    else:
-        orchestra.keep(5)
+    orchestra.keep(11 if "parallel" in metadata else 3)
     orchestra.use("adaptive.sh", "parallel.sh", "priority.sh", "sequential.sh")
     assert ADAPTED[metadata](orchestra.run(metadata))
     assert len(orchestra.answers("adaptive.sh")) >= 3
 
 
 def test_filter_sort_execute_make_one_strategy_of_three_hooks(orchestra: Orchestra) -> None:
+    orchestra.keep(6)
     orchestra.use("compose/10-filter.py", "compose/20-sort.py", "compose/30-execute.py")
     trace = orchestra.run()
     assert by_priority(trace)
     assert orchestra.resolved() == order(trace)
-    assert [answer["count"] for answer in orchestra.answers("30-execute.py")] == [3, 3, 3, 3]
+    assert [answer["count"] for answer in orchestra.answers("30-execute.py")] == [3, 3]
 
 
 def test_a_hook_that_only_filters_leaves_the_rest_to_the_native_one(orchestra: Orchestra) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hookline.app import App
+from hookline.errors import Untrusted
+from hookline.wiring import calls
 from tests.e2e.gate_rig import Repo
 
 if TYPE_CHECKING:
@@ -147,3 +152,28 @@ def test_a_first_configuration_waits_too(cli: Cli) -> None:
     cli.json("trust", "--task", task, "--yes")
     assert cli("merge", task, "--json").json["outcome"] == "merged"
     assert cli.json("trust", "--show")["trusted"] is True
+
+
+def test_files_that_a_merge_is_writing_are_waited_for(repo: Repo, cli: Cli) -> None:
+    script = cli.root / "tools/check.sh"
+    trusted = script.read_text()
+
+    async def verify_while_it_is_written() -> bool:
+        with closing(App.open(str(cli.root), environ=cli.env)) as app:
+            async with calls.repository(app).at_rest():  # as a merge holds it
+                script.write_text(trusted[:5])
+                verifying = asyncio.ensure_future(calls.verifier(app)())
+                await asyncio.sleep(0)
+                began = not verifying.done()
+                script.write_text(trusted)
+            await verifying
+        return began
+
+    assert asyncio.run(verify_while_it_is_written())
+
+
+def test_files_that_nobody_writes_are_not(repo: Repo, cli: Cli) -> None:
+    with closing(App.open(str(cli.root), environ=cli.env)) as app:
+        cli.put("tools/check.sh", "echo something else\n", 0o755)
+        with pytest.raises(Untrusted, match=r"tools/check\.sh changed since it was verified"):
+            asyncio.run(calls.verifier(app)())
