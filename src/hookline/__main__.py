@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
+# Most commands live for moments, in which the collector would look at every module again and again.
+gc.set_threshold(50_000)
 # msgspec takes typing_extensions if it finds it, which costs a third of our start and gains
 # nothing on the Python versions that Hookline runs on.
 sys.modules.setdefault("typing_extensions", None)  # type: ignore[arg-type]

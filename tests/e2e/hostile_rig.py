@@ -164,10 +164,14 @@ fi
 """
 
 
+_ENTRY = "%(objectmode) %(objectname) 0%x09%(path)"
+
+
 class Checkout(NamedTuple):
     """What a user sees of a checkout, but for what our merges brought."""
 
     status: str
+    staged: set[str]
     edits: str
     contents: dict[str, str]
 
@@ -218,6 +222,9 @@ class Hostile(Crashes):
         untracked = self.git("ls-files", "--others", "--exclude-standard").splitlines()
         return Checkout(
             self.git("status", "--porcelain", "--untracked-files=all"),
+            # The index but for what HEAD has, entry by entry: `mode object 0<tab>name`.
+            set(self.git("ls-files", "-s").splitlines())
+            ^ set(self.git("ls-tree", "-r", f"--format={_ENTRY}", "HEAD").splitlines()),
             self.git("diff", "HEAD"),
             {name: _digest(self.cli.root / name) for name in untracked},
         )

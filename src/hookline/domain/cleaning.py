@@ -185,6 +185,8 @@ class Stream:
 
     def feed(self, chunk: bytes) -> bytes:
         """The next piece; what can be told of it and of those before."""
+        if not chunk:  # of the many hooks that say nothing: no pattern is compiled for them
+            return b""
         data = self._waiting = self._waiting + chunk
         # Much that is held is not looked at again for a few bytes more; a line never waits.
         if len(data) * 16 < len(self._held) and b"\n" not in chunk:

@@ -12,7 +12,6 @@ import msgspec
 from hookline.adapters.identity import kill_group, kill_marked, owner_is_gone
 from hookline.adapters.process import LocalProcesses
 from hookline.adapters.store.sqlite import SqliteStore
-from hookline.domain.repository import RepositoryError
 from hookline.errors import HooklineError, Untrusted
 from hookline.hooks.calls.call import Caller, Surroundings
 from hookline.hooks.calls.delivery import Deliverer, Owner
@@ -21,7 +20,6 @@ from hookline.hooks.frames import DRY_RUN
 from hookline.hooks.registry import HookContext
 from hookline.ports.processes import ProcessGroup
 from hookline.project import CONFIG_NAME, user_folder
-from hookline.tasks.work_record import pinned_base
 from hookline.trust import Watch
 from hookline.trust.manifest import MISSING, examine
 
@@ -147,6 +145,8 @@ def verifier(app: App) -> Callable[[], Awaitable[None]]:
         try:
             verify()
         except Untrusted as problem:
+            from hookline.domain.repository import RepositoryError
+
             try:
                 async with repository(app).at_rest():
                     verify()
@@ -197,6 +197,7 @@ def worktrees(app: App) -> Worktrees | None:
 def repository(app: App) -> GitRepository:
     """The project's repository."""
     from hookline.adapters.repository import GitRepository
+    from hookline.tasks.work_record import pinned_base
 
     sections = sections_of(app)
     wanted = sections.gates if sections is not None else None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from hookline.adapters.identity import is_stopped, owner_pid
 from hookline.app import BROKEN, GONE, PUT_BACK, App
@@ -14,7 +15,6 @@ from hookline.surfaces.cli.output import note, paint, untrusted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from types import ModuleType
 
     from hookline.domain.records import Delivery
 
@@ -85,14 +85,25 @@ def _asyncio(*, tls: bool) -> ModuleType:
     """asyncio, which costs more than the rest of the command, and most have no hook to call.
 
     A quarter of that is TLS, which only hooks that post to a server use; asyncio does without.
+    What it looks into functions with is read when it first does, which is never on our way.
     """
     if not tls and "ssl" not in sys.modules:
         sys.modules["ssl"] = None  # type: ignore[assignment]  # documented: its import fails
+    sys.modules.setdefault("inspect", _Later("inspect"))
     try:
         return import_module("asyncio")
     finally:
         if sys.modules.get("ssl", sys) is None:
             del sys.modules["ssl"]
+
+
+class _Later(ModuleType):
+    """A module that is read when something of it is first asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        return getattr(import_module(self.__name__), name)
 
 
 @contextmanager
