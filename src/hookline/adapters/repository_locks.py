@@ -2,7 +2,8 @@
 
 The kernel drops the lock with its holder, but the git that the holder had started goes on. So the
 lock file names a mark that every such process carries in its environment: the next holder waits
-for them to end, and then removes the lock files of git that nobody will remove any more.
+for them to end, and then removes the lock files of git that nobody will remove any more. So does
+the holder of another lock, once they have ended: git's own locks know nothing of ours.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ ORPHAN_SECONDS = 60.0
 # Git holds its lock files for moments; one that is older than this after a crash is a leftover.
 STALE_SECONDS = 1.0
 _POLL = 0.05
+_SUFFIX = ".lock-file"
 
 
 class Act:
@@ -47,7 +49,7 @@ async def exclusive(common: str, name: str) -> AsyncIterator[None]:
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         with own_folder(common, "hookline") as folder:
-            fd = os.open(f"{name}.lock-file", flags, 0o600, dir_fd=folder)
+            fd = os.open(name + _SUFFIX, flags, 0o600, dir_fd=folder)
     except OSError as problem:
         why = f"{common}/hookline cannot be written to: {problem.strerror}"
         raise RepositoryError(why) from problem
@@ -55,6 +57,7 @@ async def exclusive(common: str, name: str) -> AsyncIterator[None]:
     try:
         await _acquire(fd, name)
         await _clean_after_dead(fd, common)
+        await _clean_after_others(common, name)
         _write(fd, act.mark)
         token = current.set(act)
         try:
@@ -91,10 +94,9 @@ def _write(fd: int, text: str) -> None:
 
 
 async def _clean_after_dead(fd: int, common: str) -> None:
-    mark = os.pread(fd, 100, 0).decode("ascii", "replace")
-    if not mark:
+    setting = _setting(fd)
+    if setting is None:
         return
-    setting = f"{MARK}={mark}".encode()
     deadline = time.monotonic() + ORPHAN_SECONDS
     while _is_alive(setting) and time.monotonic() < deadline:
         await asyncio.sleep(_POLL)
@@ -102,6 +104,32 @@ async def _clean_after_dead(fd: int, common: str) -> None:
     since = os.fstat(fd).st_mtime
     for path in list(_lock_files(common)):
         await _remove_stale(path, since)
+
+
+async def _clean_after_others(common: str, own: str) -> None:
+    """Clean after each act under another lock whose holder, and whose git, are gone."""
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+    with own_folder(common, "hookline") as folder:
+        for entry in list(os.scandir(folder)):
+            is_other = entry.name.endswith(_SUFFIX) and entry.name != own + _SUFFIX
+            if not is_other or not entry.stat(follow_symlinks=False).st_size:
+                continue
+            with suppress(OSError):  # held, or gone
+                fd = os.open(entry.name, flags, dir_fd=folder)
+                try:
+                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    setting = _setting(fd)
+                    if setting is not None and not _is_alive(setting):
+                        await _clean_after_dead(fd, common)
+                        _write(fd, "")
+                finally:
+                    os.close(fd)
+
+
+def _setting(fd: int) -> bytes | None:
+    """What the processes of a lock's last act carry, if it did not come to its end."""
+    mark = os.pread(fd, 100, 0).decode("ascii", "replace")
+    return f"{MARK}={mark}".encode() if mark else None
 
 
 def _is_alive(setting: bytes) -> bool:
