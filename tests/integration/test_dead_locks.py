@@ -30,7 +30,7 @@ def test_a_lock_that_somebody_holds_is_left_alone(shared: Place) -> None:
     repository = shared.repository()
 
     async def fetch_while_somebody_pushes() -> None:
-        async with repository._exclusive("push"):  # noqa: SLF001  # as a push does
+        async with repository._exclusive("push"):  # as a push does
             left = shared.root / ".git/packed-refs.lock"
             left.touch()
             await repository.fetch("main")
