@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from hookline.digest import sha256
@@ -21,6 +22,11 @@ _PLACES = ("site-packages", "dist-packages")
 
 def found(group: str) -> Sequence[Any]:
     """The entry points of a group."""
+    return _found(group, tuple(sys.path), stamp())
+
+
+@lru_cache(maxsize=4)
+def _found(group: str, places: tuple[str, ...], state: str) -> Sequence[Any]:
     from importlib.metadata import entry_points  # costs more than a whole command
 
     return tuple(entry_points(group=group))

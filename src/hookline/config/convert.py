@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from msgspec import inspect
@@ -34,6 +35,11 @@ _SIZE = re.compile(r"([0-9]{1,12}) ?(B|KB|MB|GB)?")
 _SIZES = {None: 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 
 
+@cache
+def _shape(wanted: Any) -> inspect.Type:
+    return inspect.type_info(wanted)
+
+
 class _Invalid:
     """What a node that was reported converts to."""
 
@@ -51,7 +57,7 @@ class Converter:
 
     def convert(self, node: Node, wanted: Any, path: str = "") -> Any:
         """The node as a value of the type, or INVALID; parts that do not fit take defaults."""
-        return self._value(node, inspect.type_info(wanted), path)
+        return self._value(node, _shape(wanted), path)
 
     def _value(self, node: Node, kind: inspect.Type, path: str) -> Any:
         reads = None

@@ -7,6 +7,7 @@ import sqlite3
 import stat
 import time
 from contextlib import closing, contextmanager, suppress
+from functools import cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -273,13 +274,14 @@ def schema_of(connection: sqlite3.Connection) -> set[tuple[str, str]]:
     return {(name, " ".join(sql.split())) for name, sql in rows}
 
 
-def expected_schema(version: int = SCHEMA_VERSION) -> set[tuple[str, str]]:
+@cache
+def expected_schema(version: int = SCHEMA_VERSION) -> frozenset[tuple[str, str]]:
     """The schema that the migrations up to a version make."""
     memory = sqlite3.connect(":memory:", isolation_level=None)
     try:
         for number in range(1, version + 1):
             memory.executescript(migration(number))
-        return schema_of(memory)
+        return frozenset(schema_of(memory))
     finally:
         memory.close()
 
