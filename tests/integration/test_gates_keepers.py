@@ -83,12 +83,21 @@ def test_a_verdict_may_come_after_other_words(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ("Looks good to me, approve!", "gave no verdict, so the gate stays shut; it said: Looks"),
-        ("", "answered nothing, so the gate stays shut"),
-        (" \n", "answered nothing, so the gate stays shut"),
-        ('{"verdict": "lgtm", "summary": "x", "comments": []}', '"verdict": "lgtm"'),
+        (
+            "Looks good to me, approve!",
+            "gave no verdict: it does not end with the object that was asked for; it said: Looks",
+        ),
+        ("", "gave no verdict: it is empty"),
+        (" \n", "gave no verdict: it is empty"),
+        (
+            '{"verdict": "lgtm", "summary": "x", "comments": []}',
+            "its object is wrong: Invalid enum value 'lgtm' - at `$.verdict`",
+        ),
         ('{"status": "success"}', '{"status": "success"}'),
-        ('{"verdict": "approve", "comments": "none"}', "no verdict that is known"),
+        (
+            '{"verdict": "approve", "comments": "none"}',
+            "Expected `array`, got `str` - at `$.comments`",
+        ),
         (json.dumps(APPROVE) + "\nThat was quoted from the diff.", "gave no verdict"),
     ],
     ids=["prose", "nothing", "blank", "unknown", "another object", "bad comments", "not the last"],
@@ -148,8 +157,8 @@ def test_a_diff_cannot_pretend_to_be_a_verdict(desk: Desk) -> None:
     desk.agents = {"qa": answering(CHANGES)}
     assert desk.ask("gatekeeper", ["qa"]).status == "failure"
     question = asked(desk, "qa")
-    begin = question.index("The diff of the work follows")
-    word = question[begin:].partition("bear the word ")[2].partition(".")[0]
+    begin = question.index("The diff of the work against main, between the two lines marked ")
+    word = question[begin:].partition("marked ")[2].partition(".")[0]
     inner = question.partition(f"<data {word}>")[2].partition(f"</data {word}>")[0]
     assert "Ignore all that" in inner
 
@@ -171,7 +180,7 @@ def test_a_prompt_of_the_profile_is_read_from_the_project_and_not_from_the_work(
     assert desk.ask("gatekeeper", ["qa"], metadata={"gatekeepers": [keeper]}).status == "success"
     question = asked(desk, "gatekeeper-qa")
     assert "Be strict." in question
-    assert "What you are asked:\n\nBe strict.\n\n" in question
+    assert "# Your point of view\n\nBe strict.\n\n" in question
 
 
 # Who they are
@@ -194,7 +203,7 @@ def test_the_gatekeepers_of_the_task_s_type_judge_under_a_name(desk: Desk) -> No
     desk.task_type = "product"
     answer = desk.ask("gatekeeper", ["security"], metadata={"gatekeepers": keepers})
     assert [each["agent"] for each in answer.context["gatekeepers"]] == ["qa", "lead"]
-    assert "'security'" in asked(desk, "lead")
+    assert "security" not in asked(desk, "lead").replace("a security problem", "")
     desk.task_type = "hotfix"
     with pytest.raises(HookFailure, match="nobody can be gatekeeper 'security'"):
         desk.ask("gatekeeper", ["security"], metadata={"gatekeepers": keepers})

@@ -213,11 +213,14 @@ def test_gate_passes_on_in_extra_what_each_hook_found() -> None:
     asked = Asked("gate", *said, gate("d", "success"))
     start = {"task_id": "T-1", "extra": {"before": 1}}
     asked.answer(start)
+    first = {"gate": "a", "status": "success"}
+    told = {"before": 1, "a": {"pr": "url"}, "gates": [first]}
+    third = {"gate": "c", "status": "skip"}
     assert asked.seen == [
         ("a", start),
-        ("b", {"task_id": "T-1", "extra": {"before": 1, "a": {"pr": "url"}}}),
-        ("c", {"task_id": "T-1", "extra": {"before": 1, "a": {"pr": "url"}}}),
-        ("d", {"task_id": "T-1", "extra": {"before": 1, "a": {"pr": "url"}, "c": {}}}),
+        ("b", {"task_id": "T-1", "extra": told}),
+        ("c", {"task_id": "T-1", "extra": told}),
+        ("d", {"task_id": "T-1", "extra": {**told, "c": {}, "gates": [first, third]}}),
     ]
     assert start == {"task_id": "T-1", "extra": {"before": 1}}
 

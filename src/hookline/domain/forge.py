@@ -44,11 +44,19 @@ class Review(msgspec.Struct, rename="camel", frozen=True):
 
 
 class Check(msgspec.Struct, rename="camel", frozen=True):
-    """One thing that was checked about a commit; `url` is the page that tells more."""
+    """One thing that was checked about a commit; `url` is the page that tells more.
+
+    Of one that failed: its `title` and `summary`, what it says about lines of files, and the end of
+    its log, as far as the forge tells.
+    """
 
     name: str
     status: CheckStatus
     url: str = ""
+    title: str = ""
+    summary: str = ""
+    annotations: tuple[str, ...] = ()
+    log: str = ""
 
 
 class CheckState(msgspec.Struct, rename="camel", frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.hooks.builtin.gates_common import framed
+from hookline.hooks.framing import framed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,27 +15,27 @@ SHOWN = 20
 _UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB"))
 _REMEDIES = {
     "large": (
-        "Large files do not belong into the repository. Remove them, or add them to .gitignore if"
-        " they have to stay. If they are in commits of yours, take them out of every commit that"
-        " has them: a commit that removes them leaves them in the history."
+        "Large files do not belong in the repository. Remove them, or add them to .gitignore if"
+        " they have to stay. If they are in your commits, take them out of every commit that has"
+        " them: a commit that removes them leaves them in the history."
     ),
     "nested": (
-        "A repository inside of your work would be recorded as a bare commit id, and its files"
-        " would be lost. Remove its .git if its files belong to your work; else remove it, or add"
+        "A repository inside your work would be recorded as a bare commit id, and its files would"
+        " be lost. If its files belong to your work, remove its .git. Otherwise remove it, or add"
         " it to .gitignore. Take it out of every commit of yours that has it."
     ),
     "own": (
-        "What Hookline keeps in .hookline, such as its database, is no part of your work: when it"
-        " is merged, it replaces what is kept in the project. Take it out of every commit of yours."
+        "The files that Hookline keeps in .hookline, such as its database, are not part of your"
+        " work: merged, they would replace those of the project. Take them out of every commit of"
+        " yours."
     ),
     "submodule": (
-        "Nobody else can get a commit of a submodule that its remote does not have. Push it there"
-        " if you may, else record a commit that the remote has."
+        "Nobody else can get a commit of a submodule that its remote does not have. Record a commit"
+        " that the remote has."
     ),
     "unwatched": (
         "Git was told not to look at a file, so what is committed is not what the gates would see."
-        " Undo that with `git update-index --no-assume-unchanged --no-skip-worktree FILE`, and"
-        " commit the file as it should be."
+        " Undo that with `git update-index --no-assume-unchanged --no-skip-worktree FILE`."
     ),
 }
 
@@ -53,7 +53,7 @@ def prompt(found: Sequence[Finding], largest: int, branch: str) -> str:
     listed = "\n".join(f"- {_words(each, largest)}" for each in found[:SHOWN])
     said = "\n\n".join(dict.fromkeys(each.said for each in found if each.said))
     parts = [
-        f"Your work on {branch} cannot be submitted as it is:",
+        f"Your work on {branch} holds files that must not be merged.",
         framed("What was found", listed),
         *(_REMEDIES[kind] for kind in kinds),
         *([framed("What git says", said)] if said else []),

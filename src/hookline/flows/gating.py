@@ -1,4 +1,4 @@
-"""Passing the gates of a point: all must pass, the agent mends what one rejects, and again."""
+"""Passing the gates of a point: all must pass, the agent fixes what one rejects, and again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import msgspec
 from hookline.domain.moments import seconds
 from hookline.domain.submissions import SIGNAL, GateSettings, Submission
 from hookline.flows import prompts
+from hookline.flows.fix_prompts import fix_opening, fix_rules
 from hookline.flows.judged import gate_payload
+from hookline.hooks.gate_reports import ATTEMPTS, GATES
 from hookline.hooks.names import short_name
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 PINS = "gates"
 # Goes up when submitting and merging ask for other effects, or for the same in another order.
-CODE_VERSION = "3"
+CODE_VERSION = "4"
 BEFORE_SUBMIT, BEFORE_MERGE = "before_submit", "before_merge"
 CHANGED = "changed"
 # Gates that nobody wakes are asked again after this time.
@@ -48,6 +50,9 @@ class Gating:
         self.settings = msgspec.convert(run.pins.get(PINS, {}), GateSettings)
         self.approvals: list[dict[str, Any]] = []
         self.context: dict[str, Any] = dict(run.pins.get("context", {}))
+        # What gates said about the work so far, and the lines that run those of the last point.
+        self.reports: list[dict[str, Any]] = list(run.pins.get("context", {}).get(GATES, ()))
+        self.commands: list[str] = []
         self.tries: dict[str, int] = {}
         self.attempts: list[dict[str, Any]] = []
         self.trouble: str | None = None
@@ -84,9 +89,12 @@ class Gating:
                 continue
             if prepared["head"] != judged:
                 passed = []  # what they let pass was other work
-            payload = self._payload(prepared)
-            answer = await self.ctx.hook(point, payload, skip=passed)
-            self.context |= answer.get("context") or {}
+            # What the others of this point said was about other work.
+            self.reports = [
+                each for each in self.reports if each["point"] != point or each["hook"] in passed
+            ]
+            answer = await self.ctx.hook(point, self._payload(prepared), skip=passed)
+            self._hear(point, answer)
             if answer["status"] in ("success", "skip"):
                 if await self._have_judged(point, prepared, answer):
                     return None
@@ -105,6 +113,13 @@ class Gating:
             refused = await self._remedy(point, answer)
             if refused is not None:
                 return refused
+
+    def _hear(self, point: str, answer: dict[str, Any]) -> None:
+        """Keep what gates said, for those after them and for whoever fixes the work."""
+        self.context |= answer.get("context") or {}
+        # An answer in the journal of an older version has neither.
+        self.reports += ({**each, "point": point} for each in answer.get("gates", ()))
+        self.commands = list(answer.get("commands", ()))
 
     async def _have_judged(
         self, point: str, prepared: dict[str, Any], answer: dict[str, Any]
@@ -138,7 +153,7 @@ class Gating:
         return self.prepared
 
     async def mend(self, name: str, prompt: str | None, message: str) -> Refused | None:
-        """Let the agent mend what `name` rejects, so many times; then it goes to a person."""
+        """Let the agent fix what `name` rejects, so many times; then it goes to a person."""
         made = self.tries.get(name, 0)
         reason = f"{short_name(name)}: {message.removeprefix(f'{name} failed: ')}"
         if not prompt:
@@ -148,8 +163,7 @@ class Gating:
             return self._refused(f"{reason} (attempts to fix it: {made}{broke})", name, prompt)
         self.tries[name] = made + 1
         turn = await self.ctx.agent(
-            f"{prompt.rstrip()}\n\nMend this in the folder that you are in, commit it, and say in"
-            " a few words what you did. Do not begin anything else.",
+            f"{prompt.rstrip()}\n\n{self._what_to_do()}",
             agent=self.work.agent,
             id="remediation",
             conversation=self.conversation,
@@ -197,22 +211,21 @@ class Gating:
         await self.ctx.gate("send_back", {**found, "turns": self.turns})
         return {"outcome": "sent_back", "taskId": self.work.task_id, "reason": refused.reason}
 
+    def _what_to_do(self) -> str:
+        """What holds whenever an agent fixes its work, whatever was found."""
+        reported = (each.get("command") for each in self.reports)
+        commands = dict.fromkeys(line for line in (*reported, *self.commands) if line)
+        takes_all = self.settings.uncommitted == "commit" and "uncommitted" not in self.prepared
+        return fix_rules(self.work.branch, list(commands), takes_all=takes_all)
+
     def _opening(self) -> str:
         """What an agent has to know that remembers nothing of its work."""
         goal = self.prepared.get("goal") or f"{self.work.task_id} in this project"
-        lines = [
-            f"# Task {self.work.task_id}",
-            "",
-            prompts.capped(goal),
-            "",
-            f"Your work on it is in the folder that you are in, on the branch {self.work.branch}.",
-            "It was submitted, and this was found:",
-            "",
-        ]
-        return "\n".join(lines)
+        page = self.prepared.get("task") or f"# {self.work.task_id}: {goal}"
+        return fix_opening(page, self.work.branch)
 
     async def _clear(self, prepared: dict[str, Any]) -> Refused | None:
-        """Let the agent mend a worktree in which nothing can be committed."""
+        """Let the agent fix a worktree in which nothing can be committed."""
         message, prompt = prepared["refused"], prepared.get("remediationPrompt")
         if prompt:
             return await self.mend("worktree", prompt, message)
@@ -266,5 +279,6 @@ class Gating:
         """What a gate judges."""
         # What gates said comes first: none of them speaks for a person, or calls this a trial.
         extra = {**self.context, "approvals": self.approvals, "trial": False}
+        extra |= {GATES: self.reports, ATTEMPTS: self.attempts}
         goal, path, commits = (prepared[name] for name in ("goal", "taskPath", "commits"))
         return gate_payload(self.work, goal, path, commits, extra)

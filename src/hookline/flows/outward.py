@@ -17,6 +17,7 @@ from hookline.domain.turns import AgentEvent
 from hookline.domain.validation import Rule
 from hookline.flows import prompts
 from hookline.flows.fired_events import as_event
+from hookline.flows.gate_answers import gate_answer
 from hookline.flows.outcomes import CUT
 from hookline.flows.session_verbs import may_begin
 from hookline.hooks.calls.firing import Firing, fire
@@ -200,8 +201,7 @@ class Outward:
     def _gate_answer(
         self, run: Run, effect: JournalEffect, guard: Any, called: list[Called]
     ) -> dict[str, Any]:
-        """The one answer of gates, who gave it, and who had passed before."""
-        answer = msgspec.to_builtins(RULES[GATE].fold(called))
+        """The one answer of gates; where none stands, that is on record."""
         payload, passed = effect.args["payload"], sorted(self._left_out(effect))
         if not called and not passed:
             point = effect.args["point"]
@@ -216,10 +216,7 @@ class Outward:
                 tx.append(FIRED, payload["task_id"], data)
 
             self._around.change(accepted)
-        status = answer["status"]
-        last = called[-1][0].name if called and status in ("failure", "pending") else None
-        passed += [hook.name for hook, _ in called if hook.name != last]
-        return {**answer, "hook": last, "passed": passed}
+        return gate_answer(called, passed, self.hooks(effect))
 
     async def _decide(
         self,

@@ -16,6 +16,7 @@ from hookline.domain.repository import (
 )
 from hookline.domain.runs import OK, Resolution
 from hookline.domain.submissions import MAX_FILE
+from hookline.domain.taskpage import task_page
 from hookline.errors import HookFailure, Untrusted
 from hookline.flows import findings, prompts
 from hookline.flows.judged import export_task
@@ -24,7 +25,8 @@ from hookline.flows.merged_tests import MergedTests
 from hookline.flows.outcomes import Temporary
 from hookline.flows.people_merge import PeopleMerge
 from hookline.hooks.builtin.gates_branch import conflict_prompt, unfinished_prompt
-from hookline.hooks.builtin.gates_common import astray_prompt, framed
+from hookline.hooks.builtin.gates_common import astray_prompt
+from hookline.hooks.framing import framed
 from hookline.hooks.overrides import overrides
 from hookline.tasks.work_record import is_excused, start_of
 
@@ -54,7 +56,7 @@ class RepoEffects:
         self._around = executor.around
 
     async def repo(self, run: Run, effect: JournalEffect, guard: Any) -> Resolution:
-        """Carry out one verb; trouble that an agent or a person can mend is part of its value."""
+        """Carry out one verb; trouble that an agent or a person can fix is part of its value."""
         verbs = {
             "prepare": self._prepare,
             "merge": self._merge,
@@ -68,6 +70,7 @@ class RepoEffects:
         task = self._task(args["taskId"])
         folder = args["worktree"]
         place: dict[str, Any] = {"goal": task.goal, "taskPath": "", "commits": 0, "head": None}
+        place["task"] = prompts.capped(task_page(task))
         try:
             # Before anything is written there: it may be the folder of something else by now.
             await self._repository.check(folder, args["branch"])
@@ -147,9 +150,9 @@ class RepoEffects:
             return astray_prompt(state, branch)
         if state.blocking is None and state.dirty:
             return (
-                f"Your work in {folder} could not be committed. Find out why, mend the cause, and"
-                f" commit it on {branch}; do not work around a hook that refuses it.\n\n"
-                + framed("What was said about it", problem.message)
+                f"Your work in {folder} could not be committed on {branch}. Fix what stands in the"
+                " way; do not work around a hook of git that refuses the commit.\n\n"
+                + framed("What git said", problem.message)
             )
         return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hookline.flows.gating import NO_WORK, Gating
+from hookline.hooks.gate_reports import GATES
 
 if TYPE_CHECKING:
     from hookline.domain.runs import Run
@@ -30,7 +31,8 @@ async def submit(ctx: Context, run: Run) -> Any:
     await ctx.gate("submitted", facts)
     await gating.tell("after_submit")
     carried: dict[str, Any] = {"conversation": gating.conversation, "turns": gating.turns}
-    carried |= {"context": gating.context, "submitted": gating.submitted}
+    context = {**gating.context, GATES: gating.reports}
+    carried |= {"context": context, "submitted": gating.submitted}
     merge = await ctx.gate("start_merge", carried)
     return {"outcome": "submitted", "taskId": work.task_id, "mergeRun": merge["runId"], **facts}
 

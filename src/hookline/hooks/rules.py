@@ -12,6 +12,7 @@ import msgspec
 
 from hookline.domain.answers import FeedAnswer, GateAnswer, GuardAnswer, StopDecision
 from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Actions, Outcome, Reply
+from hookline.hooks.gate_reports import with_report
 from hookline.hooks.replies import (
     read_decide,
     read_feed,
@@ -111,8 +112,7 @@ def _stops_gate(outcome: Outcome) -> bool:
 def _carry_gate(payload: Any, outcome: Outcome) -> Any:
     if outcome.status != OK or not isinstance(payload, dict):
         return payload
-    results = {outcome.hook: outcome.answer.context, **payload.get("extra", {})}
-    return {**payload, "extra": results}
+    return {**payload, "extra": with_report(payload.get("extra", {}), outcome)}
 
 
 def _fold_gate(called: Sequence[Called]) -> GateAnswer:

@@ -14,6 +14,20 @@ if TYPE_CHECKING:
     from hookline.domain.turns import AgentTurn
 
 
+# It ends with words, so that a mere echo of the prompt does not end with an object.
+_ANSWER = """\
+{prompt}
+
+# How to answer
+
+Answer with one JSON object that fits this JSON Schema:
+
+{schema}
+
+End your last message with that object. Write nothing after it, and no other JSON object before it.
+"""
+
+
 class ToolServer(msgspec.Struct, frozen=True):
     """An MCP server that an agent is offered: how it is started, and what it must inherit."""
 
@@ -26,8 +40,9 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     With `conversation` the agent goes on with that one, where it can; where a new one begins,
     `opening` comes before the prompt. A `read_only` agent may
-    look at everything and change nothing. `schema` is the JSON Schema of the answer, for agents
-    that can be held to one. An agent that takes more than `max_turns` steps of its model is
+    look at everything and change nothing. `schema` is the JSON Schema of the answer: an agent that
+    can be held to one is, and any other is told at the end of its prompt, so the prompt itself
+    does not say how to answer. An agent that takes more than `max_turns` steps of its model is
     stopped, where they can be seen.
     """
 
@@ -44,6 +59,12 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
     on_start: Callable[[ProcessGroup], None] = lambda group: None
     on_conversation: Callable[[str], None] = lambda conversation: None
     on_event: Callable[[AgentEvent], None] = lambda event: None
+
+    def in_words(self) -> TurnRequest:
+        """The same request to an agent that cannot be held to a schema."""
+        schema = msgspec.json.encode(self.schema).decode()
+        prompt = _ANSWER.format(prompt=self.prompt.rstrip(), schema=schema)
+        return msgspec.structs.replace(self, prompt=prompt)
 
     def afresh(self) -> TurnRequest:
         """The same request to an agent that remembers nothing."""

@@ -42,6 +42,11 @@ UNKNOWN = "No conversation found"
 TELLING = ("file_path", "notebook_path", "path", "command", "pattern", "url", "query", "prompt")
 
 
+def takes_schema(schema: dict[str, Any]) -> bool:
+    """Claude Code has a tool of its own for an answer by any schema."""
+    return True
+
+
 async def turn(profile: Any, talk: Talk) -> AgentTurn:
     """One turn of Claude Code, in its conversation if it knows it, else in a new one."""
     wanted = _uuid(talk.request.conversation)

@@ -43,6 +43,22 @@ NO_SANDBOX = "bwrap: "
 TOOLS = ("command_execution", "file_change", "mcp_tool_call", "collab_tool_call", "web_search")
 
 
+def takes_schema(schema: dict[str, Any]) -> bool:
+    """Whether the models take a schema: its objects have these fields, all of them, and no other.
+
+    With any other schema the whole turn would be refused.
+    """
+    if schema.get("type") == "object":
+        fields = schema.get("properties", {})
+        if schema.get("additionalProperties") is not False:
+            return False
+        if set(schema.get("required", ())) != set(fields):
+            return False
+        return all(map(takes_schema, fields.values()))
+    parts = (*schema.get("anyOf", ()), *((schema["items"],) if "items" in schema else ()))
+    return all(map(takes_schema, parts))
+
+
 async def turn(profile: Any, talk: Talk) -> AgentTurn:
     """One turn of Codex, in its conversation if it knows it, else in a new one."""
     wanted = talk.request.conversation
@@ -80,7 +96,7 @@ def _arguments(profile: Any, talk: Talk, files: ExitStack) -> list[str]:
     arguments = ["exec", "--json", "--skip-git-repo-check"]
     if profile.model:
         arguments += ["--model", profile.model]
-    if request.schema is not None and _is_closed(request.schema):
+    if request.schema is not None and takes_schema(request.schema):
         arguments += ["--output-schema", files.enter_context(private_file(request.schema))]
     if request.tools is not None:
         arguments += _server(request.tools)
@@ -91,22 +107,6 @@ def _arguments(profile: Any, talk: Talk, files: ExitStack) -> list[str]:
     is_read = request.read_only or profile.permissions == "read"
     sandbox = "read-only" if is_read else "workspace-write"
     return [*arguments, *_setting("approval_policy", "never"), *_setting("sandbox_mode", sandbox)]
-
-
-def _is_closed(schema: dict[str, Any]) -> bool:
-    """Whether the models take a schema: its objects have these fields, all of them, and no other.
-
-    With any other schema the whole turn would be refused; the prompt says what is wanted anyway.
-    """
-    if schema.get("type") == "object":
-        fields = schema.get("properties", {})
-        if schema.get("additionalProperties") is not False:
-            return False
-        if set(schema.get("required", ())) != set(fields):
-            return False
-        return all(map(_is_closed, fields.values()))
-    parts = (*schema.get("anyOf", ()), *((schema["items"],) if "items" in schema else ()))
-    return all(map(_is_closed, parts))
 
 
 def _server(tools: ToolServer) -> list[str]:

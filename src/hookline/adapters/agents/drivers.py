@@ -45,7 +45,8 @@ class Talk(NamedTuple):
         return self._replace(request=self.request.afresh())
 
 
-# Each module has `async def turn(profile, talk) -> AgentTurn`; it is loaded when it is needed.
+# Each module has `async def turn(profile, talk) -> AgentTurn`, and `takes_schema(schema)` if its
+# agent can be held to the schema of an answer; it is loaded when it is needed.
 DRIVERS = {
     "command": "hookline.adapters.agents.command",
     "scripted": "hookline.adapters.agents.scripted",
@@ -104,8 +105,11 @@ class LocalAgents:
         if not request.read_only and await drop_dead_lock(talk.folder):
             said = "removed index.lock, which a git left behind that was killed"
             request.on_event(AgentEvent(type="notice", text=said))
+        driver = import_module(DRIVERS[profile.driver])
+        if request.schema is not None and not _takes_schema(driver, request.schema):
+            talk = talk._replace(request=talk.request.in_words())
         before, began = all_processes(), time.monotonic()
-        take = partial(import_module(DRIVERS[profile.driver]).turn, profile, talk)
+        take = partial(driver.turn, profile, talk)
         try:
             if request.read_only and profile.driver in UNHELD:
                 return await _watched(take, talk)
@@ -130,6 +134,11 @@ class LocalAgents:
                 help="agents are listed under `agents:` in hookline.yaml",
             )
         return wanted, self._profiles[wanted]
+
+
+def _takes_schema(driver: Any, schema: dict[str, Any]) -> bool:
+    takes = getattr(driver, "takes_schema", None)
+    return takes is not None and bool(takes(schema))
 
 
 class CleanEvents:

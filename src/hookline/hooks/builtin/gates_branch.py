@@ -8,11 +8,8 @@ from hookline.domain.repository import RebaseConflict, Refused, RepositoryError
 from hookline.domain.taskpage import SENT_BACK
 from hookline.errors import HookFailure
 from hookline.hooks.builtin.gates_common import (
-    MAX_OUTPUT,
     SOON,
     astray,
-    ends,
-    framed,
     is_yours,
     passed,
     refused,
@@ -23,6 +20,7 @@ from hookline.hooks.builtin.gates_common import (
     waiting,
 )
 from hookline.hooks.builtin.stop_context import one_line
+from hookline.hooks.framing import MAX_OUTPUT, ends, framed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,7 +66,7 @@ async def _verify(judging: Judging, moved: Rebased) -> None:
 
 
 async def _hindered(judging: Judging, problem: RepositoryError) -> GateAnswer:
-    """Why nothing was rebased: for what an agent can mend, with a prompt."""
+    """Why nothing was rebased: for what an agent can fix, with a prompt."""
     state = await standing(judging)
     base = judging.context.base_branch
     if state.operation is not None:
@@ -84,18 +82,18 @@ async def _hindered(judging: Judging, problem: RepositoryError) -> GateAnswer:
 def unfinished_prompt(operation: str, folder: str, branch: str) -> str:
     """How an agent gets out of the middle of something that git does."""
     return (
-        f"Git is in the middle of a {operation} in {folder}. Finish it, or end it with"
-        f" `git {operation} --abort` if it is not wanted; lose no work. Then commit what is left"
-        f" on {branch}."
+        f"Git is in the middle of a {operation} in {folder}, so your work on {branch} cannot be"
+        f" judged. Finish the {operation}, or end it with `git {operation} --abort` if it is not"
+        " wanted. Lose no work."
     )
 
 
 def _uncommitted(judging: Judging, state: RepositoryState) -> str:
     names = "\n".join(state.dirty)
     return (
-        f"Not all files in {judging.folder} are committed, so that your work cannot"
-        f" be brought onto {judging.context.base_branch}. Commit those that belong to your task,"
-        " and remove or ignore the others.\n\n" + framed("The list of files", names)
+        f"Not all files in {judging.folder} are committed, so your work cannot be rebased onto"
+        f" {judging.context.base_branch}. Keep those that belong to your task; remove the others,"
+        " or have git ignore them.\n\n" + framed("The files", names)
     )
 
 
@@ -115,7 +113,7 @@ def conflict_prompt(base: str, onto: str, files: Sequence[ConflictFile]) -> str:
         f"1. Run `git rebase {onto}`.\n"
         "2. In each file in conflict keep what both sides meant, and remove all markers.\n"
         "3. `git add` those files and run `git rebase --continue` until the rebase is over.\n"
-        "4. Run the tests and mend what broke.\n"
+        "4. Run the tests and fix what broke.\n"
         "5. Commit, and leave nothing uncommitted. Do not push.\n\n"
         + framed("Each file with both sides", sides, 2 * MAX_OUTPUT)
     )
@@ -160,19 +158,19 @@ async def _push(judging: Judging) -> GateAnswer | None:
     pushed = await judging.repository.push(judging.folder, branch, remote)
     if not isinstance(pushed, Refused):
         return None
-    output = framed("What was said about it", f"{pushed.reason}\n{pushed.output}")
+    output = framed("What was said", f"{pushed.reason}\n{pushed.output}")
     if pushed.kind == "diverged":
         return refused(
             pushed.reason,
-            f"The branch {branch} at {remote} has commits that you do not have. Fetch them, rebase"
-            f" yours onto them so that nobody's work is lost, and do not push.\n\n{output}",
+            f"The branch {branch} at {remote} has commits that you do not have. Fetch them and"
+            f" rebase yours onto them, so that nobody's work is lost.\n\n{output}",
         )
     if pushed.kind == "rejected":
         return refused(
             pushed.reason,
-            f"The push of {branch} to {remote} was rejected by a rule or a hook. If it names"
-            " something about your commits, mend that and commit or amend; do not push, and do not"
-            f" work around the rule. If there is nothing that you can mend, say so.\n\n{output}",
+            f"A rule or a hook of {remote} rejected the push of {branch}. If it names something in"
+            " your work or your commits, fix that; do not work around the rule. The push is"
+            f" repeated for you. If there is nothing that you can fix, say so.\n\n{output}",
         )
     return refused(f"{pushed.reason}: {pushed.output}")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hookline.domain.excerpts import last_line
 from hookline.errors import HookTimeout
 from hookline.hooks.builtin.gates_common import (
     astray,
-    framed,
     passed,
     refused,
     skipped,
@@ -21,6 +21,7 @@ from hookline.hooks.builtin.test_runners import (
     run_found,
     run_line,
 )
+from hookline.hooks.framing import MAX_OUTPUT, ends, framed
 from hookline.hooks.templates import fill_line
 from hookline.points import POINTS
 
@@ -59,26 +60,25 @@ async def _check(
         return skipped(f"no {what} found in {where}: nothing was run")
     if tested.empty:
         return skipped(f"`{tested.command}` found nothing to run")
-    context = {"command": tested.command}
-    if tested.source is not None:
-        context["source"] = tested.source
+    told = {"source": tested.source, "printed": last_line(tested.output)}
+    context = {"command": tested.command, **{name: text for name, text in told.items() if text}}
     if tested.passed:
         left = f"; not run: {', '.join(tested.others)}" if tested.others else ""
         again = f" at run {runs} of {retries + 1}" if runs > 1 else ""
         return passed(f"`{tested.command}` passed{again}{left}", context)
     again = f" {runs} times" if runs > 1 else ""
+    where = " on the merged result" if into else ""
+    message = f"`{tested.command}` {'fails' if into else 'failed'}{again}{where}"
+    return refused(message, _failing(judging, tested, into), context)
+
+
+def _failing(judging: Judging, tested: Tested, into: str | None) -> str:
+    """What the author of the work is told about a check that fails."""
+    lead = f"`{tested.command}` failed on your work, in {judging.folder}."
     if into:
-        message = f"`{tested.command}` fails{again} on the merged result"
-        lead = f"Merged into {into}, your work does not pass `{tested.command}`. Do not push."
-    else:
-        message = f"`{tested.command}` failed{again}"
-        lead = f"Your work does not pass `{tested.command}`, which was run in {judging.folder}."
-    return refused(
-        message,
-        f"{lead} Find out why, mend the cause and not the check, run it again until it passes,"
-        " and commit.\n\n" + framed("What it printed", tested.output),
-        context,
-    )
+        lead = f"Merged into {into}, your work fails `{tested.command}`."
+    how = "Run it in the folder that you are in to see the failure, and until it passes."
+    return f"{lead} {how}\n\n" + framed(f"What `{tested.command}` printed", tested.output)
 
 
 async def _run_again(
@@ -144,8 +144,20 @@ def _names(checks: Sequence[Check], status: str) -> list[str]:
 
 def _broken(checks: Sequence[Check], short: str) -> str:
     failed = [each for each in checks if each.status == "failure"][:SHOWN_CHECKS]
-    lines = "\n".join(f"{each.name} {each.url}".rstrip() for each in failed)
+    share = MAX_OUTPUT // max(len(failed), 1)
+    found = "\n\n".join(ends(_described(each), share) for each in failed)
     return (
-        f"These checks of your commit {short} failed. Find out why, run the same locally if you"
-        " can, mend the cause, and commit.\n\n" + framed("The list of checks", lines)
+        f"These checks of your commit {short} failed on the CI server. Find the cause in what they"
+        " say, run the same here if you can, and fix it. You may have no network: everything that"
+        " the server tells is below.\n\n"
+        + framed("The failed checks", found, MAX_OUTPUT + 4 * SHOWN_CHECKS)
     )
+
+
+def _described(check: Check) -> str:
+    """All that is known about a failed check, its log last."""
+    found = [f"{check.name} {check.url}".rstrip(), check.title, check.summary]
+    found += [f"- {each}" for each in check.annotations]
+    if check.log:
+        found.append(f"The end of its log:\n{check.log}")
+    return "\n".join(part for part in found if part)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.domain.secret_patterns import ASSIGNMENT, find_secrets
 from hookline.errors import BadInput, HookFailure
-from hookline.hooks.builtin.gates_common import astray, framed, passed, refused, standing
+from hookline.hooks.builtin.gates_common import astray, passed, refused, standing
 from hookline.hooks.builtin.gates_diff import read_diff
+from hookline.hooks.framing import framed
 from hookline.hooks.globs import glob_match
 from hookline.hooks.projectfiles import read_file
 
@@ -92,11 +93,11 @@ def _leak(judging: Judging, findings: list[str]) -> GateAnswer:
     shown = "\n".join(findings[:SHOWN])
     base = judging.context.base_branch
     prompt = (
-        f"Your commits add {len(findings)} credentials. Remove each from the code, and read it"
-        " from the environment or from a file that git ignores. A later commit does not remove it"
-        " from your branch: make your commits anew, for instance with `git reset --soft"
-        f" $(git merge-base HEAD {base})` and one new commit. Never print a credential, and say"
-        " in your answer which ones have to be revoked.\n\n" + framed("The list of places", shown)
+        f"Your work adds {len(findings)} credentials to the code. Remove each one, and read it from"
+        " the environment or from a file that git ignores. A later commit leaves a credential in"
+        " the history: if you can run git, replace your commits by one without it, with `git reset"
+        f" --soft $(git merge-base HEAD {base})` and a new commit. Never print a credential. Say in"
+        " your last message which ones must be revoked.\n\n" + framed("Where they are", shown)
     )
     message = f"{len(findings)} credentials in the diff: {'; '.join(findings[:5])}"
     return refused(message, prompt, {"secrets": findings[:SHOWN]})
@@ -153,10 +154,10 @@ def _too_much(judging: Judging, broken: list[str], forbidden: list[str]) -> Gate
     base = judging.context.base_branch
     told = [*broken, *(f"{name} must not change" for name in forbidden[:SHOWN])]
     prompt = (
-        "Your work changes more than it may. Keep to what the task needs: take out generated,"
-        f" vendored and unrelated files, bring files that must not change back to how they are in"
-        f" {base}, and commit. If the task cannot be done within the limits, say so and why.\n\n"
-        + framed("What is too much", "\n".join(told))
+        "Your work changes more than it may. Keep what the task needs: take out generated, vendored"
+        " and unrelated files, and bring files that must not change back to what they are in"
+        f" {base}. If the task cannot be done within the limits, say why.\n\n"
+        + framed("The limits that it breaks", "\n".join(told))
     )
     return refused("; ".join(told), prompt)
 
@@ -175,8 +176,9 @@ def _too_long(judging: Judging) -> GateAnswer:
     limit = MAX_DIFF >> 20
     return refused(
         f"the diff is longer than {limit} MiB, too long to be looked through",
-        f"The diff of your work against {judging.context.base_branch} is longer than {limit} MiB."
-        " Take generated and vendored files out of your commits, or say why they belong there.",
+        f"The diff of your work against {judging.context.base_branch} is longer than {limit} MiB,"
+        " too long to be checked. Take generated and vendored files out of your work. If they"
+        " belong there, say why.",
     )
 
 

@@ -1,6 +1,6 @@
-"""The gate of agents that judge: each sees the task and the diff, and must give a plain verdict.
+"""The gate of agents that judge: each sees the task, the diff and what gates found so far.
 
-Whatever is no verdict keeps the gate shut. Nobody judges their own work.
+Whatever is no plain verdict keeps the gate shut. Nobody judges their own work.
 """
 
 from __future__ import annotations
@@ -13,13 +13,17 @@ import msgspec
 from hookline.errors import BadInput, HookFailure
 from hookline.hooks.builtin.gates_common import (
     astray,
-    framed,
     passed,
     pause_until,
     refused,
     standing,
-    task_text,
     waiting,
+)
+from hookline.hooks.builtin.review_prompts import (
+    MAX_DIFF,
+    question,
+    question_again,
+    review_prompt,
 )
 from hookline.hooks.builtin.stop_context import one_line
 from hookline.hooks.kinds.agent import final_object
@@ -34,38 +38,9 @@ if TYPE_CHECKING:
     from hookline.hooks.builtin.gates_arguments import Gatekeeper
     from hookline.hooks.builtin.gates_common import Judging
 
-MAX_DIFF = 128 * 1024
 MAX_SAID = 32 * 1024
 MODEL_WAIT = 60.0
 KEY = "HOOKLINE_IDEMPOTENCY_KEY"
-_OWN_PROMPT = (
-    "Judge, from the point of view that the name '{name}' stands for, whether this work may be"
-    " merged: does it do what the task asks for, and is it right, safe and well made?"
-)
-
-_QUESTION = """\
-You are the gatekeeper '{name}'. Another agent did the task below, in the folder that you are in, \
-on the branch {branch}. You decide whether its work may go into {base}. You may look at everything \
-in this folder. You must not change anything: no file, no commit, no setting.
-
-What you are asked:
-
-{asked}
-
-{task}
-
-{diff}
-
-Your answer is one JSON object by this JSON Schema:
-
-{schema}
-
-`approve`: the work may be merged as it is. `request_changes`: it may not, and `comments` tell its \
-author what to change, each with the file and line that it is about, or null. `summary` is your \
-reason in a sentence or two. When in doubt, ask for changes.
-
-Give exactly one such object. It must be the last thing that you say, with nothing after it.
-"""
 
 _TEXT = {"type": "string"}
 SCHEMA: dict[str, Any] = {
@@ -80,9 +55,10 @@ SCHEMA: dict[str, Any] = {
                 "properties": {
                     "file": {"type": ["string", "null"]},
                     "line": {"type": ["integer", "null"]},
+                    "blocking": {"type": "boolean"},
                     "comment": _TEXT,
                 },
-                "required": ["file", "line", "comment"],
+                "required": ["file", "line", "blocking", "comment"],
                 "additionalProperties": False,
             },
         },
@@ -93,11 +69,12 @@ SCHEMA: dict[str, Any] = {
 
 
 class Comment(msgspec.Struct, frozen=True):
-    """What should be changed, and where."""
+    """What should be changed, where, and whether it must be."""
 
     comment: str
     file: str | None = None
     line: int | None = None
+    blocking: bool | None = None
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -109,11 +86,19 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Keeper(NamedTuple):
-    """Who judges under which name, and what they are asked."""
+    """Who judges under which name, and from which point of view, if it has one."""
 
     name: str
     profile: str
-    asked: str
+    asked: str | None
+
+
+class _NoVerdict(NamedTuple):
+    """An answer that is no verdict: why, what was said, and in which conversation."""
+
+    why: str
+    text: str
+    conversation: str | None
 
 
 class _Judged(NamedTuple):
@@ -154,11 +139,8 @@ def _combined(judged: list[_Judged], own: list[str], head: str | None) -> GateAn
     wishes = [text for each in judged if (text := _wishes(each))]
     if not any(_wishes(each) for each in against):
         return refused(f"{message}, without saying what to change", None, context)
-    prompt = (
-        "The gatekeepers of your work ask for changes. Make those that are right and commit; where"
-        " you find one wrong, say why.\n\n" + framed("What they say", "\n\n".join(wishes))
-    )
-    return refused(message, prompt, context)
+    who = "A colleague" if len(judged) == 1 else f"{len(judged)} colleagues"
+    return refused(message, review_prompt("\n\n".join(wishes), who), context)
 
 
 def _record(judged: _Judged) -> dict[str, Any]:
@@ -179,85 +161,100 @@ def _in_short(judged: _Judged) -> str:
 
 
 def _wishes(judged: _Judged) -> str:
-    """All that a gatekeeper said, as its author reads it."""
+    """All that a gatekeeper said, as the author of the work reads it."""
     keeper, verdict = judged
-    lines = [verdict.summary.strip(), *(_line(each) for each in verdict.comments)]
-    said = "\n".join(line for line in lines if line)
-    return f"{keeper.name} ({verdict.verdict}):\n{said}" if said else ""
+    said = verdict.summary.strip()
+    lines = [line for each in verdict.comments if (line := _line(each))]
+    if not said and not lines:
+        return ""
+    does = "approves" if verdict.verdict == "approve" else "asks for changes"
+    return "\n".join([f"{keeper.name} {does}: {said}".removesuffix(": "), *lines])
 
 
 def _line(comment: str | Comment) -> str:
     if isinstance(comment, str):
-        return f"- {comment.strip()}" if comment.strip() else ""
+        comment = Comment(comment)
+    text = comment.comment.strip()
     place = comment.file or ""
     if place and comment.line is not None:
         place = f"{place}:{comment.line}"
-    return f"- {place}: {comment.comment.strip()}" if place else f"- {comment.comment.strip()}"
+    weight = "" if comment.blocking is None else "blocking" if comment.blocking else "optional"
+    where = ", ".join(part for part in (weight, place) if part)
+    return f"- {where}: {text}" if where and text else f"- {text}" if text else ""
 
 
 # Asking one.
 
 
 async def _ask(judging: Judging, keeper: Keeper) -> Verdict | GateAnswer:
-    """Ask one gatekeeper; once more where it gives no verdict."""
-    question = await _question(judging, keeper)
-    said = await _answer(judging, keeper, question, keeper.name)
-    if isinstance(said, Verdict) or said.status != "failure":
-        return said
-    before = framed("What became of your answer when you were asked before", said.message)
-    return await _answer(judging, keeper, f"{question}\n{before}\n", f"{keeper.name}:again")
+    """Ask one gatekeeper; once more, with what was wrong, where its answer is no verdict."""
+    context = judging.context
+    diff = await judging.repository.diff(judging.folder, context.base_branch, MAX_DIFF)
+    asked = question(judging, keeper.asked, diff)
+    said = await _answer(judging, keeper, keeper.name, prompt=asked)
+    if isinstance(said, _NoVerdict):
+        again = question_again(said.why, said.text)
+        talk = {"prompt": again, "opening": asked, "conversation": said.conversation}
+        said = await _answer(judging, keeper, f"{keeper.name}:again", **talk)
+    if isinstance(said, _NoVerdict):
+        who, text = _who(keeper), one_line(said.text, 300)
+        shown = f"; it said: {text}" if text else ""
+        return refused(f"{who} gave no verdict: {said.why}{shown}")
+    return said
 
 
 async def _answer(
-    judging: Judging, keeper: Keeper, question: str, key: str
-) -> Verdict | GateAnswer:
+    judging: Judging, keeper: Keeper, key: str, **talk: Any
+) -> Verdict | GateAnswer | _NoVerdict:
     world, env = judging.world, judging.env
     # One agent under two names is asked twice, and both times by the same words when repeated.
     request = TurnRequest(
-        prompt=question,
         env={**env, KEY: f"{env.get(KEY, '')}:{key}"},
         timeout=judging.call.timeout,
         cwd=judging.folder,
         read_only=True,
         schema=SCHEMA,
         on_start=world.on_start or (lambda group: None),
+        **talk,
     )
     turn = await world.agents.turn(keeper.profile, request)
-    who = f"gatekeeper {keeper.name} (agent {keeper.profile})"
+    who = _who(keeper)
     if turn.wait is not None:
         pause = pause_until(turn.wait.until, MODEL_WAIT)
         return waiting(f"{who}: its model takes no more for now", "model", pause)
     if turn.error is not None or turn.interrupted:
         why = turn.error or "its turn was interrupted"
         raise HookFailure(f"{who}: {why}", stdout=cut(turn.text, MAX_SAID))
-    return _read(turn, who)
+    return _read(turn)
 
 
-def _read(turn: AgentTurn, who: str) -> Verdict | GateAnswer:
-    said = one_line(turn.text, 300)
-    if not said:
-        return refused(f"{who} answered nothing, so the gate stays shut")
-    answer = final_object(turn.text) if len(turn.text) <= MAX_ANSWER else None
+def _who(keeper: Keeper) -> str:
+    return f"gatekeeper {keeper.name} (agent {keeper.profile})"
+
+
+def _read(turn: AgentTurn) -> Verdict | _NoVerdict:
+    """The verdict that a turn ends with, or what is wrong with its answer."""
+    text = turn.text
+    if not text.strip():
+        return _NoVerdict("it is empty", "", turn.conversation)
+    if len(text) > MAX_ANSWER:
+        return _NoVerdict("it is longer than 1 MiB", text[-MAX_SAID:], turn.conversation)
+    answer = final_object(text)
     if answer is None:
-        return refused(f"{who} gave no verdict, so the gate stays shut; it said: {said}")
+        why = "it does not end with the object that was asked for"
+        return _NoVerdict(why, text, turn.conversation)
     try:
-        return msgspec.convert(answer, Verdict)
+        verdict = msgspec.convert(answer, Verdict)
     except msgspec.ValidationError as problem:
-        return refused(f"{who} gave no verdict that is known ({problem}); it said: {said}")
+        return _NoVerdict(f"its object is wrong: {problem}", text, turn.conversation)
+    if verdict.verdict == "approve" and any(_blocks(each) for each in verdict.comments):
+        why = "its verdict is `approve`, and one of its comments is blocking"
+        return _NoVerdict(why, text, turn.conversation)
+    return verdict
 
 
-async def _question(judging: Judging, keeper: Keeper) -> str:
-    context = judging.context
-    diff = await judging.repository.diff(judging.folder, context.base_branch, MAX_DIFF)
-    return _QUESTION.format(
-        name=keeper.name,
-        branch=context.branch_name,
-        base=context.base_branch,
-        asked=keeper.asked,
-        task=framed("The task", task_text(judging)),
-        diff=framed("The diff of the work", diff, 4 * MAX_DIFF),
-        schema=msgspec.json.encode(SCHEMA).decode(),
-    )
+def _blocks(comment: str | Comment) -> bool:
+    return isinstance(comment, Comment) and comment.blocking is True
 
 
 # Who they are.
@@ -287,7 +284,8 @@ def _keepers_of(judging: Judging, entry: dict[str, Any]) -> list[Keeper]:
     return [Keeper(name, str(profile), asked) for profile in profiles]
 
 
-def _asked(judging: Judging, name: str, entry: dict[str, Any]) -> str:
+def _asked(judging: Judging, name: str, entry: dict[str, Any]) -> str | None:
+    """The point of view of a gatekeeper; its name says nothing about it."""
     given: Gatekeeper = judging.arguments
     prompt = given.prompt or entry.get("prompt")
     if prompt is None and (path := entry.get("promptFile")) is not None:
@@ -296,4 +294,4 @@ def _asked(judging: Judging, name: str, entry: dict[str, Any]) -> str:
             prompt = read_file(root, os.fspath(path), MAX_PROMPT).decode("utf-8", "replace")
         except BadInput as problem:
             raise HookFailure(f"the prompt of gatekeeper '{name}': {problem.message}") from problem
-    return str(prompt or "").strip() or _OWN_PROMPT.format(name=name)
+    return str(prompt or "").strip() or None

@@ -44,8 +44,9 @@ async def human(judging: Judging) -> GateAnswer:
     if last.decision == "approve":
         said = f": {comment}" if comment else ""
         return passed(f"approved by {by}{said}", {"approvedBy": by, "approvedHead": state.head})
-    prompt = f"{by} looked at your work and rejects it:\n\n{comment}" if comment else None
-    return refused(f"rejected by {by}: {comment or 'no reason was given'}", prompt)
+    lead = f"{by}, a person, looked at your work and rejected it. Do what they ask for:"
+    message = f"rejected by {by}: {comment or 'no reason was given'}"
+    return refused(message, f"{lead}\n\n{comment}" if comment else None)
 
 
 def _ask(head: str, question: str | None, moved: bool) -> GateAnswer:

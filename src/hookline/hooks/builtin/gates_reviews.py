@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from hookline.domain.forge import Review
 from hookline.hooks.builtin.gates_common import (
     astray,
-    framed,
     passed,
     refused,
     skipped,
@@ -15,6 +14,7 @@ from hookline.hooks.builtin.gates_common import (
     waiting,
 )
 from hookline.hooks.builtin.gates_people import decisions_of
+from hookline.hooks.builtin.review_prompts import review_prompt
 
 if TYPE_CHECKING:
     from hookline.domain.answers import GateAnswer
@@ -73,8 +73,4 @@ async def _pull_request(judging: Judging) -> PullRequest | None:
 def _wanted(against: list[Review]) -> GateAnswer:
     names = ", ".join(sorted({each.by for each in against})[:SHOWN])
     said = "\n\n".join(f"{each.by}:\n{each.text}" for each in against if each.text.strip())
-    prompt = (
-        f"{names} looked at your work and asked for changes. Make them, and commit.\n\n"
-        + framed("What they said", said)
-    )
-    return refused(f"{names} asked for changes", prompt if said else None)
+    return refused(f"{names} asked for changes", review_prompt(said, names) if said else None)

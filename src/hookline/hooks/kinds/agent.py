@@ -33,7 +33,7 @@ async def run(hook: Hook, call: Call, world: World) -> Reply:
     schema = answer_schema(rule, hook)
     # Neither a conversation nor tools: what an agent at work has is not for one that is asked.
     request = TurnRequest(
-        prompt=question(hook, call, world, schema),
+        prompt=question(hook, call, world),
         env={**world.environ, **hook.env, **call.env},
         timeout=call.timeout,
         cwd=world.folder,

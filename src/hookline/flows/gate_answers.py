@@ -1,0 +1,60 @@
+"""The one answer of the gates of a point, as flows go on with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.domain.records import OK
+from hookline.hooks.builtin.review_prompts import review_prompt
+from hookline.hooks.framing import framed
+from hookline.hooks.gate_reports import command_of, commands_of, report
+from hookline.hooks.kinds.program import json_object
+from hookline.hooks.rules import RULES
+from hookline.points import GATE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hookline.domain.records import Outcome
+    from hookline.hooks.registry import Hook
+    from hookline.hooks.rules import Called
+
+
+def gate_answer(
+    called: Sequence[Called], passed: Sequence[str], hooks: Sequence[Hook]
+) -> dict[str, Any]:
+    """What the gates said together, who gave the last word, and who `passed`, now or before.
+
+    `gates` is what each said in short, `commands` are lines that run those of the point.
+    """
+    answer = msgspec.to_builtins(RULES[GATE].fold(called))
+    names = [*passed, *(hook.name for hook, _ in called)]
+    last: dict[str, Any] = {"hook": None}
+    if called and answer["status"] in ("failure", "pending"):
+        last = {"hook": names.pop(), "remediationPrompt": _rejection(*called[-1])}
+    reports = [_reported(*each) for each in called if each[1].status == OK]
+    return {**answer, **last, "passed": names, "gates": reports, "commands": commands_of(hooks)}
+
+
+def _reported(hook: Hook, outcome: Outcome) -> dict[str, Any]:
+    command = command_of(hook, outcome.answer.context)
+    return {**report(outcome), "hook": hook.name, **({"command": command} if command else {})}
+
+
+def _rejection(hook: Hook, outcome: Outcome) -> str | None:
+    """What a gate found, for the author of the work; None where an agent can do nothing about it.
+
+    What a program printed is data, and what an agent wrote is a review: neither may give orders.
+    """
+    wish = outcome.answer.remediation_prompt if outcome.status == OK else None
+    if not wish:
+        return None
+    if hook.kind == "agent":
+        return review_prompt(wish)
+    is_plain = outcome.exit_code and json_object(outcome.stdout) is None
+    if hook.kind not in ("command", "script") or not is_plain:
+        return str(wish)
+    lead = f"`{hook.target}` failed on your work with exit code {outcome.exit_code}."
+    return f"{lead}\n\n" + framed("What it printed", wish)
