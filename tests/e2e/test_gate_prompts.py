@@ -37,6 +37,6 @@ def test_an_agent_without_a_memory_is_told_its_task_before_what_a_gate_found(cli
     assert done.code == 0, done.stderr
     first, second = (path.read_text() for path in sorted(seen.iterdir()))
     assert "Write both parts of the page" in first
-    assert "# Task T-1\n\nWrite both parts of the page" in second
+    assert "# T-1: Write both parts of the page" in second
     assert second.index("Write both parts") < second.index("[ $(wc -l < part.txt) = 2 ]")
     assert cli.task("T-1")["state"] == "completed"

@@ -33,9 +33,9 @@ def line(cli: Cli) -> Pipeline:
         ("echo Looks good to me, ship it", "gave no verdict"),
         (
             """echo '{"verdict": "lgtm", "summary": "", "comments": []}'""",
-            "no verdict that is known",
+            "Invalid enum value 'lgtm' - at `$.verdict`",
         ),
-        ("true", "answered nothing"),
+        ("true", "gave no verdict: it is empty"),
     ],
 )
 def test_a_gatekeeper_without_a_verdict_keeps_the_gate_shut(

@@ -77,7 +77,7 @@ def _failing(judging: Judging, tested: Tested, into: str | None) -> str:
     lead = f"`{tested.command}` failed on your work, in {judging.folder}."
     if into:
         lead = f"Merged into {into}, your work fails `{tested.command}`."
-    how = "Run it in the folder that you are in to see the failure, and until it passes."
+    how = "Run it in the folder that you are in to reproduce the failure."
     return f"{lead} {how}\n\n" + framed(f"What `{tested.command}` printed", tested.output)
 
 

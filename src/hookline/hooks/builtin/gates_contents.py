@@ -93,9 +93,9 @@ def _leak(judging: Judging, findings: list[str]) -> GateAnswer:
     shown = "\n".join(findings[:SHOWN])
     base = judging.context.base_branch
     prompt = (
-        f"Your work adds {len(findings)} credentials to the code. Remove each one, and read it from"
-        " the environment or from a file that git ignores. A later commit leaves a credential in"
-        " the history: if you can run git, replace your commits by one without it, with `git reset"
+        "Your work adds credentials to the code. Remove each of them, and read it from the"
+        " environment or from a file that git ignores. A later commit leaves a credential in the"
+        " history: if you can run git, replace your commits by one without it, with `git reset"
         f" --soft $(git merge-base HEAD {base})` and a new commit. Never print a credential. Say in"
         " your last message which ones must be revoked.\n\n" + framed("Where they are", shown)
     )

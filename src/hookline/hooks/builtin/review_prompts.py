@@ -72,7 +72,7 @@ def question(judging: Judging, asked: str | None, diff: str) -> str:
     work = [
         framed("The task", task_text(judging), 4 * MAX_DIFF),
         framed(f"The diff of the work against {base}", diff, 4 * MAX_DIFF)
-        + "\n\nWhere the diff was cut, read the files.",
+        + "\n\nIf the diff is cut, read the files.",
         *_so_far(judging),
     ]
     return _QUESTION.format(
@@ -114,9 +114,9 @@ def _entries(extra: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 def _report(report: dict[str, Any]) -> str:
     point = f" ({report['point']})" if report.get("point") else ""
-    printed = f" It printed: {report['printed']}" if report.get("printed") else ""
-    said = f"{report.get('status')}. {report.get('message', '')}{printed}"
-    return f"- {report.get('gate')}{point}: {said}"
+    printed = f"it printed: {report['printed']}" if report.get("printed") else ""
+    said = (report.get("status"), report.get("message"), printed)
+    return f"- {report.get('gate')}{point}: " + "; ".join(str(part) for part in said if part)
 
 
 def _round(attempt: dict[str, Any]) -> str:

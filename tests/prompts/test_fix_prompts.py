@@ -1,0 +1,127 @@
+"""Each prompt with which rejected work comes back to its author, whole, as the agent reads it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e.conftest import Cli
+from tests.e2e.pipeline_rig import Pipeline
+from tests.prompts.snapshots import same_as
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+ASKS = {
+    "verdict": "request_changes",
+    "summary": "The part is not signed.",
+    "comments": [
+        {"file": "parts/T-1", "line": 1, "blocking": True, "comment": "Add your name."},
+        {"file": None, "line": None, "blocking": False, "comment": "A longer text would be nice."},
+    ],
+}
+GATE = {"status": "failure", "message": "no", "remediationPrompt": "Sign the part."}
+
+
+@pytest.fixture
+def line(tmp_path: Path) -> Iterator[Pipeline]:
+    pipeline = Pipeline(Cli(tmp_path))
+    yield pipeline
+    pipeline.cli.close()
+
+
+def gates(*entries: Any, point: str = "before_submit") -> str:
+    hooks = {"before_submit": [], point: list(entries)}
+    return f"hooks: {json.dumps(hooks)}\ngates: {{tries: 1, max_file: 10 KB}}\n"
+
+
+def rejected(line: Pipeline, configuration: str, *, code: int = 3, **says: str) -> Path:
+    """The worktree of a task, done by hand, in a project with an agent that fixes nothing."""
+    commands = {"bot": f"sh {line.box}/agent.sh", **says}
+    profiles = {name: {"driver": "command", "command": each} for name, each in commands.items()}
+    line.begin(configuration, agents=f"agents: {json.dumps(profiles)}\nagent: bot\n")
+    line.turn("true\n")
+    task = line.cli.add("a part", "--deliverable", "a signed part", "--note", "sign with a name")
+    assert task == "T-1"
+    return line.by_hand(task)
+
+
+def the_prompt(line: Pipeline) -> str:
+    """What the agent was told once the work was submitted."""
+    line.cli("submit", "T-1", "--agent", "bot")
+    (prompt,) = line.prompts("T-1")
+    return prompt
+
+
+def compare(name: str, line: Pipeline, prompt: str) -> None:
+    same_as(name, prompt, {str(line.cli.root): "/project"})
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "added"),
+    [
+        ("fix-tests", "run_tests", "log"),
+        ("fix-command", {"command": "echo no changelog; test -e CHANGELOG"}, None),
+        ("fix-secrets", "secrets", "settings.py"),
+        ("fix-limits", {"diff_limits": {"files": 2, "forbid": ["settings.*"]}}, "settings.py"),
+    ],
+)
+def test_what_a_check_rejects(line: Pipeline, name: str, entry: Any, added: str | None) -> None:
+    place = rejected(line, gates({"command": "test -d parts"}, entry))
+    if added:
+        (place / added).write_text('key = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"\n')
+        line.commit("more", at=place)
+    compare(name, line, the_prompt(line))
+
+
+def test_what_the_merged_result_rejects(line: Pipeline) -> None:
+    place = rejected(line, gates())
+    (place / "log").write_text("")
+    line.commit("the log is lost", at=place)
+    compare("fix-merged", line, the_prompt(line))
+
+
+def test_what_reviewers_reject(line: Pipeline) -> None:
+    answer = f"cat > /dev/null; echo '{json.dumps(ASKS)}'"
+    rejected(line, gates("run_tests", {"gatekeeper": ["qa"]}), qa=answer)
+    compare("fix-review", line, the_prompt(line))
+
+
+def test_what_an_agent_hook_rejects(line: Pipeline) -> None:
+    answer = f"cat > /dev/null; echo '{json.dumps(GATE)}'"
+    rejected(line, gates({"agent": "qa", "prompt": "Is it signed?"}), qa=answer)
+    compare("fix-agent-hook", line, the_prompt(line))
+
+
+def test_what_a_person_rejects(line: Pipeline) -> None:
+    rejected(line, gates({"name": "boss", "human": {}}))
+    assert line.cli("submit", "T-1", "--agent", "bot").code == 4
+    line.cli.json("gate", "reject", "T-1", "--comment", "Sign it.")
+    prompt = the_prompt(line)
+    compare("fix-person", line, prompt.replace("Ada <ada@example.org>", "Ada"))
+
+
+def test_files_that_must_not_be_merged(line: Pipeline) -> None:
+    place = rejected(line, gates())
+    (place / "core.dump").write_bytes(b"0" * 10241)
+    line.git("init", "--quiet", str(place / "vendor"))
+    (place / "vendor" / "file").write_text("in it\n")
+    compare("fix-files", line, the_prompt(line))
+
+
+def test_a_commit_that_git_refuses(line: Pipeline) -> None:
+    place = rejected(line, gates())
+    hook = line.cli.root / ".git" / "hooks" / "pre-commit"
+    hook.write_text("#!/bin/sh\necho 'line 3 is too long'\nexit 1\n")
+    hook.chmod(0o755)
+    (place / "more").write_text("more\n")
+    compare("fix-commit", line, the_prompt(line))
+
+
+def test_another_branch_that_is_checked_out(line: Pipeline) -> None:
+    place = rejected(line, gates())
+    line.git("switch", "--quiet", "--create", "elsewhere", at=place)
+    compare("fix-branch", line, the_prompt(line))
