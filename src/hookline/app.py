@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from hookline.adapters.call_log import CallLog
+    from hookline.adapters.reaper import Reaper
     from hookline.adapters.store.sqlite import SqliteStore, View
     from hookline.config import Settings
     from hookline.domain.cleaning import Cleaner
@@ -92,6 +93,8 @@ class App:
         self.suspended: dict[str, str] = {}
         self.at_close: list[Callable[[], object]] = []
         self.owner = owner_name(this_process())
+        # Ends what this process starts, should it be killed; only where runs are advanced.
+        self.reaper: Reaper | None = None
         # Who hears of each call that was recorded, and of trouble with calling at all.
         self.listen: Callable[[Delivery], None] = lambda row: None
         self.tell: Callable[[str], None] = lambda message: None

@@ -10,6 +10,7 @@ from hookline import plugins
 from hookline.adapters.blobs import FileBlobs
 from hookline.adapters.feed import FileFeed
 from hookline.adapters.process import LocalProcesses
+from hookline.adapters.reaper import Reaper
 from hookline.adapters.wakeup import AsyncWaker
 from hookline.domain.display import json_line
 from hookline.errors import ConfigError, UnknownWorkflow, Untrusted
@@ -57,7 +58,7 @@ def engine(
     app: App, observe: Callable[[str, dict[str, Any]], None] = lambda what, details: None
 ) -> Engine:
     """The local engine, with everything that effects and steering need."""
-    processes = LocalProcesses(app.project.blobs, app.cleaner)
+    processes = LocalProcesses(app.project.blobs, app.cleaner, reaper=_reaper(app))
     blobs = FileBlobs(app.project.blobs)
     calls = recorder(app)
     change = app.change
@@ -104,6 +105,13 @@ def engine(
         observe=observe,
         clean=app.cleaner.value,
     )
+
+
+def _reaper(app: App) -> Reaper:
+    if app.reaper is None:
+        app.reaper = Reaper()
+        app.at_close.append(app.reaper.close)
+    return app.reaper
 
 
 def flow_finder(app: App) -> FlowFinder:

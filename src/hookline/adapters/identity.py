@@ -13,7 +13,7 @@ import msgspec
 from hookline.ports.processes import ProcessGroup
 
 # The number is the same on every POSIX system, and the signal module costs an import of enum.
-SIGKILL = 9
+SIGKILL, SIGTERM = 9, 15
 _DEAD = frozenset("ZXx")
 _STOPPED = frozenset("Tt")
 
@@ -73,7 +73,7 @@ def is_alive(group: ProcessGroup) -> bool:
     return stat is not None and stat.start_time == group.start_time and stat.state not in _DEAD
 
 
-def kill_group(group: ProcessGroup) -> bool:
+def kill_group(group: ProcessGroup, signal: int = SIGKILL) -> bool:
     """Kill what is left of a recorded group; False when nothing is, or when it may be another's.
 
     A group outlives its leader, and the kernel gives its number to nobody while a member lives.
@@ -83,8 +83,8 @@ def kill_group(group: ProcessGroup) -> bool:
         return False
     leader = _stat(group.pgid)
     if leader is None:
-        return _has_members(group.pgid) and signal_group(group.pgid)
-    return leader.start_time == group.start_time and signal_group(group.pgid)
+        return _has_members(group.pgid) and signal_group(group.pgid, signal)
+    return leader.start_time == group.start_time and signal_group(group.pgid, signal)
 
 
 def all_processes() -> frozenset[str]:
@@ -93,7 +93,7 @@ def all_processes() -> frozenset[str]:
     return frozenset(name for name in names if name.isdigit())
 
 
-def kill_marked(setting: bytes, *, but: frozenset[str] = frozenset()) -> int:
+def kill_marked(setting: bytes, *, but: frozenset[str] = frozenset(), signal: int = SIGKILL) -> int:
     """Kill every process of this user whose environment has this very `NAME=value` in it.
 
     For children that were started but not yet recorded when their parent died, and for those
@@ -105,17 +105,17 @@ def kill_marked(setting: bytes, *, but: frozenset[str] = frozenset()) -> int:
             with open(f"/proc/{name}/environ", "rb") as file:
                 marked = setting in file.read().split(b"\0")
             if marked:
-                os.kill(int(name), SIGKILL)
+                os.kill(int(name), signal)
                 killed += 1
         except OSError:  # gone, or another user's
             continue
     return killed
 
 
-def signal_group(pgid: int) -> bool:
-    """Send SIGKILL to a group; False when there is none that we may kill."""
+def signal_group(pgid: int, signal: int = SIGKILL) -> bool:
+    """Send a signal to a group; False when there is none that we may kill."""
     try:
-        os.killpg(pgid, SIGKILL)
+        os.killpg(pgid, signal)
     except (ProcessLookupError, PermissionError):  # macOS: EPERM when only zombies are left
         return False
     return True

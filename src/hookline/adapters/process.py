@@ -17,12 +17,13 @@ from hookline.adapters.capture import Capture
 from hookline.adapters.dialogue import DRAIN_SECONDS, spoken_with
 from hookline.adapters.identity import SIGKILL
 from hookline.adapters.leader import Leader
-from hookline.ports.processes import CannotStart, Finished
+from hookline.ports.processes import TURN_MARK, CannotStart, Finished
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from typing import IO
 
+    from hookline.adapters.reaper import Reaper
     from hookline.domain.cleaning import Cleaner, Stream
     from hookline.ports.processes import Dialogue, ProcessGroup
 
@@ -34,13 +35,22 @@ STUCK_SECONDS = 2.0
 class LocalProcesses:
     """Runs programs on this machine. `blobs` is the folder for outputs too long to be kept.
 
-    What they print is cleaned; with `exact`, stdout is data and comes byte for byte.
+    What they print is cleaned; with `exact`, stdout is data and comes byte for byte. The `reaper`
+    ends them if this process is killed.
     """
 
-    def __init__(self, blobs: str, cleaner: Cleaner | None = None, *, exact: bool = False) -> None:
+    def __init__(
+        self,
+        blobs: str,
+        cleaner: Cleaner | None = None,
+        *,
+        exact: bool = False,
+        reaper: Reaper | None = None,
+    ) -> None:
         self._blobs = blobs
         self._cleaner = cleaner
         self._exact = exact
+        self._reaper = reaper
 
     async def run(
         self,
@@ -62,14 +72,15 @@ class LocalProcesses:
         blobs = self._blobs if on_output is None else None
         stdout = Capture(blobs, cleaning, told=on_output is not None)
         child = _Child(loop, process, stdout, Capture(None, self._cleaning()), on_output)
+        watched = _Watched(self._reaper, env, on_start)
         try:
-            if on_start is not None:
-                on_start(child.group())
+            watched.begin(child.group())
             child.watch(timeout, stdin)
             await child.done
             return child.finished(tuple(argv), loop.time() - started)
         finally:
             child.close()
+            watched.end()
 
     @asynccontextmanager
     async def dialogue(
@@ -84,17 +95,49 @@ class LocalProcesses:
     ) -> AsyncIterator[Dialogue]:
         """Speak with a program; at the end of the block nothing of its group is left."""
         process = start(argv, cwd, env, piped=True)
-        async with spoken_with(
-            process,
-            timeout=timeout,
-            line_limit=line_limit,
-            on_start=on_start,
-            cleaning=self._cleaning(),
-        ) as dialogue:
-            yield dialogue
+        watched = _Watched(self._reaper, env, on_start)
+        try:
+            async with spoken_with(
+                process,
+                timeout=timeout,
+                line_limit=line_limit,
+                on_start=watched.begin,
+                cleaning=self._cleaning(),
+            ) as dialogue:
+                yield dialogue
+        finally:
+            watched.end()
 
     def _cleaning(self) -> Stream | None:
         return None if self._cleaner is None else self._cleaner.stream()
+
+
+class _Watched:
+    """Tells the reaper and whoever started a program that it runs, and the reaper of its end."""
+
+    def __init__(
+        self,
+        reaper: Reaper | None,
+        env: Mapping[str, str],
+        on_start: Callable[[ProcessGroup], None] | None,
+    ) -> None:
+        self._reaper = reaper
+        self._turn = env.get(TURN_MARK)
+        self._on_start = on_start
+        self._group: ProcessGroup | None = None
+
+    def begin(self, group: ProcessGroup) -> None:
+        """The program is there."""
+        if self._reaper is not None:
+            self._group = group
+            self._reaper.watch(group, f"{TURN_MARK}={self._turn}" if self._turn else None)
+        if self._on_start is not None:
+            self._on_start(group)
+
+    def end(self) -> None:
+        """Nothing is left of it."""
+        if self._reaper is not None and self._group is not None:
+            self._reaper.forget(self._group)
 
 
 class _Child:

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
 
+# Every process of an agent's turn has this in its environment, in whichever group it is.
+TURN_MARK = "HOOKLINE_TURN"
+
+
 class ProcessGroup(msgspec.Struct, frozen=True):
     """A child's process group, named so that a reused pid is never mistaken for it."""
 

@@ -72,7 +72,7 @@ def recorder(app: App) -> Recorder:
 
 def caller(app: App) -> Caller:
     """What calls hooks, with everything they need around them."""
-    processes = LocalProcesses(app.project.blobs, app.cleaner)
+    processes = LocalProcesses(app.project.blobs, app.cleaner, reaper=app.reaper)
 
     async def changed(folder: str) -> list[str]:
         return await git_work(app).changed_files(folder)

@@ -16,6 +16,7 @@ from hookline.adapters.identity import all_processes, kill_marked
 from hookline.domain.turns import AgentEvent
 from hookline.errors import BadInput
 from hookline.ports.agents import ToolServer
+from hookline.ports.processes import TURN_MARK
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -57,8 +58,6 @@ DRIVERS = {
 # These cannot keep every agent from changing files; what it changed is found afterwards.
 UNHELD = frozenset({"command", "scripted", "acp"})
 SHOWN_FILES = 5
-# Agents start commands in sessions of their own, which outlive the agent's group.
-MARK = "HOOKLINE_TURN"
 SHORT_TURN = 30.0
 
 
@@ -93,7 +92,7 @@ class LocalAgents:
     async def _turn(self, name: str | None, request: TurnRequest) -> AgentTurn:
         name, profile = self._profile(name)
         mark = str(uuid.uuid4())
-        signed = {"HOOKLINE_AGENT": name, MARK: mark}
+        signed = {"HOOKLINE_AGENT": name, TURN_MARK: mark}
         env = {**request.env, **profile.env, **signed}
         talk = Talk(
             name,
@@ -118,7 +117,8 @@ class LocalAgents:
         finally:
             # A number that was taken before a short turn cannot have been given to another since.
             known = before if time.monotonic() - began < SHORT_TURN else frozenset()
-            left = kill_marked(f"{MARK}={mark}".encode(), but=known)
+            # Agents start commands in sessions of their own, which outlive the agent's group.
+            left = kill_marked(f"{TURN_MARK}={mark}".encode(), but=known)
             if left:
                 were = "process that the agent left behind was"
                 if left > 1:
