@@ -98,10 +98,13 @@ LOOP_EVENTS = frozenset(
     }
 )
 
+# What a turn of an agent has used until now.
+TURN = "agent_turn"
+
 # A store that somebody else made became this user's own; what was registered before is void.
 ADOPTED = "store_adopted"
 
-RESERVED = frozenset((ADOPTED,)).union(
+RESERVED = frozenset((ADOPTED, TURN)).union(
     STATE_BEARING, RUN_EVENTS, RUN_NOTES, REPORTS, SESSION_EVENTS, GATE_EVENTS, LOOP_EVENTS
 )
 

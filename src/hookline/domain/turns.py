@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import msgspec
@@ -18,6 +19,51 @@ class Usage(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
     def tokens(self) -> int:
         """All tokens together."""
         return self.input_tokens + self.output_tokens
+
+
+# In which role an agent takes a turn.
+IMPLEMENTER, PLANNER, FIX = "implementer", "planner", "fix"
+GATEKEEPER, HOOK, FLOW = "gatekeeper", "hook", "flow"
+
+
+class Purpose(msgspec.Struct, kw_only=True, frozen=True):
+    """What a turn is for: the role, the task, and what asks for it.
+
+    `call` is the place in a run, such as `R-1/1/turn`, or the key of a hook's call; `hook` is the
+    hook that asks.
+    """
+
+    role: str = HOOK
+    task_id: str | None = None
+    call: str = ""
+    hook: str | None = None
+
+
+class TurnCost(msgspec.Struct, rename="camel", kw_only=True, frozen=True, omit_defaults=True):
+    """What one turn used until now. The last record of a turn counts, and only that one."""
+
+    turn: str
+    role: str
+    agent: str
+    model: str | None = None
+    call: str = ""
+    hook: str | None = None
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = None
+    seconds: float = 0.0
+
+    def using(self, usage: Usage, seconds: float) -> TurnCost:
+        """The same turn, once it has used so much; what no turn can use counts as nothing."""
+        usd = usage.usd if usage.usd is not None and 0 <= usage.usd < math.inf else None
+        found: TurnCost = msgspec.structs.replace(
+            self,
+            input_tokens=max(usage.input_tokens, 0),
+            output_tokens=max(usage.output_tokens, 0),
+            usd=usd,
+            seconds=round(seconds, 3),
+        )
+        return found
 
 
 class ModelWait(msgspec.Struct, rename="camel", kw_only=True, frozen=True):

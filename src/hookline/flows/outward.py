@@ -20,6 +20,7 @@ from hookline.flows.fired_events import as_event
 from hookline.flows.gate_answers import gate_answer
 from hookline.flows.outcomes import CUT
 from hookline.flows.session_verbs import may_begin
+from hookline.flows.spending import purpose_of
 from hookline.hooks.calls.firing import Firing, fire
 from hookline.hooks.calls.settle import task_of
 from hookline.hooks.overrides import overrides
@@ -119,6 +120,7 @@ class Outward:
             opening=args.get("opening", ""),
             max_turns=args.get("maxTurns"),
             tools=self._around.tools(env) if session else None,
+            purpose=purpose_of(run, effect),
             on_start=begun.born,
             on_conversation=begun.talks,
             on_event=tell,

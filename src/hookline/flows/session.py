@@ -231,8 +231,8 @@ class _Session(Talk):
                 passed=passed,
                 total=len(results) if results else None,
                 minutes=max(minutes, 0.0),
-                usd=self._usd,
-                tokens=self._tokens,
+                usd=closed["spent"]["usd"] - state.progress.usd,
+                tokens=closed["spent"]["tokens"] - state.progress.tokens,
             )
             line = {"iteration": state.iteration, "line": line_of(turn)}
             state.history = [*state.history, line][-HISTORY:]
@@ -259,8 +259,6 @@ class _Session(Talk):
             "text": said_in(turn),
             "filesModified": turn.files_modified[:200],
             "tools": turn.tools,
-            "usd": self._usd,
-            "tokens": self._tokens,
             "passed": sum(each["passed"] for each in results),
             "rules": len(results),
             "decision": decision.get("action"),

@@ -29,8 +29,6 @@ class Talk:
         self._is_new = state is None
         self._state = state or State(iteration=0 if plan.plan else 1)
         self._waited = 0.0
-        self._usd = 0.0
-        self._tokens = 0
         self._asked_to: str | None = None
         self._stopped_by: str | None = None
         self._is_over = False
@@ -74,12 +72,7 @@ class Talk:
                 prompt = "The model was not available for a while. Go on where you stopped."
 
     def _count(self, turn: Turn) -> None:
-        if not turn.begun:
-            return
-        usage = turn.usage
-        self._usd += usage.get("usd") or 0.0
-        self._tokens += (usage.get("inputTokens") or 0) + (usage.get("outputTokens") or 0)
-        self._state.turns += 1
+        self._state.turns += turn.begun
 
     async def _wait_for_model(self, wait: dict[str, Any], waits: int) -> bool:
         """Wait until the model takes more; whether a person wants to stop meanwhile."""

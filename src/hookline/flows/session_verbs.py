@@ -29,7 +29,7 @@ from hookline.domain.sessions import (
 from hookline.domain.submissions import SUBMIT, Submission
 from hookline.domain.tasks import BLOCKED, SETTLED
 from hookline.errors import ClaimRefused, HooklineError, StaleClaim
-from hookline.flows import control, gate_verbs, gating, journal
+from hookline.flows import control, gate_verbs, gating, journal, spending
 from hookline.flows.continuation import story, was_sent_back
 from hookline.flows.session_state import LEASE_MARGIN
 from hookline.tasks import checkpoints, claims, registrations, verbs
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from hookline.domain.runs import Run
     from hookline.domain.sessions import HeldOutput
     from hookline.domain.tasks import Task
+    from hookline.flows.spending import Cost
     from hookline.ports.store import Transaction, View
 
 # What a run remembers as long as its agent has not heard why the work was sent back.
@@ -142,12 +143,29 @@ def _drain(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
 def _close(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
     """An iteration is over; its task may be out of the session's hands by now."""
     heard = _inbox(tx, run)
-    tx.append("session_iteration_ended", run.run_id, args["ended"])
+    spent = spending.cost_of(spending.turns_of_run(tx, run))
+    used = _used(tx, run, spent)
+    tx.append("session_iteration_ended", run.run_id, {**args["ended"], **used})
     lost = _lost(tx, run, is_promised=args["ended"].get("decision") == "complete")
     checkpoint = None
     if args.get("checkpoint"):
         checkpoint = _checkpoint(tx, run, args["checkpoint"])
-    return {"now": tx.now, **heard, **lost, "checkpoint": checkpoint}
+    return {
+        "now": tx.now,
+        **heard,
+        **lost,
+        "checkpoint": checkpoint,
+        "spent": {"usd": spent.usd or 0.0, "tokens": spent.tokens},
+        "used": used,
+    }
+
+
+def _used(tx: Transaction, run: Run, spent: Cost) -> dict[str, float]:
+    """What an iteration cost, of all that the session and its hooks have spent until now."""
+    before = tx.log.events(node_id=run.run_id, types=("session_iteration_ended",))
+    usd = (spent.usd or 0.0) - sum(event.data["usd"] for event in before)
+    tokens = spent.tokens - sum(event.data["tokens"] for event in before)
+    return {"usd": max(round(usd, 6), 0.0), "tokens": max(tokens, 0)}
 
 
 def _checkpoint(tx: Transaction, run: Run, data: dict[str, Any]) -> str | None:

@@ -28,7 +28,8 @@ class Frame(NamedTuple):
     """One firing of a point. `key` names the call for ever: the same for every attempt.
 
     `values` are variables that the payload does not hold. `judged` are the values of a condition
-    that was found to hold before, `changes` what `changed()` looks at in the whole firing.
+    that was found to hold before, `changes` what `changed()` looks at in the whole firing. `name`
+    is the firing's name in the log, if it has one.
     """
 
     point: str
@@ -40,6 +41,7 @@ class Frame(NamedTuple):
     values: Mapping[str, str] = {}
     judged: dict[str, Any] | None = None
     changes: Changes | None = None
+    name: str | None = None
 
 
 def event_types(points: tuple[str, ...]) -> tuple[str, ...]:

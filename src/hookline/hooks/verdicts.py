@@ -26,7 +26,10 @@ AUTO_ACCEPTED = "auto-accepted: no gate stands here"
 
 
 class Verdict(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
-    """What one gate said; without a `hook`, no gate stood there. `run` is None for a trial."""
+    """What one gate said; without a `hook`, no gate stood there. `run` is None for a trial.
+
+    `call` is the name of the firing in the log.
+    """
 
     point: str
     hook: str | None
@@ -40,6 +43,7 @@ class Verdict(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     timed_out: bool = False
     output: str = ""
     run: str | None = None
+    call: str | None = None
     seq: int
 
     @property
@@ -144,6 +148,7 @@ def _verdict(event: Event, row: Delivery) -> Verdict:
         timed_out=row.status == TIMEOUT,
         output="\n".join(part.rstrip() for part in (row.stdout, row.stderr) if part),
         run=run_of(event),
+        call=event.data.get("name"),
         seq=event.seq,
     )
 

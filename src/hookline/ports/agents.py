@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from hookline.domain.turns import AgentEvent
+from hookline.domain.turns import AgentEvent, Purpose, Usage
 from hookline.ports.processes import ProcessGroup
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
     look at everything and change nothing. `schema` is the JSON Schema of the answer: an agent that
     can be held to one is, and any other is told at the end of its prompt, so the prompt itself
     does not say how to answer. An agent that takes more than `max_turns` steps of its model is
-    stopped, where they can be seen.
+    stopped, where they can be seen. `purpose` is what the turn is counted for; `on_usage` is told
+    what it has used so far, by agents that say so before the end.
     """
 
     prompt: str
@@ -56,9 +57,11 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
     schema: dict[str, Any] | None = None
     max_turns: int | None = None
     tools: ToolServer | None = None
+    purpose: Purpose = Purpose()
     on_start: Callable[[ProcessGroup], None] = lambda group: None
     on_conversation: Callable[[str], None] = lambda conversation: None
     on_event: Callable[[AgentEvent], None] = lambda event: None
+    on_usage: Callable[[Usage], None] = lambda usage: None
 
     def in_words(self) -> TurnRequest:
         """The same request to an agent that cannot be held to a schema."""

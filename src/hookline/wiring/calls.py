@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hookline.adapters.repository import GitRepository
     from hookline.app import App
     from hookline.config.types import Sections
+    from hookline.domain.turns import Purpose, TurnCost
     from hookline.hooks.registry import Hook
     from hookline.ports.agents import Agents
     from hookline.ports.network import Http
@@ -252,10 +253,15 @@ def forge(app: App) -> Forge:
 def agents(app: App, processes: Processes) -> LocalAgents:
     """The agents of a project, started by these processes."""
     from hookline.adapters.agents.drivers import LocalAgents
+    from hookline.flows.spending import record_turn
+
+    def record(purpose: Purpose, cost: TurnCost) -> None:
+        if not app.store.read_only:  # a hook that is only tried belongs to nothing
+            app.change(record_turn, purpose, cost)
 
     profiles = app.settings.agents if app.settings is not None else {}
     default = app.settings.agent if app.settings is not None else None
-    return LocalAgents(profiles, default, app.project.root, processes, app.cleaner)
+    return LocalAgents(profiles, default, app.project.root, processes, app.cleaner, record)
 
 
 def _judges(app: App, processes: Processes) -> Agents:

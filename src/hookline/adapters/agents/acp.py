@@ -21,7 +21,7 @@ from hookline.adapters.agents.acp_failures import AUTH_REQUIRED, Failure, hung_u
 from hookline.adapters.agents.acp_lines import LINE_LIMIT, Lines
 from hookline.adapters.agents.acp_session import Introduced, Opened, place, worded
 from hookline.adapters.agents.steps import STOPPED, Steps
-from hookline.domain.turns import AgentTurn
+from hookline.domain.turns import AgentTurn, Usage
 from hookline.ports.processes import CannotStart
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class _Turn:
         self._request = talk.request
         self._dialogue = dialogue
         self._steps = Steps(talk.request.max_turns)
-        self._heard = acp_updates.Heard(talk.request.on_event, self._steps)
+        self._heard = acp_updates.Heard(talk.request, self._steps)
         self._lines = Lines(dialogue.reader, dialogue.writer, self._stray)
         self._connection = Connection(self._asked, self._lines)
         self._introduced: Introduced | None = None
@@ -107,11 +107,12 @@ class _Turn:
         return self._told(error=error, stop_reason=reason, usage=usage)
 
     def _told(self, **more: Any) -> AgentTurn:
+        known = {"usage": Usage(usd=self._heard.usd()), **more}
         return AgentTurn(
             text=self._heard.text,
             conversation=self._conversation,
             tools=self._heard.tools,
-            **more,
+            **known,
         )
 
     async def _within_its_time(self) -> dict[str, Any]:

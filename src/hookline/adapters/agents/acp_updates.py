@@ -10,9 +10,8 @@ from hookline.adapters.capture import CAP, Capture
 from hookline.domain.turns import AgentEvent, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from hookline.adapters.agents.steps import Steps
+    from hookline.ports.agents import TurnRequest
 
 SHORT = 200
 MAX_TOOLS = 10_000
@@ -64,10 +63,11 @@ class _Tool(msgspec.Struct):
 class Heard:
     """Everything that an agent told in one turn; what came before the turn is history."""
 
-    def __init__(self, on_event: Callable[[AgentEvent], None], steps: Steps) -> None:
+    def __init__(self, request: TurnRequest, steps: Steps) -> None:
         self.is_turn = False
         self._steps = steps
-        self._on_event = on_event
+        self._on_event = request.on_event
+        self._on_usage = request.on_usage
         self._text = Capture()
         self._message: str | None = None
         self._tools: dict[str, _Tool] = {}
@@ -114,6 +114,8 @@ class Heard:
             self._cost = update.cost.amount
         if not self.is_turn:
             return
+        if update.cost is not None:
+            self._on_usage(Usage(usd=self.usd()))
         if update.session_update == "agent_message_chunk":
             self._say(update)
         elif update.session_update in ("tool_call", "tool_call_update"):

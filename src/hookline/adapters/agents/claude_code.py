@@ -30,6 +30,8 @@ from hookline.domain.turns import AgentEvent, AgentTurn, ModelWait, Usage
 from hookline.ports.processes import CannotStart
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from hookline.adapters.agents.drivers import Talk
     from hookline.ports.agents import ToolServer
     from hookline.ports.processes import Finished
@@ -146,9 +148,25 @@ class _Block(msgspec.Struct):
     is_error: bool | None = None
 
 
+class _Tokens(msgspec.Struct):
+    input_tokens: Count | None = None
+    cache_creation_input_tokens: Count | None = None
+    cache_read_input_tokens: Count | None = None
+    output_tokens: Count | None = None
+
+    def used(self, usd: float | None = None) -> Usage:
+        cached = (self.cache_creation_input_tokens or 0) + (self.cache_read_input_tokens or 0)
+        return Usage(
+            input_tokens=(self.input_tokens or 0) + cached,
+            output_tokens=self.output_tokens or 0,
+            usd=usd,
+        )
+
+
 class _Content(msgspec.Struct):
     id: str | None = None
     content: str | list[_Block] = []
+    usage: _Tokens | None = None
 
     @property
     def blocks(self) -> list[_Block]:
@@ -168,13 +186,6 @@ class _Limit(msgspec.Struct, rename="camel"):
 
 class _LimitLine(msgspec.Struct):
     rate_limit_info: _Limit
-
-
-class _Tokens(msgspec.Struct):
-    input_tokens: Count | None = None
-    cache_creation_input_tokens: Count | None = None
-    cache_read_input_tokens: Count | None = None
-    output_tokens: Count | None = None
 
 
 class _ModelCost(msgspec.Struct):
@@ -217,14 +228,9 @@ class _Result(msgspec.Struct):
         return "; ".join(self.errors) or self.result or self.subtype
 
     def used(self) -> Usage:
-        tokens, new = self.usage, self.model_usage_since_last_result
-        cached = (tokens.cache_creation_input_tokens or 0) + (tokens.cache_read_input_tokens or 0)
+        new = self.model_usage_since_last_result
         usd = self.total_cost_usd if new is None else sum(cost.usd or 0 for cost in new.values())
-        return Usage(
-            input_tokens=(tokens.input_tokens or 0) + cached,
-            output_tokens=tokens.output_tokens or 0,
-            usd=usd,
-        )
+        return self.usage.used(usd)
 
 
 class _Hearing:
@@ -237,6 +243,8 @@ class _Hearing:
         self._talk = talk
         self._has_result = False
         self._usage = Usage()
+        # What messages used since the last result, which counts all of them.
+        self._messages: dict[str | None, Usage] = {}
         self._limit: _Limit | None = None
         self._text = ""
         self._message: str | None = None
@@ -275,7 +283,7 @@ class _Hearing:
             error=error,
             stop_reason=ending if error else result.stop_reason or "end_turn",
             conversation=conversation,
-            usage=self._usage,
+            usage=self._used_so_far(),
             tools=self._tools,
             wait=self._wait(error) if error and ending == "error" else None,
         )
@@ -288,6 +296,9 @@ class _Hearing:
     def _said(self, line: _Message) -> None:
         if line.is_api_error_message:  # Claude Code's words, not the model's
             return
+        if line.message.usage is not None:
+            self._messages[line.message.id] = line.message.usage.used()
+            self._talk.request.on_usage(self._used_so_far())
         is_own = line.parent_tool_use_id is None
         if is_own and line.message.id != self._message:
             self._message, self._text = line.message.id, ""
@@ -312,14 +323,12 @@ class _Hearing:
                 self._talk.request.on_event(event)
 
     def _ended(self, result: _Result) -> None:
-        used, before = result.used(), self._usage
-        has_price = used.usd is not None or before.usd is not None
         self.result, self._has_result = result, True
-        self._usage = Usage(
-            input_tokens=before.input_tokens + used.input_tokens,
-            output_tokens=before.output_tokens + used.output_tokens,
-            usd=(before.usd or 0) + (used.usd or 0) if has_price else None,
-        )
+        self._usage = _sum((self._usage, result.used()))
+        self._messages.clear()
+
+    def _used_so_far(self) -> Usage:
+        return _sum((self._usage, *self._messages.values()))
 
     def _error(self, done: Finished) -> str | None:
         if self.steps.ending:
@@ -348,6 +357,16 @@ class _Hearing:
         if result.api_error_status is not None:
             return ModelWait(kind="overloaded") if result.api_error_status in OVERLOADED else None
         return model_wait(error)
+
+
+def _sum(parts: Iterable[Usage]) -> Usage:
+    all_of = tuple(parts)
+    prices = [each.usd for each in all_of if each.usd is not None]
+    return Usage(
+        input_tokens=sum(each.input_tokens for each in all_of),
+        output_tokens=sum(each.output_tokens for each in all_of),
+        usd=sum(prices) if prices else None,
+    )
 
 
 def _detail(given: Any, folder: str) -> str:

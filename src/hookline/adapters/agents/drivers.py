@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -13,8 +14,8 @@ import msgspec
 from hookline.adapters.git.work import GitWork
 from hookline.adapters.gitlock import drop_dead_lock
 from hookline.adapters.identity import all_processes, kill_marked
-from hookline.domain.turns import AgentEvent
-from hookline.errors import BadInput
+from hookline.domain.turns import AgentEvent, TurnCost, Usage
+from hookline.errors import BadInput, HooklineError, StoreError
 from hookline.ports.agents import ToolServer
 from hookline.ports.processes import TURN_MARK
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from hookline.domain.cleaning import Cleaner
-    from hookline.domain.turns import AgentTurn
+    from hookline.domain.turns import AgentTurn, Purpose
     from hookline.ports.agents import TurnRequest
     from hookline.ports.processes import Processes
 
@@ -71,12 +72,14 @@ class LocalAgents:
         root: str,
         processes: Processes,
         cleaner: Cleaner | None = None,
+        record: Callable[[Purpose, TurnCost], None] = lambda purpose, cost: None,
     ) -> None:
         self._profiles = profiles
         self._default = default
         self._root = root
         self._processes = processes
         self._cleaner = cleaner
+        self._record = record
 
     async def turn(self, name: str | None, request: TurnRequest) -> AgentTurn:
         """One turn of an agent; what goes wrong with it is part of the turn."""
@@ -94,13 +97,11 @@ class LocalAgents:
         mark = str(uuid.uuid4())
         signed = {"HOOKLINE_AGENT": name, TURN_MARK: mark}
         env = {**request.env, **profile.env, **signed}
-        talk = Talk(
-            name,
-            msgspec.structs.replace(request, env=env, tools=_signed(request.tools, signed)),
-            self._root,
-            request.cwd or self._root,
-            self._processes,
+        meter = _Meter(self._record, request.purpose, mark, name, getattr(profile, "model", None))
+        given = msgspec.structs.replace(
+            request, env=env, tools=_signed(request.tools, signed), on_usage=meter.used
         )
+        talk = Talk(name, given, self._root, request.cwd or self._root, self._processes)
         if not request.read_only and await drop_dead_lock(talk.folder):
             said = "removed index.lock, which a git left behind that was killed"
             request.on_event(AgentEvent(type="notice", text=said))
@@ -110,10 +111,13 @@ class LocalAgents:
         before, began = all_processes(), time.monotonic()
         take = partial(driver.turn, profile, talk)
         try:
-            if request.read_only and profile.driver in UNHELD:
-                return await _watched(take, talk)
-            turn: AgentTurn = await take()
+            is_watched = request.read_only and profile.driver in UNHELD
+            turn: AgentTurn = await (_watched(take, talk) if is_watched else take())
+            meter.ended(turn.usage)
             return turn
+        except BaseException:
+            meter.cut()
+            raise
         finally:
             # A number that was taken before a short turn cannot have been given to another since.
             known = before if time.monotonic() - began < SHORT_TURN else frozenset()
@@ -139,6 +143,55 @@ class LocalAgents:
 def _takes_schema(driver: Any, schema: dict[str, Any]) -> bool:
     takes = getattr(driver, "takes_schema", None)
     return takes is not None and bool(takes(schema))
+
+
+class _Meter:
+    """Counts what one turn uses, and has it recorded before anybody hears of the turn's end.
+
+    It is recorded whenever the agent says that it used more: a kill leaves no time to do it later.
+    """
+
+    def __init__(
+        self,
+        record: Callable[[Purpose, TurnCost], None],
+        purpose: Purpose,
+        turn: str,
+        agent: str,
+        model: str | None,
+    ) -> None:
+        self._write = record
+        self._purpose = purpose
+        self._cost = TurnCost(
+            turn=turn,
+            role=purpose.role,
+            agent=agent,
+            model=model,
+            call=purpose.call,
+            hook=purpose.hook,
+        )
+        self._began = time.monotonic()
+        self._usage = Usage()
+
+    def used(self, usage: Usage) -> None:
+        """The agent has used so much until now."""
+        if usage != self._usage:
+            self._usage = usage
+            with suppress(StoreError):  # the end of the turn is recorded with all of it
+                self._note()
+
+    def ended(self, usage: Usage) -> None:
+        """The turn is over."""
+        self._usage = usage
+        self._note()
+
+    def cut(self) -> None:
+        """The turn was cut short."""
+        with suppress(HooklineError):  # what cut it short is what its caller hears of
+            self._note()
+
+    def _note(self) -> None:
+        seconds = time.monotonic() - self._began
+        self._write(self._purpose, self._cost.using(self._usage, seconds))
 
 
 class CleanEvents:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
+from hookline.domain.turns import GATEKEEPER
 from hookline.errors import BadInput, HookFailure
 from hookline.hooks.builtin.gates_common import (
     astray,
@@ -26,7 +27,7 @@ from hookline.hooks.builtin.review_prompts import (
     review_prompt,
 )
 from hookline.hooks.builtin.stop_context import one_line
-from hookline.hooks.kinds.agent import final_object
+from hookline.hooks.kinds.agent import final_object, purpose
 from hookline.hooks.kinds.program import MAX_ANSWER
 from hookline.hooks.kinds.question import MAX_PROMPT, cut
 from hookline.hooks.projectfiles import read_file
@@ -214,6 +215,7 @@ async def _answer(
         cwd=judging.folder,
         read_only=True,
         schema=SCHEMA,
+        purpose=purpose(GATEKEEPER, judging.hook, judging.call),
         on_start=world.on_start or (lambda group: None),
         **talk,
     )

@@ -176,6 +176,7 @@ class Caller:
                 **({"HOOKLINE_CAUSE": str(frame.event.seq)} if frame.event else {}),
             },
             timeout=timeout_of(hook, frame.point),
+            name=frame.name or frame.key,
         )
         world = World(
             root=around.root,

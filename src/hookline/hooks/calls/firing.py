@@ -125,6 +125,7 @@ class _Written:
             firing.event,
             firing.depth,
             changes=self._changes,
+            name=firing.name,
         )
         entry = _Later(self, hook, self._recorder.store.now(), row)
         outcome = Outcome(hook.name, CUT)

@@ -21,13 +21,17 @@ if TYPE_CHECKING:
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """One call of one hook: the payload as JSON, its variables, and the time it has."""
+    """One call of one hook: the payload as JSON, its variables, and the time it has.
+
+    `name` is what the log calls the firing, or the key of the call.
+    """
 
     point: str
     payload: bytes
     values: Mapping[str, str]
     env: Mapping[str, str]
     timeout: float
+    name: str = ""
 
 
 class World(NamedTuple):

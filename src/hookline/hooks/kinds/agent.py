@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.domain.moments import iso
 from hookline.domain.records import Reply
+from hookline.domain.turns import HOOK, Purpose
 from hookline.errors import HookFailure, HookTimeout
 from hookline.hooks.kinds.program import MAX_ANSWER, json_object
 from hookline.hooks.kinds.question import answer_schema, cut, question
@@ -39,12 +40,18 @@ async def run(hook: Hook, call: Call, world: World) -> Reply:
         cwd=world.folder,
         read_only=True,
         schema=schema,
+        purpose=purpose(HOOK, hook, call),
         on_start=world.on_start or (lambda group: None),
     )
     start = perf_counter()
     turn = await world.agents.turn(hook.target, request)
     _check(turn, hook, call, perf_counter() - start)
     return _reply(turn, hook, rule)
+
+
+def purpose(role: str, hook: Hook, call: Call) -> Purpose:
+    """What a turn is for that a hook asks for."""
+    return Purpose(role=role, task_id=call.values.get("task_id"), call=call.name, hook=hook.name)
 
 
 def final_object(text: str) -> dict[str, Any] | None:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from hookline.flows.spending import asked_by, cost_of, turns_of
 from hookline.hooks.names import short_name
 from hookline.hooks.resolution import Worker, resolve
 from hookline.hooks.verdicts import verdicts
 from hookline.surfaces.cli.command import Command
+from hookline.surfaces.cli.cost_show import cost_text, role_lines
 from hookline.surfaces.cli.gate_decide import DECIDE_COMMANDS
 from hookline.surfaces.cli.gate_override import OVERRIDE_COMMANDS
 from hookline.surfaces.cli.gate_run import RUN_COMMANDS
@@ -26,14 +30,21 @@ if TYPE_CHECKING:
 def _list(args: Namespace) -> None:
     with reading() as app, app.read() as view:
         task = view.graph.task(args.task)
-        found = list(verdicts(view, task.id))
+        turns = turns_of(view, task.id)
+        found = [(each, cost_of(asked_by(each, turns))) for each in verdicts(view, task.id)]
     if args.json:
-        say_json(found)
+        say_json([{**msgspec.to_builtins(each), "cost": cost} for each, cost in found])
         return
-    for each in found:
+    for each, cost in found:
         say(verdict_line(each))
         for line in output_lines(each.output):
             say(line)
+        for line in role_lines(cost.roles):
+            say(f"    {paint(line, 'dim')}")
+    if turns:
+        say(f"{paint(task.id, 'bold')} cost {cost_text(cost_of(turns))}")
+        for line in role_lines(cost_of(turns).roles):
+            say(f"  {line}")
     if not found:
         say(f"no gate has judged {task.id} yet")
         next_step(f"hookline gate explain {task.id}")

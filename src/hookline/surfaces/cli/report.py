@@ -13,9 +13,11 @@ from hookline.domain.moments import seconds
 from hookline.errors import BadInput
 from hookline.files import own_folder, publish
 from hookline.flows.session_verbs import tasks_below
+from hookline.flows.spending import cost_of, turns_of
 from hookline.hooks.names import short_name
 from hookline.hooks.overrides import OVERRIDDEN, of_event
 from hookline.surfaces.cli import report_html as page
+from hookline.surfaces.cli.cost_show import who
 from hookline.surfaces.cli.live_lines import money
 from hookline.surfaces.cli.live_text import took
 from hookline.surfaces.cli.opening import reading
@@ -103,6 +105,7 @@ def _page(app: App, view: View, run: Run) -> Iterator[str]:
     yield "<h2>Iterations</h2>\n"
     yield from story
     yield from _tasks(view, run)
+    yield from _costs(view, run)
     yield from _overridden(view, run)
     yield from _notes(view, run)
     yield from _held(view, run)
@@ -165,6 +168,24 @@ def _tasks(view: View, run: Run) -> Iterator[str]:
         yield "<h2>Tasks</h2>\n"
         rows = [(t.id, t.state, t.goal, t.result or t.block_reason or "") for t in found]
         yield page.table(("task", "state", "goal", "result"), rows)
+
+
+def _costs(view: View, run: Run) -> Iterator[str]:
+    """What the session's task cost, whoever worked on it or judged it."""
+    cost = cost_of(turns_of(view, run.input["taskId"]))
+    if not cost.turns:
+        return
+    yield f"<h2>What {page.text(run.input['taskId'])} cost</h2>\n"
+    named = [(each.role, who(each), each) for each in cost.roles]
+    rows = [
+        (
+            *(role, agent, each.turns, took(each.seconds)),
+            *(f"{each.input_tokens:,}", f"{each.output_tokens:,}"),
+            money(each.usd) if each.usd is not None else "",
+        )
+        for role, agent, each in (*named, ("all", "", cost))
+    ]
+    yield page.table(("role", "agent", "turns", "time", "tokens in", "tokens out", "money"), rows)
 
 
 def _overridden(view: View, run: Run) -> Iterator[str]:

@@ -116,7 +116,10 @@ def _verb(effect: JournalEffect) -> str | None:
 
 def _ended(effect: JournalEffect) -> dict[str, Any]:
     ended = effect.args["ended"]
-    return ended if isinstance(ended, dict) else {"message": ended, "reason": ended}
+    if not isinstance(ended, dict):
+        return {"message": ended, "reason": ended}
+    value = effect.value if isinstance(effect.value, dict) else {}
+    return {**ended, **value.get("used", {})}
 
 
 class _Reader:

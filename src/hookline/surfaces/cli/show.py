@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hookline.domain.events import TURN
 from hookline.domain.submissions import untested
 from hookline.surfaces.cli.output import paint, say, untrusted
 
@@ -40,8 +41,10 @@ def task_line(task: Task) -> str:
     )
 
 
-def show_task(task: Task, dependents: Sequence[str], events: Sequence[Event]) -> None:
-    """Everything about one task."""
+def show_task(
+    task: Task, dependents: Sequence[str], events: Sequence[Event], cost: Sequence[str]
+) -> None:
+    """Everything about one task; `cost` is the whole cost and a line for each role."""
     say(task_line(task))
     rows = {
         "type": task.type,
@@ -69,8 +72,11 @@ def show_task(task: Task, dependents: Sequence[str], events: Sequence[Event]) ->
             say(f"  {paint(f'{name:12}', 'dim')} {untrusted(str(value))}")
     for each in task.notes:
         say(f"  {paint('note         ', 'dim')}{untrusted(each)}")
+    for number, line in enumerate(cost):
+        say(f"  {paint('cost        ' if number == 0 else ' ' * 12, 'dim')} {line}")
     say()
-    for event in events[-20:]:
+    told = [event for event in events if event.type != TURN]  # the cost sums these up
+    for event in told[-20:]:
         say(f"  {event_line(event)}")
 
 

@@ -6,6 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from hookline.domain.tasks import DEFAULT_PRIORITY, OPEN, STATES
 from hookline.errors import BadInput
 from hookline.surfaces.cli.command import Command
@@ -112,14 +114,18 @@ def _list(args: Namespace) -> None:
 
 
 def _show(args: Namespace) -> None:
+    from hookline.flows.spending import cost_of, turns_of  # only this verb tells costs
+    from hookline.surfaces.cli.cost_show import cost_lines
+
     with reading() as app, app.read() as view:
         task = view.graph.task(args.id)
+        cost = cost_of(turns_of(view, task.id))
         if args.json:
-            say_json(task)
+            say_json({**msgspec.to_builtins(task), "cost": cost})
             return
         dependents = [e.from_id for e in view.graph.edges_to(task.id, "depends_on")]
         events = view.log.events(node_id=task.id)
-        show_task(task, dependents, events)
+        show_task(task, dependents, events, cost_lines(cost))
 
 
 def _ready_arguments(p: ArgumentParser) -> None:

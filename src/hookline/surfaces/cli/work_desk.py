@@ -65,7 +65,7 @@ class WorkDesk:
         self._noticed: set[str] = set()
         self._looked_at = ""
         self._beginning: tuple[str, int] | None = None  # a task, and the token of its claim
-        self._spending = Spending(app.store, FileBlobs(app.project.blobs), self.tasks, after)
+        self.spending = Spending(app.store, self.tasks, after)
 
     async def begin(self, agent: str) -> Begun | None:
         """A session on the best task; None if there is none to take."""
@@ -128,7 +128,7 @@ class WorkDesk:
 
     def usd(self) -> float:
         """What the tasks have cost until now."""
-        return self._spending.usd()
+        return self.spending.usd()
 
     def notice(self, run_id: str, effect_id: str) -> None:
         """A run was advanced here: its task is one that this worker deals with."""

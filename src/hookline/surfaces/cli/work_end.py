@@ -10,7 +10,9 @@ from hookline.domain.submissions import MERGE
 from hookline.domain.tasks import BLOCKED, DEPENDS_ON, NEEDS_CONTINUATION, OPEN, SUBMITTED
 from hookline.errors import FAILED, INTERRUPTED, LIMIT, NEEDS_PERSON, OK
 from hookline.flows.gate_verbs import run_of
+from hookline.flows.spending import WholeCost, cost_of
 from hookline.hooks.verdicts import asked_person
+from hookline.surfaces.cli.cost_show import spent_text
 from hookline.surfaces.cli.live_text import plural
 from hookline.surfaces.cli.work_news import is_stuck
 
@@ -39,6 +41,7 @@ class Account(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     begun: int
     limit: str | None
     usd: float
+    cost: WholeCost
     tasks: dict[str, str]
     merged: list[str]
     merged_untested: list[str]
@@ -90,8 +93,9 @@ class Account(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
         ):
             if found:
                 yield f"{len(found)} {text} ({named(found)})"
-        if self.usd:
-            yield f"${self.usd:.2f}"
+        if spent := spent_text(self.cost):
+            roles = [f"{each.role} {each.agent} {spent_text(each)}" for each in self.cost.roles]
+            yield f"{spent} ({'; '.join(roles)})" if len(roles) > 1 else spent
 
     @property
     def next(self) -> tuple[str, str]:
@@ -105,7 +109,7 @@ class Account(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
 
 def account(app: App, worker: Worker, desk: WorkDesk, place: int) -> Account:
     """How a worker ended, from what the store says since a place in its log."""
-    limit, usd = worker.kept_from(), desk.usd()
+    limit, cost = worker.kept_from(), cost_of(desk.spending.turns())
     with app.read() as view:
         merges = _merges(view, desk, place)
         known = [view.graph.find(each) for each in sorted(desk.tasks, key=_number)]
@@ -120,7 +124,8 @@ def account(app: App, worker: Worker, desk: WorkDesk, place: int) -> Account:
             reason=worker.why if worker.is_stopping else None,
             begun=worker.begun,
             limit=limit,
-            usd=round(usd, 6),
+            usd=cost.usd or 0.0,
+            cost=cost,
             tasks={task.id: task.state for task in tasks},
             merged=[run.input["taskId"] for run in merges],
             merged_untested=[run.input["taskId"] for run in merges if run.value.get("untested")],

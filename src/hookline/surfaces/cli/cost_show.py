@@ -1,0 +1,47 @@
+"""How costs look on a terminal. Used by every command that tells what agents cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hookline.surfaces.cli.live_lines import money
+from hookline.surfaces.cli.live_text import one_line, padded, plural, thousands, took
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hookline.flows.spending import Cost, RoleCost, WholeCost
+
+ROLE_COLUMNS, WHO_COLUMNS = 12, 24
+
+
+def cost_lines(cost: WholeCost) -> list[str]:
+    """The whole cost, and a line for each role; nothing where no agent took a turn."""
+    return [cost_text(cost), *role_lines(cost.roles)] if cost.turns else []
+
+
+def role_lines(costs: Iterable[RoleCost]) -> list[str]:
+    """A line for each role and agent."""
+    return [
+        f"{padded(each.role, ROLE_COLUMNS)} {padded(who(each), WHO_COLUMNS)} {cost_text(each)}"
+        for each in costs
+    ]
+
+
+def who(cost: RoleCost) -> str:
+    """The agent of a role, and its model where the configuration names one."""
+    return one_line(f"{cost.agent} ({cost.model})" if cost.model else cost.agent)
+
+
+def cost_text(cost: Cost) -> str:
+    """A cost in a few words: what was spent, and how long it took."""
+    spent = spent_text(cost)
+    return f"{f'{spent}, ' if spent else ''}{took(cost.seconds)} in {plural(cost.turns, 'turn')}"
+
+
+def spent_text(cost: Cost) -> str:
+    """Money and tokens, as far as the agents tell them."""
+    parts = [money(cost.usd)] if cost.usd is not None else []
+    if cost.tokens:
+        parts.append(f"{thousands(cost.tokens)} tokens")
+    return ", ".join(parts)
