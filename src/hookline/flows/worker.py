@@ -53,9 +53,9 @@ class Begun(NamedTuple):
 
 
 class Lane(msgspec.Struct):
-    """A place for one session at a time, of the agent that takes tasks for it."""
+    """A place for one session at a time, of the first of its agents that may take the task."""
 
-    agent: str
+    agents: tuple[str, ...]
     session: Begun | None = None
     is_asked: bool = False
     begun: int = 0
@@ -66,8 +66,11 @@ class Desk(Protocol):
 
     tasks: set[str]
 
-    async def begin(self, agent: str) -> Begun | None:
-        """Claim a task for an agent and start its session; None if there is none to take."""
+    async def begin(self, agents: Sequence[str]) -> Begun | None:
+        """Claim the best task that one of these may take, and start its session.
+
+        None if there is none. Of several who may take it the first does.
+        """
         ...
 
     def has_more(self) -> bool:
@@ -94,7 +97,7 @@ class Worker:
         self,
         engine: Engine,
         runner: Runner,
-        lanes: Sequence[str],
+        lanes: Sequence[tuple[str, ...]],
         desk: Desk,
         *,
         budget: Budget | None = None,
@@ -102,7 +105,7 @@ class Worker:
     ) -> None:
         self._engine = engine
         self._runner = runner
-        self._lanes = [Lane(agent) for agent in lanes]
+        self._lanes = [Lane(agents) for agents in lanes]
         self._desk = desk
         self._budget = budget or Budget()
         self._tell = tell
@@ -184,7 +187,7 @@ class Worker:
 
     def _take_lane(self, session: Begun, agent: str | None) -> None:
         free = self._free()
-        fitting = [lane for lane in free if lane.agent == agent]
+        fitting = [lane for lane in free if lane.agents[0] == agent]
         for lane in (fitting or free)[:1]:
             lane.session = session
             lane.begun += 1
@@ -237,13 +240,13 @@ class Worker:
     async def _fill(self, lane: Lane) -> bool:
         try:
             await self._engine.executor.around.verify()
-            lane.session = await self._desk.begin(lane.agent)
+            lane.session = await self._desk.begin(lane.agents)
         except Untrusted as problem:
             self.trouble = problem
             self.stop()
             return False
         except HooklineError as problem:
-            self._tell(f"{lane.agent}: {problem.message}")
+            self._tell(f"no task was begun: {problem.message}")
             self._not_before = time.monotonic() + GRACE
             return False
         if lane.session is None:

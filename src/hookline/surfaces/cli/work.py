@@ -85,12 +85,12 @@ def _work(args: Namespace) -> int:
 # Tasks
 
 
-def _take_tasks(args: Namespace, app: App, lanes: list[str]) -> int:
+def _take_tasks(args: Namespace, app: App, lanes: list[tuple[str, ...]]) -> int:
     with app.read() as view:
         place = view.log.last()
     types = args.types.split(",") if args.types else None
     _warn_of_types(app, types)
-    desk = WorkDesk(app, lanes, types, after=place, left_alone=_left_alone(lambda: news))
+    desk = WorkDesk(app, lanes[0], types, after=place, left_alone=_left_alone(lambda: news))
     news = News(app.project, desk.tasks, place)
     with Stopping() as signals:
         with resumed_by("hookline work"), Watch(news, _show_for(args, app, lanes)) as watch:
@@ -105,7 +105,12 @@ def _take_tasks(args: Namespace, app: App, lanes: list[str]) -> int:
 
 
 async def _advance(
-    args: Namespace, app: App, lanes: list[str], desk: WorkDesk, watch: Watch, signals: Stopping
+    args: Namespace,
+    app: App,
+    lanes: list[tuple[str, ...]],
+    desk: WorkDesk,
+    watch: Watch,
+    signals: Stopping,
 ) -> Worker:
     def observe(what: str, details: dict[str, Any]) -> None:
         if what == "effect":
@@ -123,7 +128,7 @@ async def _advance(
     return worker
 
 
-def _show_for(args: Namespace, app: App, lanes: Sequence[str]) -> Show:
+def _show_for(args: Namespace, app: App, lanes: Sequence[tuple[str, ...]]) -> Show:
     if args.json:
         return AsRecords()
     return AsBoard(Board(len(lanes), args.usd, verbose=args.verbose), app.environ)
@@ -181,20 +186,35 @@ def _refuse_inside(app: App) -> None:
         )
 
 
-def _lanes(app: App, args: Namespace) -> list[str]:
-    """The agents that work, as many as there are lanes."""
-    wanted = args.agent or _implementers(app) or [None]
-    ready = [chosen_agent(app, name) for name in wanted]
-    return [ready[place % len(ready)] for place in range(max(args.agents, len(args.agent or ())))]
+def _lanes(app: App, args: Namespace) -> list[tuple[str, ...]]:
+    """The agents of each lane, the one that it prefers first."""
+    named = _named_by_types(app)
+    usual = app.settings.agent if app.settings is not None else None
+    if usual is not None and not args.agent:
+        lane = (chosen_agent(app, usual), *_there(app, [each for each in named if each != usual]))
+        return [lane] * args.agents
+    ready = [chosen_agent(app, name) for name in dict.fromkeys(args.agent or named or [None])]
+    count = max(args.agents, len(args.agent or ()))
+    firsts = [place % len(ready) for place in range(count)]
+    return [(*ready[first:], *ready[:first]) for first in firsts]
 
 
-def _implementers(app: App) -> list[str]:
-    if app.settings is None:
-        return []
-    if app.settings.agent:
-        return [app.settings.agent]
-    types = app.settings.task_types.values()
+def _named_by_types(app: App) -> list[str]:
+    """The agents that types of tasks name as those who implement them."""
+    types = app.settings.task_types.values() if app.settings is not None else ()
     return list(dict.fromkeys(name for each in types for name in each.agents.implementer))
+
+
+def _there(app: App, names: list[str]) -> list[str]:
+    """Those whose programs are there; the usual agent works without the others."""
+    found = []
+    for name in names:
+        try:
+            found.append(chosen_agent(app, name))
+        except BadInput as problem:
+            note(f"{paint('warning', 'yellow', sys.stderr)}: {problem.message}")
+            note("  = help: only its own tasks wait for it")
+    return found
 
 
 def _warn_of_types(app: App, types: Sequence[str] | None) -> None:

@@ -26,7 +26,7 @@ from hookline.tasks.verbs import Holder, check_holder
 from hookline.wiring.work import begin_work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Sequence
 
     from hookline.app import App
     from hookline.domain.tasks import Task
@@ -40,7 +40,7 @@ FIRST_LOOK = 64
 
 
 class WorkDesk:
-    """Claims the best task that an agent may take, and starts its session in a worktree.
+    """Claims the best task that one of some agents may take, and starts a session in a worktree.
 
     A task that cannot be begun is told of once, and then left alone.
     """
@@ -48,7 +48,7 @@ class WorkDesk:
     def __init__(
         self,
         app: App,
-        agents: Collection[str],
+        agents: Sequence[str],
         types: Sequence[str] | None,
         *,
         after: int,
@@ -67,11 +67,11 @@ class WorkDesk:
         self._beginning: tuple[str, int] | None = None  # a task, and the token of its claim
         self.spending = Spending(app.store, self.tasks, after)
 
-    async def begin(self, agent: str) -> Begun | None:
-        """A session on the best task; None if there is none to take."""
+    async def begin(self, agents: Sequence[str]) -> Begun | None:
+        """A session on the best task, of the first who may take it; None if there is none."""
         while True:
             try:
-                task: Task = self._app.change(self._claim, agent)
+                task, agent = self._app.change(self._claim, agents)
             except NothingReady:
                 return None
             assert task.claim is not None  # just now
@@ -111,7 +111,7 @@ class WorkDesk:
     def has_more(self) -> bool:
         """Whether there is a task that could be begun."""
         with self._app.read() as view:
-            return any(self._best(view, self._app.store.now(), agent) for agent in self._agents)
+            return self._best(view, self._app.store.now(), self._agents) is not None
 
     def not_for_any_lane(self, view: View) -> list[str]:
         """Ready tasks of the wanted types that none of the agents may take."""
@@ -143,20 +143,23 @@ class WorkDesk:
 
     # Choosing
 
-    def _claim(self, tx: Transaction, agent: str) -> Task:
+    def _claim(self, tx: Transaction, agents: Sequence[str]) -> tuple[Task, str]:
         self._looked_at = tx.now
-        best = self._best(tx, tx.now, agent)
+        best = self._best(tx, tx.now, agents)
         if best is None:
             raise NothingReady
-        claims.claim(tx, best.id, agent, FIRST_LEASE, allowed=self._may_take)
-        return tx.graph.task(best.id)
+        task, agent = best
+        claims.claim(tx, task.id, agent, FIRST_LEASE, allowed=self._may_take)
+        return tx.graph.task(task.id), agent
 
-    def _best(self, view: View, now: str, agent: str) -> Task | None:
+    def _best(self, view: View, now: str, agents: Sequence[str]) -> tuple[Task, str] | None:
+        """The best task that one of these may take, and who takes it."""
         for limit in (FIRST_LOOK, claims.LOOKED_AT):
             ready = view.graph.ready(limit, now)
             for task in ready:
-                if self._is_free(view, task) and self._may_take(agent, task.type):
-                    return task
+                allowed = [each for each in agents if self._may_take(each, task.type)]
+                if allowed and self._is_free(view, task):
+                    return task, _best_known(view, task, allowed)
             if len(ready) < limit:
                 break
         return None
@@ -207,6 +210,11 @@ class WorkDesk:
         assert self._beginning is not None
         claims.renew(tx, *self._beginning, LEASE_MARGIN)  # whoever advances the session has it
         tell_to_go_on(tx, run_id, {}, FileBlobs(self._app.project.blobs))
+
+
+def _best_known(view: View, task: Task, agents: Sequence[str]) -> str:
+    """Who goes on with a task that was stopped, else the first."""
+    return next((each for each in agents if _stopped(view, task, each)), agents[0])
 
 
 def _stopped(view: View, task: Task, agent: str) -> Facts | None:
