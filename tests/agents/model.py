@@ -43,10 +43,14 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 class ScriptedModel:
-    """The server; `requests` are those that the script answered, in order."""
+    """The server; `requests` are those that the script answered, in order.
+
+    `used` are the tokens, in and out, of every answer that was given, to whichever request.
+    """
 
     def __init__(self, script: Sequence[Reply | Rule]) -> None:
         self.requests: list[Asked] = []
+        self.used: list[tuple[int, int]] = []
         self._script = list(script)
         self._used: dict[int, int] = {}
         self._lock = threading.Lock()
@@ -241,6 +245,7 @@ class _Handler(BaseHTTPRequestHandler):
             return model.hold()
         if reply.status != 200:
             return self._json(reply.status, error_body(path, reply), reply.headers)
+        model.used.append(reply.usage)
         answer = write(reply, body)
         if isinstance(answer, dict):
             return self._json(200, answer, reply.headers)

@@ -93,7 +93,8 @@ async def _ask(profile: Any, talk: Talk, conversation: str, which: list[str]) ->
 
 def _arguments(profile: Any, talk: Talk, files: ExitStack) -> list[str]:
     request = talk.request
-    arguments = ["-p", "--verbose", "--output-format", "stream-json"]
+    # Only what comes in parts tells how many tokens an answer took, before the turn is over.
+    arguments = ["-p", "--verbose", "--output-format", "stream-json", "--include-partial-messages"]
     if profile.model:
         arguments += ["--model", profile.model]
     if request.tools is not None:
@@ -179,6 +180,17 @@ class _Message(msgspec.Struct):
     is_api_error_message: bool = False
 
 
+class _Part(msgspec.Struct):
+    type: str = ""
+    message: _Content | None = None
+    usage: _Tokens | None = None
+
+
+class _PartLine(msgspec.Struct):
+    event: _Part
+    parent_tool_use_id: str | None = None
+
+
 class _Limit(msgspec.Struct, rename="camel"):
     status: str = ""
     resets_at: Money | None = None
@@ -245,6 +257,8 @@ class _Hearing:
         self._usage = Usage()
         # What messages used since the last result, which counts all of them.
         self._messages: dict[str | None, Usage] = {}
+        # The message that is coming in, of the agent itself and of each of its subagents.
+        self._coming: dict[str | None, str | None] = {}
         self._limit: _Limit | None = None
         self._text = ""
         self._message: str | None = None
@@ -260,6 +274,8 @@ class _Hearing:
             self._used(msgspec.json.decode(line, type=_Message).message)
         elif kind.type == "result":
             self._ended(msgspec.json.decode(line, type=_Result))
+        elif kind.type == "stream_event":
+            self._came(msgspec.json.decode(line, type=_PartLine))
         elif kind.type == "rate_limit_event":
             limit = msgspec.json.decode(line, type=_LimitLine).rate_limit_info
             self._limit = limit if limit.status == "rejected" else None
@@ -293,12 +309,28 @@ class _Hearing:
             if server.name == SERVER and server.status == "failed":
                 notice(self._talk, "the agent could not start Hookline's tools")
 
+    def _came(self, line: _PartLine) -> None:
+        """A part of a message came in; its first one and its last one say what it used."""
+        part, speaker = line.event, line.parent_tool_use_id
+        if part.type == "message_start" and part.message is not None:
+            self._coming[speaker] = part.message.id
+            self._count(part.message.id, part.message.usage)
+        elif part.type == "message_delta":
+            self._count(self._coming.get(speaker), part.usage)
+
+    def _count(self, message: str | None, tokens: _Tokens | None) -> None:
+        if tokens is None:
+            return
+        used, known = tokens.used(), self._messages.get(message, Usage())
+        self._messages[message] = Usage(
+            input_tokens=max(used.input_tokens, known.input_tokens),
+            output_tokens=max(used.output_tokens, known.output_tokens),
+        )
+        self._talk.request.on_usage(self._used_so_far())
+
     def _said(self, line: _Message) -> None:
         if line.is_api_error_message:  # Claude Code's words, not the model's
             return
-        if line.message.usage is not None:
-            self._messages[line.message.id] = line.message.usage.used()
-            self._talk.request.on_usage(self._used_so_far())
         is_own = line.parent_tool_use_id is None
         if is_own and line.message.id != self._message:
             self._message, self._text = line.message.id, ""

@@ -1,0 +1,85 @@
+"""What a task costs is what its model has counted, whoever asked it, and whoever was killed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.agents.model import Call, Reply, Rule
+from tests.agents.session_desk import PATIENCE, WORKERS
+from tests.e2e.conftest import Cli, kill
+from tests.e2e.pipeline_rig import Pipeline, finish, work_ended
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.agents.conftest import Script
+
+GATES = """\
+hooks:
+  before_submit: []
+  before_merge: [{gatekeeper: {names: [qa], prompt: JUDGE-THIS}}]
+"""
+CHANGES = {
+    "verdict": "request_changes",
+    "summary": "Not signed.",
+    "comments": [{"file": None, "line": None, "comment": "SIGN-IT"}],
+}
+APPROVE = {"verdict": "approve", "summary": "Fine.", "comments": []}
+pytestmark = pytest.mark.timeout(3 * PATIENCE)
+
+
+@pytest.fixture
+def line(tmp_path: Path) -> Iterator[Pipeline]:
+    pipeline = Pipeline(Cli(tmp_path))
+    yield pipeline
+    pipeline.cli.close()
+
+
+def _verdict(judge: str, verdict: dict[str, Any], usage: tuple[int, int]) -> Reply:
+    """A verdict, as each agent's model is held to give it."""
+    if judge == "claude-code":
+        return Reply(calls=(Call("StructuredOutput", verdict),), usage=usage)
+    return Reply(text=json.dumps(verdict), usage=usage)
+
+
+@pytest.mark.parametrize(("author", "judge"), [("claude-code", "codex"), ("codex", "claude-code")])
+def test_the_cost_of_a_task_is_what_the_model_has_counted(
+    line: Pipeline, scripted: Script, tmp_path: Path, author: str, judge: str
+) -> None:
+    writer, cli = WORKERS[author], line.cli
+    profiles = {"it": writer.profile(), "qa": WORKERS[judge].profile()}
+    line.begin(GATES, agents=f"agents: {json.dumps(profiles)}\nagent: it\n")
+    task = cli.add("MAKE-PART-ONE")
+    work, sign = (
+        writer.shell(each)
+        for each in ("echo x > parts/T-1; echo T-1 >> log; git add -A", "touch signed")
+    )
+    model = scripted(
+        Rule("JUDGE-THIS", _verdict(judge, CHANGES, usage=(1009, 13)), times=1),
+        Rule("JUDGE-THIS", _verdict(judge, APPROVE, usage=(2003, 17))),
+        Rule("SIGN-IT", Reply(calls=(sign,), usage=(4001, 19)), times=1),
+        Rule("MAKE-PART-ONE", Reply(calls=(work,), usage=(8009, 23)), times=1),
+        Rule("", Reply(hold=True), times=1),
+        Rule("", Reply(text="It is done.\n<promise>COMPLETE</promise>", usage=(16001, 29))),
+    )
+    cli.env |= WORKERS[author].environment(model, tmp_path / "home")
+    cli.env |= WORKERS[judge].environment(model, tmp_path / "home")
+
+    killed = cli.start("work", "--once", "--json")
+    model.wait_for(2, PATIENCE)  # its first step is done, and it waits for the second answer
+    kill(killed)
+    ended = work_ended(finish(cli.start("work", "--once", "--json"), PATIENCE))
+    assert ended["merged"] == [task], [each.newest for each in model.requests]
+
+    cost = cli.task(task)["cost"]
+    counted = [sum(each) for each in zip(*model.used, strict=True)]
+    assert [cost["inputTokens"], cost["outputTokens"]] == counted, (cost, model.used)
+    roles = {(each["role"], each["agent"]): each for each in cost["roles"]}
+    assert set(roles) == {("implementer", "it"), ("gatekeeper", "qa"), ("fix", "it")}
+    assert roles["gatekeeper", "qa"]["turns"] == 2
+    # Both workers' turns count for the task, and to each worker only what it saw.
+    assert ended["cost"]["inputTokens"] <= cost["inputTokens"]
