@@ -70,6 +70,10 @@ class GitHub(ThreadingHTTPServer):
         self.comments: list[str] = []
         self.statuses: list[tuple[str, str]] = []
         self.runs: list[tuple[str, str, str | None]] = []
+        # What a failed run says about itself, and about lines.
+        self.output: dict[str, Any] = {}
+        self.app = "octoapp"
+        self.annotations: list[dict[str, Any]] = []
         self.reviews: list[dict[str, Any]] = []
         self.heads: dict[str, str] = {}
         self.merges: list[int] = []
@@ -216,12 +220,19 @@ def _statuses(hub: GitHub, values: dict[str, str], query: dict[str, str], body: 
 
 def _runs(hub: GitHub, values: dict[str, str], query: dict[str, str], body: Any) -> Reply:
     example = hub.description.example("check-run-paginated")["check_runs"][0]
-    found = []
+    found: list[dict[str, Any]] = []
     for name, status, conclusion in hub.runs:
-        page = {"html_url": f"https://github.test/runs/{name}", "name": name}
+        page: dict[str, Any] = {"html_url": f"https://github.test/runs/{name}", "name": name}
+        page |= {"output": {**example["output"], **hub.output}, "id": len(found) + 1}
+        page["app"] = {**example["app"], "slug": hub.app}
         found.append({**example, **page, "status": status, "conclusion": conclusion})
     listed = _page(found, query)
     return Reply(200, {"total_count": len(found), "check_runs": listed.value}, listed.headers)
+
+
+def _annotations(hub: GitHub, values: dict[str, str], query: dict[str, str], body: Any) -> Reply:
+    example = hub.description.example("check-annotation-items")[0]
+    return _page([{**example, **each} for each in hub.annotations], query)
 
 
 def _reviews(hub: GitHub, values: dict[str, str], query: dict[str, str], body: Any) -> Reply:
@@ -247,6 +258,7 @@ _ACTS = {
     ("POST", "/issues/{issue_number}/comments"): _remark,
     ("GET", "/commits/{ref}/status"): _statuses,
     ("GET", "/commits/{ref}/check-runs"): _runs,
+    ("GET", "/check-runs/{check_run_id}/annotations"): _annotations,
 }
 
 

@@ -19,6 +19,7 @@ from hookline.adapters.forges.github_answers import (
     Remark,
     Statuses,
 )
+from hookline.adapters.forges.github_failures import explained
 from hookline.adapters.forges.github_rest import BACKOFF, GitHubRest, Refusal, Unsure, gave_up
 from hookline.adapters.forges.remotes import repository, rest_address
 from hookline.digest import sha256
@@ -143,7 +144,7 @@ class GitHubForge:
         async for page in self._pages(f"{commit}/status"):
             found += (status.shown() for status in page.read(Statuses).statuses)
         async for page in self._pages(f"{commit}/check-runs"):
-            found += (run.shown() for run in page.read(CheckRuns).check_runs)
+            found += await explained(self._rest, page.read(CheckRuns).check_runs)
         return combined(found)
 
     async def reviews(self, pull_request: PullRequest) -> list[Review]:

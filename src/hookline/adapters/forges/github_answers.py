@@ -12,6 +12,8 @@ from hookline.domain.forge import Check, CheckStatus, PullRequest, Review
 _WRITERS = ("OWNER", "MEMBER", "COLLABORATOR")
 _PASSED = ("success", "neutral", "skipped")
 MAX_URL = 2000
+MAX_TITLE = 300
+MAX_SUMMARY = 4 * 1024
 
 
 class _Place(msgspec.Struct):
@@ -114,12 +116,14 @@ class _Status(msgspec.Struct):
     context: str
     state: str
     target_url: str | None = None
+    description: str | None = None
 
     def shown(self) -> Check:
         """The status as a check; a state that nobody knows yet is no success."""
         known: dict[str, CheckStatus] = {"pending": "pending", "success": "success"}
         status = known.get(self.state, "failure")
-        return Check(shown(self.context, 200), status, _url(self.target_url))
+        title = shown(self.description or "", MAX_TITLE)
+        return Check(shown(self.context, 200), status, _url(self.target_url), title)
 
 
 class Statuses(msgspec.Struct):
@@ -128,26 +132,65 @@ class Statuses(msgspec.Struct):
     statuses: list[_Status]
 
 
-class _CheckRun(msgspec.Struct):
+class _Output(msgspec.Struct):
+    title: str | None = None
+    summary: str | None = None
+    text: str | None = None
+    annotations_count: int = 0
+
+
+class _App(msgspec.Struct):
+    slug: str = ""
+
+
+class CheckRun(msgspec.Struct):
+    """A check run, with what it says about itself."""
+
+    id: int
     name: str
     status: str
     conclusion: str | None = None
     html_url: str | None = None
     details_url: str | None = None
+    output: _Output = msgspec.field(default_factory=_Output)
+    app: _App | None = None
+
+    @property
+    def is_job(self) -> bool:
+        """Whether it is a job of GitHub Actions, which keeps a log."""
+        return self.app is not None and self.app.slug == "github-actions"
 
     def shown(self) -> Check:
         """The run as a check; a conclusion that nobody knows yet is no success."""
-        url = _url(self.html_url) or _url(self.details_url)
+        name, url = shown(self.name, 200), _url(self.html_url) or _url(self.details_url)
         if self.status != "completed":
-            return Check(shown(self.name, 200), "pending", url)
+            return Check(name, "pending", url)
         passed = self.conclusion in _PASSED
-        return Check(shown(self.name, 200), "success" if passed else "failure", url)
+        said = "\n".join(part for part in (self.output.summary, self.output.text) if part)
+        title = shown(self.output.title or "", MAX_TITLE)
+        return Check(name, "success" if passed else "failure", url, title, said[:MAX_SUMMARY])
 
 
 class CheckRuns(msgspec.Struct):
     """The check runs of a commit."""
 
-    check_runs: list[_CheckRun]
+    check_runs: list[CheckRun]
+
+
+class Annotation(msgspec.Struct):
+    """What a check run says about a line."""
+
+    path: str
+    start_line: int | None = None
+    annotation_level: str | None = None
+    message: str | None = None
+
+    @property
+    def line(self) -> str:
+        """The remark with its place, on a line of its own."""
+        place = self.path if self.start_line is None else f"{self.path}:{self.start_line}"
+        said = shown(self.message or "", MAX_SUMMARY)
+        return f"{shown(place, 300)}: {self.annotation_level or 'notice'}: {said}"
 
 
 def _url(text: str | None) -> str:

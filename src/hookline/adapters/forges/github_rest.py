@@ -49,6 +49,10 @@ _SECONDS = re.compile(r"\d{1,10}")
 _SECONDARY = re.compile(r"\bsecondary rate\b", re.IGNORECASE)
 
 
+# What every host may be told.
+_PLAIN = {"accept-encoding": "identity", "user-agent": "hookline"}
+
+
 class Unsure(Exception):
     """Nobody knows whether the server did what it was asked to do."""
 
@@ -152,6 +156,27 @@ class GitHubRest:
             left -= wait
             await self.sleep(wait)
 
+    async def linked_text(self, path: str) -> str:
+        """A text that GitHub keeps on another host; that one never sees the token."""
+        try:
+            answer = await self._exchange("GET", path, None, None)
+            if answer.status != 302:
+                self._judged(answer, path)
+                raise ForgeError(f"GitHub answered {path} with status {answer.status}")
+            target = httpx.URL(answer.headers.get("location", ""))
+            here = is_loopback(self._address) and is_loopback(str(target))
+            if target.scheme != "https" and not here:
+                raise ForgeError(f"GitHub names an address for {path} that is not https")
+            async with asyncio.timeout(self._timeout), self._client() as client:
+                asked = client.build_request("GET", target, headers=_PLAIN)
+                reply = await client.send(asked, stream=True)
+                body = self._cleaner.data(await _read(reply))
+        except (Unsure, TimeoutError, httpx.HTTPError, httpx.InvalidURL) as problem:
+            raise ForgeError(shown(self.hide(str(problem))) or type(problem).__name__) from problem
+        if reply.status_code != 200:
+            raise ForgeError(f"status {reply.status_code} at {shown(target.host)}")
+        return body.decode("utf-8", "replace")
+
     async def _exchange(
         self,
         method: str,
@@ -179,10 +204,9 @@ class GitHubRest:
 
     def _headers(self, content: bytes | None) -> dict[str, str]:
         headers = {
+            **_PLAIN,
             "accept": "application/vnd.github+json",
-            "accept-encoding": "identity",
             "authorization": f"Bearer {self._token}",
-            "user-agent": "hookline",
             "x-github-api-version": API_VERSION,
         }
         return headers if content is None else {**headers, "content-type": "application/json"}
