@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hookline.domain.events import Event
     from hookline.domain.runs import JournalEffect, Run
     from hookline.hooks.verdicts import Verdict
-    from hookline.ports.store import Store, Transaction, View
+    from hookline.ports.store import Transaction, View
 
 
 class Cost(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
@@ -110,24 +110,23 @@ def cost_of(turns: Sequence[TurnCost]) -> WholeCost:
 class Spending:
     """The turns that are taken for some tasks after a place in the log, as it grows."""
 
-    def __init__(self, store: Store, tasks: Collection[str], after: int) -> None:
-        self._store = store
+    def __init__(self, tasks: Collection[str], after: int) -> None:
         self._tasks = tasks
         self._place = after
         self._found: dict[str, tuple[str, TurnCost]] = {}  # by turn: its task, what it cost
 
-    def turns(self) -> list[TurnCost]:
-        """All turns until now."""
-        with self._store.read() as view:
-            for event in view.log.events(types=(TURN,), after=self._place):
-                self._place = event.seq
-                cost = _cost(event)
-                self._found[cost.turn] = (event.node_id, cost)
-        return [cost for task, cost in self._found.values() if task in self._tasks]
+    def turns(self, view: View, task_id: str | None = None) -> list[TurnCost]:
+        """All turns until now, or those for one of the tasks."""
+        for event in view.log.events(types=(TURN,), after=self._place):
+            self._place = event.seq
+            cost = _cost(event)
+            self._found[cost.turn] = (event.node_id, cost)
+        wanted = self._tasks if task_id is None else (task_id,)
+        return [cost for task, cost in self._found.values() if task in wanted]
 
-    def usd(self) -> float:
-        """The money that was spent until now."""
-        return cost_of(self.turns()).usd or 0.0
+    def usd(self, view: View, task_id: str | None = None) -> float:
+        """The money that was spent until now, on all of the tasks or on one."""
+        return cost_of(self.turns(view, task_id)).usd or 0.0
 
 
 def _cost(event: Event) -> TurnCost:

@@ -47,10 +47,14 @@ class Piece(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line of the view; one that wraps loses nothing to a narrow terminal."""
+    """A line of the view; one that wraps loses nothing to a narrow terminal.
+
+    With `hangs`, so many pieces stand before its text, and nothing on its other rows.
+    """
 
     pieces: tuple[Piece, ...]
     wraps: bool = False
+    hangs: int = 0
 
     @property
     def text(self) -> str:
@@ -236,12 +240,22 @@ def fitted(line: Line, columns: int) -> list[Line]:
         return [line]
     if not line.wraps or columns <= 2 * len(BELOW):
         return [_cut(line, columns)]
+    if line.hangs:
+        return _hanging(line.pieces[: line.hangs], line.pieces[line.hangs :], columns)
     first, *rest = line.pieces
     if not rest:  # not below anything: it begins where it begins
         return [plain(part, first.style) for part in _broken(first.text, columns)]
     said = "".join(piece.text for piece in rest)
     parts = _broken(said, columns - width(first.text))
     return [Line((first, Piece(part, rest[0].style))) for part in parts]
+
+
+def _hanging(lead: Sequence[Piece], text: Sequence[Piece], columns: int) -> list[Line]:
+    indent = sum(width(piece.text) for piece in lead)
+    first, *rest = _broken("".join(piece.text for piece in text), columns - indent)
+    style, blank = text[0].style, Piece(" " * indent)
+    below = [Line((blank, Piece(part, style))) for part in rest]
+    return [Line((*lead, Piece(first, style))), *below]
 
 
 def _cut(line: Line, columns: int) -> Line:

@@ -10,14 +10,12 @@ import select
 import sys
 from typing import TYPE_CHECKING
 
-from hookline.surfaces.cli.live_lines import fitted
+from hookline.surfaces.cli.live_lines import Line, Piece, fitted
 from hookline.surfaces.cli.output import is_terminal, paint, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import TextIO
-
-    from hookline.surfaces.cli.live_lines import Line
 
 # For terminals that do not know their size.
 ROWS, COLUMNS = 24, 80
@@ -50,7 +48,7 @@ class Screen:
         lines = [part for line in finished for part in fitted(line, columns)]
         text = "".join(f"{self._painted(line)}\x1b[K\n" for line in lines)
         # What a person types, as ^C, stands behind the last line and must not begin another.
-        drawn = [fitted(line, columns - 3)[0] for line in region]
+        drawn = _rows(region, columns - 3, self.room)
         text += "\x1b[K\n".join(map(self._painted, drawn))
         self._write(f"{self._back()}{text}\x1b[J")
         self._drawn = len(drawn)
@@ -82,6 +80,16 @@ class Screen:
     def _write(self, text: str) -> None:
         if text:
             write_all(self._file, text.encode(self._stream.encoding or "utf-8", "replace"))
+
+
+def _rows(region: Sequence[Line], columns: int, room: int) -> list[Line]:
+    """The rows of a region: a line that hangs is shown whole, as long as there is room for all."""
+    rows = [fitted(line, columns)[: None if line.hangs else 1] for line in region]
+    while sum(map(len, rows)) > room and max(map(len, rows), default=1) > 1:
+        longest = max(rows, key=len)
+        longest.pop()
+        longest[-1] = fitted(Line((*longest[-1].pieces, Piece(" " * columns))), columns)[0]
+    return [row for each in rows for row in each]
 
 
 def write_all(file: int, data: bytes) -> None:

@@ -65,7 +65,7 @@ class WorkDesk:
         self._noticed: set[str] = set()
         self._looked_at = ""
         self._beginning: tuple[str, int] | None = None  # a task, and the token of its claim
-        self.spending = Spending(app.store, self.tasks, after)
+        self.spending = Spending(self.tasks, after)
 
     async def begin(self, agents: Sequence[str]) -> Begun | None:
         """A session on the best task, of the first who may take it; None if there is none."""
@@ -128,7 +128,8 @@ class WorkDesk:
 
     def usd(self) -> float:
         """What the tasks have cost until now."""
-        return self.spending.usd()
+        with self._app.read() as view:
+            return self.spending.usd(view)
 
     def notice(self, run_id: str, effect_id: str) -> None:
         """A run was advanced here: its task is one that this worker deals with."""

@@ -94,8 +94,9 @@ class Account(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
             if found:
                 yield f"{len(found)} {text} ({named(found)})"
         if spent := spent_text(self.cost):
-            roles = [f"{each.role} {each.agent} {spent_text(each)}" for each in self.cost.roles]
-            yield f"{spent} ({'; '.join(roles)})" if len(roles) > 1 else spent
+            parts = [(f"{each.role} {each.agent}", spent_text(each)) for each in self.cost.roles]
+            roles = [f"{who} {part}" for who, part in parts if part]
+            yield f"{spent} ({'; '.join(roles)})"
 
     @property
     def next(self) -> tuple[str, str]:
@@ -109,8 +110,9 @@ class Account(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
 
 def account(app: App, worker: Worker, desk: WorkDesk, place: int) -> Account:
     """How a worker ended, from what the store says since a place in its log."""
-    limit, cost = worker.kept_from(), cost_of(desk.spending.turns())
+    limit = worker.kept_from()
     with app.read() as view:
+        cost = cost_of(desk.spending.turns(view))
         merges = _merges(view, desk, place)
         known = [view.graph.find(each) for each in sorted(desk.tasks, key=_number)]
         tasks = [task for task in known if task is not None]

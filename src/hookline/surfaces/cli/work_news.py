@@ -23,8 +23,10 @@ from hookline.domain.sessions import LIVE, STANDING
 from hookline.domain.submissions import MERGE, SUBMIT, untested
 from hookline.errors import StoreError
 from hookline.flows.gate_verbs import open_runs, wait_of
+from hookline.flows.spending import Spending
 from hookline.hooks.verdicts import asked_person, verdicts
 from hookline.surfaces.cli.gate_show import trouble_of
+from hookline.surfaces.cli.work_waits import waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -65,6 +67,7 @@ class News:
         self._place = after
         self._store: SqliteStore | None = None
         self._blobs = FileBlobs(project.blobs)
+        self._spending = Spending(tasks, after)
         self._strands: dict[str, Strand] = {}
         self._told: set[object] = set()
         self._said: deque[dict[str, Any]] = deque()
@@ -248,7 +251,12 @@ class News:
             return
         self._next_figures = time.monotonic() + FIGURES_AGAIN
         ready = view.graph.ready(MOST_READY, iso(time.time()))
-        yield record(FIGURES, ready=len(ready))
+        spent = {
+            each.task_id: self._spending.usd(view, each.task_id) for each in self._strands.values()
+        }
+        waits = {each: waiting(view, each) for each in self._strands}
+        usd = self._spending.usd(view)
+        yield record(FIGURES, ready=len(ready), usd=usd, spent=spent, waits=waits)
         # Whatever was taken over was so after the last look, and has told something since.
         since, self._looked = self._looked, iso(time.time())
         yield from self._taken_over(view, since)

@@ -17,11 +17,13 @@ from hookline.surfaces.cli.live_screen import Screen, stdout_file, write_all
 from hookline.surfaces.cli.live_text import clean, cut, one_line, padded, plural, took
 from hookline.surfaces.cli.output import note
 from hookline.surfaces.cli.work_news import FEED, FIGURES
+from hookline.surfaces.cli.work_waits import Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-TASK_COLUMNS, AGENT_COLUMNS, STEP_COLUMNS = 5, 10, 34
+
+TASK_COLUMNS, AGENT_COLUMNS = 5, 10
 POINT_COLUMNS, HOOK_COLUMNS = 13, 14
 SHOWN_WISHES = 4
 SESSION, GATES, MERGE = "begins", "gates", "merge"
@@ -38,6 +40,7 @@ class Strand(msgspec.Struct):
     iteration: int = 0
     step: str = ""
     usd: float = 0.0
+    waiting: Waiting | None = None
 
     def hear(self, line: dict[str, Any]) -> None:
         """Take in a line of its feed."""
@@ -53,31 +56,35 @@ class Strand(msgspec.Struct):
             self._does(f"agent {found.step}", moment)
         elif isinstance(found, records.ValidationStarted):
             self._does(f"validation, {plural(len(found.rules), 'rule')}", moment)
-        elif isinstance(found, records.Waits):
-            self._does(f"waits: {found.reason}", moment)
-        elif isinstance(found, records.HookEnded | records.ValidationEnded):
-            self._does("", moment)
-        elif isinstance(found, records.TurnEnded):
-            self.usd += max(found.usage.usd or 0.0, 0.0)
+        elif isinstance(found, records.HookEnded | records.ValidationEnded | records.TurnEnded):
             self._does("", moment)
 
     def _does(self, step: str, moment: float) -> None:
-        self.step, self.since = one_line(step), moment
+        self.step, self.since, self.waiting = one_line(step), moment, None
 
     def line(self, now: float) -> Line:
-        """Who does what, since when, at what price."""
+        """Who does what, since when, until when it waits, at what price."""
         where = f"iteration {self.iteration}" if self.iteration else self.what
-        does = f"{where}, {self.step}" if self.step else where
-        spent = f"  {money(self.usd)}" if self.usd else ""
+        does, since, until = self.step, self.since, None
+        if self.waiting is not None:
+            does, until = one_line(self.waiting.reason), self.waiting.until
+            since = seconds(self.waiting.since) if self.waiting.since else since
+        parts = [
+            f"{where}, {does}" if does else where,
+            f"{took(max(now - since, 0.0))} since {clock(since)}",
+            *([f"until {clock(seconds(until))}"] if until else []),
+            *([money(self.usd)] if self.usd else []),
+        ]
         return Line(
             (
                 Piece("  "),
-                Piece("●", "yellow"),
+                Piece(*(("○", "dim") if self.waiting else ("●", "yellow"))),
                 Piece(f" {padded(self.task, TASK_COLUMNS)} "),
                 Piece(f"{padded(cut(self.agent, AGENT_COLUMNS), AGENT_COLUMNS)} "),
-                Piece(padded(cut(does, STEP_COLUMNS), STEP_COLUMNS)),
-                Piece(f" {took(max(now - self.since, 0.0)):>6}{spent}"),
-            )
+                Piece(" · ".join(parts)),
+            ),
+            wraps=True,
+            hangs=4,
         )
 
 
@@ -98,18 +105,22 @@ class Board:
         if record["type"] == FEED:
             return list(self._hear(record["run"], record["line"]))
         if record["type"] == FIGURES:
-            self._ready = record["data"]["ready"]
+            self._figure(record["data"])
             return []
         told = _TELL.get(record["type"])
         return list(told(self, record["data"])) if told is not None else []
+
+    def _figure(self, data: dict[str, Any]) -> None:
+        self._ready, self._spent = data["ready"], data["usd"]
+        for run_id, strand in self._strands.items():
+            strand.waiting = data["waits"].get(run_id)
+            strand.usd = data["spent"].get(strand.task, strand.usd)
 
     def _hear(self, run_id: str, line: dict[str, Any]) -> Iterator[Line]:
         strand = self._strands.get(run_id)
         if strand is None:
             return
-        before = strand.usd
         strand.hear(line)
-        self._spent += strand.usd - before
         # Gates are told of by their verdicts, and a session by its beginning.
         if self._verbose and strand.what == SESSION and line["type"] != "session_started":
             for each in strand.live.take(line):
@@ -145,7 +156,9 @@ class Board:
                 _task(data),
                 Piece(*MARKS.get(data["status"], ("?", "red"))),
                 Piece(f" {point} {hook} {spent:>5}  {one_line(said)}".rstrip()),
-            )
+            ),
+            wraps=True,
+            hangs=2,
         )
         wishes = (data["remediationPrompt"] or "").strip().splitlines()
         if self._verbose and len(wishes) <= SHOWN_WISHES:
@@ -157,7 +170,7 @@ class Board:
 
     def _trouble(self, data: dict[str, Any]) -> Iterator[Line]:
         said = f" {padded(data['name'], POINT_COLUMNS)} {one_line(data['reason'])}"
-        yield Line((_task(data), Piece(*MARKS["failure"]), Piece(said)))
+        yield Line((_task(data), Piece(*MARKS["failure"]), Piece(said)), wraps=True, hangs=2)
 
     def _asked_again(self, data: dict[str, Any]) -> Iterator[Line]:
         hook = shown_hook(data["hook"] or "it")
