@@ -179,7 +179,7 @@ def _session_flow(app: App) -> Flow:
 def _tools(env: Mapping[str, str]) -> ToolServer:
     """Our own tools, as an agent of a session is offered them."""
     passed = {name: value for name, value in env.items() if name.startswith("HOOKLINE_")}
-    return ToolServer((sys.executable, "-P", "-m", "hookline", "mcp", "--tools", "core"), passed)
+    return ToolServer((sys.executable, "-P", "-m", "hookline", "mcp"), passed)
 
 
 def start_flow(app: App, tx: Transaction, name: str, context: dict[str, Any]) -> str:

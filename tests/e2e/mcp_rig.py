@@ -68,6 +68,11 @@ class Agent:
         waiting = [self._portal.start_task_soon(self._client.call_tool, *each) for each in calls]
         return [_value(each.result()) for each in waiting]
 
+    @property
+    def instructions(self) -> str:
+        """What the server says about itself as a whole."""
+        return str(self._client.instructions)
+
     def tools(self) -> types.ListToolsResult:
         """The list of tools."""
         found: types.ListToolsResult = self._portal.call(self._client.list_tools)

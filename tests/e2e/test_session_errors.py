@@ -31,10 +31,10 @@ def test_a_failed_turn_is_recovered_at_once_and_the_session_goes_on(cli: Cli) ->
     assert in_order(recovery.text, "do it", "DIFF of 1: the agent exited 3", "Your last turn")
     assert "QUIET" not in recovery.text
     assert "DIFF" not in second.text
-    assert rig.trace == ["turn 1", "error", "turn 2", "turn 3", "post 2"]
-    failed, fine = rig.data("session_iteration_ended")
-    assert (failed["iteration"], failed["status"]) == (1, "failed")
-    assert (fine["iteration"], fine["status"]) == (2, "ok")
+    assert rig.trace == ["turn 1", "error", "turn 2", "post 1", "turn 3", "post 2"]
+    recovered, fine = rig.data("session_iteration_ended")
+    assert (recovered["status"], recovered["error"]) == ("ok", "the agent exited 3")
+    assert (fine["iteration"], fine["status"], fine["error"]) == (2, "ok", None)
 
 
 def test_without_piped_output_there_is_no_recovery_turn(cli: Cli) -> None:

@@ -136,7 +136,7 @@ def test_planning_comes_before_the_first_iteration(cli: Cli) -> None:
     )
     add = f'{HOOKLINE} task add --parent "$HOOKLINE_TASK_ID"'
     rig.turns(f"{add} 'write it'; {add} 'test it' --depends-on T-2", "echo one", PROMISE)
-    ended = rig.run(iterations=5)
+    ended = rig.run("--yes", iterations=5)
     assert ended.said[:2] == (0, "completed")
     assert ended.data["iterations"] == 2
     plan, first, _ = rig.prompts()
@@ -152,7 +152,7 @@ def test_a_plan_that_fails_is_recovered_like_any_turn(cli: Cli) -> None:
     rig = Rig(cli)
     rig.configure({"on_error": [hook("echo LOOK {{iteration}}")]}, session={"plan": True})
     rig.turns("exit 3", "echo recovered", PROMISE)
-    assert rig.run().said[:2] == (0, "completed")
+    assert rig.run("--yes").said[:2] == (0, "completed")
     _, recovery, first = rig.prompts()
     assert "LOOK" in recovery.text
     assert first.iteration == 1

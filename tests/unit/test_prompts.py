@@ -46,10 +46,11 @@ def test_a_users_template_says_in_any_case_what_must_be_heard() -> None:
         "messages": "M",
         "sent_back": "B",
         "next_prompt": "N",
+        "done": "D",
     }
     found = prompts.fill(prompts.completed("Do {{goal}}.\n"), values)
-    assert found == "H\nM\nDo g.\n\nB\n\nN\n"
-    whole = "{{sent_back}}|{{next_prompt}}|{{messages}}|{{hook_output}}"
+    assert found == "H\nM\nDo g.\n\nB\n\nN\n\nD\n"
+    whole = "{{sent_back}}|{{next_prompt}}|{{messages}}|{{hook_output}}|{{done}}"
     assert prompts.completed(whole) == whole
 
 
@@ -104,7 +105,9 @@ def test_lists_are_sections_and_empty_ones_are_nothing() -> None:
     assert prompts.notes([{"kind": "tip", "text": "a\nb"}]) == "# Notes\n\n- tip: a b\n"
     assert prompts.messages(["stop that"]) == "# A person says\n\n- stop that\n"
     ready = {"ready": [{"id": "T-2", "state": "ready", "goal": "x"}], "done": 1, "all": 3}
-    assert prompts.ready_tasks(ready) == "# Tasks (1 of 3 done)\n\n- T-2 (ready): x\n"
+    listed = "# Tasks (1 of 3 done)\n\n- T-2 (ready): x\n\nMark one as done with the tool"
+    assert prompts.ready_tasks(ready).startswith(listed)
+    assert prompts.ready_tasks({**ready, "ready": []}) == ""
     assert prompts.history([]) == prompts.notes([]) == prompts.messages([]) == ""
 
 

@@ -55,7 +55,8 @@ class Charge(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """What a session is asked to do: the input of its run.
 
     With a `branch`, the agent works in a worktree, and what it finishes goes through the gates
-    into the `base`.
+    into the `base`. With `plan` it plans first, as where the configuration wants that; if it
+    `shows_plan`, the session rests after that until a person goes on with it.
     """
 
     name: str
@@ -67,6 +68,8 @@ class Charge(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     branch: str | None = None
     base: str | None = None
     skip_pr: bool = False
+    plan: bool = False
+    shows_plan: bool = False
 
     def in_worktree(self, place: Worktree, *, skip_pr: bool) -> Charge:
         """The same charge, carried out in a worktree and delivered through the gates."""

@@ -19,6 +19,7 @@ from hookline.domain.submissions import MAX_FILE
 from hookline.domain.taskpage import task_page
 from hookline.errors import HookFailure, Untrusted
 from hookline.flows import findings, prompts
+from hookline.flows.checks_ahead import ChecksAhead
 from hookline.flows.judged import export_task
 from hookline.flows.merge_trust import untrusted_result
 from hookline.flows.merged_tests import MergedTests
@@ -62,6 +63,7 @@ class RepoEffects:
             "merge": self._merge,
             "ask_people": self._ask_people,
             "clean": self._clean,
+            "checks": self._checks,
         }
         return Resolution(OK, await verbs[effect.args["verb"]](run, effect, guard))
 
@@ -302,6 +304,10 @@ class RepoEffects:
         except RepositoryError as problem:
             return {"kept": [problem.message]}
         return {"kept": list(kept.unsaved)} if isinstance(kept, Kept) else {"removed": True}
+
+    async def _checks(self, run: Run, effect: JournalEffect, guard: Any) -> dict[str, Any]:
+        """What will check the work of a session."""
+        return await ChecksAhead(self._around, run).find()
 
     # What they share
 

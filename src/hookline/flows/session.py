@@ -49,13 +49,25 @@ class _Session(Talk):
             await self._fire("session_start", {"goal": self._charge.goal})
             self._state.is_started = not self._is_cut
         if self._state.iteration == 0:
-            self._situation = self._prompt(prompts.PLAN, {})
-            planned = await self._turn(self._situation, id="plan")
-            if planned.by != "person":
-                self._state.iteration = 1
-            if planned.failure and not self._asked_to:
-                await self._recover(planned)
+            await self._plan_first()
         return await self._iterate()
+
+    async def _plan_first(self) -> None:
+        """Let the agent split the goal into tasks; a person may want to see them first."""
+        details = await self._do("details")
+        self._situation = self._prompt(prompts.PLAN, {"details": details}, {})
+        planned = await self._turn(self._situation, id="plan")
+        is_cut = planned.by == "person"
+        if planned.failure and not self._asked_to:
+            planned = await self._recover(planned)
+        if is_cut:
+            return
+        self._state.iteration = 1
+        self._state.history = [{"iteration": 0, "line": f"planned: {line_of(planned)}"}]
+        if self._charge.shows_plan and not (self._is_cut or self._asked_to):
+            await self._do("wait", id="show-plan", paused=True, used=self._used, planned=True)
+            await self._rest()
+            self._next()
 
     async def _iterate(self) -> Any:
         used = [each._asdict() for each in countdown(self._limits, self._state.progress)]
@@ -71,7 +83,8 @@ class _Session(Talk):
         before = await self._fire("pre_iteration")
         self._hold(brief["held"])
         self._state.sent_back = brief.get("sentBack") or self._state.sent_back
-        turn = await self._work(brief, before["items"])
+        ahead = await self._ahead()
+        turn = await self._work(brief, ahead, before["items"])
         if not turn.begun:
             self._note_wishes(await self._do("hear"))
             return await self._obey()
@@ -80,27 +93,31 @@ class _Session(Talk):
             self._state.conversation = turn.conversation
             verdict = await self._judge(turn)
             verdict = await self._after(turn, verdict)
-        elif turn.by != "person":
-            await self._recover(turn)
         if turn.by != "person":
             verdict = await self._deliver_finally(turn, verdict)
         return await self._close(turn, verdict, began)
 
-    async def _work(self, brief: dict[str, Any], outputs: list[dict[str, Any]]) -> Turn:
-        """The turn of an iteration; what a turn that fails was told is told again in the next."""
+    async def _work(
+        self, brief: dict[str, Any], ahead: dict[str, Any], outputs: list[dict[str, Any]]
+    ) -> Turn:
+        """The turn of an iteration, recovered if it fails; what such a turn was told is told again.
+
+        The recovery tells it, and if that fails too, the next prompt.
+        """
         state, nonce = self._state, brief["nonce"]
-        self._situation = self._prompt(self._template, brief)
-        prompt = self._prompt(
-            self._template,
-            brief,
-            hook_output=prompts.frame([*state.held, *outputs], nonce),
-            messages=prompts.messages(state.messages),
-            next_prompt=prompts.next_prompt(state.next_prompt, nonce),
-            sent_back=prompts.sent_back(state.sent_back, nonce),
-        )
+        once = {
+            "hook_output": prompts.frame([*state.held, *outputs], nonce),
+            "messages": prompts.messages(state.messages),
+            "next_prompt": prompts.next_prompt(state.next_prompt, nonce),
+        }
+        sent_back = prompts.sent_back(state.sent_back, nonce)
+        self._situation = self._prompt(self._template, brief, ahead, sent_back=sent_back)
+        prompt = self._prompt(self._template, brief, ahead, sent_back=sent_back, **once)
         told = len(state.messages)  # more may come while the model is waited for
         keeps = self._plan.conversation == "continue"
         turn = await self._turn(prompt, conversation=state.conversation if keeps else None)
+        if turn.failure and turn.by != "person":
+            turn = await self._recover(turn, "\n".join(each for each in once.values() if each))
         if not turn.failure:
             state.messages, state.next_prompt, state.held = state.messages[told:], None, []
             state.sent_back = ""
@@ -193,8 +210,12 @@ class _Session(Talk):
             return Verdict()
         turn.error = last.failure
         last.conversation = last.conversation or turn.conversation
-        await self._recover(last)
-        return verdict.undone(f"a delivery to the agent failed: {last.failure}")
+        why = f"a delivery to the agent failed: {last.failure}"
+        recovered = await self._recover(last)
+        if not recovered.failure:
+            turn.last_words = recovered.text or turn.last_words
+            verdict = await self._reconsider(turn, recovered, verdict, "recovery")
+        return verdict.undone(why)
 
     async def _reconsider(self, turn: Turn, last: Turn, verdict: Verdict, step: str) -> Verdict:
         """Judge the answer to a delivery, if it promises or changes anything."""
@@ -255,7 +276,7 @@ class _Session(Talk):
         return {
             "iteration": self._state.iteration,
             "status": "failed" if turn.failure else "ok",
-            "error": turn.failure,
+            "error": turn.failure or turn.recovered_from,
             "text": said_in(turn),
             "filesModified": turn.files_modified[:200],
             "tools": turn.tools,
@@ -308,11 +329,11 @@ class _Session(Talk):
         await self._fire("session_end", ended)
         unheard = len(self._state.messages)
         done = await self._do("end", ended={**ended, "used": self._used}, unheard=unheard)
+        self._state.turns = 0  # they stand with the task now
         return {**ended, **done.get("instead", {})}
 
     async def _rest(self) -> str:
         """Wait until a person goes on with the session, and take its task again; the moment."""
-        self._state.turns = 0
         await self._await_resume()
         again = await self._do("go_on", again=True)
         while again["lost"]:
@@ -347,5 +368,5 @@ def _delivery(outputs: Sequence[dict[str, Any]], nonce: str, said: Sequence[str]
     told = prompts.delivery(outputs, nonce) if outputs or not said else ""
     if not said:
         return told
-    now = "This was said after you began your last message. It is part of your work: see to it now."
+    now = "This was said after you began your last message. It is part of your work: do it now."
     return prompts.quoted(f"{prompts.messages(said)}\n{now}\n\n{told}".rstrip() + "\n")

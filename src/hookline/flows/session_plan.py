@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hookline.hooks.standing import Standing
 
 # Goes up when sessions ask for other effects, or for the same ones in another order.
-CODE_VERSION = "2"
+CODE_VERSION = "3"
 POINTS = (
     "session_start",
     "pre_iteration",
@@ -38,7 +38,8 @@ def session_flow(sections: Any, standing: Standing, root: str) -> Flow:
 
 
 def _bare(standing: Standing) -> Plan:
-    return Plan(points=_points(standing), limits={"iterations": 20})
+    own_stop = bool(standing.anyones("stop"))
+    return Plan(points=_points(standing), limits={"iterations": 20}, own_stop=own_stop)
 
 
 def _plan(sections: Any, standing: Standing, root: str) -> Plan:
@@ -64,6 +65,7 @@ def _plan(sections: Any, standing: Standing, root: str) -> Plan:
         turn_timeout=given.turn_timeout,
         model_wait=given.model_wait,
         evidence=_wants_evidence(standing),
+        own_stop=bool(standing.anyones("stop")),
     )
 
 

@@ -14,7 +14,10 @@ LEASE_MARGIN = 3600.0
 
 
 class Plan(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=True):
-    """What a chapter of a session keeps of the configuration."""
+    """What a chapter of a session keeps of the configuration.
+
+    `own_stop` is whether it configures stop hooks, for whomever.
+    """
 
     points: list[str] = []
     limits: dict[str, Any] = {}
@@ -26,6 +29,7 @@ class Plan(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=True):
     turn_timeout: float = 3600.0
     model_wait: float = 60.0
     evidence: bool = False
+    own_stop: bool = False
 
 
 class State(msgspec.Struct, rename="camel", kw_only=True):
@@ -48,7 +52,8 @@ class State(msgspec.Struct, rename="camel", kw_only=True):
 class Turn(msgspec.Struct, rename="camel", kw_only=True):
     """A turn as the journal holds it; unknown fields are ignored.
 
-    `last_words` is what the agent answered to deliveries after it.
+    `last_words` is what the agent answered to deliveries after it; `recovered_from` is how the
+    turn had failed that this one continues.
     """
 
     text: str = ""
@@ -64,6 +69,17 @@ class Turn(msgspec.Struct, rename="camel", kw_only=True):
     files_modified: list[str] = []
     fingerprint: str | None = None
     promised: list[dict[str, Any]] = []
+    recovered_from: str | None = None
+
+    def continued_by(self, other: Turn) -> Turn:
+        """The turn that recovered this one, which failed: what that says counts, not this."""
+        return msgspec.structs.replace(
+            other,
+            conversation=other.conversation or self.conversation,
+            tools=self.tools + other.tools,
+            files_modified=sorted({*self.files_modified, *other.files_modified}),
+            recovered_from=self.failure,
+        )
 
     @property
     def failure(self) -> str | None:

@@ -10,6 +10,7 @@ from hookline.domain.limits import Limits
 from hookline.domain.moments import seconds
 from hookline.domain.sessions import SIGNAL, Charge
 from hookline.flows import prompts
+from hookline.flows.done_means import done_means, task_details
 from hookline.flows.session_state import LEASE_MARGIN, Plan, State, Turn
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class Talk:
         self._charge = charge
         self._plan = plan
         self._is_new = state is None
-        self._state = state or State(iteration=0 if plan.plan else 1)
+        self._state = state or State(iteration=0 if plan.plan or charge.plan else 1)
         self._waited = 0.0
         self._asked_to: str | None = None
         self._stopped_by: str | None = None
@@ -90,18 +91,25 @@ class Talk:
         self._hear(wish)
         return self._asked_to is not None
 
-    async def _recover(self, turn: Turn) -> None:
-        """Hooks hear of the failure; what they pipe goes to the agent at once."""
+    async def _recover(self, turn: Turn, told_before: str = "") -> Turn:
+        """Let hooks hear of a failed turn, and the agent continue it; how it ended at last.
+
+        `told_before` is what the failed turn was told and no later one will be.
+        """
         error = turn.failure or "failed"
         heard = await self._fire("on_error", {"error": error})
         if not (heard["items"] or turn.interrupted):
-            return
-        prompt = prompts.recovery(error, heard["items"], heard["nonce"])
+            return turn
         recovery = await self._turn(
-            prompt, conversation=turn.conversation, opening=self._opening(turn), id="recovery"
+            prompts.recovery(error, heard["items"], heard["nonce"], told_before),
+            conversation=turn.conversation,
+            opening=self._opening(turn),
+            id="recovery",
         )
         if recovery.failure:
             self._hold(heard["items"])
+            return turn
+        return turn.continued_by(recovery)
 
     def _hold(self, outputs: list[dict[str, Any]]) -> None:
         """Keep output for the next prompt: nobody knows how much of it the agent has read."""
@@ -188,9 +196,18 @@ class Talk:
         left = (minutes - self._state.progress.minutes) * 60
         return max(1.0, min(self._plan.turn_timeout, left))
 
-    def _prompt(self, template: str, brief: dict[str, Any], **told: str) -> str:
+    async def _ahead(self) -> dict[str, Any]:
+        """What will check the work; nothing is looked for where nothing can be found."""
+        if self._charge.branch is None and not self._plan.own_stop:
+            return {}
+        return dict(await self._ctx.repo("checks", {}))
+
+    def _prompt(
+        self, template: str, brief: dict[str, Any], ahead: dict[str, Any], **told: str
+    ) -> str:
         """A template with where the session stands; `told` is what is said only once."""
         state, charge = self._state, self._charge
+        details = brief.get("details", {})
         values = {
             "hook_output": "",
             "messages": "",
@@ -202,10 +219,12 @@ class Talk:
             "goal": charge.goal,
             "task": f"{charge.task_id}: {charge.goal}",
             "task_id": charge.task_id,
-            "ready_tasks": prompts.ready_tasks(brief["tasks"]) if brief else "",
-            "notes": prompts.notes(brief["notes"]) if brief else "",
+            "ready_tasks": prompts.ready_tasks(brief["tasks"]) if "tasks" in brief else "",
+            "notes": prompts.notes(brief["notes"]) if "notes" in brief else "",
             "history": prompts.history(state.history),
             "role": self._plan.roles.get(charge.agent or "", ""),
+            "details": task_details(details),
+            "done": done_means(charge, self._plan.rules, details, ahead),
             **told,
         }
         return prompts.fill(template, values)
@@ -217,7 +236,9 @@ def line_of(turn: Turn) -> str:
         return f"failed: {prompts.one_line(turn.failure, SHOWN_OF_TURN)}"
     files = len(turn.files_modified)
     changed = f"{files} file{'s' * (files > 1)} changed" if files else "no file changed"
-    return f"{changed}; {said_in(turn)}"
+    why = turn.recovered_from
+    first = f"failed at first: {prompts.one_line(why, SHOWN_OF_TURN)}; then " if why else ""
+    return f"{first}{changed}; {said_in(turn)}"
 
 
 def said_in(turn: Turn) -> str:

@@ -100,6 +100,14 @@ def _hear(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
     return {"now": tx.now, **_inbox(tx, run)}
 
 
+def _details(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
+    """What belongs to the session's task besides its goal."""
+    task = tx.graph.find(run.input["taskId"])
+    if task is None:
+        return {}
+    return {"deliverables": list(task.desired_deliverables), "notes": list(task.notes)}
+
+
 def _brief(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
     """An iteration begins: what its prompt is made of, taken at one moment."""
     heard = _inbox(tx, run)
@@ -120,6 +128,7 @@ def _brief(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
         "nonce": os.urandom(4).hex(),
         "tasks": tasks,
         "notes": _notes(tx, run),
+        "details": _details(tx, run, args),
     }
 
 
@@ -181,7 +190,8 @@ def _wait(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
     """The session waits: the model takes no more for now, or a person wants a pause."""
     if args.get("paused"):
         tx.runs.set_value(run.run_id, STANDING, PAUSED)
-        tx.append("session_paused", run.run_id, {"used": args.get("used", {})})
+        planned = {"planned": True} if args.get("planned") else {}
+        tx.append("session_paused", run.run_id, {"used": args.get("used", {}), **planned})
     else:
         details = {name: args[name] for name in ("reason", "until", "seconds")}
         tx.append("session_waits", run.run_id, details)
@@ -300,6 +310,7 @@ def _submit(tx: Transaction, run: Run, task: Task, ended: dict[str, Any]) -> Non
 
 _VERBS: dict[str, Callable[[Transaction, Run, dict[str, Any]], Any]] = {
     "brief": _brief,
+    "details": _details,
     "hear": _hear,
     "drain": _drain,
     "close": _close,

@@ -92,7 +92,7 @@ def _resolve(
             origin=hook.origin,
             enabled=switches.get(hook.name, hook.enabled),
             when=hook.when,
-            gatekeepers=_gatekeepers(hook, worker, profiles),
+            gatekeepers=gatekeepers(hook, worker, profiles),
         )
         for hook in hooks
     )
@@ -118,7 +118,10 @@ def _layer(hook: Hook, source: str) -> str:
 # Gatekeepers
 
 
-def _gatekeepers(hook: Hook, worker: Worker, known: Collection[str]) -> tuple[Gatekeeper, ...]:
+def gatekeepers(
+    hook: Hook, worker: Worker, known: Collection[str] | None = None
+) -> tuple[Gatekeeper, ...]:
+    """Who judges at a gate; of profiles that are not `known`, none, if those are given."""
     if hook.kind != "built-in" or hook.target != GATEKEEPER:
         return ()
     return tuple(_gatekeeper(entry, worker, known) for entry in _named(hook))
@@ -132,10 +135,10 @@ def _named(hook: Hook) -> list[dict[str, Any]]:
     return list(hook.metadata.get("gatekeepers", bare))
 
 
-def _gatekeeper(entry: dict[str, Any], worker: Worker, known: Collection[str]) -> Gatekeeper:
+def _gatekeeper(entry: dict[str, Any], worker: Worker, known: Collection[str] | None) -> Gatekeeper:
     own = entry.get("profile")
     wanted = [own] if own is not None else entry.get("byType", {}).get(worker.task_type, [])
-    there = [name for name in wanted if name in known]
+    there = [name for name in wanted if known is None or name in known]
     return Gatekeeper(
         name=str(entry["name"]),
         profiles=tuple(name for name in there if name != worker.agent),

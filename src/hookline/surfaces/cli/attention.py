@@ -42,6 +42,7 @@ from hookline.surfaces.cli.serving import EVERY_RUN, served_runs
 from hookline.surfaces.cli.session_facts import (
     KILLED,
     PARKED,
+    PLANNED,
     RAISED,
     facts,
     is_held,
@@ -140,9 +141,9 @@ def _sessions(view: View, found: Iterable[Facts]) -> Iterator[Item]:
     for known in found:
         task = view.graph.find(known.task_id)
         is_over = task is None or task.state in SETTLED  # there is nothing to go on with
-        if known.status in WHY and not is_over:
-            reason = f": {known.reason}" if known.reason else ""
-            message = f"{known.goal} ({WHY[known.status]}{reason})"
+        if (known.status in WHY or known.reason == PLANNED) and not is_over:
+            why = [WHY.get(known.status), known.reason]
+            message = f"{known.goal} ({': '.join(each for each in why if each)})"
             yield Item("session", known.name, known.since, message, _remedy(known))
 
 

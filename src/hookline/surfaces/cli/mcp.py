@@ -17,7 +17,9 @@ _SERVER = "hookline.surfaces.mcp"
 
 def _arguments(p: ArgumentParser) -> None:
     p.add_argument(
-        "--tools", choices=("core", "all"), default="all", help="which to offer (default all)"
+        "--tools",
+        choices=("session", "core", "all"),
+        help="which to offer (default all; inside a session: session)",
     )
     p.add_argument("--no-commands", action="store_true", help="run no commands that agents give")
     p.add_argument("--http", type=int, metavar="PORT", help="serve streamable HTTP; 0 is any port")

@@ -29,6 +29,7 @@ from hookline.surfaces.cli.session_arguments import (
 from hookline.surfaces.cli.session_drive import drive, new_records
 from hookline.surfaces.cli.session_end import parked_help, tell_end
 from hookline.surfaces.cli.session_names import check_name, unused_name
+from hookline.surfaces.cli.session_planned import tell_plan
 from hookline.surfaces.cli.session_resume import go_on, refuse_silence, to_go_on_with
 from hookline.surfaces.cli.stopping import Stopping
 from hookline.tasks import verbs
@@ -58,6 +59,10 @@ def _arguments(p: ArgumentParser) -> None:
         action="store_true",
         help="go on with a session, by default the last that no limit stopped",
     )
+    p.add_argument(
+        "--plan", action="store_true", help="let the agent plan first, then show the plan and stop"
+    )
+    p.add_argument("--yes", action="store_true", help="start with the plan at once")
     limit_arguments(p)
     verbose_argument(p)
 
@@ -67,6 +72,8 @@ def _run(args: Namespace) -> int:
         refuse_agents(os.environ, "run --resume")
         if args.goal or args.task or args.agent:
             raise UsageError("a session that goes on keeps its goal, its task and its agent")
+        if args.plan or args.yes:
+            raise UsageError("--plan and --yes are for a new session")
         return resume(args)
     if os.environ.get("HOOKLINE_SESSION") and os.environ.get("HOOKLINE_AGENT"):
         refuse_agents(os.environ, "run")  # it would have a budget of its own, and so on for ever
@@ -91,6 +98,7 @@ def _run(args: Namespace) -> int:
             known, ended = drive(args, app, run_id, reader, signals)
             with app.read() as view:
                 help = parked_help(view, known)
+                tell_plan(args, view, known)
             return tell_end(args, known, ended, help)
 
 
@@ -122,6 +130,7 @@ def resume(args: Namespace) -> int:
             with app.read() as view:
                 refuse_silence(view, known, place)
                 help = parked_help(view, known)
+                tell_plan(args, view, known)
             return tell_end(args, known, ended, help)
 
 
@@ -152,7 +161,15 @@ def _charge(
         raise BadInput("what is to be done?", help='such as: hookline run "make the tests pass"')
     task = task or verbs.add(tx, goal)
     name = args.name or unused_name(tx, goal)
-    return Charge(name=name, goal=goal, task_id=task.id, agent=agent, limits=limits)
+    return Charge(
+        name=name,
+        goal=goal,
+        task_id=task.id,
+        agent=agent,
+        limits=limits,
+        plan=args.plan,
+        shows_plan=not args.yes,
+    )
 
 
 COMMANDS = {"run": Command("let an agent work until it is done", _arguments, _run)}

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from hookline.ports.store import View
 
 EVERY = 1_000_000
+# Why a session rests whose agent has planned and not begun.
+PLANNED = "its plan waits to be started"
 RUNNING, WAITING, PARKED, PAUSED, KILLED, CANCELLED = (
     "running",
     "waiting",
@@ -95,7 +97,7 @@ def _status(view: View, run: Run) -> tuple[str, dict[str, Any]]:
         assert holder is not None
         return RUNNING, {"pid": owner_pid(holder)}
     if standing == sessions.PAUSED or run.status == runs.PAUSED:
-        return PAUSED, {}
+        return PAUSED, _pause(view, run)
     if run.status == runs.RUNNING:
         return KILLED, {}
     if run.wake_at is not None:
@@ -115,6 +117,12 @@ def _ending(view: View, run: Run) -> dict[str, Any]:
     data = events[-1].data
     limit = data["reason"] if data["outcome"] == sessions.LIMIT else None
     return {"reason": data["message"], "limit": limit, "since": events[-1].timestamp}
+
+
+def _pause(view: View, run: Run) -> dict[str, Any]:
+    events = view.log.events(node_id=run.run_id, types=("session_paused",))
+    is_planned = bool(events) and events[-1].data.get("planned")
+    return {"reason": PLANNED, "since": events[-1].timestamp} if is_planned else {}
 
 
 def _wait(view: View, run: Run) -> str | None:

@@ -43,7 +43,7 @@ def main(
     host: str,
     port: int,
     token_file: str | None,
-    tools: str,
+    tools: str | None,
     commands: bool,
 ) -> int:
     """Serve until a signal ends the server."""

@@ -16,8 +16,8 @@ from hookline import __version__
 from hookline.errors import INTERRUPTED, OK, HooklineError
 from hookline.surfaces.mcp.delivery import Courier
 from hookline.surfaces.mcp.schemas import read, schema_of
-from hookline.surfaces.mcp.tools import chosen
-from hookline.surfaces.mcp.visit import opened, signed
+from hookline.surfaces.mcp.tools import LOOP, chosen
+from hookline.surfaces.mcp.visit import in_session, opened, signed
 from hookline.tasks.loops import LoopLimit
 
 if TYPE_CHECKING:
@@ -32,6 +32,11 @@ INSTRUCTIONS = (
     " iteration_start, then work and call iteration_validate until its completionSignal is"
     " COMPLETE or ESCALATE. Errors say what to call next."
 )
+IN_SESSION = (
+    "Your session runs the loop: when your turn ends it checks your work and decides whether you"
+    " are done. task_get, task_create, dep_add and note_add help you; hook_register adds a check"
+    " of your own that must pass before you are done."
+)
 # What the command line's remedies are called here.
 _HELP = {
     "unknown-task": "call task_list to see the tasks",
@@ -43,6 +48,12 @@ _HELP = {
     "no-project": "ask a person to run `hookline init` here",
     "untrusted": "ask a person to run `hookline trust`",
 }
+# Where the tools that these name are not served.
+_HELP_IN_SESSION = {
+    **_HELP,
+    "claimed": "leave it: another agent works on it",
+    "stale-claim": "leave it: another agent works on it",
+}
 
 
 class UnknownTool(HooklineError):
@@ -51,16 +62,32 @@ class UnknownTool(HooklineError):
     code = "unknown-tool"
 
 
+class SessionRunsLoop(HooklineError):
+    """Your session runs the loop: it validates your work when your turn ends."""
+
+    code = "session-runs-loop"
+    help = "go on with your work; when it is done, call session_complete and end your turn"
+
+
 class Desk:
-    """Answers the calls of all clients of one server."""
+    """Answers the calls of all clients of one server.
+
+    `tools` names a set; None is what fits, which inside a session is less.
+    """
 
     def __init__(
-        self, environ: Mapping[str, str], *, tools: str = "all", commands: bool = True
+        self, environ: Mapping[str, str], *, tools: str | None = None, commands: bool = True
     ) -> None:
         self._environ = environ
-        self._tools = chosen(tools)
+        self._in_session = in_session(environ)
+        self._tools = chosen(tools or ("session" if self._in_session else "all"))
         self._commands = commands
         self._courier = Courier()
+
+    @property
+    def instructions(self) -> str:
+        """What an agent is told about the server as a whole."""
+        return IN_SESSION if self._in_session else INSTRUCTIONS
 
     def list(self) -> list[types.Tool]:
         """The tools as they are listed."""
@@ -73,7 +100,7 @@ class Desk:
         try:
             value = await self._carry_out(name, arguments, client)
         except HooklineError as problem:
-            return _refusal(problem)
+            return _refusal(problem, _HELP_IN_SESSION if self._in_session else _HELP)
         except Exception:  # noqa: BLE001  # the outer boundary: a bug becomes a short report
             traceback.print_exc(file=sys.stderr)
             return _answer(_error("bug", f"{name} failed inside Hookline", _BUG), is_error=True)
@@ -86,6 +113,8 @@ class Desk:
     async def _carry_out(
         self, name: str, arguments: Mapping[str, Any], client: str | None
     ) -> dict[str, Any]:
+        if self._in_session and name in LOOP:
+            raise SessionRunsLoop
         tool = self._tools.get(name)
         if tool is None:
             raise UnknownTool(
@@ -121,13 +150,13 @@ def make_server(desk: Desk) -> Server[Any]:
     return Server(
         "hookline",
         version=__version__,
-        instructions=INSTRUCTIONS,
+        instructions=desk.instructions,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
 
 
-def main(environ: Mapping[str, str], *, tools: str, commands: bool) -> int:
+def main(environ: Mapping[str, str], *, tools: str | None, commands: bool) -> int:
     """Serve one client on stdin and stdout until it goes away."""
     from hookline.surfaces.mcp.stdio import serve
 
@@ -154,8 +183,8 @@ def _listed(name: str, tool: Tool) -> types.Tool:
     return types.Tool(**shown)
 
 
-def _refusal(problem: HooklineError) -> types.CallToolResult:
-    error = _error(problem.code, problem.message, _HELP.get(problem.code) or problem.help)
+def _refusal(problem: HooklineError, remedies: Mapping[str, str]) -> types.CallToolResult:
+    error = _error(problem.code, problem.message, remedies.get(problem.code) or problem.help)
     if isinstance(problem, LoopLimit):
         error |= {"completionSignal": "ESCALATE", "reason": problem.reason}
     return _answer(error, is_error=True)

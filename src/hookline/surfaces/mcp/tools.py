@@ -159,6 +159,17 @@ TOOLS: dict[str, Tool] = {
 }
 
 
+# What an agent needs while its session runs the loop: tasks, notes, and a stricter end if it wants.
+SESSION = (
+    *("task_get", "task_create", "task_list", "task_update", "task_complete", "task_block"),
+    *("dep_add", "note_add", "note_list", "session_complete", "hook_register", "hook_clear"),
+)
+# The loop that an agent runs by itself; in a session there is another one already.
+LOOP = frozenset(name for name in TOOLS if name.startswith("iteration_")) | {"hook_evaluate"}
+
+
 def chosen(which: str) -> dict[str, Tool]:
-    """The tools of a set: `core` or `all`."""
+    """The tools of a set: `session`, `core` or `all`."""
+    if which == "session":
+        return {name: TOOLS[name] for name in SESSION}
     return {name: tool for name, tool in TOOLS.items() if which == "all" or tool.core}

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     R = TypeVar("R")
 
 MAX_NAME = 60
+_SESSION = ("HOOKLINE_SESSION", "HOOKLINE_RUN_ID", "HOOKLINE_TASK_ID")
 
 
 class Session(NamedTuple):
@@ -46,8 +47,7 @@ class Visit(NamedTuple):
         """The session of this very project that the server was started in, if any."""
         app = self.app
         folder = os.path.abspath(app.environ.get("HOOKLINE_DIR", ""))
-        variables = ("HOOKLINE_SESSION", "HOOKLINE_RUN_ID", "HOOKLINE_TASK_ID")
-        found = [app.environ.get(name, "") for name in variables]
+        found = [app.environ.get(name, "") for name in _SESSION]
         if folder != os.path.abspath(app.project.folder) or not all(found):
             return None
         return Session(*found)
@@ -73,6 +73,11 @@ class Visit(NamedTuple):
     ) -> R:
         """Carry out a verb."""
         return self.app.change(verb, *args, **kwargs)
+
+
+def in_session(environ: Mapping[str, str]) -> bool:
+    """Whether a server was started for the agent of a session."""
+    return all(environ.get(name) for name in ("HOOKLINE_DIR", *_SESSION))
 
 
 @contextmanager

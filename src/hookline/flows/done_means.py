@@ -1,0 +1,112 @@
+"""What done means for the task of a session, in the words that its agent is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hookline.flows.prompts import capped, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hookline.domain.sessions import Charge
+
+SHOWN = 300
+MOST_RULES = 20
+
+_ENDING = """\
+How to end your turn:
+- The goal is reached, and you have verified it: end your last message with \
+`<promise>COMPLETE</promise>`.
+- You cannot go on without a person: say what you need and end with `<promise>BLOCKED</promise>`.
+- Otherwise: say what is left to do, for the next iteration."""
+_GIT = {
+    "commit": "Commit on this branch if you can; what you leave uncommitted is committed for you.",
+    "refuse": "Commit all of your work on this branch: uncommitted work is refused.",
+}
+
+
+def done_means(
+    charge: Charge,
+    rules: Sequence[Mapping[str, Any]],
+    details: Mapping[str, Any],
+    ahead: Mapping[str, Any],
+) -> str:
+    """Where the work is, what belongs to it, what will check it, and how to end.
+
+    `details` are the task's deliverables and notes, `ahead` what `ChecksAhead` found.
+    """
+    checks = [*(_rule(each) for each in rules[:MOST_RULES]), *ahead.get("stop", ())]
+    gates = [f"{number}. {line}" for number, line in enumerate(ahead.get("gates", ()), 1)]
+    parts = [
+        "# What done means",
+        _place(charge),
+        task_details(details),
+        _listed("Checks that run after each turn of yours:", [f"- {line}" for line in checks]),
+        _listed("Gates that the work must pass in this order once you promise it is done:", gates),
+        "What a gate finds comes back to you." * bool(gates),
+        "Run the commands yourself before you end your turn." * bool(checks or gates),
+        _frozen(ahead),
+        _git(charge, ahead),
+        _ENDING,
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def task_details(details: Mapping[str, Any]) -> str:
+    """What a task must deliver, and what was noted on it; nothing where there is neither."""
+    parts = [
+        _listed("Deliverables:", _items(details.get("deliverables", ()))),
+        _listed("Notes on the task:", _items(details.get("notes", ()))),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _place(charge: Charge) -> str:
+    if charge.branch is None:
+        return (
+            f"This is task {charge.task_id}. You work in a person's own folder: nothing is"
+            " committed, merged or submitted for you."
+        )
+    return (
+        f"This is task {charge.task_id}. You work on the branch {charge.branch} in the worktree"
+        f" {charge.worktree}. The work goes into {charge.base}."
+    )
+
+
+def _git(charge: Charge, ahead: Mapping[str, Any]) -> str:
+    if charge.branch is None:
+        return ""
+    rule = _GIT[ahead.get("uncommitted", "commit")]
+    return f"{rule} Do not push, merge or switch branches."
+
+
+def _frozen(ahead: Mapping[str, Any]) -> str:
+    lines = [f"- `{one_line(pattern, SHOWN)}`" for pattern in ahead.get("frozen", ())]
+    if ahead.get("trusted"):
+        lines.append("- hookline.yaml and the scripts it runs, unless the goal asks for it")
+    return _listed("Do not change:", lines)
+
+
+def _rule(rule: Mapping[str, Any]) -> str:
+    """A validation rule in a line."""
+    files = ", ".join(f"`{name}`" for name in rule.get("files") or ())
+    said = {
+        "command": f"`{rule.get('command')}`",
+        "content_pattern": f"{files or 'your last message'} must match `{rule.get('pattern')}`",
+        "coverage": f"at least {rule.get('minimum')}% test coverage",
+        "file_existence": f"these files must exist: {files}",
+        "custom": f"`{rule.get('python')}`",
+    }[rule["type"]]
+    if rule["type"] == "coverage" and rule.get("command"):
+        said += f", by `{rule['command']}`"
+    return one_line(f"{rule['name']}: {said}", SHOWN)
+
+
+def _items(texts: Sequence[str]) -> list[str]:
+    # Indented, so that no line of a text can pass for a heading of ours.
+    return [f"- {capped(text).strip()}".replace("\n", "\n  ") for text in texts]
+
+
+def _listed(title: str, lines: Sequence[str]) -> str:
+    return "\n".join([title, *lines]) if lines else ""
