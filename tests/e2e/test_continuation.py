@@ -40,7 +40,7 @@ def test_the_first_prompt_has_the_gate_its_output_and_the_attempts(
         assert "it is not signed" in told
         assert "I did not find the pen." in told
     assert again.index("With care.") < again.index("it is not signed")
-    assert "it is not signed" not in last  # once is enough
+    assert "what was found" not in last  # once is enough
     assert "Sent back" not in (line.box / "task-1.md").read_text()
     assert cli("submit", task).code == 0
     assert line.merges() == [task]

@@ -121,7 +121,7 @@ def test_what_a_failed_turn_was_told_is_told_again(cli: Cli) -> None:
     assert rig.run(iterations=3).said[:2] == (0, "completed")
     failed, again = rig.prompts()[1:3]
     for prompt in (failed, again):
-        assert in_order(prompt.text, "HELD 1", "use port 8081", "do it", "FIX THIS")
+        assert in_order(prompt.text, "HELD 1", "use port 8081", "do it", "\nFIX THIS")
 
 
 def test_what_is_told_again_is_not_told_a_third_time(cli: Cli) -> None:

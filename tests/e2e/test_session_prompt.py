@@ -76,10 +76,12 @@ def test_a_template_of_ones_own_replaces_the_prompt(cli: Cli) -> None:
 def test_the_next_prompt_of_a_stop_hook_is_heard_under_a_template_of_ones_own(cli: Cli) -> None:
     rig = Rig(cli)
     cli.put("ours.md", "OURS {{goal}}\n")
-    rig.configure({"stop": [{"command": "echo MEND THIS; false"}]}, session={"prompt": "ours.md"})
+    rig.configure(
+        {"stop": [{"command": "echo FIX $((1 + 1)); false"}]}, session={"prompt": "ours.md"}
+    )
     rig.run()
     _, second = rig.prompts()
-    assert in_order(second.text, "OURS do it", "MEND THIS")
+    assert in_order(second.text, "OURS do it", "FIX 2")
 
 
 def test_a_template_that_is_not_there_is_told_before_anything_runs(cli: Cli) -> None:
@@ -143,7 +145,7 @@ def test_planning_comes_before_the_first_iteration(cli: Cli) -> None:
     assert [each.iteration for each in rig.prompts()] == [0, 1, 2]
     assert "Plan first" in plan.text
     assert "BEFORE" not in plan.text
-    assert in_order(first.text, "STARTED", "BEFORE 1", "Tasks (0 of 2 done)", "write it")
+    assert in_order(first.text, "STARTED", "BEFORE 1", "Tasks (0 of 2 done)", "(ready): write it")
     assert "Plan first" not in first.text
     assert rig.trace == ["post 1", "post 2"]
 

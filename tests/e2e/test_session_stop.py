@@ -93,7 +93,9 @@ def test_stop_hooks_see_the_files_that_git_saw(cli: Cli) -> None:
 def test_what_failed_reaches_the_agent_as_its_next_prompt(cli: Cli) -> None:
     rig = Rig(cli)
     rig.turns("echo no", f"touch good; {PROMISE}")
-    say = [{"name": "green", "type": "command", "command": "echo GOOD IS MISSING; test -e good"}]
+    say = [
+        {"name": "green", "type": "command", "command": "printf 'GOOD IS %s' MISSING; test -e good"}
+    ]
     rig.configure({"stop": ["validation"]}, validation=say)
     assert rig.run().code == 0
     first, second = rig.prompts()

@@ -67,7 +67,7 @@ def test_a_stop_before_the_turn_starts_none(cli: Cli, point: str, plan: bool) ->
     begun, go = rig.file("begun"), rig.file("go")
     wait = f"touch {begun}; while [ ! -e {go} ]; do sleep 0.02; done; echo FROM {point}"
     rig.configure({point: [hook(wait)]}, session={"plan": plan and point == "session_start"})
-    session = rig.start(iterations=5)
+    session = rig.start("--yes", iterations=5)
     eventually(begun.exists, "the hook")
     session.send_signal(signal.SIGINT)
     eventually(lambda: wishes(cli) == 1, "the wish to stop")
@@ -113,7 +113,7 @@ def test_a_stop_hook_that_is_cut_decides_once_the_session_goes_on(cli: Cli) -> N
     assert decided == [(1, "continue"), (2, "complete")]
     second = rig.prompts()[1]
     assert second.iteration == 2
-    assert in_order(second.text, "HELD 1", "do it", "NOT YET")
+    assert in_order(second.text, "HELD 1", "do it", "\nNOT YET")
 
 
 @pytest.mark.parametrize("cut", ["post_iteration", "validation"])

@@ -5,6 +5,7 @@ Each check is a line that the agent is told, with the command that is run where 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,7 +16,7 @@ from hookline.errors import HookFailure
 from hookline.flows.gating import BEFORE_MERGE, BEFORE_SUBMIT, PINS
 from hookline.flows.merged_tests import RUN_TESTS, testers
 from hookline.flows.outward import OF_PULL_REQUESTS
-from hookline.flows.prompts import one_line
+from hookline.flows.prompts import code, one_line
 from hookline.hooks.builtin.gates_runners import LINTERS, TEST_RUNNERS
 from hookline.hooks.builtin.test_runners import find_runner
 from hookline.hooks.names import short_name
@@ -90,7 +91,7 @@ class ChecksAhead:
 
     async def _built_in(self, hook: Hook) -> str | None:
         if hook.target in _TABLES:
-            return await self._command(hook)
+            return await self._tested(hook)
         if hook.target == "rebase_on_main":
             return f"your commits are rebased onto {self._charge.base}"
         if hook.target == "gatekeeper":
@@ -106,21 +107,24 @@ class ChecksAhead:
             return f"at most {most}" if most else None
         return _PLAIN.get(hook.target)
 
-    async def _command(self, hook: Hook) -> str:
-        """What tests or lints the work: the line that is configured, or that its files tell of."""
-        line = _argument(hook, "command", None)
-        if line is not None:
-            return _code(line)
-        around, folder = self._around, str(self._charge.worktree)
+    async def _tested(self, hook: Hook) -> str:
         try:
-            found = await find_runner(
-                _TABLES[hook.target], folder, around.processes, around.environ
-            )
+            line = await self._command(hook)
         except HookFailure as problem:
-            return f"fails: {one_line(str(problem), SHOWN)}"
-        if found is None:
-            return f"the project's own {'tests' if hook.target == RUN_TESTS else 'linter'}, if any"
-        return _code(found.command)
+            return f"fails now: {one_line(str(problem), SHOWN)}"
+        if line is not None:
+            return code(line)
+        return f"the project's own {'tests' if hook.target == RUN_TESTS else 'linter'}, if any"
+
+    async def _command(self, hook: Hook) -> str | None:
+        """What tests or lints the work: the line that is configured, or that its files tell of."""
+        line: str | None = _argument(hook, "command", None)
+        if line is not None:
+            return line
+        around, folder = self._around, str(self._charge.worktree)
+        table = _TABLES[hook.target]
+        found = await find_runner(table, folder, around.processes, around.environ)
+        return found.command if found is not None else None
 
     def _reviewers(self, hook: Hook) -> str:
         named = [
@@ -142,15 +146,20 @@ class ChecksAhead:
             task_type=self._worker.task_type,
         )
         hooks = testers(self._around.standing, self._around.recorder, work, self._settings.test)
-        lines = [await self._command(hook) for hook in hooks]
-        into = f"merge: the result of merging into {charge.base} must pass"
-        return [f"{into} {line}" for line in lines if line.startswith("`")]
+        lines: list[str] = []
+        for hook in hooks:
+            with suppress(HookFailure):  # the gate tells of it, or the merge
+                line = await self._command(hook)
+                lines += [code(line)] if line is not None else []
+        return [
+            f"merge: the result of merging into {charge.base} must pass {each}" for each in lines
+        ]
 
 
 def _own(hook: Hook) -> str | None:
     """A check that is not built in."""
     if hook.kind in ("command", "script", "python"):
-        return _code(hook.target)
+        return code(hook.target)
     return {"http": "a web service is asked", "agent": "an agent is asked"}.get(hook.kind)
 
 
@@ -158,7 +167,3 @@ def _argument(hook: Hook, name: str, otherwise: Any) -> Any:
     if hook.kind != "built-in":
         return otherwise
     return (hook.metadata.get("arguments") or {}).get(name, otherwise)
-
-
-def _code(line: str) -> str:
-    return f"`{one_line(line, SHOWN)}`"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hookline.flows.prompts import capped, one_line
+from hookline.flows.prompts import capped, code, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hookline.domain.sessions import Charge
 
-SHOWN = 300
 MOST_RULES = 20
 
 _ENDING = """\
@@ -82,7 +81,7 @@ def _git(charge: Charge, ahead: Mapping[str, Any]) -> str:
 
 
 def _frozen(ahead: Mapping[str, Any]) -> str:
-    lines = [f"- `{one_line(pattern, SHOWN)}`" for pattern in ahead.get("frozen", ())]
+    lines = [f"- {code(pattern)}" for pattern in ahead.get("frozen", ())]
     if ahead.get("trusted"):
         lines.append("- hookline.yaml and the scripts it runs, unless the goal asks for it")
     return _listed("Do not change:", lines)
@@ -90,17 +89,17 @@ def _frozen(ahead: Mapping[str, Any]) -> str:
 
 def _rule(rule: Mapping[str, Any]) -> str:
     """A validation rule in a line."""
-    files = ", ".join(f"`{name}`" for name in rule.get("files") or ())
+    line, files = code(rule.get("command") or ""), ", ".join(map(code, rule.get("files") or ()))
     said = {
-        "command": f"`{rule.get('command')}`",
-        "content_pattern": f"{files or 'your last message'} must match `{rule.get('pattern')}`",
-        "coverage": f"at least {rule.get('minimum')}% test coverage",
+        "command": line,
+        "content_pattern": f"{files or 'your last message'} must match"
+        f" {code(rule.get('pattern') or '')}",
+        "coverage": f"at least {rule.get('minimum')}% test coverage"
+        + (f", measured by {line}" if rule.get("command") else ""),
         "file_existence": f"these files must exist: {files}",
-        "custom": f"`{rule.get('python')}`",
+        "custom": code(rule.get("python") or ""),
     }[rule["type"]]
-    if rule["type"] == "coverage" and rule.get("command"):
-        said += f", by `{rule['command']}`"
-    return one_line(f"{rule['name']}: {said}", SHOWN)
+    return f"{one_line(rule['name'])}: {one_line(said)}"
 
 
 def _items(texts: Sequence[str]) -> list[str]:

@@ -213,7 +213,7 @@ def messages(texts: Sequence[str]) -> str:
 
 def opening(situation: str, line: str) -> str:
     """What comes before a recovery or a delivery where the agent remembers nothing."""
-    told = f"# This iteration\n\nYou already had a turn in it: {line}\n"
+    told = f"# This iteration\n\nYou have had a turn in it: {line}\n"
     return quoted(f"{situation}\n{told}")
 
 
@@ -241,6 +241,12 @@ def delivery(outputs: Sequence[Mapping[str, Any]], nonce: str) -> str:
         ]
     )
     return quoted(told)
+
+
+def code(line: str, width: int = 300) -> str:
+    """A command in one line, as a code span unless something in it would end that."""
+    shown = one_line(line, width)
+    return shown if "`" in shown or _PROMISE.search(shown) else f"`{shown}`"
 
 
 def one_line(text: str, width: int = SHOWN_OF_TEXT) -> str:
