@@ -20,7 +20,7 @@ from hookline.domain.tasks import CREATED, STATES, TRANSITIONS
 from hookline.flows import prompts
 from hookline.points import POINTS, VARIABLES
 from hookline.surfaces.cli.main import COMMANDS, GROUPS
-from hookline.surfaces.mcp.tools import TOOLS
+from hookline.surfaces.mcp.tools import SESSION, TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -234,10 +234,16 @@ def prompt_variables() -> str:
 def tools() -> str:
     """Every tool of the MCP server, with what it takes."""
     rows = [
-        (_code(name), "core" if tool.core else "all", _inputs(tool), _cell(tool.summary))
+        (_code(name), _sets(name, tool), _inputs(tool), _cell(tool.summary))
         for name, tool in TOOLS.items()
     ]
     return _table(("tool", "set", "input", "does"), rows) + "\n"
+
+
+def _sets(name: str, tool: Tool) -> str:
+    """The sets that a tool is in, besides all."""
+    sets = {"session": name in SESSION, "core": tool.core}
+    return ", ".join(each for each, has in sets.items() if has) or "all"
 
 
 def _inputs(tool: Tool) -> str:
