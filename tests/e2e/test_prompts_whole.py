@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from tests.e2e.mcp_rig import Agent
 from tests.e2e.pipeline_rig import Pipeline, keepers
-from tests.e2e.prompt_rig import FOLDER, check_prompt
+from tests.e2e.prompt_rig import check_prompt
 from tests.e2e.session_rig import HOOKLINE, PROMISE, Rig, hook
+from tests.prompts.snapshots import HERE
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
@@ -121,10 +122,12 @@ def test_the_tool_server_tells_of_one_loop_and_serves_what_prompts_name(cli: Cli
         "HOOKLINE_RUN_ID": "R-1",
         "HOOKLINE_TASK_ID": "T-1",
     }
-    for name, inside in (("tools-in-a-session", env), ("tools", {})):
+    served: dict[str, list[str]] = {}
+    for name, inside in (("tools", {}), ("tools-in-a-session", env)):
         with Agent.on_stdio(cli, env=inside) as agent:
-            served = [tool.name for tool in agent.tools().tools]
-            check_prompt(cli, name, f"{agent.instructions}\n\nTools: {', '.join(served)}\n")
-        texts = [path.read_text() for path in FOLDER.glob("*.txt") if path.stem != "tools"]
-        named = {word for text in texts for word in re.findall(r"\b[a-z]+_[a-z]+\b", text)}
-        assert named & {"note_add", "task_create", "dep_add", "task_complete"} <= set(served)
+            served[name] = [tool.name for tool in agent.tools().tools]
+            check_prompt(cli, name, f"{agent.instructions}\n\nTools: {', '.join(served[name])}\n")
+    told = "\n".join(path.read_text() for path in HERE.glob("*.md") if path.stem != "tools")
+    named = {tool for tool in served["tools"] if re.search(rf"\b{tool}\b", told)}
+    assert {"note_add", "task_create", "dep_add", "task_complete"} <= named
+    assert named <= set(served["tools-in-a-session"])

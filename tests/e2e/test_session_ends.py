@@ -169,7 +169,7 @@ def test_interrupted_twice_it_stops_now_and_tells_the_next_turn_the_same(cli: Cl
     cut, again = rig.prompts()[1:3]
     assert (cut.iteration, again.iteration) == (2, 2)
     for prompt in (cut, again):
-        assert in_order(prompt.text, "HELD 1", "do it", "MEND THIS")
+        assert in_order(prompt.text, "HELD 1", "do it", "\nMEND THIS")
 
 
 def wishes(cli: Cli) -> int:

@@ -279,7 +279,9 @@ def test_a_full_disk_ends_the_process_with_an_error_and_loses_nothing(cli: Cli, 
     assert iterations == list(range(1, len(iterations) + 1))
     assert len(iterations) > made
     told = " ".join(each.text for each in rig.prompts())
-    fine = [each["iteration"] for each in rig.data("session_iteration_ended") if not each["error"]]
+    fine = [
+        each["iteration"] for each in rig.data("session_iteration_ended") if each["status"] == "ok"
+    ]
     assert fine
     assert not [number for number in fine if f"HELD {number}" not in told]
     assert cli.rows("SELECT count(*) FROM held_output WHERE delivered = 0") == [(0,)]
@@ -351,7 +353,7 @@ def test_of_two_that_resume_a_killed_session_one_goes_on_with_it(cli: Cli) -> No
     refused = [json.loads(stderr)["error"]["code"] for stderr, code in said if code]
     assert refused in ([], ["session-busy"], ["illegal-transition"])
     assert rig.trace == ["end completed"]
-    assert [each.iteration for each in rig.prompts()] == [1, 1, 2]
+    assert [each.iteration for each in rig.prompts()] == [1, 1]  # the recovery is believed
 
 
 # Clocks

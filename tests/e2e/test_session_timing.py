@@ -177,9 +177,10 @@ def test_what_is_said_in_between_goes_into_the_same_conversation(cli: Cli) -> No
     )
     assert rig.run("--agent", "talker", iterations=3).code == 5
     ways, names = zip(*(line.split() for line in rig.trace), strict=True)
-    first, second, third = names[0], names[2], names[4]
+    first, second, third = names[0], names[2], names[5]
     assert len({first, second, third}) == 3
     begins, goes_on = "--session-id", "--resume"
-    # Each iteration begins a new one: deliver now; recovery; deliver now and final delivery.
-    assert ways == (begins, goes_on, begins, goes_on, begins, goes_on, goes_on)
-    assert names == (first, first, second, second, third, third, third)
+    # Each iteration begins a new one: deliver now; recovery and then deliver now; deliver now and
+    # final delivery.
+    assert ways == (begins, goes_on, begins, goes_on, goes_on, begins, goes_on, goes_on)
+    assert names == (first, first, *[second] * 3, *[third] * 3)
