@@ -285,7 +285,9 @@ class SessionRig:
         ended = [
             each["iteration"]
             for each in self.events(run, "session_iteration_ended")
-            if each["error"] != "the agent was interrupted" or self._by_crash(run)
+            if each["status"] == "ok"
+            or each["error"] != "the agent was interrupted"
+            or self._by_crash(run)
         ]
         assert ended == list(range(1, len(ended) + 1)), ended
         endings = self.events(run, "session_ended")
