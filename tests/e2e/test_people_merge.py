@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.e2e.hub_rig import HubPipeline, running_hub
 from tests.e2e.pipeline_rig import Pipeline
-from tests.e2e.test_pipeline_github import Hub, HubPipeline
-from tests.integration.github_description import Description
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.e2e.conftest import Cli
+    from tests.e2e.hub_rig import Hub
 
 PEOPLE = "gates: {merge: people}\n"
 
@@ -26,14 +25,8 @@ def line(cli: Cli) -> HubPipeline:
 
 @pytest.fixture
 def hub(line: HubPipeline) -> Iterator[Hub]:
-    with Hub(Description()) as running:
-        running.line = line
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with running_hub(line) as running:
         yield running
-        running.shutdown()
-        thread.join()
-    assert running.problems == []
 
 
 def attention(cli: Cli, task: str) -> dict[str, Any]:

@@ -10,17 +10,18 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
+import msgspec
+
+from tests.integration.github_acts import ACTS, NAME, OWNER, Reply, error
 from tests.integration.github_description import decoded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tests.integration.github_description import Description, Operation
 
 TOKEN = "ghp_standInSecret0123456789"
-OWNER, NAME = "acme", "widgets"
 BASE_SHA = "b" * 40
-MERGE_SHA = "c" * 40
 _HERE = "/repos/{owner}/{repo}"
 
 
@@ -49,12 +50,23 @@ class Asked(NamedTuple):
     body: Any
 
 
-class Reply(NamedTuple):
-    """What is answered."""
+class Rules(msgspec.Struct):
+    """What the repository and its base ask of pull requests, and what the token may do."""
 
-    status: int
-    value: Any
-    headers: Mapping[str, str] = {}
+    base: str = "main"
+    checks: list[str] = []
+    approvals: int = 0
+    forbidden: list[str] = []
+    linear: bool = False
+    queue: bool = False
+    archived: bool = False
+    may_push: bool = True
+    is_admin: bool = False
+
+    @property
+    def is_protected(self) -> bool:
+        """Whether anything is asked of whoever changes the base."""
+        return bool(self.checks or self.approvals or self.linear)
 
 
 class GitHub(ThreadingHTTPServer):
@@ -75,6 +87,9 @@ class GitHub(ThreadingHTTPServer):
         self.app = "octoapp"
         self.annotations: list[dict[str, Any]] = []
         self.reviews: list[dict[str, Any]] = []
+        self.remarks: dict[int, list[tuple[str, int, str]]] = {}
+        self.rules = Rules()
+        self.checked: dict[str, list[tuple[str, str, str | None]]] = {}
         self.heads: dict[str, str] = {}
         self.merges: list[int] = []
         self.asked: list[Asked] = []
@@ -103,7 +118,7 @@ class GitHub(ThreadingHTTPServer):
         values = operation.values
         if (values["owner"], values["repo"]) != (OWNER, NAME):
             return error(404, "Not Found")
-        act = _ACTS[operation.method, operation.path.removeprefix(_HERE)]
+        act = ACTS[operation.method, operation.path.removeprefix(_HERE)]
         return act(self, values, query, body)
 
     def add_pull(
@@ -114,7 +129,7 @@ class GitHub(ThreadingHTTPServer):
         number = len(self.pulls) + 1
         pull |= {"number": number, "title": title, "body": body, "state": "open", "merged": False}
         pull |= {"merged_at": None, "merge_commit_sha": "e" * 40, "mergeable": True}
-        pull["requested_teams"] = []  # the example's teams lack a field that its schema requires
+        pull |= {"requested_reviewers": [], "requested_teams": []}
         pull["html_url"] = f"https://github.com/{OWNER}/{NAME}/pull/{number}"
         place = place or f"{OWNER}/{NAME}"
         pull["head"]["ref"], pull["head"]["sha"] = branch, self.heads.get(branch, "a" * 40)
@@ -125,141 +140,59 @@ class GitHub(ThreadingHTTPServer):
         return pull
 
     def review(
-        self, login: str, state: str, head: str, *, role: str = "MEMBER", body: str = ""
+        self,
+        login: str,
+        state: str,
+        head: str,
+        *,
+        role: str = "MEMBER",
+        body: str = "",
+        remarks: Sequence[tuple[str, int, str]] = (),
     ) -> None:
         """Somebody says what they think of a commit."""
         user = self.description.example("pull-request-review-items")[0]["user"]
         kind = "Bot" if login.endswith("[bot]") else "User"
-        said = {"state": state, "commit_id": head, "author_association": role, "body": body}
-        self.reviews.append({**said, "user": {**user, "login": login, "type": kind}})
+        number = len(self.reviews) + 1
+        said: dict[str, Any] = {
+            "state": state,
+            "commit_id": head,
+            "author_association": role,
+            "body": body,
+        }
+        said |= {"id": number, "user": {**user, "login": login, "type": kind}}
+        self.reviews.append(said)
+        self.remarks[number] = list(remarks)
+
+    def knows(self, sha: str) -> bool:
+        """Whether a commit was pushed here."""
+        return True
+
+    def runs_of(self, sha: str) -> list[tuple[str, str, str | None]]:
+        """The check runs of a commit: name, status and conclusion."""
+        return self.checked.get(sha, self.runs)
+
+    def lacks(self, pull: dict[str, Any], method: str) -> str | None:
+        """Why the rules of the base do not let a pull request in."""
+        rules, head = self.rules, pull["head"]["sha"]
+        if method in rules.forbidden:
+            return f"{method.capitalize()} merges are not allowed on this repository."
+        if rules.queue:
+            return "Changes must be made through the merge queue"
+        runs = self.runs_of(head)
+        green = {name for name, _, end in runs if end == "success"}
+        green |= {name for name, state in self.statuses if state == "success"}
+        if not set(rules.checks) <= green:
+            return "Required status check is expected."
+        last = {each["user"]["login"]: each["state"] for each in self.reviews}
+        if "CHANGES_REQUESTED" in last.values() and rules.approvals:
+            return "Changes were requested."
+        given = [each for each in self.reviews if each["commit_id"] == head]
+        if sum(each["state"] == "APPROVED" for each in given) < rules.approvals:
+            return f"At least {rules.approvals} approving review is required."
+        return None
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients that hang up are part of these tests."""
-
-
-def error(status: int, message: str, **more: Any) -> Reply:
-    """An error as GitHub words it."""
-    page = "https://docs.github.com/rest"
-    return Reply(status, {"message": message, "documentation_url": page, **more})
-
-
-def _list(hub: GitHub, values: dict[str, str], query: dict[str, str], body: Any) -> Reply:
-    head, base, state = query.get("head"), query.get("base"), query.get("state", "open")
-    simple = hub.description.example("pull-request-simple-items")[0]
-    found = [
-        {name: pull.get(name, value) for name, value in simple.items()}
-        for pull in hub.pulls.values()
-        if (state == "all" or pull["state"] == state)
-        and head in (None, pull["head"]["label"])
-        and base in (None, pull["base"]["ref"])
-    ]
-    return _page(found, query)
-
-
-def _open(hub: GitHub, values: dict[str, str], query: dict[str, str], body: Any) -> Reply:
-    head, base = body["head"], body["base"]
-    label = f"{OWNER}:{head}"
-    for pull in hub.pulls.values():
-        if (pull["head"]["label"], pull["base"]["ref"], pull["state"]) == (label, base, "open"):
-            return _invalid(f"A pull request already exists for {label}.")
-    if head == "nothing-new":
-        return _invalid(f"No commits between {base} and {head}")
-    return Reply(201, hub.add_pull(head, base, body["title"], body.get("body")))
-
-
-def _invalid(message: str) -> Reply:
-    detail = {"resource": "PullRequest", "code": "custom", "message": message}
-    return error(422, "Validation Failed", errors=[detail])
-
-
-def _get(hub: GitHub, values: dict[str, str], query: dict[str, str], body: Any) -> Reply:
-    pull = hub.pulls.get(int(values["pull_number"]))
-    return error(404, "Not Found") if pull is None else Reply(200, pull)
-
-
-def _update(hub: GitHub, values: dict[str, str], query: dict[str, str], body: Any) -> Reply:
-    found = _get(hub, values, query, body)
-    if found.status == 200:
-        found.value.update(body)
-    return found
-
-
-def _merge(hub: GitHub, values: dict[str, str], query: dict[str, str], body: Any) -> Reply:
-    pull = hub.pulls[int(values["pull_number"])]
-    if pull["state"] == "closed" or pull["mergeable"] is not True:
-        return error(405, "Pull Request is not mergeable")
-    if body["sha"] != pull["head"]["sha"]:
-        return error(409, "Head branch was modified. Review and try the merge again.")
-    pull |= {"state": "closed", "merged": True, "merged_at": "2026-01-17T10:00:00Z"}
-    pull["merge_commit_sha"] = MERGE_SHA
-    hub.merges.append(pull["number"])
-    return Reply(200, {"sha": MERGE_SHA, "merged": True, "message": "Pull Request merged"})
-
-
-def _remarks(hub: GitHub, values: dict[str, str], query: dict[str, str], body: Any) -> Reply:
-    example = hub.description.example("issue-comment")
-    return _page([{**example, "body": text} for text in hub.comments], query)
-
-
-def _remark(hub: GitHub, values: dict[str, str], query: dict[str, str], body: Any) -> Reply:
-    hub.comments.append(body["body"])
-    return Reply(201, {**hub.description.example("issue-comment"), "body": body["body"]})
-
-
-def _statuses(hub: GitHub, values: dict[str, str], query: dict[str, str], body: Any) -> Reply:
-    combined = hub.description.example("combined-commit-status")
-    example = combined["statuses"][0]
-    found = [
-        {**example, "context": name, "state": state, "target_url": f"https://ci.test/{name}"}
-        for name, state in hub.statuses
-    ]
-    page = _page(found, query)
-    combined |= {"statuses": page.value, "total_count": len(found), "sha": values["ref"]}
-    return Reply(200, combined, page.headers)
-
-
-def _runs(hub: GitHub, values: dict[str, str], query: dict[str, str], body: Any) -> Reply:
-    example = hub.description.example("check-run-paginated")["check_runs"][0]
-    found: list[dict[str, Any]] = []
-    for name, status, conclusion in hub.runs:
-        page: dict[str, Any] = {"html_url": f"https://github.test/runs/{name}", "name": name}
-        page |= {"output": {**example["output"], **hub.output}, "id": len(found) + 1}
-        page["app"] = {**example["app"], "slug": hub.app}
-        found.append({**example, **page, "status": status, "conclusion": conclusion})
-    listed = _page(found, query)
-    return Reply(200, {"total_count": len(found), "check_runs": listed.value}, listed.headers)
-
-
-def _annotations(hub: GitHub, values: dict[str, str], query: dict[str, str], body: Any) -> Reply:
-    example = hub.description.example("check-annotation-items")[0]
-    return _page([{**example, **each} for each in hub.annotations], query)
-
-
-def _reviews(hub: GitHub, values: dict[str, str], query: dict[str, str], body: Any) -> Reply:
-    example = hub.description.example("pull-request-review-items")[0]
-    return _page([{**example, **review} for review in hub.reviews], query)
-
-
-def _page(items: list[Any], query: dict[str, str]) -> Reply:
-    size, page = int(query.get("per_page", 30)), int(query.get("page", 1))
-    more = len(items) > page * size
-    link = {"link": f'<https://elsewhere.test/?page={page + 1}>; rel="next"'} if more else {}
-    return Reply(200, items[(page - 1) * size : page * size], link)
-
-
-_ACTS = {
-    ("GET", "/pulls"): _list,
-    ("POST", "/pulls"): _open,
-    ("GET", "/pulls/{pull_number}"): _get,
-    ("PATCH", "/pulls/{pull_number}"): _update,
-    ("PUT", "/pulls/{pull_number}/merge"): _merge,
-    ("GET", "/pulls/{pull_number}/reviews"): _reviews,
-    ("GET", "/issues/{issue_number}/comments"): _remarks,
-    ("POST", "/issues/{issue_number}/comments"): _remark,
-    ("GET", "/commits/{ref}/status"): _statuses,
-    ("GET", "/commits/{ref}/check-runs"): _runs,
-    ("GET", "/check-runs/{check_run_id}/annotations"): _annotations,
-}
 
 
 class Handler(BaseHTTPRequestHandler):

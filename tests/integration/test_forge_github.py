@@ -26,8 +26,9 @@ from hookline.domain.forge import (
     MergeOutcome,
     NotMergeable,
 )
+from tests.integration.github_acts import MERGE_SHA, NAME, OWNER
 from tests.integration.github_description import Description
-from tests.integration.github_stand_in import MERGE_SHA, NAME, OWNER, TOKEN, Fault, GitHub
+from tests.integration.github_stand_in import TOKEN, Fault, GitHub
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,8 +11,9 @@ import pytest
 
 from hookline.adapters.forges.github import github_forge
 from tests.integration.gates_rig import Desk
+from tests.integration.github_acts import NAME, OWNER
 from tests.integration.github_description import Description
-from tests.integration.github_stand_in import NAME, OWNER, TOKEN, Fault, GitHub
+from tests.integration.github_stand_in import TOKEN, Fault, GitHub
 from tests.integration.repository_rig import Place
 from tests.prompts.snapshots import same_as
 

@@ -22,6 +22,15 @@ class GitRepository(Inspecting):
             return None
         return printable(said.text.rpartition(">")[0] + ">") if not said.code else None
 
+    async def base_head(self, base: str) -> str:
+        """The newest commit of a base, as its remote has it now."""
+        return (await self.fetch(base)).sha
+
+    async def tree_of(self, commit: str) -> str:
+        """The id of all that a commit holds."""
+        asked = ("rev-parse", "--verify", "--quiet", f"{commit}^{{tree}}")
+        return (await self._git(self.root, *asked, doing="the commit cannot be read")).text
+
     async def remote_url(self, remote: str) -> str:
         """Where a remote is."""
         said = await self._git(self.root, "remote", "get-url", "--", remote)

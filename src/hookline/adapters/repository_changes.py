@@ -53,7 +53,7 @@ class Changing(Looking):
         What we began there and a crash cut short is undone first.
         """
         top = self._at(folder).top
-        async with self._exclusive(_lock_of(top)):
+        async with self._exclusive(lock_of(top)):
             await self._own(top, branch)
 
     async def _own(self, top: str, branch: str | None) -> None:
@@ -103,7 +103,7 @@ class Changing(Looking):
         `author` is "Name <address>". Git's hooks run; if one says no, the files stay as they are.
         """
         top = self._at(folder).top
-        async with self._exclusive(_lock_of(top)):
+        async with self._exclusive(lock_of(top)):
             await self._own(top, branch)
             if not await self._dirty(top):
                 return None
@@ -139,7 +139,7 @@ class Changing(Looking):
         if self._task_branch(top) is None:
             raise RepositoryError(f"{top} is not the worktree of a task: nothing is rebased there")
         base = await self.fetch(onto)
-        async with self._exclusive(_lock_of(top)):
+        async with self._exclusive(lock_of(top)):
             await self._own(top, branch)
             await self._check_clean(top)
             head = await self._head(top)
@@ -175,7 +175,7 @@ class Changing(Looking):
     async def recover(self, folder: str) -> None:
         """Undo what a crash in the middle of an act of ours left in a checkout."""
         top = self._at(folder).top
-        async with self._exclusive(_lock_of(top)):
+        async with self._exclusive(lock_of(top)):
             await self._verify(top)
             await self._end_own_rebase(top)
 
@@ -278,7 +278,8 @@ class Changing(Looking):
         return found
 
 
-def _lock_of(top: str) -> str:
+def lock_of(top: str) -> str:
+    """The name of the lock that keeps all others out of a checkout."""
     return "tree-" + str(sha256(os.fsencode(os.path.realpath(top))).hexdigest()[:16])
 
 

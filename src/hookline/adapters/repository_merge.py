@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from hookline.adapters.git.door import HOOKED, GitFailed
 from hookline.adapters.repository_changes import MERGED, REBASE, as_message
 from hookline.adapters.repository_push import refusal
-from hookline.adapters.repository_step import Stepping
+from hookline.adapters.repository_trailers import Signing
+from hookline.domain.commit_message import trailers_in
 from hookline.domain.repository import (
     BaseMoved,
     MergeConflict,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from hookline.domain.forge import MergeMethod
 
 
-class Merging(Stepping):
+class Merging(Signing):
     """Merges into the base, at the remote where there is one."""
 
     async def merge(
@@ -91,7 +92,10 @@ class Merging(Stepping):
                 if files := await self._conflicts(path):
                     return MergeConflict(base.sha, files)
                 raise GitFailed("nothing was merged", said)
-            return await self._head(path)
+            head = await self._head(path)
+            if method == "rebase" and (trailers := trailers_in(message)):
+                return await self._signed(path, base.sha, head, trailers)
+            return head
 
     async def _merged_since(self, commit: str, base: Base) -> str | None:
         """The commit of the base that brought the work in; None when it is not in."""

@@ -58,6 +58,22 @@ class Pushing(Changing):
         await self._remember(folder, branch, head)
         return Pushed(branch, remote, head)
 
+    async def remove_pushed(self, branch: str, remote: str) -> str | None:
+        """Remove a branch from the remote, if nobody has added to what we pushed."""
+        await self._check_branch(branch)
+        async with self._exclusive("push"):
+            tip = await self._listed(self.root, remote, branch)
+            if isinstance(tip, Refused):
+                return tip.reason
+            if not tip:
+                return None
+            if tip not in await self._own_pushes(self.root, branch):
+                return f"{branch} at {remote} has commits that are not ours ({tip[:12]})"
+            lease = f"--force-with-lease=refs/heads/{branch}:{tip}"
+            said = await self._push_ref(self.root, remote, f":refs/heads/{branch}", lease)
+            left = await self._listed(self.root, remote, branch)
+            return refusal(said, f"{branch} was not removed at {remote}").reason if left else None
+
     async def _push_ref(self, folder: str, remote: str, spec: str, *options: str) -> Said:
         return await self._git(
             folder, "push", "--porcelain", *options, remote, spec, timeout=HOOKED

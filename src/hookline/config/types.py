@@ -222,6 +222,9 @@ class Gates(_Section):
         Literal["hookline", "people"],
         Meta(description="Who merges: Hookline, or people, at the forge or with git."),
     ] = "hookline"
+    delete_branch: Annotated[
+        bool, Meta(description="Whether a task's branch is removed from the remote once merged.")
+    ] = True
     test: (
         Annotated[str, Meta(min_length=1, description="Tests the merged result; else run_tests.")]
         | None

@@ -116,9 +116,22 @@ class HeadMoved(ForgeError):
 
 
 class NotMergeable(ForgeError):
-    """The forge will not merge this pull request as it is; nothing was merged."""
+    """The pull request does not fit on its base as that is now; nothing was merged."""
 
     code = "not-mergeable"
+
+
+class MergeWaits(ForgeError):
+    """The forge does not merge this yet, and says what is missing; nothing was merged.
+
+    `for_people` is whether a person has to act there, and not only checks.
+    """
+
+    code = "merge-waits"
+
+    def __init__(self, message: str | None = None, *, for_people: bool) -> None:
+        super().__init__(message)
+        self.for_people = for_people
 
 
 class ForgeTemporary(ForgeError):
@@ -133,6 +146,17 @@ class ForgeTemporary(ForgeError):
     def __init__(self, message: str | None = None, *, until: float | None = None) -> None:
         super().__init__(message)
         self.until = until
+
+
+class MergePlan(msgspec.Struct, frozen=True):
+    """What the settings want of a forge: `method` is None where people merge.
+
+    `past_pull_requests` is whether some work goes into the base without a pull request.
+    """
+
+    base: str
+    method: MergeMethod | None
+    past_pull_requests: bool = False
 
 
 _WORST_FIRST: tuple[CheckStatus, ...] = ("failure", "pending", "success")

@@ -20,6 +20,8 @@ SIGNAL = "gate"
 TRUST = "trust"
 # The signal that wakes a merge that is left to people.
 PEOPLE = "people"
+# The signal that wakes a merge that waits for checks, reviews or an answer of the forge.
+FORGE = "forge"
 MAX_FILE = 5 * 1024 * 1024
 # What `gates.test` says where nothing is to test the merged result.
 NO_TEST = "none"
@@ -52,6 +54,7 @@ class GateSettings(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=T
     test: str | None = None
     turn_timeout: float = 3600.0
     max_file: int = MAX_FILE
+    delete_branch: bool = True
 
 
 def untested(events: Iterable[Event]) -> str | None:

@@ -44,4 +44,5 @@ def gate_settings(sections: Any) -> GateSettings:
         test=given.test,
         turn_timeout=sections.session.turn_timeout,
         max_file=given.max_file,
+        delete_branch=given.delete_branch,
     )

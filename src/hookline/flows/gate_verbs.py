@@ -8,7 +8,15 @@ import msgspec
 
 from hookline.domain.events import MERGED_UNTESTED
 from hookline.domain.runs import INTERRUPTED, PARKED, TERMINAL
-from hookline.domain.submissions import MERGE, PEOPLE, SIGNAL, SUBMIT, TRUST, Submission
+from hookline.domain.submissions import (
+    FORGE,
+    MERGE,
+    PEOPLE,
+    SIGNAL,
+    SUBMIT,
+    TRUST,
+    Submission,
+)
 from hookline.domain.tasks import COMPLETED, OPEN
 from hookline.errors import HooklineError
 from hookline.flows import journal
@@ -72,7 +80,7 @@ def wait_of(view: View, run: Run) -> JournalEffect | None:
     found = (
         effect
         for effect in view.runs.pending(run)
-        if (effect.kind, effect.args.get("name")) == ("signal", SIGNAL)
+        if effect.kind == "signal" and effect.args.get("name") in (SIGNAL, FORGE)
     )
     return next((each for each in found if each.args.get("maxAge") is not None), None)
 
@@ -81,8 +89,9 @@ def ask_again(tx: Transaction, run_id: str) -> None:
     """Have gates asked now that would be asked again after a while."""
     run = tx.runs.find(run_id)
     told = {name for _, name, _ in tx.runs.signals(run)}
-    if wait_of(tx, run) is not None and SIGNAL not in told:
-        journal.write(tx, "run_signalled", run_id, {"name": SIGNAL, "value": None})
+    wait = wait_of(tx, run)
+    if wait is not None and (name := wait.args["name"]) not in told:
+        journal.write(tx, "run_signalled", run_id, {"name": name, "value": None})
     for name in (TRUST, PEOPLE):
         if _waits_for(tx, run, name) and name not in told:
             journal.write(tx, "run_signalled", run_id, {"name": name, "value": None})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.submissions import PEOPLE, TRUST
+from hookline.domain.submissions import FORGE, PEOPLE, TRUST
 from hookline.flows.gating import Gating, Refused
-from hookline.flows.merge_trust import UNTRUSTED
+from hookline.flows.merge_trust import UNTRUSTED, WAITS
 
 if TYPE_CHECKING:
     from hookline.domain.runs import Run
@@ -38,8 +38,8 @@ class _Merging(Gating):
             if refused is None:
                 await self._wait_turn()
                 merged = await self._merge()
-                if merged["status"] == UNTRUSTED:
-                    merged = await self._wait_for_trust(merged)
+                if merged["status"] in (UNTRUSTED, WAITS):
+                    merged = await self._wait_out(merged)
                     if merged is None:
                         continue
                 refused = await self._judge(merged)
@@ -56,6 +56,9 @@ class _Merging(Gating):
             if found["status"] == "merged":
                 return await self._finish(found)
             refused = Refused(found["message"]) if found["status"] == "refused" else None
+            if found["status"] == "failed":
+                refused = await self.mend(MENDED, found.get("remediationPrompt"), found["message"])
+                found = {**found, "head": None}
             if refused is None and found["head"] == judged:
                 await self.ctx.signal(PEOPLE, max_age=ASK_PEOPLE)
                 continue
@@ -86,11 +89,21 @@ class _Merging(Gating):
             "skipPr": self.work.skip_pr,
         }
 
-    async def _wait_for_trust(self, merged: Any) -> Any:
-        """Wait until a person has trusted what the work changes; None if it is other work then."""
-        while merged["status"] == UNTRUSTED:
-            await self._let_others_go()
-            await self.ctx.signal(TRUST)
+    async def _wait_out(self, merged: Any) -> Any:
+        """Wait for people's trust and for the forge; None if it is other work then.
+
+        Others merge meanwhile, but not while checks run: these would begin anew after every merge.
+        """
+        while merged["status"] in (UNTRUSTED, WAITS):
+            waits_for = merged.get("waitsFor")
+            if waits_for and (refused := await self._waited_too_long(_as_answer(merged))):
+                return {"status": "refused", "message": refused.reason}
+            if waits_for != "checks":
+                await self._let_others_go()
+            if waits_for:
+                await self.ctx.signal(FORGE, max_age=merged["retryAfter"])
+            else:
+                await self.ctx.signal(TRUST)
             if (await self.prepare())["head"] != merged["head"]:
                 return None
             await self._wait_turn()
@@ -117,5 +130,14 @@ class _Merging(Gating):
         facts["untested"] = merged.get("untested")
         await self.ctx.gate("merged", facts)
         await self.tell("after_merge")
-        kept = await self.ctx.repo("clean", {"taskId": self.work.task_id})
+        unwanted = self.settings.delete_branch and not self.work.skip_pr
+        place = {"worktree": self.work.worktree, "branch": self.work.branch}
+        clean = {"taskId": self.work.task_id, **place, "removePushed": unwanted}
+        kept = await self.ctx.repo("clean", clean)
         return {"outcome": "merged", "taskId": self.work.task_id, **facts, "worktree": kept}
+
+
+def _as_answer(merged: Any) -> dict[str, Any]:
+    """A merge that waits, as a gate that waits says it."""
+    context = {"waitsFor": merged["waitsFor"]}
+    return {"hook": MENDED, "message": merged["message"], "context": context}

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from hookline.flows.effects import Surroundings
     from hookline.ports.work import Repository
 
-UNTRUSTED = "untrusted"
+# How a merge ends that is made later: once a person trusts it, or the forge lets it in.
+UNTRUSTED, WAITS = "untrusted", "waits"
 SHOWN = 10
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.digest import sha256
 from hookline.domain.answers import GateAnswer
 from hookline.domain.records import OK
-from hookline.domain.submissions import NO_TEST, Submission
+from hookline.domain.submissions import MERGE, NO_TEST, Submission
 from hookline.errors import HookFailure
 from hookline.flows.judged import gate_payload
 from hookline.hooks.builtin.gates_runners import TEST_RUNNERS
@@ -23,6 +24,8 @@ from hookline.hooks.rules import RULES
 from hookline.points import GATE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hookline.domain.records import Outcome
     from hookline.domain.repository import Prepared
     from hookline.domain.runs import Run
@@ -35,6 +38,8 @@ RUN_TESTS = "run_tests"
 # Where `run_tests` may stand so that it also says what tests the merged result.
 POINTS = ("before_submit", "before_merge")
 SUCCESS, SKIP = "success", "skip"
+# What the results of a task's merges were tested by, by their content; only the store tells.
+TREES, KEPT_TREES = "hookline.tested-trees", 9
 
 
 class MergedTest(msgspec.Struct, frozen=True):
@@ -94,6 +99,38 @@ class MergedTests:
         self._key = key
         assert around.repository is not None
         self._repository = around.repository
+
+    async def run_once(
+        self, test: str | None, note: Callable[[dict[str, Any]], None]
+    ) -> MergedTest:
+        """Test the merged result, unless a merge of this task has tested the very same content."""
+        name = await self._name(test)
+        known = self._known()
+        if name in known:
+            return msgspec.convert(known[name], MergedTest)
+        found = await self.run(test)
+        if found.failure is None and found.by:
+            note({**dict(list(known.items())[-KEPT_TREES:]), name: msgspec.to_builtins(found)})
+        return found
+
+    def _known(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        with self._around.store.read() as view:
+            for run in view.runs.of_flow(MERGE):
+                if run.input.get("taskId") == self._work.task_id:
+                    found |= view.runs.value(run.run_id, TREES) or {}
+        return found
+
+    async def _name(self, test: str | None) -> str:
+        """What decides how the tests end: the content of the result and of its base, and what
+        is run."""
+        hooks = testers(self._around.standing, self._around.recorder, self._work, test)
+        trees = [
+            await self._repository.tree_of(sha)
+            for sha in (self._prepared.sha, self._prepared.base_head)
+        ]
+        asked = [hook.metadata.get("arguments") for hook in hooks]
+        return str(sha256(msgspec.json.encode([trees, asked])).hexdigest())
 
     async def run(self, test: str | None) -> MergedTest:
         """Test the merged result. A HookFailure where nothing can be known."""
@@ -156,10 +193,10 @@ class MergedTests:
         # A condition is about the work; the result must pass whatever the work was.
         always = msgspec.structs.replace(hook, when=None)
         frame = Frame(POINTS[0], RULES[GATE], payload, self._key)
-        return await self._around.recorder.call(always, frame, _Unrecorded())
+        return await self._around.recorder.call(always, frame, Unrecorded())
 
 
-class _Unrecorded:
+class Unrecorded:
     """The journal of the merge holds how it went."""
 
     def begin(self) -> None:

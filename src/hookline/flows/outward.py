@@ -17,6 +17,7 @@ from hookline.domain.turns import AgentEvent
 from hookline.domain.validation import Rule
 from hookline.flows import prompts
 from hookline.flows.fired_events import as_event
+from hookline.flows.forge_report import ForgeReports
 from hookline.flows.gate_answers import gate_answer
 from hookline.flows.outcomes import CUT
 from hookline.flows.session_verbs import may_begin
@@ -74,6 +75,7 @@ class Outward:
         self._executor = executor
         self._around = executor.around
         self._states: dict[str, WorkState] = {}
+        self._reports = ForgeReports(executor.around)
 
     # Turns of agents
 
@@ -186,6 +188,7 @@ class Outward:
         called = await self._fire(run, effect, guard, hooks, records)
         if rule_of(point) == GATE:
             value = self._gate_answer(run, effect, guard, called)
+            await self._reports.tell(run, effect, called, value)
             return Resolution(OK, value, also=records.write)
         if rule_of(point) == DECIDE:
             value = await self._decide(run, effect, guard, decide(called), records)

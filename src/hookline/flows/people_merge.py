@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hookline.domain.repository import MergeConflict, Refused
 from hookline.domain.taskpage import task_page
 from hookline.flows import prompts
+from hookline.flows.forge_merge import objection
 
 if TYPE_CHECKING:
     from hookline.domain.forge import PullRequest
@@ -31,6 +32,11 @@ class PeopleMerge:
         if pull is not None and pull.state == "closed":
             why = f"pull request {pull.number} was closed without being merged"
             return {"status": "refused", "message": why}
+        if pull is not None:
+            heads = (head, args["judged"], pull.head)
+            said = [each for each in await self._forge.reviews(pull) if each.head in heads]
+            if (found := objection(said)) is not None:
+                return {**found, "head": head}
         # What the gates have not seen is shown to nobody.
         if head == args["judged"] and not args["skipPr"]:
             refused = await self._show(args, head, pull)

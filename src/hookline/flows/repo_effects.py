@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.forge import ForgeError, ForgeTemporary
+from hookline.domain.commit_message import commit_message, trailers_of
+from hookline.domain.forge import ForgeError, ForgeTemporary, MergeWaits, NotMergeable
 from hookline.domain.repository import (
     BaseMoved,
     Kept,
@@ -20,10 +21,10 @@ from hookline.domain.taskpage import task_page
 from hookline.errors import HookFailure, Untrusted
 from hookline.flows import findings, prompts
 from hookline.flows.checks_ahead import ChecksAhead
+from hookline.flows.forge_merge import ForgeMerge, not_yet, refused_by_git, waits
 from hookline.flows.judged import export_task
 from hookline.flows.merge_trust import untrusted_result
-from hookline.flows.merged_tests import MergedTests
-from hookline.flows.outcomes import Temporary
+from hookline.flows.merged_tests import TREES, MergedTests
 from hookline.flows.people_merge import PeopleMerge
 from hookline.hooks.builtin.gates_branch import conflict_prompt, unfinished_prompt
 from hookline.hooks.builtin.gates_common import astray_prompt
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 # The base can move while a result is tested; so often it is built again.
 MOVES = 5
-MAX_WORDS = 1000
+MOVED_WAIT = 5.0
 NAMED = 5
 # What tested the result of a run's merge, and what we made of the commit that was judged.
 TESTED, REBASED = "hookline.tested", "hookline.rebased"
@@ -83,8 +84,12 @@ class RepoEffects:
             if state.dirty and args["uncommitted"] == "refuse":
                 return {**place, "refused": f"not committed: {_some(state)}"}
             yours = self._is_yours(args)
-            take = self._take_committed(args, state) if yours else self._commit(task, args, state)
-            place |= await take
+            agent = run.input.get("agent")
+            place |= await (
+                self._take_committed(args, state)
+                if yours
+                else self._commit(task, args, state, agent)
+            )
             if not place["commits"] and "refused" not in place:
                 place |= await self._without_commits(run, args)
             return place
@@ -99,7 +104,7 @@ class RepoEffects:
         return {"commits": commits, "head": state.head, **left}
 
     async def _commit(
-        self, task: Task, args: dict[str, Any], state: RepositoryState
+        self, task: Task, args: dict[str, Any], state: RepositoryState, agent: str | None
     ) -> dict[str, Any]:
         """The work in a task's worktree, all of it committed, unless something must not be."""
         repository, folder, largest = self._repository, args["worktree"], _largest(args)
@@ -107,7 +112,8 @@ class RepoEffects:
             return _found(found, args)
         head = state.head
         if state.dirty:
-            done = await repository.commit_all(folder, _message(task), branch=args["branch"])
+            message = commit_message(task.goal, trailers_of(task.id, agent))
+            done = await repository.commit_all(folder, message, branch=args["branch"])
             head = done or head
         commits = await repository.commits_ahead(folder, args["base"])
         if commits and (
@@ -165,7 +171,9 @@ class RepoEffects:
             found = await self._merge_once(run, effect, guard)
             if found is not None:
                 return found
-        raise Temporary(f"the base branch moved {MOVES} times while the result was tested")
+        message = f"the base branch moved {MOVES} times while the result was tested"
+        state = await self._repository.describe(effect.args["worktree"])
+        return waits(message, "checks", MOVED_WAIT, state.head)
 
     async def _merge_once(
         self, run: Run, effect: JournalEffect, guard: Any
@@ -173,8 +181,10 @@ class RepoEffects:
         try:
             merged = await self._merged_there(run, effect.args)
             return merged or await self._build_and_land(run, effect, guard)
-        except ForgeTemporary as problem:
-            raise Temporary(problem.message) from problem
+        except NotMergeable:
+            return None  # it fitted on the base that was tested, so there is another one
+        except (ForgeTemporary, MergeWaits) as problem:
+            return await not_yet(self._repository, effect.args, problem)
         except (RepositoryError, ForgeError, HookFailure, Untrusted) as problem:
             return {"status": "refused", "message": problem.message}
 
@@ -185,7 +195,7 @@ class RepoEffects:
         try:
             found = await asking.ask(args, await self._pull_request(args))
         except ForgeTemporary as problem:
-            raise Temporary(problem.message) from problem
+            found = await not_yet(self._repository, args, problem)
         except (RepositoryError, ForgeError) as problem:
             return {"status": "refused", "message": problem.message}
         return {**self._facts(run, None), "commits": None, **found}
@@ -218,33 +228,43 @@ class RepoEffects:
             if isinstance(rebased, RebaseConflict):
                 return _conflict(args["base"], rebased.onto, rebased.files)
             head = rebased.head
+            if args["method"] == "rebase" and self._forge.merges:
+                # The forge takes the commits as they are, and makes none of its own.
+                told = trailers_of(task.id, run.input.get("agent"))
+                head = await repository.add_trailers(folder, args["base"], told, branch=branch)
             if head != state.head:
                 self._note(run, guard, REBASED, {"from": args.get("head"), "head": head})
         commits = await repository.commits_ahead(args["worktree"], args["base"])
-        message = self._merge_message(task)
+        message = self._merge_message(run, task)
         prepared = await repository.prepare_merge(head, args["base"], message, args["method"])
         if isinstance(prepared, MergeConflict):
             return _conflict(args["base"], prepared.base_head, prepared.files)
         if prepared.merged:  # nothing is left to be tested, or to be counted
-            return await self._land(prepared, args, self._facts(run, prepared.head))
+            return await self._land(run, task, prepared, args, self._facts(run, prepared.head))
         if untrusted := await untrusted_result(self._around, prepared):
             return {**untrusted, "head": head}
         key = self._executor.test_key(run, effect)
         tests = MergedTests(self._around, run, task, prepared, key)
-        tested = await tests.run(args["test"])
+
+        def note(trees: dict[str, Any]) -> None:
+            self._note(run, guard, TREES, trees)
+
+        tested = await tests.run_once(args["test"], note)
         if tested.failure is not None:
             failure = tested.failure
-            told = {"message": failure.message, "remediationPrompt": failure.remediation_prompt}
-            return {"status": "failed", **told}
+            prompt = failure.remediation_prompt
+            return {"status": "failed", "message": failure.message, "remediationPrompt": prompt}
         facts = {"testedBy": tested.by, "untested": tested.untested}
         self._note(run, guard, TESTED, {**facts, "head": prepared.head})
-        return await self._land(prepared, args, {**facts, "commits": commits})
+        return await self._land(run, task, prepared, args, {**facts, "commits": commits})
 
-    def _merge_message(self, task: Task) -> str:
+    def _merge_message(self, run: Run, task: Task) -> str:
         with self._around.store.read() as view:
             found = overrides(view, task.id)
-        trailers = [f"Task: {task.id}", *(f"Gate-Override: {each.line}" for each in found)]
-        return "\n".join([_message(task), "", *dict.fromkeys(trailers), ""])
+        passed_by = (f"Gate-Override: {each.line}" for each in found)
+        return commit_message(
+            task.goal, [*trailers_of(task.id, run.input.get("agent")), *passed_by]
+        )
 
     def _is_judged(self, run: Run, args: dict[str, Any], head: str | None) -> bool:
         """Whether a commit is the one that passed the gates, or what we made of it."""
@@ -271,22 +291,27 @@ class RepoEffects:
         return {name: noted[name] for name in ("testedBy", "untested")}
 
     async def _land(
-        self, prepared: Prepared, args: dict[str, Any], facts: dict[str, Any]
+        self,
+        run: Run,
+        task: Task,
+        prepared: Prepared,
+        args: dict[str, Any],
+        facts: dict[str, Any],
     ) -> dict[str, Any] | None:
         """Move the base; None if it moved meanwhile."""
-        forge = self._forge
+        forge, side = self._forge, ForgeMerge(self._around, run, task, args)
         pull = await self._pull_request(args)
-        if pull is not None and forge.merges and not prepared.merged:
-            pushed = await self._repository.push(args["worktree"], args["branch"])
-            if isinstance(pushed, Refused):
-                return _refusal(pushed)
-            outcome = await forge.merge(pull, prepared.head, args["method"])
-            return _merged(outcome.sha, facts)
+        if not prepared.merged:
+            if (found := await side.hindrance(prepared, pull)) is not None:
+                return found
+            if pull is not None and forge.merges:
+                sha = await side.merge(prepared, pull, self._merge_message(run, task))
+                return None if sha is None else _merged(sha, facts)
         landed = await self._repository.land(prepared)
         if isinstance(landed, BaseMoved):
             return None
         if isinstance(landed, Refused):
-            return _refusal(landed)
+            return refused_by_git(landed)
         if pull is not None and not forge.merges:
             await forge.merge(pull, landed.sha, args["method"])
         return {**_merged(landed.sha, facts), "notices": list(landed.notices)}
@@ -300,10 +325,20 @@ class RepoEffects:
 
     async def _clean(self, run: Run, effect: JournalEffect, guard: Any) -> dict[str, Any]:
         try:
+            at_remote = await self._remove_pushed(effect.args)
             kept = await self._repository.clean(effect.args["taskId"])
         except RepositoryError as problem:
             return {"kept": [problem.message]}
-        return {"kept": list(kept.unsaved)} if isinstance(kept, Kept) else {"removed": True}
+        found = {"kept": list(kept.unsaved)} if isinstance(kept, Kept) else {"removed": True}
+        return {**found, **at_remote}
+
+    async def _remove_pushed(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Remove the task's branch from the remote; a person's own branch stays."""
+        remote = self._forge.push_remote
+        if not args.get("removePushed") or remote is None or self._is_yours(args):
+            return {}
+        left = await self._repository.remove_pushed(args["branch"], remote)
+        return {} if left is None else {"remoteBranch": left}
 
     async def _checks(self, run: Run, effect: JournalEffect, guard: Any) -> dict[str, Any]:
         """What will check the work of a session."""
@@ -346,16 +381,6 @@ def _largest(args: dict[str, Any]) -> int:
 
 def _merged(sha: str, facts: dict[str, Any]) -> dict[str, Any]:
     return {"status": "merged", "sha": sha, "commits": None, **facts}
-
-
-def _message(task: Task) -> str:
-    return prompts.one_line(task.goal.strip().splitlines()[0], 72)
-
-
-def _refusal(refused: Refused) -> dict[str, Any]:
-    words = prompts.one_line(refused.output, MAX_WORDS)
-    message = f"{refused.reason}: {words}".removesuffix(": ")
-    return {"status": "refused", "kind": refused.kind, "message": message}
 
 
 def _conflict(base: str, onto: str, files: tuple[ConflictFile, ...]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import msgspec
 
 from hookline.domain.events import FIRED
 from hookline.domain.records import CUT, OK, PENDING, SKIPPED, TIMEOUT
-from hookline.domain.submissions import PEOPLE, SIGNAL, TRUST
+from hookline.domain.submissions import FORGE, PEOPLE, SIGNAL, TRUST
 from hookline.hooks.overrides import OVERRIDDEN, of_event
 from hookline.points import GATE, rule_of
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hookline.ports.store import View
 
 # What a merge waits for besides its gates, and the effect that found it out.
-_ASKED_BY = {TRUST: "merge", PEOPLE: "ask_people"}
+_ASKED_BY = {TRUST: "merge", PEOPLE: "ask_people", FORGE: "merge"}
 AUTO_ACCEPTED = "auto-accepted: no gate stands here"
 
 
@@ -74,14 +74,21 @@ def verdicts(view: View, task_id: str, after: int = 0) -> Iterator[Verdict]:
 def asked_person(view: View, run: Run) -> Verdict | None:
     """The verdict that a run waits for a person with; None where no person can help."""
     pending = view.runs.pending(run)
-    for effect in pending:
-        if effect.kind == "signal" and effect.args["name"] in _ASKED_BY:
-            return _asks_for_merge(view, run, effect)
+    if (merge := merge_wait(view, run)) is not None:
+        return merge if merge.waits_for_person else None
     if not any(_is_question(effect.kind, effect.args) for effect in pending):
         return None
     found = list(verdicts(view, run.input["taskId"]))
     own = [each for each in found if each.run == run.run_id and each.waits_for_person]
     return own[-1] if own else None
+
+
+def merge_wait(view: View, run: Run) -> Verdict | None:
+    """What a merge waits for besides its gates: a person's trust or merge, or the forge."""
+    for effect in view.runs.pending(run):
+        if effect.kind == "signal" and effect.args["name"] in _ASKED_BY:
+            return _asks_for_merge(view, run, effect)
+    return None
 
 
 def _is_question(kind: str, args: dict[str, Any]) -> bool:
@@ -90,7 +97,7 @@ def _is_question(kind: str, args: dict[str, Any]) -> bool:
 
 
 def _asks_for_merge(view: View, run: Run, wait: JournalEffect) -> Verdict:
-    """What a merge says that waits until a person has trusted what it brings, or has merged."""
+    """What a merge says that waits."""
     name = wait.args["name"]
     asked = ("repo", _ASKED_BY[name])
     found = [e.value for e in view.runs.effects(run) if (e.kind, e.args.get("verb")) == asked]
@@ -101,7 +108,7 @@ def _asks_for_merge(view: View, run: Run, wait: JournalEffect) -> Verdict:
         hook=name,
         status="pending",
         message=last.get("message", ""),
-        context={"waitsFor": "person", **kept},
+        context={"waitsFor": last.get("waitsFor", "person"), **kept},
         started_at=wait.requested_at,
         run=run.run_id,
         seq=wait.requested_seq,

@@ -5,9 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from hookline.domain.forge import CheckState, MergeMethod, MergeOutcome, PullRequest, Review
+    from hookline.domain.forge import (
+        CheckState,
+        MergeMethod,
+        MergeOutcome,
+        MergePlan,
+        PullRequest,
+        Review,
+    )
     from hookline.domain.repository import (
         BaseMoved,
         Cleaned,
@@ -18,6 +26,7 @@ if TYPE_CHECKING:
         MergeConflict,
         Merged,
         Prepared,
+        Problem,
         Pushed,
         RebaseConflict,
         Rebased,
@@ -81,13 +90,21 @@ class Forge(Protocol):
         """The last approval or request for changes of each person who may write to the project."""
         ...
 
-    async def merge(self, pull_request: PullRequest, sha: str, method: MergeMethod) -> MergeOutcome:
+    async def merge(
+        self, pull_request: PullRequest, sha: str, method: MergeMethod, message: str = ""
+    ) -> MergeOutcome:
         """Merge, or find that it is merged.
 
-        Where the forge `merges`, `sha` is the head that was judged, and HeadMoved is raised when
-        it is another one. Where it does not, git has merged, and `sha` is the commit that holds
-        the work on the base: the forge records it.
+        Where the forge `merges`, `sha` is the head that was judged, `message` that of the commit
+        that it makes. HeadMoved is raised when the head is another one, NotMergeable when it does
+        not fit on the base, MergeWaits while reviews or checks are missing. Where it does not
+        merge, git has merged, and `sha` is the commit that holds the work on the base: the forge
+        records it.
         """
+        ...
+
+    async def problems(self, plan: MergePlan) -> list[Problem]:
+        """What stands in the way of what the settings want; asked before an agent is paid."""
         ...
 
     async def comment(
@@ -110,6 +127,14 @@ class Repository(Protocol):
 
     async def base_branch(self) -> str:
         """The branch that finished work goes into."""
+        ...
+
+    async def base_head(self, base: str) -> str:
+        """The newest commit of a base, as its remote has it now."""
+        ...
+
+    async def tree_of(self, commit: str) -> str:
+        """The id of all that a commit holds; two commits with one content have one id."""
         ...
 
     async def worktree(self, task_id: str, base: str | None = None) -> Worktree:
@@ -188,8 +213,18 @@ class Repository(Protocol):
         """Move the commits in a folder onto the newest base; after a conflict all is as before."""
         ...
 
+    async def add_trailers(
+        self, folder: str, base: str, trailers: Sequence[str], *, branch: str
+    ) -> str:
+        """Give every commit that the base has not these trailers; the head of the branch then."""
+        ...
+
     async def push(self, folder: str, branch: str, remote: str | None = None) -> Pushed | Refused:
         """Bring the remote's branch to ours, never over commits of others."""
+        ...
+
+    async def remove_pushed(self, branch: str, remote: str) -> str | None:
+        """Remove a branch that we pushed from the remote; why it stays, if it does."""
         ...
 
     async def merge(

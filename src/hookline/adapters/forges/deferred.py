@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from hookline.domain.forge import CheckState, MergeMethod, MergeOutcome, PullRequest, Review
+    from hookline.domain.forge import (
+        CheckState,
+        MergeMethod,
+        MergeOutcome,
+        MergePlan,
+        PullRequest,
+        Review,
+    )
+    from hookline.domain.repository import Problem
     from hookline.ports.work import Forge
 
 
@@ -53,9 +61,15 @@ class DeferredForge:
         """What people who may write to the project said last."""
         return await (await self._forge()).reviews(pull_request)
 
-    async def merge(self, pull_request: PullRequest, sha: str, method: MergeMethod) -> MergeOutcome:
+    async def merge(
+        self, pull_request: PullRequest, sha: str, method: MergeMethod, message: str = ""
+    ) -> MergeOutcome:
         """Merge, or find that it is merged."""
-        return await (await self._forge()).merge(pull_request, sha, method)
+        return await (await self._forge()).merge(pull_request, sha, method, message)
+
+    async def problems(self, plan: MergePlan) -> list[Problem]:
+        """What stands in the way of what the settings want."""
+        return await (await self._forge()).problems(plan)
 
     async def comment(
         self, pull_request: PullRequest, text: str, *, key: str | None = None

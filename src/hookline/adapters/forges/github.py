@@ -8,30 +8,50 @@ from __future__ import annotations
 
 import asyncio
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import quote
 
 from hookline.adapters.forges import texts
 from hookline.adapters.forges.github_answers import (
+    CHANGES_REQUESTED,
+    Branch,
     CheckRuns,
+    Facts,
     GivenReview,
+    LineRemark,
     Merged,
+    Protection,
     Pull,
     Remark,
+    Rule,
     Statuses,
 )
 from hookline.adapters.forges.github_failures import explained
 from hookline.adapters.forges.github_rest import BACKOFF, GitHubRest, Refusal, Unsure, gave_up
+from hookline.adapters.forges.github_rules import (
+    BranchRules,
+    branch_rules,
+    missing,
+    no_branch,
+    of_branch,
+    of_repository,
+)
 from hookline.adapters.forges.remotes import repository, rest_address
 from hookline.digest import sha256
 from hookline.domain.forge import (
     Check,
     CheckState,
+    ForgeDenied,
     ForgeError,
+    ForgeMissing,
     ForgeRejected,
     ForgeSetup,
     HeadMoved,
     MergeMethod,
     MergeOutcome,
+    MergePlan,
+    MergeWaits,
     NotMergeable,
     PullRequest,
     Review,
@@ -43,6 +63,7 @@ if TYPE_CHECKING:
 
     from hookline.adapters.forges.github_rest import Answer, Sleep
     from hookline.domain.cleaning import Cleaner
+    from hookline.domain.repository import Problem
 
 T = TypeVar("T")
 PER_PAGE = 30
@@ -139,26 +160,48 @@ class GitHubForge:
         """What commit statuses and check runs say together."""
         if isinstance(of, PullRequest):
             of = of.head or (await self._pull(of.number)).head.sha
-        commit = f"/commits/{_sha(of)}"
+        try:
+            return combined(await self._checks(f"/commits/{_sha(of)}"))
+        except Refusal as refusal:
+            if refusal.status == 422:  # a commit that was never pushed there
+                return CheckState("none")
+            raise
+
+    async def _checks(self, commit: str) -> list[Check]:
         found: list[Check] = []
         async for page in self._pages(f"{commit}/status"):
             found += (status.shown() for status in page.read(Statuses).statuses)
         async for page in self._pages(f"{commit}/check-runs"):
             found += await explained(self._rest, page.read(CheckRuns).check_runs)
-        return combined(found)
+        return found
 
     async def reviews(self, pull_request: PullRequest) -> list[Review]:
         """The last approval or request for changes of each person who may write here."""
         last: dict[str, GivenReview] = {}
-        async for page in self._pages(f"/pulls/{pull_request.number:d}/reviews"):
+        path = f"/pulls/{pull_request.number:d}/reviews"
+        async for page in self._pages(path):
             for review in page.read(list[GivenReview]):
                 if review.counts:
                     last[review.author] = review
-        return [review.shown() for review in last.values() if review.is_word]
+        words = [review for review in last.values() if review.is_word]
+        return [review.shown(await self._remarks(path, review)) for review in words]
 
-    async def merge(self, pull_request: PullRequest, sha: str, method: MergeMethod) -> MergeOutcome:
+    async def _remarks(self, path: str, review: GivenReview) -> list[LineRemark]:
+        """What a person who asks for changes says about single lines."""
+        found: list[LineRemark] = []
+        if review.state == CHANGES_REQUESTED:
+            async for page in self._pages(f"{path}/{review.id:d}/comments"):
+                found += page.read(list[LineRemark])
+        return found
+
+    async def merge(
+        self, pull_request: PullRequest, sha: str, method: MergeMethod, message: str = ""
+    ) -> MergeOutcome:
         """Merge exactly this head, or find that the pull request is merged."""
         number, asked = pull_request.number, {"sha": _sha(sha), "merge_method": method}
+        if message and method != "rebase":  # which makes no commit of its own
+            subject, _, body = message.partition("\n")
+            asked |= {"commit_title": self._title(subject), "commit_message": self._body(body)}
 
         async def look() -> MergeOutcome | None:
             return _merged_already(await self._pull(number), sha)
@@ -167,13 +210,35 @@ class GitHubForge:
             try:
                 answer = await self._rest.send("PUT", f"/pulls/{number:d}/merge", body=asked)
             except Refusal as refusal:
-                return await self._refused_merge(refusal, number, sha)
+                return await self._refused_merge(refusal, number, sha, method)
             outcome = answer.read(Merged)
             if not outcome.merged:
                 raise NotMergeable(f"GitHub did not merge pull request {number}")
             return MergeOutcome(outcome.sha)
 
         return await self._once(look, act)
+
+    async def problems(self, plan: MergePlan) -> list[Problem]:
+        """What the repository, its branch or the token forbid of what the settings want."""
+        facts = (await self._rest.get("")).read(Facts)
+        try:
+            rules = await self._rules(plan.base)
+        except ForgeMissing:
+            return [*of_repository(facts, self._rest.repository, plan), no_branch(plan.base)]
+        return [*of_repository(facts, self._rest.repository, plan), *of_branch(rules, plan)]
+
+    async def _rules(self, base: str) -> BranchRules:
+        name = quote(base, safe="")
+        branch = (await self._rest.get(f"/branches/{name}")).read(Branch)
+        rules: list[Rule] = []
+        async for page in self._pages(f"/rules/branches/{name}"):
+            rules += page.read(list[Rule])
+        protection = None
+        if branch.protected:
+            with suppress(ForgeDenied, ForgeMissing):  # only administrators are told
+                answer = await self._rest.get(f"/branches/{name}/protection")
+                protection = answer.read(Protection)
+        return branch_rules(branch, rules, protection)
 
     async def comment(
         self, pull_request: PullRequest, text: str, *, key: str | None = None
@@ -230,7 +295,9 @@ class GitHubForge:
             found = await look()
         return found
 
-    async def _refused_merge(self, refusal: Refusal, number: int, sha: str) -> MergeOutcome:
+    async def _refused_merge(
+        self, refusal: Refusal, number: int, sha: str, method: MergeMethod
+    ) -> MergeOutcome:
         if refusal.status == 409:
             raise _head_moved(number, sha) from refusal
         if refusal.status != 405:
@@ -241,7 +308,18 @@ class GitHubForge:
             return done
         if pull.mergeable is None:
             raise Unsure("GitHub has not found out yet whether it can merge") from refusal
-        raise NotMergeable(f"pull request {number}: {refusal}") from refusal
+        if not pull.mergeable or pull.mergeable_state in ("dirty", "behind"):
+            raise NotMergeable(f"pull request {number}: {refusal}") from refusal
+        plan = MergePlan(pull.base.ref, method)
+        for problem in await self.problems(plan):
+            if problem.blocks:
+                raise ForgeRejected(problem.message, help=problem.help) from refusal
+        raise await self._missing(pull, str(refusal)) from refusal
+
+    async def _missing(self, pull: Pull, said: str) -> MergeWaits:
+        rules, shown = await self._rules(pull.base.ref), pull.shown()
+        state = await self.checks(shown)
+        return missing(pull, rules, state, await self.reviews(shown), said)
 
     def _title(self, text: str) -> str:
         return texts.title(self._rest.hide(text))

@@ -7,9 +7,10 @@ from typing import Literal
 import msgspec
 
 from hookline.adapters.forges.texts import shown
-from hookline.domain.forge import Check, CheckStatus, PullRequest, Review
+from hookline.domain.forge import Check, CheckStatus, MergeMethod, PullRequest, Review
 
 _WRITERS = ("OWNER", "MEMBER", "COLLABORATOR")
+CHANGES_REQUESTED = "CHANGES_REQUESTED"
 _PASSED = ("success", "neutral", "skipped")
 MAX_URL = 2000
 MAX_TITLE = 300
@@ -26,6 +27,19 @@ class _End(msgspec.Struct):
     repo: _Place | None = None
 
 
+class Account(msgspec.Struct):
+    """Somebody at GitHub, a person or a program."""
+
+    login: str
+    type: str = "User"
+
+
+class Team(msgspec.Struct):
+    """Several people under one name."""
+
+    name: str
+
+
 class Pull(msgspec.Struct):
     """A pull request, as lists and single answers give it."""
 
@@ -39,6 +53,17 @@ class Pull(msgspec.Struct):
     merged_at: str | None = None
     merge_commit_sha: str | None = None
     mergeable: bool | None = None
+    mergeable_state: str = "unknown"
+    draft: bool = False
+    requested_reviewers: list[Account] | None = None
+    requested_teams: list[Team] | None = None
+
+    @property
+    def asked(self) -> list[str]:
+        """Who was asked for a review and has not given it."""
+        people = [each.login for each in self.requested_reviewers or ()]
+        teams = [f"team {each.name}" for each in self.requested_teams or ()]
+        return [shown(name, 100) for name in (*people, *teams)]
 
     def belongs_to(self, repository: str, branch: str, base: str) -> bool:
         """Whether it asks to merge that branch of that repository, not of a fork."""
@@ -70,16 +95,12 @@ class Merged(msgspec.Struct):
     merged: bool
 
 
-class _Account(msgspec.Struct):
-    login: str
-    type: str = "User"
-
-
 class GivenReview(msgspec.Struct):
     """A review; anybody can write one where a repository is public."""
 
+    id: int
     state: str
-    user: _Account | None = None
+    user: Account | None = None
     author_association: str = "NONE"
     commit_id: str | None = None
     body: str | None = None
@@ -98,18 +119,112 @@ class GivenReview(msgspec.Struct):
     @property
     def is_word(self) -> bool:
         """Whether it approves or asks for changes; one that was dismissed does neither."""
-        return self.state in ("APPROVED", "CHANGES_REQUESTED")
+        return self.state in ("APPROVED", CHANGES_REQUESTED)
 
-    def shown(self) -> Review:
-        """The review as Hookline speaks of it."""
+    def shown(self, remarks: list[LineRemark]) -> Review:
+        """The review as Hookline speaks of it, with what it says about single lines."""
         approves = self.state == "APPROVED"
-        return Review(shown(self.author, 100), approves, self.commit_id, self.body or "")
+        said = [(self.body or "").strip(), *(each.shown for each in remarks)]
+        text = "\n".join(line for line in said if line)
+        return Review(shown(self.author, 100), approves, self.commit_id, text)
+
+
+class LineRemark(msgspec.Struct):
+    """What a review says about a line."""
+
+    path: str
+    body: str
+    line: int | None = None
+    original_line: int | None = None
+
+    @property
+    def shown(self) -> str:
+        """The remark with its place, on a line of its own."""
+        number = self.line or self.original_line
+        place = self.path if number is None else f"{self.path}:{number}"
+        return f"- {shown(place, 300)}: {self.body.strip()}"
 
 
 class Remark(msgspec.Struct):
     """A comment."""
 
     body: str | None = None
+
+
+class _Rights(msgspec.Struct):
+    push: bool = False
+
+
+class Facts(msgspec.Struct):
+    """What a repository allows; what GitHub does not tell this token is None."""
+
+    archived: bool = False
+    permissions: _Rights | None = None
+    allow_merge_commit: bool | None = None
+    allow_squash_merge: bool | None = None
+    allow_rebase_merge: bool | None = None
+
+    def allows(self, method: MergeMethod) -> bool:
+        """Whether pull requests may be merged like that."""
+        allowed = {
+            "merge": self.allow_merge_commit,
+            "squash": self.allow_squash_merge,
+            "rebase": self.allow_rebase_merge,
+        }
+        return allowed[method] is not False
+
+
+class _Contexts(msgspec.Struct):
+    contexts: list[str] = []
+
+
+class _BranchProtection(msgspec.Struct):
+    required_status_checks: _Contexts | None = None
+
+
+class Branch(msgspec.Struct):
+    """A branch, and the checks that its protection asks for."""
+
+    protected: bool = False
+    protection: _BranchProtection | None = None
+
+    @property
+    def checks(self) -> list[str]:
+        """The checks that must pass."""
+        found = self.protection.required_status_checks if self.protection else None
+        return found.contexts if found else []
+
+
+class _Switch(msgspec.Struct):
+    enabled: bool = False
+
+
+class _RequiredReviews(msgspec.Struct):
+    required_approving_review_count: int = 0
+
+
+class Protection(msgspec.Struct):
+    """The protection of a branch, as its administrators see it."""
+
+    required_linear_history: _Switch | None = None
+    required_pull_request_reviews: _RequiredReviews | None = None
+
+
+class _NamedCheck(msgspec.Struct):
+    context: str
+
+
+class _RuleParameters(msgspec.Struct):
+    allowed_merge_methods: list[str] | None = None
+    required_approving_review_count: int = 0
+    required_status_checks: list[_NamedCheck] = []
+
+
+class Rule(msgspec.Struct):
+    """A rule of a branch."""
+
+    type: str
+    parameters: _RuleParameters | None = None
 
 
 class _Status(msgspec.Struct):

@@ -25,6 +25,7 @@ from hookline.domain.forge import (
     ForgeTemporary,
     MergeMethod,
     MergeOutcome,
+    MergePlan,
     PullRequest,
     PullState,
     Review,
@@ -34,6 +35,8 @@ from hookline.files import own_folder, publish
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
+
+    from hookline.domain.repository import Problem
 
 LOCK_PATIENCE = 10.0
 LOCK_POLL = 0.02
@@ -119,7 +122,9 @@ class LocalForge:
         """People say here what they think of work with `hookline gate approve` and `reject`."""
         return []
 
-    async def merge(self, pull_request: PullRequest, sha: str, method: MergeMethod) -> MergeOutcome:
+    async def merge(
+        self, pull_request: PullRequest, sha: str, method: MergeMethod, message: str = ""
+    ) -> MergeOutcome:
         """Write down that git merged, and by which commit; the first one stays."""
         async with self._locked():
             record = self._read(pull_request.number)
@@ -128,6 +133,10 @@ class LocalForge:
             merged: dict[str, Any] = {"state": "merged", "merged_sha": sha, "method": method}
             self._write(msgspec.structs.replace(record, merged_at=iso(time.time()), **merged))
             return MergeOutcome(sha)
+
+    async def problems(self, plan: MergePlan) -> list[Problem]:
+        """Nothing here forbids anything."""
+        return []
 
     async def comment(
         self, pull_request: PullRequest, text: str, *, key: str | None = None

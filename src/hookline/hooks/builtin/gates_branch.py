@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain.repository import RebaseConflict, Refused, RepositoryError
+from hookline.domain.repository import RebaseConflict, RepositoryError
 from hookline.domain.taskpage import SENT_BACK
 from hookline.errors import HookFailure
 from hookline.hooks.builtin.gates_common import (
@@ -19,6 +19,7 @@ from hookline.hooks.builtin.gates_common import (
     told,
     waiting,
 )
+from hookline.hooks.builtin.gates_push import push
 from hookline.hooks.builtin.stop_context import one_line
 from hookline.hooks.framing import MAX_OUTPUT, ends, framed
 
@@ -141,38 +142,12 @@ async def create_pr(judging: Judging) -> GateAnswer:
         return refused(f"{context.branch_name} has no commits that {context.base_branch} has not")
     if judging.is_trial:
         return skipped("a trial changes nothing: nothing was pushed, no pull request was opened")
-    if (answer := await _push(judging)) is not None:
+    if (answer := await push(judging)) is not None:
         return answer
     pull = await judging.forge.open_pull_request(
         context.branch_name, context.base_branch, context.task_title, await _body(judging)
     )
     return _opened(judging, state, pull)
-
-
-async def _push(judging: Judging) -> GateAnswer | None:
-    """Push where the forge lives on a remote; what stands in the way, if something does."""
-    remote = judging.forge.push_remote
-    if remote is None:
-        return None
-    branch = judging.context.branch_name
-    pushed = await judging.repository.push(judging.folder, branch, remote)
-    if not isinstance(pushed, Refused):
-        return None
-    output = framed("What was said", f"{pushed.reason}\n{pushed.output}")
-    if pushed.kind == "diverged":
-        return refused(
-            pushed.reason,
-            f"The branch {branch} at {remote} has commits that you do not have. Fetch them and"
-            f" rebase yours onto them, so that nobody's work is lost.\n\n{output}",
-        )
-    if pushed.kind == "rejected":
-        return refused(
-            pushed.reason,
-            f"A rule or a hook of {remote} rejected the push of {branch}. If it names something in"
-            " your work or your commits, fix that; do not work around the rule. The push is"
-            f" repeated for you. If there is nothing that you can fix, say so.\n\n{output}",
-        )
-    return refused(f"{pushed.reason}: {pushed.output}")
 
 
 async def _body(judging: Judging) -> str:

@@ -14,6 +14,7 @@ from hookline.hooks.builtin.gates_common import (
     standing,
     waiting,
 )
+from hookline.hooks.builtin.gates_push import push
 from hookline.hooks.builtin.gates_runners import LINTERS, TEST_RUNNERS
 from hookline.hooks.builtin.test_runners import (
     Limits,
@@ -116,6 +117,8 @@ async def ci_status(judging: Judging) -> GateAnswer:
     if (answer := astray(judging, state)) is not None:
         return answer
     assert state.head is not None
+    if (answer := await push(judging)) is not None:
+        return answer
     found = await judging.forge.checks(state.head)
     short = state.head[:12]
     if found.status == "success":

@@ -14,6 +14,7 @@ from hookline.hooks.builtin.gates_common import (
     waiting,
 )
 from hookline.hooks.builtin.gates_people import decisions_of
+from hookline.hooks.builtin.gates_push import push
 from hookline.hooks.builtin.review_prompts import review_prompt
 
 if TYPE_CHECKING:
@@ -35,11 +36,16 @@ async def reviews(judging: Judging) -> GateAnswer:
     if (answer := astray(judging, state)) is not None:
         return answer
     assert state.head is not None
-    found = [each for each in await _reviews(judging) if each.head == state.head]
-    against = [each for each in found if not each.approves]
+    pull = await _pull_request(judging)
+    said = await _reviews(judging, pull)
+    # A wish about the commit that the forge still shows counts, although we have moved on.
+    heads = (state.head, pull.head if pull is not None else None)
+    against = [each for each in said if not each.approves and each.head in heads]
     if against:
-        return _wanted(against)
-    people = sorted({each.by for each in found})
+        return changes_wanted(against)
+    if (answer := await push(judging)) is not None:
+        return answer
+    people = sorted({each.by for each in said if each.head == state.head})
     short = state.head[:12]
     if len(people) >= given.approvals:
         return passed(f"{short} is approved by {', '.join(people[:SHOWN])}", {"approvedBy": people})
@@ -50,7 +56,7 @@ async def reviews(judging: Judging) -> GateAnswer:
     return waiting(message, "reviews", given.retry_after)
 
 
-async def _reviews(judging: Judging) -> list[Review]:
+async def _reviews(judging: Judging, pull: PullRequest | None) -> list[Review]:
     """The last word of each person."""
     if judging.forge.name == LOCAL:
         return list(
@@ -61,16 +67,18 @@ async def _reviews(judging: Judging) -> list[Review]:
                 for each in decisions_of(judging)
             }.values()
         )
-    pull = await _pull_request(judging)
     return await judging.forge.reviews(pull) if pull is not None else []
 
 
 async def _pull_request(judging: Judging) -> PullRequest | None:
     context = judging.context
+    if judging.forge.name == LOCAL:
+        return None
     return await judging.forge.find_pull_request(context.branch_name, context.base_branch)
 
 
-def _wanted(against: list[Review]) -> GateAnswer:
+def changes_wanted(against: list[Review]) -> GateAnswer:
+    """People ask for changes: what they said goes to the agent, if they said something."""
     names = ", ".join(sorted({each.by for each in against})[:SHOWN])
     said = "\n\n".join(f"{each.by}:\n{each.text}" for each in against if each.text.strip())
     return refused(f"{names} asked for changes", review_prompt(said, names) if said else None)

@@ -13,7 +13,7 @@ import msgspec
 from hookline.app import BROKEN
 from hookline.config.pipeline import belongs_in_worktree
 from hookline.domain import runs, sessions
-from hookline.domain.submissions import MERGE, PEOPLE, SIGNAL, SUBMIT, TRUST
+from hookline.domain.submissions import FORGE, MERGE, PEOPLE, SIGNAL, SUBMIT, TRUST
 from hookline.domain.tasks import (
     BLOCKED,
     COMPLETED,
@@ -247,7 +247,8 @@ def _submissions(app: App, view: View) -> Iterator[Item]:
         task = view.graph.find(run.input["taskId"])
         is_watched = not served.isdisjoint((run.run_id, EVERY_RUN))
         if task is not None and run.run_id not in asked and _is_left(view, run) and not is_watched:
-            yield _left(task, run.flow, run.updated_at)
+            pending = last_pending(view, run) if wait_of(view, run) is not None else None
+            yield _left(task, run.flow, run.updated_at, pending.message if pending else "")
     for task in view.graph.tasks(states=(SUBMITTED,)):
         if task.id not in on_their_way:
             yield _left(task, _last_flow(view, task), _since(view, task))
@@ -259,10 +260,11 @@ def _is_left(view: View, run: Run) -> bool:
     return not (is_held(holder, until) or run.status == runs.PAUSED or run.wake_at is None)
 
 
-def _left(task: Task, flow: str, since: str | None) -> Item:
+def _left(task: Task, flow: str, since: str | None, pending: str = "") -> Item:
     waits = "it is merged, and what comes after that waits"
     waits = waits if task.state == COMPLETED else WAITS[flow]
-    message = f"{task.goal} ({waits}: nothing is at work on it)"
+    why = f"; {pending}" if pending else ""
+    message = f"{task.goal} ({waits}: nothing is at work on it{why})"
     return Item("gates", task.id, since, message, f"hookline {flow} {task.id}")
 
 
@@ -305,7 +307,7 @@ def _waiting_gates(view: View) -> Iterator[tuple[Run, Verdict]]:
         for run in open_runs(view, flow):
             asked = asked_person(view, run)
             told = {name for _, name, _ in view.runs.signals(run)}
-            if asked is not None and told.isdisjoint((SIGNAL, TRUST, PEOPLE)):
+            if asked is not None and told.isdisjoint((SIGNAL, TRUST, PEOPLE, FORGE)):
                 yield run, asked
 
 

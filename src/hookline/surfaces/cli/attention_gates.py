@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.domain.submissions import MERGE, PEOPLE, SUBMIT, TRUST
-from hookline.hooks.verdicts import verdicts
+from hookline.domain.submissions import FORGE, MERGE, PEOPLE, SUBMIT, TRUST
+from hookline.hooks.verdicts import merge_wait, verdicts
 from hookline.surfaces.cli.gate_show import shown_hook
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ def asked_help(run: Run, asked: Verdict) -> Help:
         return Help(f"not merged: {asked.message}", f"hookline trust --task {task}")
     if asked.hook == PEOPLE:
         return Help(asked.message, str(asked.context.get("command")))
+    if asked.hook == FORGE:
+        return Help(asked.message, f"hookline merge {task}")
     hook = shown_hook(asked.hook or "a gate")
     look = f"git diff {shlex.quote(base)}...{shlex.quote(branch)}"
     said = f"{hook} at {asked.point}: {asked.message or 'it waits'}; to look at it: {look}"
@@ -84,7 +86,9 @@ def failed_after_merge(view: View) -> Iterator[tuple[str, Verdict]]:
 
 
 def last_pending(view: View, run: Run) -> Verdict | None:
-    """The gate that a run waits for and that no person decides."""
+    """The gate that a run waits for and that no person decides, or the forge."""
+    if (waits := merge_wait(view, run)) is not None:
+        return None if waits.waits_for_person else waits
     found = [each for each in verdicts(view, run.input["taskId"]) if each.run == run.run_id]
     last = found[-1] if found else None
     return last if last is not None and last.status == "pending" else None

@@ -7,11 +7,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from hookline.config import load_settings
+from hookline.config.problems import Mark, Report
 from hookline.config.render import count, github, render, summary
 from hookline.config.untested import untested
 from hookline.errors import OK, USAGE, BadInput
 from hookline.points import POINTS, VARIABLES
-from hookline.project import find_project, user_folder
+from hookline.project import CONFIG_NAME, find_project, user_folder
 from hookline.surfaces.cli.command import Command, no_arguments
 from hookline.surfaces.cli.output import is_terminal, next_step, note, paint, say, say_json
 from hookline.trust.defaults import changed_since_trusted
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from hookline.config import Problem
     from hookline.config.changed_defaults import ChangedDefault
+    from hookline.config.settings import Settings
     from hookline.points import Point
     from hookline.project import Project
 
@@ -64,12 +66,14 @@ def _check_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=("text", "json", "github"), help="how problems are written"
     )
+    parser.add_argument("--forge", action="store_true", help="ask the forge too")
 
 
 def _check(args: Namespace) -> int:
     project, home = _here()
     settings = load_settings(project, home)
     problems = [*settings.problems, *untested(settings, project.root)]
+    problems += _of_forge(project, settings, ask=args.forge)
     changed = changed_since_trusted(project, home, settings)
     errors, warnings = count(problems)
     form = args.format or ("json" if args.json else "text")
@@ -87,6 +91,22 @@ def _check(args: Namespace) -> int:
         if changed:
             next_step("hookline trust", "if that is what you want")
     return USAGE if errors else OK
+
+
+def _of_forge(project: Project, settings: Settings, *, ask: bool) -> list[Problem]:
+    """What stands in the way at the forge; offline unless it is to be asked."""
+    if settings.has_errors or settings.sections.gates.forge == "local":
+        return []
+    import asyncio  # only a forge of another machine needs these
+
+    from hookline.wiring.forges import forge_problems
+
+    report = Report()
+    found = asyncio.run(forge_problems(project, settings.sections, os.environ, ask=ask))
+    for each in found:
+        tell = report.error if ask and each.blocks else report.warning
+        tell(each.code, Mark(CONFIG_NAME), each.message, help=each.help)
+    return report.problems
 
 
 def show_changed(changed: list[ChangedDefault]) -> None:

@@ -14,6 +14,7 @@ from hookline.surfaces.cli import doctor_checks as checks
 from hookline.surfaces.cli.command import Command, no_arguments
 from hookline.surfaces.cli.doctor_agents import agent_checks, profile_checks
 from hookline.surfaces.cli.doctor_controls import control_checks
+from hookline.surfaces.cli.doctor_forge import forge_checks
 from hookline.surfaces.cli.doctor_hooks import path_checks, program_checks
 from hookline.surfaces.cli.doctor_store import store_checks
 from hookline.surfaces.cli.output import paint, say, say_json, untrusted
@@ -69,6 +70,7 @@ def _project(project: Project, home: str) -> Iterator[Check]:
     yield from checks.guarded("git", lambda: checks.git_checks(project, os.environ))
     yield from checks.guarded("store", lambda: store_checks(project, home))
     yield from checks.guarded("configuration", lambda: checks.configuration_checks(project, home))
+    yield from checks.guarded("forge", lambda: forge_checks(project, home, os.environ))
     yield from checks.guarded("path", lambda: path_checks(os.environ))
     yield from checks.guarded("hooks", lambda: program_checks(project, home, os.environ))
     yield from checks.guarded("profiles", lambda: profile_checks(project, home, os.environ))

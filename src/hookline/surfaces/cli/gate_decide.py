@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.submissions import PEOPLE, SIGNAL, TRUST
+from hookline.domain.submissions import FORGE, PEOPLE, SIGNAL, TRUST
 from hookline.errors import IllegalTransition
 from hookline.flows import control, gate_verbs
 from hookline.hooks.verdicts import asked_person
@@ -103,6 +103,11 @@ def _question(view: View, task: Task) -> tuple[Run, Verdict]:
         raise IllegalTransition(
             f"{task.id} waits to be merged by a person: {asked.message}",
             help=f"merge it: `{asked.context.get('command')}`",
+        )
+    if asked.hook == FORGE:
+        raise IllegalTransition(
+            f"{task.id} waits at the forge: {asked.message}",
+            help=f"act there; `hookline merge {task.id}` asks again",
         )
     if asked.hook == TRUST:
         raise IllegalTransition(

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from hookline.flows.journal import inside
-from hookline.flows.merge_trust import UNTRUSTED
+from hookline.flows.merge_trust import UNTRUSTED, WAITS
 from hookline.hooks.names import short_name
 from hookline.surfaces.cli.live_text import one_line, padded
 from hookline.surfaces.cli.output import note, paint, printable, untrusted
@@ -52,7 +52,7 @@ def trouble_of(effect: JournalEffect, blobs: Blobs) -> tuple[str, str] | None:
     value = inside(effect.value, blobs)
     if not isinstance(value, dict):
         return None
-    if effect.args["verb"] == "merge" and value.get("status") not in ("merged", UNTRUSTED):
+    if effect.args["verb"] == "merge" and value.get("status") not in ("merged", UNTRUSTED, WAITS):
         return "merge", str(value.get("message") or "it failed")
     if effect.args["verb"] == "prepare" and value.get("refused"):
         return "worktree", str(value["refused"])

@@ -13,7 +13,7 @@ from hookline.flows import gate_verbs
 from hookline.flows.gate_verbs import TURN
 from hookline.flows.runner import Runner
 from hookline.flows.waits import moment_of
-from hookline.hooks.verdicts import verdicts
+from hookline.hooks.verdicts import merge_wait, verdicts
 from hookline.outside import engine
 from hookline.points import TOLD_IN_FEED
 from hookline.surfaces.cli.flow_watch import at_work, park, refuse_inside
@@ -128,7 +128,11 @@ class _Lines:
         run = view.runs.find(self.run.run_id)
         wait = gate_verbs.wait_of(view, run)
         moment = moment_of(wait) if wait is not None else None
-        if moment is None or not self._is_new(("again", self._pending)):
+        merge = merge_wait(view, run)
+        if merge is not None and self._is_new(("merge", merge.message)):
+            note(f"{_mark('●', 'yellow')} {'merge':13} {untrusted(merge.message, COLUMNS)}")
+        key = self._pending if merge is None else merge.message
+        if moment is None or not self._is_new(("again", key)):
             return []
         at_once = f"at once by `hookline {run.flow} {self.task_id}`"
         return [f"{_mark('●', 'yellow')} asked again at {clock(moment)}, or {at_once}"]

@@ -11,7 +11,7 @@ import msgspec
 
 from hookline.adapters.blobs import FileBlobs
 from hookline.domain import runs
-from hookline.domain.submissions import MERGE, PEOPLE, SUBMIT, TRUST
+from hookline.domain.submissions import FORGE, MERGE, PEOPLE, SUBMIT, TRUST
 from hookline.domain.tasks import SUBMITTED, check_transition
 from hookline.errors import BLOCKED, FAILED, NEEDS_PERSON, IllegalTransition
 from hookline.flows import gate_verbs
@@ -275,7 +275,7 @@ _SAID = {
 
 
 def _answers(found: Standing) -> str:
-    special = {TRUST: "trust --task", PEOPLE: "merge"}  # which asks whether somebody has merged
+    special = {TRUST: "trust --task", PEOPLE: "merge", FORGE: "merge"}  # which asks again
     return f"hookline {special.get(found.hook or '', 'gate approve')} {found.task_id}"
 
 

@@ -38,6 +38,7 @@ from hookline.surfaces.cli.work_news import News
 from hookline.surfaces.cli.work_view import AsBoard, AsRecords, Board
 from hookline.surfaces.cli.worktree import remove_finished
 from hookline.trust import refuse_agents
+from hookline.wiring.forges import check_forge
 from hookline.wiring.work import check_repository
 
 if TYPE_CHECKING:
@@ -79,6 +80,9 @@ def _work(args: Namespace) -> int:
         refuse_unready(args, app)
         lanes = _lanes(app, args)
         asyncio.run(check_repository(app))
+        for problem in asyncio.run(check_forge(app)):
+            mark = paint("warning", "yellow", sys.stderr)
+            note(f"{mark}: {untrusted(problem.message, 300)}; {untrusted(problem.help, 300)}")
         return _take_tasks(args, app, lanes)
 
 

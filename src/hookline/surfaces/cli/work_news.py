@@ -24,7 +24,7 @@ from hookline.domain.submissions import MERGE, SUBMIT, untested
 from hookline.errors import StoreError
 from hookline.flows.gate_verbs import open_runs, wait_of
 from hookline.flows.spending import Spending
-from hookline.hooks.verdicts import asked_person, verdicts
+from hookline.hooks.verdicts import asked_person, merge_wait, verdicts
 from hookline.surfaces.cli.gate_show import trouble_of
 from hookline.surfaces.cli.work_waits import waiting
 
@@ -227,11 +227,14 @@ class News:
         """When gates are asked again that wait for no person; told once, as what they say is."""
         if "until" not in event.data or wait_of(view, strand.run) is None:
             return
-        said = [each for each in verdicts(view, strand.task_id) if each.run == strand.run.run_id]
+        own = (each for each in verdicts(view, strand.task_id) if each.run == strand.run.run_id)
+        merge = merge_wait(view, strand.run)
+        said = [*own, *([merge] if merge is not None else [])]
         key = ("again", _key(said[-1]) if said else None)
         if key not in self._told:
             self._told.add(key)
             more = {"hook": said[-1].hook if said else None, "at": event.data.get("until")}
+            more |= {"message": merge.message} if merge is not None else {}
             yield self._about(strand, "asked_again", event.timestamp, **more)
 
     def _sent_back(self, view: View, event: Event) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,7 @@ from hookline.domain.sessions import FLOW as SESSION
 from hookline.flows.gate_verbs import wait_of
 from hookline.flows.merge import TURN
 from hookline.hooks.names import short_name
-from hookline.hooks.verdicts import asked_person, verdicts
+from hookline.hooks.verdicts import asked_person, merge_wait, verdicts
 from hookline.surfaces.cli.gate_show import said_by
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ def waiting(view: View, run_id: str) -> Waiting | None:
 
 def _of_gate(view: View, run: Run, gate: JournalEffect, until: str | None) -> Waiting:
     said = [each for each in verdicts(view, run.input["taskId"]) if each.run == run.run_id]
-    who = _said(said[-1]) if said else "a gate"
+    last = merge_wait(view, run) or (said[-1] if said else None)
+    who = _said(last) if last is not None else "a gate"
     return Waiting(reason=f"waits for {who}", since=gate.requested_at, until=until)
 
 
