@@ -119,8 +119,8 @@ class Spending:
         """All turns until now, or those for one of the tasks."""
         for event in view.log.events(types=(TURN,), after=self._place):
             self._place = event.seq
-            cost = _cost(event)
-            self._found[cost.turn] = (event.node_id, cost)
+            if (cost := _cost(event)) is not None:
+                self._found[cost.turn] = (event.node_id, cost)
         wanted = self._tasks if task_id is None else (task_id,)
         return [cost for task, cost in self._found.values() if task in wanted]
 
@@ -129,12 +129,17 @@ class Spending:
         return cost_of(self.turns(view, task_id)).usd or 0.0
 
 
-def _cost(event: Event) -> TurnCost:
-    return msgspec.convert(event.data, TurnCost)
+def _cost(event: Event) -> TurnCost | None:
+    """The record of a turn; None for one that Hookline cannot have written."""
+    try:
+        return msgspec.convert(event.data, TurnCost)
+    except msgspec.ValidationError:
+        return None
 
 
 def _last_of_each(events: Iterable[Event]) -> list[TurnCost]:
-    return list({cost.turn: cost for cost in map(_cost, events)}.values())
+    costs = (_cost(event) for event in events)
+    return list({cost.turn: cost for cost in costs if cost is not None}.values())
 
 
 def _run_of(cost: TurnCost) -> str | None:
