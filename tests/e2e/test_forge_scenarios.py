@@ -299,6 +299,19 @@ def test_what_happens_there(hub: Hub, line: HubPipeline, name: str) -> None:
     assert (desk.task in line.parts()) == (MERGED in ends), merges
 
 
+def test_what_a_gate_moved_is_pushed_before_ci_is_asked(cli: Cli) -> None:
+    line = HubPipeline(cli)
+    with running_hub(line) as hub:
+        hooks = HOOKS.replace("before_merge: [", "before_merge: [rebase_on_main, ")
+        line.begin_at(hub, gates=f"{GATES}, max_wait: 5", hooks=hooks)
+        desk = Desk(line, hub)
+        green(desk)
+        assert cli("submit", desk.task, "--no-merge", "--json").code == 0
+        base_moves(desk)
+        assert cli("merge", desk.task, "--json").json["outcome"] == MERGED
+        assert set(hub.landed) <= hub.green
+
+
 def play(desk: Desk, step: Step) -> tuple[str, str]:
     """How far a command brings the work, and what people are told of it."""
     command, *options = step.command
