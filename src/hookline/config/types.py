@@ -141,7 +141,9 @@ class Session(_Section):
     ] = 20
     budget: Budget = msgspec.field(default_factory=Budget)
     guards: Guards = msgspec.field(default_factory=Guards)
-    plan: Annotated[bool, Meta(description="Let the agent fill the task graph first.")] = False
+    plan: Annotated[bool, Meta(description="Let the agent plan tasks first; `run` shows them.")] = (
+        False
+    )
     prompt: (
         Annotated[str, Meta(min_length=1, description="A file that replaces the prompt.")] | None
     ) = None
