@@ -38,7 +38,7 @@ def gates(*entries: Any, point: str = "before_submit") -> str:
     return f"hooks: {json.dumps(hooks)}\ngates: {{tries: 1, max_file: 10 KB}}\n"
 
 
-def rejected(line: Pipeline, configuration: str, *, code: int = 3, **says: str) -> Path:
+def rejected(line: Pipeline, configuration: str, **says: str) -> Path:
     """The worktree of a task, done by hand, in a project with an agent that fixes nothing."""
     commands = {"bot": f"sh {line.box}/agent.sh", **says}
     profiles = {name: {"driver": "command", "command": each} for name, each in commands.items()}
@@ -91,9 +91,16 @@ def test_what_reviewers_reject(line: Pipeline) -> None:
 
 
 def test_what_an_agent_hook_rejects(line: Pipeline) -> None:
-    answer = f"cat > /dev/null; echo '{json.dumps(GATE)}'"
+    """Also what the hook itself is asked."""
+    asked = line.box / "asked"
+    answer = f"cat > {asked}; echo '{json.dumps(GATE)}'"
     rejected(line, gates({"agent": "qa", "prompt": "Is it signed?"}), qa=answer)
     compare("fix-agent-hook", line, the_prompt(line))
+    question = asked.read_text()
+    before, _, rest = question.partition("<payload ")
+    payload, _, after = rest.partition("</payload ")
+    assert '"task_id":"T-1"' in payload
+    compare("review-agent-hook", line, f"{before}<payload (JSON) </payload {after}")
 
 
 def test_what_a_person_rejects(line: Pipeline) -> None:

@@ -190,7 +190,7 @@ class Gates(_Section):
     ] = "local"
     api: Annotated[str, Meta(min_length=1, description="The forge's REST address.")] | None = None
     tries: Annotated[
-        int, Meta(ge=0, le=100, description="How often the agent may mend what a gate rejects.")
+        int, Meta(ge=0, le=100, description="How often the agent may fix what a gate rejects.")
     ] = 3
     turns: Annotated[
         int, Meta(ge=1, le=1000, description="The most steps of an agent in one such turn.")

@@ -31,9 +31,10 @@ create_task takes a payload of goal, deliverables, labels, priority, type, depen
 and notes; update_task of taskId, action and payload; log of type, nodeId and data;
 execute_workflow of workflowId and context.""",
     FEED: "`text` is what the agent at work is told; an empty text is nothing.",
-    GATE: """`success`: the work may pass. `failure`: it may not, and `remediationPrompt` tells the
-agent at work what to do about it. `skip`: this does not concern you. `pending`: it cannot be told
-yet, ask again after `retryAfter` seconds. When in doubt the work does not pass.""",
+    GATE: """`success`: the work may pass. `failure`: it may not, and `remediationPrompt` tells its
+author what is wrong and what to do about it. `skip`: this does not concern you. `pending`: you
+cannot tell yet; you are asked again after `retryAfter` seconds. When in doubt, answer `failure`.
+`message` is your reason in a sentence.""",
     DECIDE: """`complete`: the agent at work is done. `continue`: it goes on, with `nextPrompt`.
 `escalate`: a person has to look, for the `reason` that you give.""",
     STEER: """At on-iteration-start `action` is executed-tasks with the list `tasks` of effects that
