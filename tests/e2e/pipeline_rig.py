@@ -52,7 +52,13 @@ work() {
 }
 
 resolve() {
-  onto=$(grep -o 'git rebase [0-9a-f]\\{40\\}' "$box/$n" | head -n 1 | cut -d ' ' -f 3)
+  [ -e "$here/slow" ] && sleep 0.3
+  sed -i '/^<<<<<<< /d; /^=======$/d; /^>>>>>>> /d' log
+}
+
+rebase() {
+  onto=$(git rev-parse MERGE_HEAD)
+  git merge --abort
   git rebase --quiet "$onto" > /dev/null 2>&1
   [ -e "$here/slow" ] && sleep 0.3
   for _ in 1 2 3 4 5 6 7 8; do
@@ -65,7 +71,7 @@ resolve() {
 
 if [ -f "$here/turn" ]; then . "$here/turn"
 elif grep -q 'git rebase --abort' "$box/$n"; then git rebase --abort
-elif grep -q 'git rebase [0-9a-f]' "$box/$n"; then resolve
+elif grep -q 'Leave no marker line' "$box/$n"; then resolve
 else work
 fi
 echo '<promise>COMPLETE</promise>'
@@ -110,7 +116,7 @@ class Pipeline(Repo):
 
     def turn(self, script: str) -> None:
         """What the agent does from now on; `n` is its turn on the task, `work` and `resolve`
-        are what it would have done."""
+        are what it would have done, `rebase` resolves a conflict with git."""
         (self.box / "turn").write_text(script)
 
     def together(self, number: int) -> None:

@@ -158,7 +158,8 @@ def test_a_conflict_that_nobody_resolves_parks_the_task(line: Pipeline, cli: Cli
     assert len(line.prompts(task)) == 3
     found = cli.task(task)
     assert found["state"] == "needs_continuation"
-    assert "conflict with main in log (attempts to fix it: 3)" in found["blockReason"]
+    left = "conflict with main in log: markers are left in log (attempts to fix it: 3)"
+    assert left in found["blockReason"]
     (item,) = cli("attention", "--json").json
     assert item["id"] == task
     assert (line.git("rev-parse", "HEAD", at=place), line.git("status", "-s", at=place)) == (

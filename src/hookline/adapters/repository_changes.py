@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from hookline.adapters.git.checkout import BrokenWorktree
 from hookline.adapters.git.door import HOOKED, NETWORK, GitFailed, printable
-from hookline.adapters.repository_conflicts import SHOWN_FILES, sides
+from hookline.adapters.repository_conflicts import SHOWN_FILES, marked, passages, sides
 from hookline.adapters.repository_state import Looking
 from hookline.digest import sha256
 from hookline.domain.repository import (
@@ -27,10 +27,11 @@ _NOTE = "hookline-rebase"
 _THEIRS, _OURS = 2, 3
 _PLAIN = ("--merge", "--no-autostash", "--no-autosquash", "--no-fork-point", "--quiet")
 REBASE = ("rebase", *_PLAIN)
+STYLE = ("-c", "rebase.updateRefs=false", "-c", "merge.conflictStyle=merge")
 # The commit that a head was, or is about to be, merged as.
 MERGED = "refs/hookline/merged/"
 # Submodules have repositories of their own, and are brought along by themselves.
-_ALONE = ("-c", "submodule.recurse=false")
+ALONE = ("-c", "submodule.recurse=false")
 _SETTINGS = "look at core.* in `git config --list --show-origin`"
 _COMMITS = re.compile(r"([0-9a-f]{40,64})\n([0-9a-f]{40,64})\n(refs/heads/.+)")
 _GIT_DIR = "git rev-parse --absolute-git-dir"
@@ -84,6 +85,13 @@ class Changing(Looking):
         if hooks.startswith(others) and not hooks.startswith(os.path.join(at.top, "")):
             raise BrokenWorktree(f"the hooks of git lie in a worktree: {hooks}", help=_SETTINGS)
 
+    def _own_top(self, folder: str) -> str:
+        """The top of a task's worktree; work in other checkouts is not moved."""
+        top = self._at(folder).top
+        if self._task_branch(top) is None:
+            raise RepositoryError(f"{top} is not the worktree of a task: nothing is rebased there")
+        return top
+
     def _task_branch(self, top: str) -> str | None:
         """The branch of the task whose worktree this is."""
         folder, name = os.path.split(top)
@@ -135,18 +143,19 @@ class Changing(Looking):
 
         That is done in the worktree of a task only.
         """
-        top = self._at(folder).top
-        if self._task_branch(top) is None:
-            raise RepositoryError(f"{top} is not the worktree of a task: nothing is rebased there")
+        top = self._own_top(folder)
         base = await self.fetch(onto)
         async with self._exclusive(lock_of(top)):
-            await self._own(top, branch)
-            await self._check_clean(top)
-            head = await self._head(top)
-            if await self._is_ancestor(top, base.sha, head) or await self._landed(head, base.sha):
-                return Rebased(False, head, base.sha)
-            await self._fork(top, base.sha)
-            return await self._move(top, head, base.sha)
+            return await self._rebase(top, base.sha, branch)
+
+    async def _rebase(self, top: str, onto: str, branch: str | None) -> Rebased | RebaseConflict:
+        await self._own(top, branch)
+        await self._check_clean(top)
+        head = await self._head(top)
+        if await self._is_ancestor(top, onto, head) or await self._landed(head, onto):
+            return Rebased(False, head, onto)
+        await self._fork(top, onto)
+        return await self._move(top, head, onto)
 
     async def _landed(self, head: str, base: str) -> str | None:
         """The commit that we merged this work as, if the base holds it."""
@@ -157,14 +166,14 @@ class Changing(Looking):
     async def _move(self, top: str, head: str, onto: str) -> Rebased | RebaseConflict:
         place = self._at(top).git_dir
         _write_note(place, _Note(head, onto, await self._ref(top)))
-        style = ("-c", "rebase.updateRefs=false", "-c", "merge.conflictStyle=merge")
-        said = await self._git(top, *style, *_ALONE, *REBASE, onto, timeout=HOOKED)
+        said = await self._git(top, *STYLE, *ALONE, *REBASE, onto, timeout=HOOKED)
         if said.code:
             files = await self._conflicts(top)
+            fits, stopped = await self._head(top), await self._sha(top, "REBASE_HEAD")
             await self._end_own_rebase(top)
-            if not files:
+            if not files or stopped is None:
                 raise GitFailed("no rebase, all is as before", said)
-            return RebaseConflict(onto, files)
+            return RebaseConflict(onto, files, fits, stopped)
         moved = await self._head(top)
         _forget(place)
         await self._submodules(top)
@@ -198,32 +207,34 @@ class Changing(Looking):
             top, note.head, note.onto
         )
         if under_way or stepped or await self._ref(top) != note.ref:
-            await self._undo(top, note)
+            await self._undo(top, note.head, note.ref)
         _forget(place)
 
-    async def _undo(self, top: str, note: _Note) -> None:
-        """Bring a checkout back to where a rebase began; files that are in the way are kept."""
+    async def _undo(self, top: str, head: str, ref: str) -> None:
+        """Bring a checkout back to where our act began; files that are in the way are kept."""
         if await self._operation(top) == "rebase":
             said = await self._git(top, "rebase", "--abort")
             if said.code:
                 await self._git(top, "rebase", "--quit")
-        if await self._ref(top) != note.ref:
+        if await self._ref(top) != ref:
             doing = f"{top} cannot be brought back"
-            await self._git(top, "symbolic-ref", "HEAD", note.ref, doing=doing)
-        moved = await self._dirty(top) or await self._head(top) != note.head
+            await self._git(top, "symbolic-ref", "HEAD", ref, doing=doing)
+        moved = await self._dirty(top) or await self._head(top) != head
         if moved or await self._operation(top) is not None:
             await self._put_away(top)
-            reset = (*_ALONE, "reset", "--hard", "--quiet")
-            await self._git(top, *reset, note.head, doing="no way back")
+            reset = (*ALONE, "reset", "--hard", "--quiet")
+            await self._git(top, *reset, head, doing="no way back")
         await self._check_clean(top)
 
-    async def _put_away(self, top: str) -> None:
-        """Keep all that is not committed under a ref of its own."""
+    async def _put_away(self, top: str) -> str | None:
+        """Keep all that is not committed under a ref of its own, and name it."""
         await self._git(top, "add", "--all")
         saved = (await self._git(top, "stash", "create", "put away by Hookline")).text
-        if saved:
-            ref = f"refs/hookline/rescued/{saved}"
-            await self._git(top, "update-ref", ref, saved, doing="nothing was put away")
+        if not saved:
+            return None
+        ref = f"refs/hookline/rescued/{saved}"
+        await self._git(top, "update-ref", ref, saved, doing="nothing was put away")
+        return ref
 
     async def _check_clean(self, top: str) -> None:
         if (operation := await self._operation(top)) is not None:
@@ -245,7 +256,9 @@ class Changing(Looking):
             for stage in (_THEIRS, _OURS):
                 blob = await self._git(top, "cat-file", "blob", f":{stage}:{name}", limit=1 << 20)
                 stages[stage] = None if blob.code else blob.out
-            found.append(sides(top, name, stages[_OURS], stages[_THEIRS]))
+            # The base is checked out when work is put on it, so git marks its side first.
+            theirs, ours = passages(marked(os.path.join(top, name)))
+            found.append(sides(name, stages[_OURS], stages[_THEIRS], ours, theirs))
         return tuple(found)
 
     async def _submodules(self, top: str) -> tuple[str, ...]:

@@ -1,48 +1,112 @@
-"""Both sides of a conflict, cut to what an agent or a person needs to resolve it."""
+"""Both sides of a conflict, cut to what somebody needs to resolve it, and the markers in files."""
 
 from __future__ import annotations
 
 import os
+import re
+from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.adapters.git.door import cut, printable
 from hookline.domain.repository import ConflictFile
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hookline.domain.repository import ConflictKind
+
 SHOWN_FILES = 50
 SHOWN_SIDE = 4000
+# The stages of git's index in a merge into the work.
+BASE, OURS, THEIRS = 1, 2, 3
 _READ = 4 * 1024 * 1024
 _FIRST, _BASE, _MIDDLE, _LAST = "<<<<<<<", "|||||||", "=======", ">>>>>>>"
+_LINK, _SUBMODULE = "120000", "160000"
+_ALONE: dict[int, ConflictKind] = {
+    BASE: "renamed-twice",
+    OURS: "name-of-work",
+    THEIRS: "name-of-base",
+}
 
 
-def sides(top: str, name: str, ours: bytes | None, theirs: bytes | None) -> ConflictFile:
+class Stages(NamedTuple):
+    """A path in conflict: the mode and the object that each stage of the index has."""
+
+    path: str
+    modes: dict[int, str]
+    objects: dict[int, str]
+
+    def kind(self, written: bytes | None) -> ConflictKind:
+        """How its sides conflict; `written` is what git made of both, where it is text."""
+        modes = self.modes
+        if len(modes) == 1:
+            return _ALONE[next(iter(modes))]
+        if OURS not in modes or THEIRS not in modes:
+            return "deleted-by-work" if THEIRS in modes else "deleted-by-base"
+        if _SUBMODULE in modes.values():
+            return "submodule"
+        if _LINK in modes.values():
+            return "link"
+        if written is None or is_binary(written):
+            return "binary"
+        marked = passages(written.decode("utf-8", "replace")) != ("", "")
+        same = self.objects[OURS] == self.objects[THEIRS]
+        return "mode" if same else "marked" if marked else "binary"
+
+
+def read_stages(fields: list[bytes]) -> tuple[Stages, ...]:
+    """The paths in conflict, as `git merge-tree -z` lists them: MODE OBJECT STAGE, tab, path."""
+    found: dict[str, Stages] = {}
+    for field in fields:
+        about, _, name = os.fsdecode(field).partition("\t")
+        mode, sha, stage = about.split(" ")
+        each = found.setdefault(name, Stages(name, {}, {}))
+        each.modes[int(stage)] = mode
+        each.objects[int(stage)] = sha
+    return tuple(found[name] for name in sorted(found))
+
+
+def sides(
+    name: str, ours: bytes | None, theirs: bytes | None, mine: str = "", other: str = ""
+) -> ConflictFile:
     """The conflicting passages of a file, or both of its versions where git marked none."""
-    if ours is not None and theirs is not None:
-        # The base is checked out when work is put on it, so git marks its side first.
-        second, first = _passages(_marked(os.path.join(top, name)))
-        if first or second:
-            return ConflictFile(printable(name), cut(first, SHOWN_SIDE), cut(second, SHOWN_SIDE))
+    if ours is not None and theirs is not None and (mine or other):
+        return ConflictFile(printable(name), cut(mine, SHOWN_SIDE), cut(other, SHOWN_SIDE))
     return ConflictFile(printable(name), _shown(ours), _shown(theirs))
+
+
+def is_binary(content: bytes) -> bool:
+    """Whether git takes it for something else than text."""
+    return b"\0" in content[:8000]
 
 
 def _shown(side: bytes | None) -> str | None:
     if side is None:
         return None
-    if b"\0" in side[:8000]:
+    if is_binary(side):
         return f"(binary, {len(side)} bytes)"
     return cut(side.decode("utf-8", "replace"), SHOWN_SIDE)
 
 
-def _marked(path: str) -> str:
-    """The file as git left it, never followed out of the checkout by a link."""
+def marked(path: str) -> str:
+    """A file as it lies in a checkout, never followed out of it by a link."""
+    return read_plain(path).decode("utf-8", "replace")
+
+
+def read_plain(path: str) -> bytes:
+    """The beginning of a file, nothing of a link or where there is none."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
-        return ""
+        return b""
     with open(fd, "rb") as file:
-        return file.read(_READ).decode("utf-8", "replace")
+        try:
+            return file.read(_READ)
+        except OSError:  # such as a folder
+            return b""
 
 
-def _passages(text: str) -> tuple[str, str]:
-    """What stands between the markers, each passage after a mark of what was left out."""
+def passages(text: str) -> tuple[str, str]:
+    """What stands between the markers, of the first side and of the second, passage by passage."""
     parts: tuple[list[str], list[str]] = ([], [])
     side: int | None = None
     for line in text.splitlines():
@@ -60,3 +124,31 @@ def _passages(text: str) -> tuple[str, str]:
         elif side in (0, 1):
             parts[side].append(line)
     return "\n".join(parts[0]), "\n".join(parts[1])
+
+
+def markers_left(now: bytes, onto: str, versions: dict[int, bytes]) -> tuple[int, ...]:
+    """The lines of markers that a merge of `onto` wrote into a file and that are left in it.
+
+    A file may hold such lines as its own text: as many as a version has, or both have together,
+    are not ours.
+    """
+    left: list[int] = []
+    for marker in _markers(onto):
+        found = list(_lines(now, marker))
+        own = {stage: sum(1 for _ in _lines(text, marker)) for stage, text in versions.items()}
+        ours, theirs = own.get(OURS, 0), own.get(THEIRS, 0)
+        if len(found) > max(ours, theirs, ours + theirs - own.get(BASE, 0)):
+            left += found
+    return tuple(sorted(left))
+
+
+def _markers(onto: str) -> tuple[re.Pattern[bytes], ...]:
+    """The lines that git writes. A longer row of = is the underline of a heading."""
+    last = rf">{{7,}} {onto}(:.*)?".encode()
+    return tuple(map(re.compile, (rb"<{7,} HEAD(:.*)?", rb"={7}", last)))
+
+
+def _lines(text: bytes, marker: re.Pattern[bytes]) -> Iterator[int]:
+    for number, line in enumerate(text.split(b"\n"), 1):
+        if marker.fullmatch(line.removesuffix(b"\r")):
+            yield number

@@ -27,7 +27,14 @@ class Inspecting(Merging):
     async def uncommitted_findings(self, folder: str, largest: int) -> tuple[Finding, ...]:
         """What must not be committed as it lies in a checkout."""
         top = self._at(folder).top
-        names = await self._dirty(top)
+        return await self._findings(top, await self._dirty(top), largest)
+
+    async def conflict_findings(self, folder: str, largest: int) -> tuple[Finding, ...]:
+        """What must not be committed of how a conflict was resolved."""
+        top = self._at(folder).top
+        return await self._findings(top, await self._resolved_files(top), largest)
+
+    async def _findings(self, top: str, names: list[str], largest: int) -> tuple[Finding, ...]:
         # Git lists every file of a folder, but a repository in it as a whole.
         nested = [Finding("nested", _shown(name)) for name in names if name.endswith("/")]
         sizes = {name: _size(os.path.join(top, name)) for name in names}

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hookline.adapters.git.door import HOOKED, GitFailed
-from hookline.adapters.repository_changes import MERGED, REBASE, as_message
+from hookline.adapters.repository_changes import MERGED, REBASE, STYLE, as_message
 from hookline.adapters.repository_push import refusal
 from hookline.adapters.repository_trailers import Signing
 from hookline.domain.commit_message import trailers_in
@@ -82,14 +82,16 @@ class Merging(Signing):
             words = os.path.join(self._at(path).git_dir, "hookline-message")
             with open(words, "wb") as file:
                 file.write(as_message(message, "Merge"))
-            style = ("-c", "merge.conflictStyle=merge", "-c", "rebase.updateRefs=false")
-            said = await self._git(path, *style, *_merge(method, other, words), timeout=HOOKED)
+            said = await self._git(path, *STYLE, *_merge(method, other, words), timeout=HOOKED)
             if not said.code and method == "squash":
                 if not (await self._git(path, "diff", "--cached", "--quiet")).code:
                     return base.sha  # the base has all of it already
                 said = await self._git(path, "commit", "--quiet", f"--file={words}", timeout=HOOKED)
             if said.code:
                 if files := await self._conflicts(path):
+                    if await self._is_ancestor(self.root, base.sha, commit):
+                        # Only a rebase gets here: it drops merges, and what was resolved in them.
+                        return await self._flat(commit, base.sha, base.sha)
                     return MergeConflict(base.sha, files)
                 raise GitFailed("nothing was merged", said)
             head = await self._head(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hookline.adapters.git.door import HOOKED, NETWORK
-from hookline.adapters.repository_changes import Changing
+from hookline.adapters.repository_resolving import Resolving
 from hookline.domain.repository import Pushed, Refused, RepositoryError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ _PUSHED = "refs/hookline/pushed/"
 _PUSHING = "refs/hookline/pushing/"
 
 
-class Pushing(Changing):
+class Pushing(Resolving):
     """Pushes, and what is remembered of them."""
 
     async def push(self, folder: str, branch: str, remote: str | None = None) -> Pushed | Refused:

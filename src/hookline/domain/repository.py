@@ -102,15 +102,32 @@ class Kept(msgspec.Struct, frozen=True):
     unsaved: tuple[str, ...]
 
 
+# How two sides of a file conflict: in passages that are `marked`, or as the state of the file says.
+ConflictKind = Literal[
+    "marked",
+    "binary",
+    "link",
+    "mode",
+    "submodule",
+    "deleted-by-base",
+    "deleted-by-work",
+    "renamed-twice",
+    "name-of-work",
+    "name-of-base",
+]
+
+
 class ConflictFile(msgspec.Struct, frozen=True):
     """A file that two sides changed: `ours` is the task's side, `theirs` the base's, both cut.
 
-    A side that removed the file is None.
+    A side that removed the file is None. `aside` is where the base's side of it lies.
     """
 
     path: str
     ours: str | None
     theirs: str | None
+    kind: ConflictKind = "marked"
+    aside: str | None = None
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -141,10 +158,42 @@ class Rebased(msgspec.Struct, frozen=True):
 
 
 class RebaseConflict(msgspec.Struct, frozen=True):
-    """The work does not fit on the base's tip; everything is as it was before."""
+    """The work does not fit on the base's tip; everything is as it was before.
+
+    `stopped` is the first of its commits that does not fit, `fits` what became of those before it.
+    """
 
     onto: str
     files: tuple[ConflictFile, ...]
+    fits: str
+    stopped: str
+
+
+class MarkersLeft(msgspec.Struct, frozen=True):
+    """A file in which conflict markers are left, and in which lines."""
+
+    path: str
+    lines: tuple[int, ...]
+
+
+class OpenConflict(msgspec.Struct, frozen=True, kw_only=True):
+    """The base is merged into the files of a worktree, for somebody to resolve by editing them.
+
+    `files` are the first of all `count`. What is still to do: `markers` to remove, changes of the
+    base that were undone and are `restored`, and files that nobody has looked at (`undecided`).
+    """
+
+    onto: str
+    files: tuple[ConflictFile, ...]
+    count: int
+    markers: tuple[MarkersLeft, ...] = ()
+    restored: tuple[str, ...] = ()
+    undecided: bool = False
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether nothing is left to do."""
+        return not (self.markers or self.restored or self.undecided)
 
 
 class Commit(msgspec.Struct, frozen=True):

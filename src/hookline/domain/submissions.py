@@ -22,6 +22,8 @@ TRUST = "trust"
 PEOPLE = "people"
 # The signal that wakes a merge that waits for checks, reviews or an answer of the forge.
 FORGE = "forge"
+# In the context of a gate's answer: the commit of the base that the work is in conflict with.
+CONFLICT = "conflictWith"
 MAX_FILE = 5 * 1024 * 1024
 # What `gates.test` says where nothing is to test the merged result.
 NO_TEST = "none"

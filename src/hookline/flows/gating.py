@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.moments import seconds
-from hookline.domain.submissions import SIGNAL, GateSettings, Submission
+from hookline.domain.submissions import CONFLICT, SIGNAL, GateSettings, Submission
 from hookline.flows import prompts
 from hookline.flows.fix_prompts import fix_opening, fix_rules
 from hookline.flows.judged import gate_payload
@@ -22,7 +22,7 @@ PINS = "gates"
 # Goes up when submitting and merging ask for other effects, or for the same in another order.
 CODE_VERSION = "5"
 BEFORE_SUBMIT, BEFORE_MERGE = "before_submit", "before_merge"
-CHANGED = "changed"
+CHANGED, WORKTREE = "changed", "worktree"
 # Gates that nobody wakes are asked again after this time.
 LOOK_AGAIN = 60.0
 MODEL_WAIT = 60.0
@@ -59,6 +59,8 @@ class Gating:
         self.waiting: dict[str, float] = {}
         self.prepared: dict[str, Any] = {}
         self.had_commits = False
+        # Who found the conflict that lies open in the files of the worktree.
+        self.conflict: str | None = None
         self.turns = self.work.turns
         self.conversation = self.work.conversation
         # The commits that passed the last point, and before_submit.
@@ -148,12 +150,22 @@ class Gating:
     async def prepare(self) -> dict[str, Any]:
         """Commit what the agent left, or refuse; where the work stands now."""
         # Kept: once the work is merged, nothing is committed any more.
-        self.prepared = dict(await self.ctx.repo("prepare", self._place()))
+        place = self._place()
+        if self.conflict is not None:
+            place["answered"] = self.trouble is None
+        self.prepared = dict(await self.ctx.repo("prepare", place))
+        is_open = self.prepared.get("conflict")
+        self.conflict = (self.conflict or WORKTREE) if is_open else None
         self.had_commits = self.had_commits or bool(self.prepared["commits"])
         return self.prepared
 
-    async def mend(self, name: str, prompt: str | None, message: str) -> Refused | None:
-        """Let the agent fix what `name` rejects, so many times; then it goes to a person."""
+    async def mend(
+        self, name: str, prompt: str | None, message: str, *, conflicts: bool = False
+    ) -> Refused | None:
+        """Let the agent fix what `name` rejects, so many times; then it goes to a person.
+
+        Work that `conflicts` with its base is merged with it before, in the files only.
+        """
         made = self.tries.get(name, 0)
         reason = f"{short_name(name)}: {message.removeprefix(f'{name} failed: ')}"
         if not prompt:
@@ -162,6 +174,11 @@ class Gating:
             broke = f"; the last one failed: {self.trouble}" if self.trouble else ""
             return self._refused(f"{reason} (attempts to fix it: {made}{broke})", name, prompt)
         self.tries[name] = made + 1
+        if conflicts:
+            opened = await self.ctx.repo("open_conflict", self._place())
+            if not opened["open"]:
+                return None
+            self.conflict, prompt = name, str(opened["prompt"])
         turn = await self.ctx.agent(
             f"{prompt.rstrip()}\n\n{self._what_to_do()}",
             agent=self.work.agent,
@@ -199,7 +216,7 @@ class Gating:
         if self.had_commits or self.prepared.get("lost"):
             seen = self.prepared.get("elsewhere")
             reason = f"no commit is left of the work{f': {seen}' if seen else ''}"
-            return self._refused(reason, "worktree", reason)
+            return self._refused(reason, WORKTREE, reason)
         return NO_WORK if point == "before_submit" else None
 
     def _refused(self, reason: str, gate: str, output: str) -> Refused:
@@ -207,6 +224,10 @@ class Gating:
 
     async def send_back(self, refused: Refused) -> dict[str, Any]:
         """Return the work to whoever goes on with it, with what they should know."""
+        if self.conflict is not None:
+            kept = (await self.ctx.repo("drop_conflict", self._place()))["kept"]
+            note = f"\n\nWhat was edited to resolve it is kept as {kept}." if kept else ""
+            refused = msgspec.structs.replace(refused, output=f"{refused.output or ''}{note}")
         found = msgspec.to_builtins(refused)
         await self.ctx.gate("send_back", {**found, "turns": self.turns})
         return {"outcome": "sent_back", "taskId": self.work.task_id, "reason": refused.reason}
@@ -216,6 +237,7 @@ class Gating:
         reported = (each.get("command") for each in self.reports)
         commands = dict.fromkeys(line for line in (*reported, *self.commands) if line)
         takes_all = self.settings.uncommitted == "commit" and "uncommitted" not in self.prepared
+        takes_all = takes_all or self.conflict is not None
         return fix_rules(self.work.branch, list(commands), takes_all=takes_all)
 
     def _opening(self) -> str:
@@ -228,12 +250,13 @@ class Gating:
         """Let the agent fix a worktree in which nothing can be committed."""
         message, prompt = prepared["refused"], prepared.get("remediationPrompt")
         if prompt:
-            return await self.mend("worktree", prompt, message)
-        return self._refused(message, "worktree", message)
+            return await self.mend(self.conflict or WORKTREE, prompt, message)
+        return self._refused(message, WORKTREE, message)
 
     async def _remedy(self, point: str, answer: dict[str, Any]) -> Refused | None:
-        name = answer.get("hook") or point
-        return await self.mend(name, answer.get("remediationPrompt"), answer.get("message", ""))
+        name, prompt = answer.get("hook") or point, answer.get("remediationPrompt")
+        conflicts = bool((answer.get("context") or {}).get(CONFLICT))
+        return await self.mend(name, prompt, answer.get("message", ""), conflicts=conflicts)
 
     async def _waited_too_long(self, answer: dict[str, Any]) -> Refused | None:
         """Why work goes back that waits for a gate which no person decides."""

@@ -123,7 +123,8 @@ class _Merging(Gating):
             await self._let_others_go()
         if merged["status"] == "changed":
             return self.changed()
-        return await self.mend(MENDED, merged.get("remediationPrompt"), merged["message"])
+        prompt, conflicts = merged.get("remediationPrompt"), "onto" in merged
+        return await self.mend(MENDED, prompt, merged["message"], conflicts=conflicts)
 
     async def _finish(self, merged: Any) -> Any:
         facts = {"sha": merged["sha"], "commits": merged["commits"], "turns": self.turns}

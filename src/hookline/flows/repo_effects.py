@@ -19,14 +19,15 @@ from hookline.domain.runs import OK, Resolution
 from hookline.domain.submissions import MAX_FILE
 from hookline.domain.taskpage import task_page
 from hookline.errors import HookFailure, Untrusted
-from hookline.flows import findings, prompts
+from hookline.flows import conflict_effects, findings, prompts
 from hookline.flows.checks_ahead import ChecksAhead
+from hookline.flows.conflict_effects import conflicting
 from hookline.flows.forge_merge import ForgeMerge, not_yet, refused_by_git, waits
 from hookline.flows.judged import export_task
 from hookline.flows.merge_trust import untrusted_result
 from hookline.flows.merged_tests import TREES, MergedTests
 from hookline.flows.people_merge import PeopleMerge
-from hookline.hooks.builtin.gates_branch import conflict_prompt, unfinished_prompt
+from hookline.hooks.builtin.gates_branch import unfinished_prompt
 from hookline.hooks.builtin.gates_common import astray_prompt
 from hookline.hooks.framing import framed
 from hookline.hooks.overrides import overrides
@@ -34,7 +35,7 @@ from hookline.tasks.work_record import is_excused, start_of
 
 if TYPE_CHECKING:
     from hookline.domain.forge import PullRequest
-    from hookline.domain.repository import ConflictFile, Finding, Prepared, RepositoryState
+    from hookline.domain.repository import Finding, Prepared, RepositoryState
     from hookline.domain.runs import JournalEffect, Run
     from hookline.domain.tasks import Task
     from hookline.flows.effects import Executor
@@ -62,6 +63,8 @@ class RepoEffects:
         verbs = {
             "prepare": self._prepare,
             "merge": self._merge,
+            "open_conflict": self._open_conflict,
+            "drop_conflict": self._drop_conflict,
             "ask_people": self._ask_people,
             "clean": self._clean,
             "checks": self._checks,
@@ -75,6 +78,8 @@ class RepoEffects:
         place: dict[str, Any] = {"goal": task.goal, "taskPath": "", "commits": 0, "head": None}
         place["task"] = prompts.capped(task_page(task))
         try:
+            if (left := await self._settle_conflict(args)) is not None:
+                return {**place, **left}
             # Before anything is written there: it may be the folder of something else by now.
             await self._repository.check(folder, args["branch"])
             with self._around.store.read() as view:
@@ -96,6 +101,23 @@ class RepoEffects:
         except RepositoryError as problem:
             prompt = await self._way_out(args, problem)
             return {**place, "refused": problem.message, "remediationPrompt": prompt}
+
+    async def _settle_conflict(self, args: dict[str, Any]) -> dict[str, Any] | None:
+        """Commit a conflict that the agent resolved in its files; what is left to do about it."""
+        if self._is_yours(args):
+            return None
+        repository, largest = self._repository, _largest(args)
+        if (left := await conflict_effects.still_open(repository, args)) is not None:
+            return left
+        if found := await repository.conflict_findings(args["worktree"], largest):
+            return {**_found(found, args), "conflict": True}
+        return await conflict_effects.close_conflict(repository, args)
+
+    async def _open_conflict(self, run: Run, effect: JournalEffect, guard: Any) -> dict[str, Any]:
+        return await conflict_effects.open_conflict(self._repository, effect.args)
+
+    async def _drop_conflict(self, run: Run, effect: JournalEffect, guard: Any) -> dict[str, Any]:
+        return await conflict_effects.drop_conflict(self._repository, effect.args)
 
     async def _take_committed(self, args: dict[str, Any], state: RepositoryState) -> dict[str, Any]:
         """The work on a person's own branch: what is committed counts, the rest is only named."""
@@ -226,7 +248,7 @@ class RepoEffects:
             folder, branch = args["worktree"], args["branch"]
             rebased = await repository.rebase(folder, args["base"], branch=branch)
             if isinstance(rebased, RebaseConflict):
-                return _conflict(args["base"], rebased.onto, rebased.files)
+                return conflicting(args["base"], rebased.onto, rebased.files, is_yours=False)
             head = rebased.head
             if args["method"] == "rebase" and self._forge.merges:
                 # The forge takes the commits as they are, and makes none of its own.
@@ -238,7 +260,8 @@ class RepoEffects:
         message = self._merge_message(run, task)
         prepared = await repository.prepare_merge(head, args["base"], message, args["method"])
         if isinstance(prepared, MergeConflict):
-            return _conflict(args["base"], prepared.base_head, prepared.files)
+            yours = self._is_yours(args)
+            return conflicting(args["base"], prepared.base_head, prepared.files, is_yours=yours)
         if prepared.merged:  # nothing is left to be tested, or to be counted
             return await self._land(run, task, prepared, args, self._facts(run, prepared.head))
         if untrusted := await untrusted_result(self._around, prepared):
@@ -381,12 +404,3 @@ def _largest(args: dict[str, Any]) -> int:
 
 def _merged(sha: str, facts: dict[str, Any]) -> dict[str, Any]:
     return {"status": "merged", "sha": sha, "commits": None, **facts}
-
-
-def _conflict(base: str, onto: str, files: tuple[ConflictFile, ...]) -> dict[str, Any]:
-    names = ", ".join(file.path for file in files[:10])
-    return {
-        "status": "conflict",
-        "message": f"conflict with {base} in {names}",
-        "remediationPrompt": conflict_prompt(base, onto, files),
-    }

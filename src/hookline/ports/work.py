@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Kept,
         MergeConflict,
         Merged,
+        OpenConflict,
         Prepared,
         Problem,
         Pushed,
@@ -175,6 +176,10 @@ class Repository(Protocol):
         """What must not be committed as it lies in a checkout; 0 is any size."""
         ...
 
+    async def conflict_findings(self, folder: str, largest: int) -> tuple[Finding, ...]:
+        """What must not be committed of how a conflict was resolved; 0 is any size."""
+        ...
+
     async def committed_findings(self, folder: str, base: str, largest: int) -> tuple[Finding, ...]:
         """What must not be merged of the commits that the base has not; 0 is any size."""
         ...
@@ -217,6 +222,27 @@ class Repository(Protocol):
         self, folder: str, base: str, trailers: Sequence[str], *, branch: str
     ) -> str:
         """Give every commit that the base has not these trailers; the head of the branch then."""
+        ...
+
+    async def open_conflict(
+        self, folder: str, onto: str, *, branch: str | None = None
+    ) -> Rebased | OpenConflict:
+        """Merge the newest base into the files of a worktree, for somebody to resolve there."""
+        ...
+
+    async def conflict(self, folder: str, *, answered: bool = True) -> OpenConflict | None:
+        """The conflict that is open in a worktree, with what is still to do about it.
+
+        Not `answered`: nobody has said that it is resolved.
+        """
+        ...
+
+    async def close_conflict(self, folder: str) -> Refused | None:
+        """Commit how a conflict was resolved, on top of the base; what a hook of git says to it."""
+        ...
+
+    async def drop_conflict(self, folder: str) -> str | None:
+        """Bring a worktree back to before a conflict was opened; the ref that keeps the edits."""
         ...
 
     async def push(self, folder: str, branch: str, remote: str | None = None) -> Pushed | Refused:

@@ -57,6 +57,7 @@ _LOOKS = frozenset(
             "diff",
             "diff-tree",
             "for-each-ref",
+            "grep",
             "log",
             "ls-files",
         ),
@@ -157,7 +158,8 @@ class Git:
         """Run git. Its failure is part of the answer; if we say what we are `doing`, an error.
 
         With a limit the middle of a longer output is left out; without one it is an error.
-        `aside` names an index and objects of our own: nothing of the repository changes then.
+        `aside` names an index and objects of our own, or whose work it is: nothing of the
+        repository changes then but what objects it has.
         `as_writer` looks at the checkout as a git sees it that writes there.
         """
         looks = _only_looks(args)

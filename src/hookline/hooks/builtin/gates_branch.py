@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hookline.domain.repository import RebaseConflict, RepositoryError
+from hookline.domain.submissions import CONFLICT
 from hookline.domain.taskpage import SENT_BACK
 from hookline.errors import HookFailure
+from hookline.hooks.builtin.conflict_prompts import found_prompt, named_conflict
 from hookline.hooks.builtin.gates_common import (
     SOON,
     astray,
@@ -21,14 +23,12 @@ from hookline.hooks.builtin.gates_common import (
 )
 from hookline.hooks.builtin.gates_push import push
 from hookline.hooks.builtin.stop_context import one_line
-from hookline.hooks.framing import MAX_OUTPUT, ends, framed
+from hookline.hooks.framing import ends, framed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from hookline.domain.answers import GateAnswer
     from hookline.domain.forge import PullRequest
-    from hookline.domain.repository import ConflictFile, Rebased, RepositoryState
+    from hookline.domain.repository import Rebased, RepositoryState
     from hookline.hooks.builtin.gates_common import Judging
 
 MAX_BODY = 32 * 1024
@@ -100,31 +100,9 @@ def _uncommitted(judging: Judging, state: RepositoryState) -> str:
 
 def _conflict(base: str, found: RebaseConflict) -> GateAnswer:
     names = [each.path for each in found.files][:SHOWN]
-    prompt = conflict_prompt(base, found.onto, found.files)
-    return refused(f"conflict with {base} in {', '.join(names)}", prompt, {"conflicts": names})
-
-
-def conflict_prompt(base: str, onto: str, files: Sequence[ConflictFile]) -> str:
-    """How an agent resolves a conflict of its work with a commit of the base."""
-    share = MAX_OUTPUT // max(len(files), 1) // 2
-    sides = "\n\n".join(_sides(each, base, share) for each in files)
-    return (
-        f"Your commits conflict with the newest {base} ({onto}). Nothing was changed: your"
-        " branch is as it was. Resolve it like this:\n\n"
-        f"1. Run `git rebase {onto}`.\n"
-        "2. In each file in conflict keep what both sides meant, and remove all markers.\n"
-        "3. `git add` those files and run `git rebase --continue` until the rebase is over.\n"
-        "4. Run the tests and fix what broke.\n"
-        "5. Commit, and leave nothing uncommitted. Do not push.\n\n"
-        + framed("Each file with both sides", sides, 2 * MAX_OUTPUT)
-    )
-
-
-def _sides(file: ConflictFile, base: str, share: int) -> str:
-    mine, other = (
-        "(removed)" if side is None else ends(side, share) for side in (file.ours, file.theirs)
-    )
-    return f"File {file.path}\n--- your side:\n{mine}\n--- {base}:\n{other}"
+    prompt = found_prompt(base, found.onto, found.files)
+    context = {"conflicts": names, CONFLICT: found.onto}
+    return refused(named_conflict(base, found.files), prompt, context)
 
 
 # The pull request.

@@ -1,0 +1,403 @@
+"""Conflicts that somebody resolves by editing files alone: what git has to do for it, we do.
+
+The base is merged into the files of a task's worktree and nothing is committed. Whoever resolves
+the conflict edits them, with or without git; then the result is committed on top of the base, as if
+it had been rebased: a merge commit would bring the conflict back with the next rebase.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from typing import NamedTuple
+
+import msgspec
+
+from hookline.adapters.git.door import HOOKED, LIMIT, GitFailed, printable
+from hookline.adapters.repository_changes import ALONE, STYLE, Changing, as_message, lock_of
+from hookline.adapters.repository_conflicts import (
+    OURS,
+    SHOWN_FILES,
+    THEIRS,
+    Stages,
+    markers_left,
+    passages,
+    read_plain,
+    read_stages,
+    sides,
+)
+from hookline.domain.repository import (
+    ConflictFile,
+    MarkersLeft,
+    OpenConflict,
+    RebaseConflict,
+    Rebased,
+    Refused,
+    RepositoryError,
+)
+from hookline.files import own_folder, publish, read_regular
+
+# Written into the worktree's git folder: before the files are, and once all of them are.
+_NOTE = "hookline-conflict"
+_WRITING, _OPEN = "writing", "open"
+_FIELDS = re.compile(
+    r"([0-9a-f]{40,64})\n([0-9a-f]{40,64})\n([0-9a-f]{40,64})\n([0-9a-f]{40,64})\n"
+    rf"(refs/heads/[^\n]+)\n({_WRITING}|{_OPEN})"
+)
+_MERGE = (
+    *("-c", "rerere.enabled=false", *STYLE, *ALONE, "merge", "--no-commit", "--no-ff", "--quiet"),
+    *("--no-autostash", "--no-verify-signatures", "--no-log", "--no-signoff"),
+)
+_NAMES = ("--name-only", "--no-renames", "-z")
+# The base's side of a file that has no lines to mark lies beside it under this name.
+_ASIDE = "~theirs"
+# So much of a file is read to find markers and passages.
+_LARGEST = 4 * 1024 * 1024
+
+
+class _Note(NamedTuple):
+    """A merge of ours into a worktree. `stopped` is the first commit of the work that does not fit
+    on the base, `fits` what the commits before it became there."""
+
+    head: str
+    onto: str
+    fits: str
+    stopped: str
+    ref: str
+    state: str
+
+
+class _Merged(NamedTuple):
+    """What a merge comes to: the tree, with markers, and the paths in conflict."""
+
+    tree: str
+    conflicts: tuple[Stages, ...]
+
+
+class Resolving(Changing):
+    """Opens conflicts in the worktrees of tasks, looks at them, and closes them."""
+
+    async def open_conflict(
+        self, folder: str, onto: str, *, branch: str | None = None
+    ) -> Rebased | OpenConflict:
+        """Merge the newest base into the files of a worktree, for somebody to resolve there.
+
+        One that is open already is kept. Where nothing conflicts, the work is moved.
+        """
+        top = self._own_top(folder)
+        base = await self.fetch(onto)
+        async with self._exclusive(lock_of(top)):
+            await self._verify(top)
+            await self._end_own_rebase(top)
+            note = self._noted_conflict(top)
+            if note is None or not await self._is_merging(top, note):
+                _forget(self._at(top).git_dir)
+                begun = await self._begin(top, base.sha, branch)
+                if isinstance(begun, Rebased):
+                    return begun
+                note = begun
+            merged = await self._merge_tree(top, note)
+            if merged.conflicts:
+                return await self._described(top, note, merged)
+            return Rebased(True, await self._finish(top, note, merged), note.onto)
+
+    async def _begin(self, top: str, onto: str, branch: str | None) -> Rebased | _Note:
+        found = await self._rebase(top, onto, branch)
+        if not isinstance(found, RebaseConflict):
+            return found
+        head, place = await self._head(top), self._at(top).git_dir
+        note = _Note(head, onto, found.fits, found.stopped, await self._ref(top), _WRITING)
+        _write(place, note)
+        said = await self._git(top, *_MERGE, onto, timeout=HOOKED)
+        if await self._sha(top, "MERGE_HEAD") != onto:
+            await self._end_own_rebase(top)
+            raise GitFailed("no merge, all is as before", said)
+        merged = await self._merge_tree(top, note)
+        for each in merged.conflicts:
+            await self._ready(top, merged, each)
+        if all(each.path != ".gitmodules" for each in merged.conflicts):
+            await self._submodules(top)
+        note = note._replace(state=_OPEN)
+        _write(place, note)
+        return note
+
+    async def _ready(self, top: str, merged: _Merged, file: Stages) -> None:
+        """Make a conflict that no markers show one that the state of the files decides."""
+        theirs = file.objects.get(THEIRS)
+        kind = file.kind(await self._written(top, merged, file))
+        if kind == "submodule":
+            # To check out a commit there takes git; the base's is tested with the base.
+            entry = f"{file.modes[THEIRS]},{theirs},{file.path}"
+            await self._git(
+                *(top, "update-index", "--cacheinfo", entry), doing="no commit of a submodule"
+            )
+        if kind == "binary":
+            asked = ("cat-file", "--filters", f"--path={file.path}", str(theirs))
+            said = await self._git(top, *asked, limit=LIMIT)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            if said.code or said.left_out:
+                return
+            with suppress(OSError):  # a file of that name is somebody's
+                fd = os.open(os.path.join(top, file.path + _ASIDE), flags, 0o644)
+                with open(fd, "wb") as aside:
+                    aside.write(said.out)
+
+    async def conflict(self, folder: str, *, answered: bool = True) -> OpenConflict | None:
+        """The conflict that is open in a worktree, with what is still to do about it.
+
+        None where there is none of ours, or somebody ended the merge or began something else.
+        Not `answered`: nobody has said that it is resolved.
+        """
+        top = self._at(folder).top
+        async with self._exclusive(lock_of(top)):
+            await self._verify(top)
+            await self._end_own_rebase(top)
+            note = self._noted_conflict(top)
+            if note is None or not await self._is_ours(top, note):
+                return None
+            merged = await self._merge_tree(top, note)
+            found = await self._described(top, note, merged)
+            left = await self._markers(top, note, merged)
+            undone = () if left else await self._restore(top, note, merged)
+            silent = any(file.kind != "marked" for file in found.files)
+            return msgspec.structs.replace(
+                *(found,), markers=left, restored=undone, undecided=silent and not answered
+            )
+
+    async def close_conflict(self, folder: str) -> Refused | None:
+        """Commit how a conflict was resolved, on top of the base; what a hook of git says to it."""
+        top = self._at(folder).top
+        async with self._exclusive(lock_of(top)):
+            note = self._noted_conflict(top)
+            if note is None or not await self._is_ours(top, note):
+                return None
+            try:
+                await self._finish(top, note, await self._merge_tree(top, note))
+            except GitFailed as problem:
+                return Refused("rejected", "git does not commit it", problem.said.words)
+            return None
+
+    async def drop_conflict(self, folder: str) -> str | None:
+        """Bring a worktree back to before a conflict was opened; the ref that keeps the edits."""
+        top = self._at(folder).top
+        async with self._exclusive(lock_of(top)):
+            await self._verify(top)
+            note = self._noted_conflict(top)
+            kept = None
+            if note is not None and await self._is_merging(top, note):
+                kept = await self._put_away(top)
+                await self._git(top, *ALONE, "reset", "--hard", "--quiet", doing="no way back")
+            _forget(self._at(top).git_dir)
+            return kept
+
+    async def recover(self, folder: str) -> None:
+        """Undo what a crash left in a checkout, and what nobody goes on with."""
+        await super().recover(folder)
+        await self.drop_conflict(folder)
+
+    async def _end_own_rebase(self, top: str) -> None:
+        """Undo a rebase that was cut short, and a merge whose files were being written."""
+        await super()._end_own_rebase(top)
+        note = self._noted_conflict(top)
+        if note is None or note.state != _WRITING:
+            return
+        await self._undo(top, note.head, note.ref)
+        _forget(self._at(top).git_dir)
+
+    # How it stands
+
+    def _noted_conflict(self, top: str) -> _Note | None:
+        """The note of a merge into this task's worktree; an agent can write there, too."""
+        branch = self._task_branch(top)
+        try:
+            text = read_regular(os.path.join(self._at(top).git_dir, _NOTE), 4096)
+        except OSError:
+            return None
+        found = _FIELDS.fullmatch(text.decode("utf-8", "replace"))
+        if found is None or branch is None or found[5] != f"refs/heads/{branch}":
+            return None
+        return _Note(*found.groups())
+
+    async def _is_merging(self, top: str, note: _Note) -> bool:
+        """Whether our merge is still under way."""
+        if await self._ref(top) != note.ref or await self._operation(top) != "merge":
+            return False
+        return await self._sha(top, "MERGE_HEAD") == note.onto
+
+    async def _is_ours(self, top: str, note: _Note) -> bool:
+        """Whether our merge is under way, or somebody ended it by a commit that holds the base."""
+        if await self._is_merging(top, note):
+            return True
+        if await self._ref(top) != note.ref or await self._operation(top) is not None:
+            return False  # something that somebody else began
+        if await self._is_ancestor(top, note.onto, await self._head(top)):
+            return True
+        _forget(self._at(top).git_dir)  # whoever ended it is asked anew
+        return False
+
+    async def _merge_tree(self, top: str, note: _Note) -> _Merged:
+        asked = ("merge-tree", "--write-tree", "--no-messages", "-z", note.head, note.onto)
+        said = await self._git(top, *STYLE, *asked)
+        if said.code not in (0, 1):
+            raise GitFailed("the conflict cannot be read", said)
+        tree, *fields = said.out.split(b"\0")
+        return _Merged(tree.decode(), read_stages([field for field in fields if b"\t" in field]))
+
+    async def _described(self, top: str, note: _Note, merged: _Merged) -> OpenConflict:
+        shown = merged.conflicts[:SHOWN_FILES]
+        files = [await self._file(top, merged, each) for each in shown]
+        return OpenConflict(onto=note.onto, files=tuple(files), count=len(merged.conflicts))
+
+    async def _file(self, top: str, merged: _Merged, file: Stages) -> ConflictFile:
+        written = await self._written(top, merged, file)
+        kind = file.kind(written)
+        if kind in ("submodule", "mode"):
+            about = file.objects if kind == "submodule" else file.modes
+            return ConflictFile(printable(file.path), about[OURS], about[THEIRS], kind)
+        texts = await self._versions(top, file)
+        text = (written or b"").decode("utf-8", "replace") if kind == "marked" else ""
+        found = sides(file.path, texts.get(OURS), texts.get(THEIRS), *passages(text))
+        aside = file.path + _ASIDE
+        has_aside = kind == "binary" and os.path.lexists(os.path.join(top, aside))
+        return msgspec.structs.replace(
+            found, kind=kind, aside=printable(aside) if has_aside else None
+        )
+
+    async def _written(self, top: str, merged: _Merged, file: Stages) -> bytes | None:
+        """What git makes of both sides of a file, with markers; None if it is no text."""
+        said = await self._git(
+            top, "cat-file", "blob", f"{merged.tree}:{file.path}", limit=_LARGEST
+        )
+        return None if said.code or said.left_out else said.out
+
+    async def _versions(self, top: str, file: Stages) -> dict[int, bytes]:
+        found = {}
+        for stage, sha in file.objects.items():
+            said = await self._git(top, "cat-file", "blob", sha, limit=_LARGEST)
+            if not said.code:
+                found[stage] = said.out
+        return found
+
+    async def _markers(self, top: str, note: _Note, merged: _Merged) -> tuple[MarkersLeft, ...]:
+        """The files in which markers of ours are left, also where a file got another name."""
+        asked = ("grep", "--untracked", "-I", "-l", "-z", "-E", "-e", f"^>{{7,}} {note.onto}")
+        said = await self._git(top, *asked)
+        known = {each.path: each for each in merged.conflicts}
+        found = []
+        for name in sorted({*known, *said.names}):
+            versions = await self._versions(top, known[name]) if name in known else {}
+            now = read_plain(os.path.join(top, name))
+            if lines := markers_left(now, note.onto, versions):
+                found.append(MarkersLeft(printable(name), lines))
+        return tuple(found)
+
+    async def _restore(self, top: str, note: _Note, merged: _Merged) -> tuple[str, ...]:
+        """Put back what the base changed, without a conflict, and is now as it was before."""
+        if not await self._is_merging(top, note):
+            return ()
+        asked = ("diff-tree", "-r", *_NAMES, note.head, merged.tree)
+        brought = set((await self._git(top, *asked, doing="no diff")).names)
+        brought -= {each.path for each in merged.conflicts}
+        changed = (await self._git(top, "diff", *_NAMES, note.head, doing="no diff")).names
+        undone = sorted(brought - set(changed))
+        if undone:
+            listed = ("--pathspec-from-file=-", "--pathspec-file-nul")
+            names = b"".join(os.fsencode(name) + b"\0" for name in undone)
+            restore = ("--literal-pathspecs", "restore", "--staged", "--worktree")
+            await self._git(
+                *(top, *restore, f"--source={merged.tree}", *listed),
+                stdin=names,
+                doing="changes of the base are undone, and cannot be put back",
+            )
+        return tuple(printable(name) for name in undone)
+
+    async def _resolved_files(self, top: str) -> list[str]:
+        """The uncommitted files of a merge of ours that are not as the base has them."""
+        note = self._noted_conflict(top)
+        if note is None or not await self._is_merging(top, note):
+            return []
+        said = await self._git(top, "diff", *_NAMES, note.onto, doing="no diff")
+        new = await self._git(top, "ls-files", "--others", "--exclude-standard", "-z")
+        own = {*said.names, *new.names}
+        return [name for name in await self._dirty(top) if name in own]
+
+    # Closing it
+
+    async def _finish(self, top: str, note: _Note, merged: _Merged) -> str:
+        """Commit the files as they are on top of the base; the commit."""
+        if await self._is_merging(top, note):
+            for each in merged.conflicts:
+                await self._clear_aside(top, each)
+            await self._git(top, "add", "--all", doing="the files cannot be added")
+            message = as_message(f"Merge {note.onto}", "Merge")
+            said = await self._git(
+                top, "commit", "--quiet", "--file=-", stdin=message, timeout=HOOKED
+            )
+            if said.code:
+                raise GitFailed("the resolved conflict was not committed", said)
+        tip = await self._head(top)
+        head = await self._without_merges(top, note, tip)
+        if head != tip:
+            why = ("-m", "hookline: resolved on top of the base")
+            await self._git(top, "update-ref", *why, "HEAD", head, tip, doing="not committed")
+        _forget(self._at(top).git_dir)
+        await self._submodules(top)
+        return head
+
+    async def _clear_aside(self, top: str, file: Stages) -> None:
+        name = file.path + _ASIDE
+        path, theirs = os.path.join(top, name), file.objects.get(THEIRS)
+        if theirs is None or not os.path.isfile(path) or os.path.islink(path):
+            return
+        asked = ("hash-object", f"--path={file.path}", "--", path)
+        if (await self._git(top, *asked)).text == theirs:
+            os.unlink(path)
+
+    async def _without_merges(self, top: str, note: _Note, tip: str) -> str:
+        said = await self._git(
+            top, "rev-list", "--merges", "--count", f"{note.onto}..{tip}", doing="no commits"
+        )
+        if said.text == "0":  # whoever resolved it has rebased
+            return tip
+        return await self._flat(tip, note.fits, note.onto, f"{note.stopped}^@")
+
+    async def _flat(self, tip: str, parent: str, *without: str) -> str:
+        """The content of a commit as one commit on a parent, in the words of those it stands for.
+
+        They are those that the tip holds and none of `without`.
+        """
+        tree, old = [
+            (await self._git(self.root, "rev-parse", f"{each}^{{tree}}", doing="no commit")).text
+            for each in (tip, parent)
+        ]
+        if tree == old:
+            return parent
+        form = ("--format=%an%n%ae%n%ad%n%B", "--date=raw", "-z")
+        said = await self._git(
+            *(self.root, "log", *form, "--reverse", "--topo-order", "--no-merges", tip),
+            *("--not", *without),
+            doing="the commits are unknown",
+        )
+        commits = [each.split("\n", 3) for each in said.names]
+        if not commits:
+            raise RepositoryError(f"{tip} holds no commits but merges")
+        name, email, date, _ = commits[0]
+        signed = ("-S",) if (await self._settings()).get("commit.gpgsign") == "true" else ()
+        made = await self._git(
+            *(self.root, "commit-tree", *signed, "-p", parent, "-F", "-", tree),
+            stdin=as_message("\n\n".join(each[3].strip() for each in commits), "Work"),
+            aside={"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": email, "GIT_AUTHOR_DATE": date},
+            doing="no commit of what was resolved",
+        )
+        return made.text
+
+
+def _write(place: str, note: _Note) -> None:
+    with own_folder(place) as folder:
+        publish(folder, _NOTE, "\n".join(note).encode())
+
+
+def _forget(place: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(os.path.join(place, _NOTE))
