@@ -8,7 +8,6 @@ it had been rebased: a merge commit would bring the conflict back with the next 
 from __future__ import annotations
 
 import os
-import re
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -27,6 +26,14 @@ from hookline.adapters.repository_conflicts import (
     read_stages,
     sides,
 )
+from hookline.adapters.repository_notes import (
+    OPEN,
+    WRITING,
+    ConflictNote,
+    forget_note,
+    read_note,
+    write_note,
+)
 from hookline.domain.repository import (
     ConflictFile,
     MarkersLeft,
@@ -36,15 +43,7 @@ from hookline.domain.repository import (
     Refused,
     RepositoryError,
 )
-from hookline.files import own_folder, publish, read_regular
 
-# Written into the worktree's git folder: before the files are, and once all of them are.
-_NOTE = "hookline-conflict"
-_WRITING, _OPEN = "writing", "open"
-_FIELDS = re.compile(
-    r"([0-9a-f]{40,64})\n([0-9a-f]{40,64})\n([0-9a-f]{40,64})\n([0-9a-f]{40,64})\n"
-    rf"(refs/heads/[^\n]+)\n({_WRITING}|{_OPEN})"
-)
 _MERGE = (
     *("-c", "rerere.enabled=false", *STYLE, *ALONE, "merge", "--no-commit", "--no-ff", "--quiet"),
     *("--no-autostash", "--no-verify-signatures", "--no-log", "--no-signoff"),
@@ -54,18 +53,6 @@ _NAMES = ("--name-only", "--no-renames", "-z")
 _ASIDE = "~theirs"
 # So much of a file is read to find markers and passages.
 _LARGEST = 4 * 1024 * 1024
-
-
-class _Note(NamedTuple):
-    """A merge of ours into a worktree. `stopped` is the first commit of the work that does not fit
-    on the base, `fits` what the commits before it became there."""
-
-    head: str
-    onto: str
-    fits: str
-    stopped: str
-    ref: str
-    state: str
 
 
 class _Merged(NamedTuple):
@@ -92,7 +79,7 @@ class Resolving(Changing):
             await self._end_own_rebase(top)
             note = self._noted_conflict(top)
             if note is None or not await self._is_merging(top, note):
-                _forget(self._at(top).git_dir)
+                forget_note(self._at(top).git_dir)
                 begun = await self._begin(top, base.sha, branch)
                 if isinstance(begun, Rebased):
                     return begun
@@ -102,13 +89,13 @@ class Resolving(Changing):
                 return await self._described(top, note, merged)
             return Rebased(True, await self._finish(top, note, merged), note.onto)
 
-    async def _begin(self, top: str, onto: str, branch: str | None) -> Rebased | _Note:
+    async def _begin(self, top: str, onto: str, branch: str | None) -> Rebased | ConflictNote:
         found = await self._rebase(top, onto, branch)
         if not isinstance(found, RebaseConflict):
             return found
         head, place = await self._head(top), self._at(top).git_dir
-        note = _Note(head, onto, found.fits, found.stopped, await self._ref(top), _WRITING)
-        _write(place, note)
+        note = ConflictNote(head, onto, found.fits, found.stopped, await self._ref(top), WRITING)
+        write_note(place, note)
         said = await self._git(top, *_MERGE, onto, timeout=HOOKED)
         if await self._sha(top, "MERGE_HEAD") != onto:
             await self._end_own_rebase(top)
@@ -118,8 +105,8 @@ class Resolving(Changing):
             await self._ready(top, merged, each)
         if all(each.path != ".gitmodules" for each in merged.conflicts):
             await self._submodules(top)
-        note = note._replace(state=_OPEN)
-        _write(place, note)
+        note = note._replace(state=OPEN)
+        write_note(place, note)
         return note
 
     async def _ready(self, top: str, merged: _Merged, file: Stages) -> None:
@@ -188,7 +175,7 @@ class Resolving(Changing):
             if note is not None and await self._is_merging(top, note):
                 kept = await self._put_away(top)
                 await self._git(top, *ALONE, "reset", "--hard", "--quiet", doing="no way back")
-            _forget(self._at(top).git_dir)
+            forget_note(self._at(top).git_dir)
             return kept
 
     async def recover(self, folder: str) -> None:
@@ -200,51 +187,71 @@ class Resolving(Changing):
         """Undo a rebase that was cut short, and a merge whose files were being written."""
         await super()._end_own_rebase(top)
         note = self._noted_conflict(top)
-        if note is None or note.state != _WRITING:
+        if note is None or note.state != WRITING:
             return
         await self._undo(top, note.head, note.ref)
-        _forget(self._at(top).git_dir)
+        forget_note(self._at(top).git_dir)
 
     # How it stands
 
-    def _noted_conflict(self, top: str) -> _Note | None:
-        """The note of a merge into this task's worktree; an agent can write there, too."""
-        branch = self._task_branch(top)
-        try:
-            text = read_regular(os.path.join(self._at(top).git_dir, _NOTE), 4096)
-        except OSError:
-            return None
-        found = _FIELDS.fullmatch(text.decode("utf-8", "replace"))
-        if found is None or branch is None or found[5] != f"refs/heads/{branch}":
-            return None
-        return _Note(*found.groups())
+    def _noted_conflict(self, top: str) -> ConflictNote | None:
+        """The note of a merge into this task's worktree."""
+        return read_note(self._at(top).git_dir, self._task_branch(top))
 
-    async def _is_merging(self, top: str, note: _Note) -> bool:
+    async def _is_merging(self, top: str, note: ConflictNote) -> bool:
         """Whether our merge is still under way."""
         if await self._ref(top) != note.ref or await self._operation(top) != "merge":
             return False
         return await self._sha(top, "MERGE_HEAD") == note.onto
 
-    async def _is_ours(self, top: str, note: _Note) -> bool:
+    async def _is_ours(self, top: str, note: ConflictNote) -> bool:
         """Whether our merge is under way, or somebody ended it by a commit that holds the base."""
         if await self._is_merging(top, note):
             return True
         if await self._ref(top) != note.ref or await self._operation(top) is not None:
             return False  # something that somebody else began
-        if await self._is_ancestor(top, note.onto, await self._head(top)):
+        head = await self._head(top)
+        if await self._is_ancestor(top, note.onto, head):
             return True
-        _forget(self._at(top).git_dir)  # whoever ended it is asked anew
+        if head == note.head and await self._holds_merge(top, note):
+            # As after `git reset`, which forgets the merge and keeps the files.
+            await self._git(top, "update-ref", "MERGE_HEAD", note.onto, doing="no merge")
+            return True
+        forget_note(self._at(top).git_dir)  # whoever ended it is asked anew
         return False
 
-    async def _merge_tree(self, top: str, note: _Note) -> _Merged:
-        asked = ("merge-tree", "--write-tree", "--no-messages", "-z", note.head, note.onto)
+    async def _holds_merge(self, top: str, note: ConflictNote) -> bool:
+        """Whether the files are those of the merge, and not as they were before it."""
+        merged = await self._merge_tree(top, note)
+        undone, changed = await self._undone(top, note, merged)
+        return not undone and any(each.path in changed for each in merged.conflicts)
+
+    async def _undone(
+        self, top: str, note: ConflictNote, merged: _Merged
+    ) -> tuple[list[str], set[str]]:
+        """What the base changed, without a conflict, and is as before; and all that is not."""
+        asked = ("diff-tree", "-r", *_NAMES, note.head, merged.tree)
+        brought = set((await self._git(top, *asked, doing="no diff")).names)
+        brought -= {each.path for each in merged.conflicts}
+        changed = (await self._git(top, "diff", *_NAMES, note.head, doing="no diff")).names
+        new = await self._untracked(top)
+        return sorted(brought - {*changed, *new}), {*changed, *new}
+
+    async def _untracked(self, top: str) -> list[str]:
+        asked = ("ls-files", "--others", "--exclude-standard", "-z")
+        return (await self._git(top, *asked, doing="new files are unknown")).names
+
+    async def _merge_tree(self, top: str, note: ConflictNote) -> _Merged:
+        # Git names files after the sides where both cannot have their name.
+        ours = "HEAD" if await self._head(top) == note.head else note.head
+        asked = ("merge-tree", "--write-tree", "--no-messages", "-z", ours, note.onto)
         said = await self._git(top, *STYLE, *asked)
         if said.code not in (0, 1):
             raise GitFailed("the conflict cannot be read", said)
         tree, *fields = said.out.split(b"\0")
         return _Merged(tree.decode(), read_stages([field for field in fields if b"\t" in field]))
 
-    async def _described(self, top: str, note: _Note, merged: _Merged) -> OpenConflict:
+    async def _described(self, top: str, note: ConflictNote, merged: _Merged) -> OpenConflict:
         shown = merged.conflicts[:SHOWN_FILES]
         files = [await self._file(top, merged, each) for each in shown]
         return OpenConflict(onto=note.onto, files=tuple(files), count=len(merged.conflicts))
@@ -279,28 +286,35 @@ class Resolving(Changing):
                 found[stage] = said.out
         return found
 
-    async def _markers(self, top: str, note: _Note, merged: _Merged) -> tuple[MarkersLeft, ...]:
+    async def _markers(
+        self, top: str, note: ConflictNote, merged: _Merged
+    ) -> tuple[MarkersLeft, ...]:
         """The files in which markers of ours are left, also where a file got another name."""
         asked = ("grep", "--untracked", "-I", "-l", "-z", "-E", "-e", f"^>{{7,}} {note.onto}")
         said = await self._git(top, *asked)
         known = {each.path: each for each in merged.conflicts}
         found = []
         for name in sorted({*known, *said.names}):
-            versions = await self._versions(top, known[name]) if name in known else {}
+            versions = await self._sides_of(top, note, name, known.get(name))
             now = read_plain(os.path.join(top, name))
             if lines := markers_left(now, note.onto, versions):
                 found.append(MarkersLeft(printable(name), lines))
         return tuple(found)
 
-    async def _restore(self, top: str, note: _Note, merged: _Merged) -> tuple[str, ...]:
+    async def _sides_of(
+        self, top: str, note: ConflictNote, name: str, file: Stages | None
+    ) -> dict[int, bytes]:
+        """A file as each side has it; where names differ, a stage may hold a merge of both."""
+        if file is None or len(file.objects.keys() & {OURS, THEIRS}) != 2:
+            asked = {OURS: f"{note.head}:{name}", THEIRS: f"{note.onto}:{name}"}
+            file = Stages(name, {}, asked)
+        return await self._versions(top, file)
+
+    async def _restore(self, top: str, note: ConflictNote, merged: _Merged) -> tuple[str, ...]:
         """Put back what the base changed, without a conflict, and is now as it was before."""
         if not await self._is_merging(top, note):
             return ()
-        asked = ("diff-tree", "-r", *_NAMES, note.head, merged.tree)
-        brought = set((await self._git(top, *asked, doing="no diff")).names)
-        brought -= {each.path for each in merged.conflicts}
-        changed = (await self._git(top, "diff", *_NAMES, note.head, doing="no diff")).names
-        undone = sorted(brought - set(changed))
+        undone, _ = await self._undone(top, note, merged)
         if undone:
             listed = ("--pathspec-from-file=-", "--pathspec-file-nul")
             names = b"".join(os.fsencode(name) + b"\0" for name in undone)
@@ -318,13 +332,12 @@ class Resolving(Changing):
         if note is None or not await self._is_merging(top, note):
             return []
         said = await self._git(top, "diff", *_NAMES, note.onto, doing="no diff")
-        new = await self._git(top, "ls-files", "--others", "--exclude-standard", "-z")
-        own = {*said.names, *new.names}
+        own = {*said.names, *await self._untracked(top)}
         return [name for name in await self._dirty(top) if name in own]
 
     # Closing it
 
-    async def _finish(self, top: str, note: _Note, merged: _Merged) -> str:
+    async def _finish(self, top: str, note: ConflictNote, merged: _Merged) -> str:
         """Commit the files as they are on top of the base; the commit."""
         if await self._is_merging(top, note):
             for each in merged.conflicts:
@@ -341,7 +354,7 @@ class Resolving(Changing):
         if head != tip:
             why = ("-m", "hookline: resolved on top of the base")
             await self._git(top, "update-ref", *why, "HEAD", head, tip, doing="not committed")
-        _forget(self._at(top).git_dir)
+        forget_note(self._at(top).git_dir)
         await self._submodules(top)
         return head
 
@@ -354,7 +367,7 @@ class Resolving(Changing):
         if (await self._git(top, *asked)).text == theirs:
             os.unlink(path)
 
-    async def _without_merges(self, top: str, note: _Note, tip: str) -> str:
+    async def _without_merges(self, top: str, note: ConflictNote, tip: str) -> str:
         said = await self._git(
             top, "rev-list", "--merges", "--count", f"{note.onto}..{tip}", doing="no commits"
         )
@@ -391,13 +404,3 @@ class Resolving(Changing):
             doing="no commit of what was resolved",
         )
         return made.text
-
-
-def _write(place: str, note: _Note) -> None:
-    with own_folder(place) as folder:
-        publish(folder, _NOTE, "\n".join(note).encode())
-
-
-def _forget(place: str) -> None:
-    with suppress(FileNotFoundError):
-        os.unlink(os.path.join(place, _NOTE))
