@@ -1,4 +1,4 @@
-"""The real Claude Code resolves a conflict of its work with what others merged meanwhile."""
+"""Real agents resolve conflicts of their work with what others merged meanwhile."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.agents.model import Reply, Rule
+from tests.agents.rig import need_namespaces
 from tests.agents.session_desk import DONE, PATIENCE, WORKERS, asked, script
 from tests.e2e.conftest import Cli
 from tests.e2e.pipeline_rig import Pipeline, finish, work_ended
@@ -43,27 +44,47 @@ def line(tmp_path: Path) -> Iterator[Pipeline]:
     pipeline.cli.close()
 
 
-def test_claude_resolves_a_conflict_in_its_own_conversation(
-    line: Pipeline, scripted: Script, tmp_path: Path
+WAYS = {
+    "merges": "git add log && git commit --no-edit",
+    "rebases": "cp log ../merged; git merge --abort; git rebase ONTO; mv ../merged log;"
+    " git add log; GIT_EDITOR=true git rebase --continue",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        ("claude-code", "merges"),
+        pytest.param("claude-code", "rebases", marks=pytest.mark.torture),
+        ("codex", "edits"),
+    ],
+)
+def test_a_conflict_is_resolved_in_the_agents_own_conversation(
+    line: Pipeline, scripted: Script, tmp_path: Path, name: str, way: str
 ) -> None:
-    claude, cli = WORKERS["claude-code"], line.cli
+    """With git, or in a sandbox that keeps the git folder from being written to."""
+    if name == "codex":
+        need_namespaces()
+    agent, cli = WORKERS[name], line.cli
+    profile = {**agent.profile(), **({"permissions": "work"} if name == "codex" else {})}
     line.begin(
         GATES.replace("../", f"{tmp_path}/"),
-        agents=f"agents: {json.dumps({'it': claude.profile()})}\nagent: it\n",
+        agents=f"agents: {json.dumps({'it': profile})}\nagent: it\n",
     )
     onto = line.push_aside("other", meanwhile=tmp_path / "meanwhile.sh")
     task = cli.add("add the part T-1 and list it in the log")
-    mend = (
-        "pwd > $HOOKLINE_PROJECT/../place; "
-        "printf 'other\\nT-1\\n' > log && git add log && GIT_EDITOR=true git rebase --continue"
-    )
-    commands = ("echo mine > parts/T-1; echo T-1 >> log", f"git rebase {onto}", mend)
-    work, rebase, resolve = (Reply(calls=(claude.shell(each),)) for each in commands)
+    place = line.place(task)
+    git = WAYS.get(way, "git add log && git commit --no-edit || echo REFUSED").replace("ONTO", onto)
+    resolve = [
+        *agent.mend(place / "log", "<<<<<<< HEAD", ""),
+        agent.shell(f"printf 'other\\nT-1\\n' > log; {git}"),
+    ]
+    work = agent.shell("echo mine > parts/T-1; echo T-1 >> log")
     model = scripted(
-        *script(CONFLICT, rebase, resolve, Reply(text="Both parts are listed now.")),
-        *script(FIRST, work, DONE),
+        *script(CONFLICT, *(Reply(calls=(each,)) for each in resolve), Reply(text="Both parts.")),
+        *script(FIRST, Reply(calls=(work,)), DONE),
     )
-    cli.env |= claude.environment(model, tmp_path / "agent-home")
+    cli.env |= agent.environment(model, tmp_path / "agent-home")
 
     ended = work_ended(finish(cli.start("work", "--once", "--json"), PATIENCE))
     assert ended["merged"] == [task], [each.newest for each in model.requests]
@@ -71,7 +92,8 @@ def test_claude_resolves_a_conflict_in_its_own_conversation(
     remediation = asked(model, CONFLICT)
     assert f"File log\n--- your side:\n{task}\n--- main:\nother\n" in remediation.newest
     assert FIRST in remediation.history
-    assert (tmp_path / "place").read_text().strip() == str(line.place(task))
+    if name == "codex":
+        assert any("REFUSED" in str(each.body) for each in model.requests)
     said = [(hook.rpartition(":")[2], status) for hook, status in line.verdicts(task)]
     assert said == [
         ("meanwhile", "success"),

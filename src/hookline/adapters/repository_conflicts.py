@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.adapters.git.door import cut, printable
 from hookline.domain.repository import ConflictFile
+from hookline.files import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,21 +89,16 @@ def _shown(side: bytes | None) -> str | None:
 
 
 def marked(path: str) -> str:
-    """A file as it lies in a checkout, never followed out of it by a link."""
+    """A file as it lies in a checkout."""
     return read_plain(path).decode("utf-8", "replace")
 
 
 def read_plain(path: str) -> bytes:
-    """The beginning of a file, nothing of a link or where there is none."""
+    """The beginning of a file; nothing of a link, a folder or a file that is not there."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        return b"" if os.path.islink(path) else read_regular(path, _READ)
     except OSError:
         return b""
-    with open(fd, "rb") as file:
-        try:
-            return file.read(_READ)
-        except OSError:  # such as a folder
-            return b""
 
 
 def passages(text: str) -> tuple[str, str]:

@@ -41,7 +41,6 @@ from hookline.domain.repository import (
     RebaseConflict,
     Rebased,
     Refused,
-    RepositoryError,
 )
 
 _MERGE = (
@@ -374,33 +373,3 @@ class Resolving(Changing):
         if said.text == "0":  # whoever resolved it has rebased
             return tip
         return await self._flat(tip, note.fits, note.onto, f"{note.stopped}^@")
-
-    async def _flat(self, tip: str, parent: str, *without: str) -> str:
-        """The content of a commit as one commit on a parent, in the words of those it stands for.
-
-        They are those that the tip holds and none of `without`.
-        """
-        tree, old = [
-            (await self._git(self.root, "rev-parse", f"{each}^{{tree}}", doing="no commit")).text
-            for each in (tip, parent)
-        ]
-        if tree == old:
-            return parent
-        form = ("--format=%an%n%ae%n%ad%n%B", "--date=raw", "-z")
-        said = await self._git(
-            *(self.root, "log", *form, "--reverse", "--topo-order", "--no-merges", tip),
-            *("--not", *without),
-            doing="the commits are unknown",
-        )
-        commits = [each.split("\n", 3) for each in said.names]
-        if not commits:
-            raise RepositoryError(f"{tip} holds no commits but merges")
-        name, email, date, _ = commits[0]
-        signed = ("-S",) if (await self._settings()).get("commit.gpgsign") == "true" else ()
-        made = await self._git(
-            *(self.root, "commit-tree", *signed, "-p", parent, "-F", "-", tree),
-            stdin=as_message("\n\n".join(each[3].strip() for each in commits), "Work"),
-            aside={"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": email, "GIT_AUTHOR_DATE": date},
-            doing="no commit of what was resolved",
-        )
-        return made.text
