@@ -48,6 +48,7 @@ WAYS = {
     "merges": "git add log && git commit --no-edit",
     "rebases": "cp log ../merged; git merge --abort; git rebase ONTO; mv ../merged log;"
     " git add log; GIT_EDITOR=true git rebase --continue",
+    "edits": "git add log && git commit --no-edit || printf NOT%s ALLOWED",
 }
 
 
@@ -74,7 +75,7 @@ def test_a_conflict_is_resolved_in_the_agents_own_conversation(
     onto = line.push_aside("other", meanwhile=tmp_path / "meanwhile.sh")
     task = cli.add("add the part T-1 and list it in the log")
     place = line.place(task)
-    git = WAYS.get(way, "git add log && git commit --no-edit || echo REFUSED").replace("ONTO", onto)
+    git = WAYS[way].replace("ONTO", onto)
     resolve = [
         *agent.mend(place / "log", "<<<<<<< HEAD", ""),
         agent.shell(f"printf 'other\\nT-1\\n' > log; {git}"),
@@ -93,7 +94,7 @@ def test_a_conflict_is_resolved_in_the_agents_own_conversation(
     assert f"File log\n--- your side:\n{task}\n--- main:\nother\n" in remediation.newest
     assert FIRST in remediation.history
     if name == "codex":
-        assert any("REFUSED" in str(each.body) for each in model.requests)
+        assert any("NOTALLOWED" in str(each.body) for each in model.requests)
     said = [(hook.rpartition(":")[2], status) for hook, status in line.verdicts(task)]
     assert said == [
         ("meanwhile", "success"),

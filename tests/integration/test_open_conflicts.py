@@ -137,3 +137,17 @@ def test_lines_that_look_like_markers_count_only_beyond_those_of_the_sides(
     both = f"{text}{title}mine{ends}{title}theirs{ends}"
     (Path(made.path) / "guide").write_bytes(both.replace(title, title, 1).encode())
     closed(place, made.path)
+
+
+def test_a_conflict_that_nobody_goes_on_with_is_undone_when_work_begins_again(place: Place) -> None:
+    made = do(place.repository().worktree("T-1"))
+    place.write("list", "mine\n", at=made.path)
+    head = do(place.repository().commit_all(made.path, "mine"))
+    place.elsewhere("list", "theirs\n")
+    opened(place, made.path)
+    place.write("list", "half\n", at=made.path)
+    assert do(place.repository().worktree("T-1")).head == head
+    assert place.git("status", "--porcelain", at=made.path) == ""
+    rescued = place.git("for-each-ref", "--format=%(refname)", "refs/hookline/rescued")
+    assert place.git("show", f"{rescued}:list") == "half"
+    assert do(place.repository().conflict(made.path)) is None

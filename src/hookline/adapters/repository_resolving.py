@@ -136,6 +136,8 @@ class Resolving(Changing):
         Not `answered`: nobody has said that it is resolved.
         """
         top = self._at(folder).top
+        if self._noted_conflict(top) is None:
+            return None
         async with self._exclusive(lock_of(top)):
             await self._verify(top)
             await self._end_own_rebase(top)
@@ -154,6 +156,8 @@ class Resolving(Changing):
     async def close_conflict(self, folder: str) -> Refused | None:
         """Commit how a conflict was resolved, on top of the base; what a hook of git says to it."""
         top = self._at(folder).top
+        if self._noted_conflict(top) is None:
+            return None
         async with self._exclusive(lock_of(top)):
             note = self._noted_conflict(top)
             if note is None or not await self._is_ours(top, note):
@@ -167,6 +171,8 @@ class Resolving(Changing):
     async def drop_conflict(self, folder: str) -> str | None:
         """Bring a worktree back to before a conflict was opened; the ref that keeps the edits."""
         top = self._at(folder).top
+        if self._noted_conflict(top) is None:
+            return None
         async with self._exclusive(lock_of(top)):
             await self._verify(top)
             note = self._noted_conflict(top)

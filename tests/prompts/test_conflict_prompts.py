@@ -1,0 +1,61 @@
+"""What an agent reads about a conflict: asked, asked again, and without lines to mark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.e2e.conflict_rig import (
+    BOTH,
+    DECIDED,
+    KINDS,
+    MINE,
+    MY_KINDS,
+    TEXT,
+    THEIR_KINDS,
+    THEIRS,
+    Sides,
+)
+from tests.e2e.conftest import Cli
+from tests.prompts.snapshots import same_as
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def sides(tmp_path: Path) -> Iterator[Sides]:
+    made = Sides(Cli(tmp_path))
+    yield made
+    made.cli.close()
+
+
+def test_what_is_asked_and_asked_again(sides: Sides, tmp_path: Path) -> None:
+    sides.start(TEXT)
+    task = sides.part(MINE, theirs=f"{THEIRS}echo new > added")
+    first = "sed -i '/^>>>>>>> /d' text"
+    second = f"git restore --source=HEAD --staged --worktree added\n{BOTH}"
+    sides.turn(f"if [ $n = 1 ]; then {first}\nelif [ $n = 2 ]; then {second}fi\n")
+    sides.submit(task)
+    asked, again, undone = sides.prompts(task)
+    same_as("conflict-asked", asked, {str(tmp_path): ""})
+    same_as("conflict-markers-left", again, {str(tmp_path): ""})
+    same_as("conflict-undone", undone, {str(tmp_path): ""})
+
+
+def test_what_has_no_lines(sides: Sides, tmp_path: Path) -> None:
+    sides.start(KINDS)
+    task = sides.part(MY_KINDS, theirs=THEIR_KINDS)
+    sides.turn(DECIDED)
+    sides.submit(task)
+    (prompt,) = sides.prompts(task)
+    same_as("conflict-kinds", prompt, {str(tmp_path): ""})
+
+
+def test_what_the_next_session_is_told(sides: Sides, tmp_path: Path) -> None:
+    sides.start(TEXT)
+    task = sides.part(MINE, theirs=THEIRS)
+    said = sides.cli("submit", task, "--json")
+    assert said.code == 3
+    same_as("conflict-found", said.json["remediationPrompt"], {str(tmp_path): ""})
