@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 GATES = """\
 hooks: {before_submit: [rebase_on_main, {run_tests: 'sh ./judge.sh'}]}
-gates: {test: 'sh ./judge.sh', tries: 2, method: METHOD}
+gates: {test: 'sh ./judge.sh', tries: 3, method: METHOD}
 """
 # The gates and the merged result are held against what both sides meant.
 JUDGE = "! grep -rn '^>>>>>>> ' . --include=text* && sh ./wanted.sh\n"

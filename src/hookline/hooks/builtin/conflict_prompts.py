@@ -23,10 +23,10 @@ _LATER = (
 _KINDS = {
     "marked": "both sides changed the same lines. Edit them and remove the markers:"
     " `<<<<<<< HEAD` begins your side, `=======` ends it, `>>>>>>>` ends the side of {base}.",
-    "binary": "both sides changed a file that has no lines to merge. It holds your version.{aside}"
-    " Leave it to keep yours, or write a file that serves both.",
-    "link": "both sides changed where this link leads. It leads where you had it, or to nothing."
-    " Make it lead where both sides need it.",
+    "binary": "both sides changed a file that has no lines to merge. It holds your version. Leave"
+    " it to keep your version,{aside} or write a file that serves both.",
+    "link": "both sides changed where this link leads. It leads where your side has it. Make it"
+    " lead where both sides need it.",
     "mode": "both sides added it with the same content and other permissions ({ours} is yours,"
     " {theirs} is of {base}; 100755 can be run). Set the right ones with `chmod`.",
     "submodule": "both sides moved this submodule: you to {ours}, {base} to {theirs}. Hookline has"
@@ -35,12 +35,12 @@ _KINDS = {
     " your version. Keep the file to keep it, delete it to delete it.",
     "deleted-by-work": "you deleted it, or gave it another name, and {base} changed it. It holds"
     " the version of {base}. Keep the file to keep it, delete it to delete it.",
-    "renamed-twice": "both sides gave this file another name, and it is gone. Keep one of the new"
-    " files, which are named here too, and delete the other one.",
-    "name-of-work": "this name is from your side, and {base} has something else for it. Keep the"
-    " file under the name that is right, with what both sides meant, and delete the other one.",
-    "name-of-base": "this name is from {base}, and you have something else for it. Keep the file"
-    " under the name that is right, with what both sides meant, and delete the other one.",
+    "renamed-twice": "you and {base} gave this file different new names, which are in this list."
+    " Keep the file under one of them, with what both sides meant, and delete the other one.",
+    "name-of-work": "only your side has something of this name; {base} has it under another name."
+    " Keep the file under the right name, with what both sides meant, and delete the other one.",
+    "name-of-base": "only {base} has something of this name; your side has it under another name."
+    " Keep the file under the right name, with what both sides meant, and delete the other one.",
 }
 
 
@@ -64,7 +64,7 @@ def resolve_prompt(base: str, found: OpenConflict) -> str:
     return (
         f"Your commits conflict with the newest {base} ({found.onto}). Hookline has merged {base}"
         " into the files of your folder, and these need you:\n\n"
-        + "\n".join([*files, "", *_still(base, found)])
+        + "\n".join([*files, "", *_still(base, found), ""])
         + "How to resolve it:\n\n"
         "1. Edit these files until they hold what both sides meant. Leave no marker line.\n"
         f"2. Leave all other changes of {base} in your folder as they are.\n"
@@ -87,7 +87,7 @@ def _still(base: str, found: OpenConflict) -> Iterator[str]:
         left.append("- nobody has said yet that the files are as they should be")
     if left:
         more = [f"- and {len(left) - SHOWN} more"] if len(left) > SHOWN else []
-        yield from ("This is still to do:", "", *left[:SHOWN], *more, "")
+        yield from ("You were asked before. This is still to do:", "", *left[:SHOWN], *more, "")
 
 
 def left_to_do(found: OpenConflict) -> str:
@@ -117,9 +117,7 @@ def _lines(numbers: Sequence[int]) -> str:
 def _how(file: ConflictFile, base: str) -> str:
     aside = ""
     if file.aside is not None:
-        aside = (
-            f" `{_name(file.aside)}` is the version of {base}: move it over the file to take it."
-        )
+        aside = f" move `{_name(file.aside)}` over it to take the version of {base},"
     sides = {"ours": file.ours, "theirs": file.theirs} if file.kind in ("mode", "submodule") else {}
     return _KINDS[file.kind].format_map({"base": base, "aside": aside, **sides})
 
