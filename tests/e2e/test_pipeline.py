@@ -214,7 +214,7 @@ def test_a_result_that_fails_its_test_is_not_merged_until_it_is_mended(
 def test_an_agent_that_leaves_a_rebase_behind_is_told_to_end_it(line: Pipeline, cli: Cli) -> None:
     line.begin()
     line.turn(
-        'if [ "$n" = 1 ]; then git rebase --quiet origin/main\n'
+        'if [ "$n" = 1 ]; then git merge --abort; git rebase --quiet origin/main\n'
         "elif grep -q 'middle of a rebase' \"$box/$n\"; then git rebase --abort\n"
         "else resolve; fi > /dev/null 2>&1\n"
     )
