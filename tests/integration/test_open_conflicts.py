@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hookline.domain.repository import OpenConflict, Rebased
+from hookline.domain.repository import Merged, OpenConflict, Rebased
 from tests.integration.repository_rig import Place, do
 
 
@@ -151,3 +151,20 @@ def test_a_conflict_that_nobody_goes_on_with_is_undone_when_work_begins_again(pl
     rescued = place.git("for-each-ref", "--format=%(refname)", "refs/hookline/rescued")
     assert place.git("show", f"{rescued}:list") == "half"
     assert do(place.repository().conflict(made.path)) is None
+
+
+def test_work_with_a_merge_of_the_agent_s_own_is_merged_by_a_rebase(place: Place) -> None:
+    """A rebase drops merges, and with them what was resolved there."""
+    made = do(place.repository().worktree("T-1"))
+    place.write("list", "mine\n", at=made.path)
+    do(place.repository().commit_all(made.path, "mine"))
+    newest = place.elsewhere("list", "theirs\n")
+    place.git("fetch", "--quiet", "--all", at=made.path)
+    with pytest.raises(AssertionError, match="CONFLICT"):
+        place.git("merge", newest, at=made.path)
+    place.write("list", "both\n", at=made.path)
+    place.git("commit", "--quiet", "--all", "--no-edit", at=made.path)
+    merged = do(place.repository().merge("refs/heads/hookline/T-1", "main", "M", "rebase"))
+    assert isinstance(merged, Merged)
+    assert place.git("log", "-1", "--format=%P %s", merged.sha) == f"{newest} mine"
+    assert place.on_main("list") == "both"

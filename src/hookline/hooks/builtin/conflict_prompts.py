@@ -70,9 +70,8 @@ def resolve_prompt(base: str, found: OpenConflict) -> str:
         f"2. Leave all other changes of {base} in your folder as they are.\n"
         "3. Run the tests and fix what broke.\n"
         f"4. End your turn. Hookline checks the files and commits them on top of {base}.\n\n"
-        "You need no git for this. Do not abort the merge, and do not rebase, push or switch"
-        " branches. If you commit the merge yourself, that is fine too.\n\n"
-        + _all_sides(base, found.files)
+        "You need no git for this. Do not abort the merge, and do not rebase. If you commit the"
+        " merge yourself, that is fine too.\n\n" + _all_sides(base, found.files)
     )
 
 
