@@ -75,3 +75,6 @@ def conflicting(
 
 def _refused(message: str, prompt: str) -> dict[str, Any]:
     return {"refused": message, "remediationPrompt": prompt, "conflict": True}
+
+
+ACTS = {"open_conflict": open_conflict, "drop_conflict": drop_conflict}

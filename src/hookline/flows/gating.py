@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PINS = "gates"
 # Goes up when submitting and merging ask for other effects, or for the same in another order.
-CODE_VERSION = "5"
+CODE_VERSION = "6"
 BEFORE_SUBMIT, BEFORE_MERGE = "before_submit", "before_merge"
 CHANGED, WORKTREE = "changed", "worktree"
 # Gates that nobody wakes are asked again after this time.

@@ -63,8 +63,8 @@ class RepoEffects:
         verbs = {
             "prepare": self._prepare,
             "merge": self._merge,
-            "open_conflict": self._open_conflict,
-            "drop_conflict": self._drop_conflict,
+            "open_conflict": self._conflict,
+            "drop_conflict": self._conflict,
             "ask_people": self._ask_people,
             "clean": self._clean,
             "checks": self._checks,
@@ -107,17 +107,14 @@ class RepoEffects:
         if self._is_yours(args):
             return None
         repository, largest = self._repository, _largest(args)
-        if (left := await conflict_effects.still_open(repository, args)) is not None:
+        if left := await conflict_effects.still_open(repository, args):
             return left
         if found := await repository.conflict_findings(args["worktree"], largest):
             return {**_found(found, args), "conflict": True}
         return await conflict_effects.close_conflict(repository, args)
 
-    async def _open_conflict(self, run: Run, effect: JournalEffect, guard: Any) -> dict[str, Any]:
-        return await conflict_effects.open_conflict(self._repository, effect.args)
-
-    async def _drop_conflict(self, run: Run, effect: JournalEffect, guard: Any) -> dict[str, Any]:
-        return await conflict_effects.drop_conflict(self._repository, effect.args)
+    async def _conflict(self, run: Run, effect: JournalEffect, guard: Any) -> dict[str, Any]:
+        return await conflict_effects.ACTS[effect.args["verb"]](self._repository, effect.args)
 
     async def _take_committed(self, args: dict[str, Any], state: RepositoryState) -> dict[str, Any]:
         """The work on a person's own branch: what is committed counts, the rest is only named."""
