@@ -26,7 +26,7 @@ hooks:
 CHANGES = {
     "verdict": "request_changes",
     "summary": "Not signed.",
-    "comments": [{"file": None, "line": None, "comment": "SIGN-IT"}],
+    "comments": [{"file": None, "line": None, "blocking": True, "comment": "SIGN-IT"}],
 }
 APPROVE = {"verdict": "approve", "summary": "Fine.", "comments": []}
 pytestmark = pytest.mark.timeout(3 * PATIENCE)
