@@ -10,7 +10,7 @@ import re
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import inspect
@@ -168,20 +168,6 @@ def event_types() -> str:
 # Commands
 
 
-class _Recorder(argparse.ArgumentParser):
-    """A parser that remembers its arguments in their order."""
-
-    def __init__(self) -> None:
-        self.recorded: list[argparse.Action] = []
-        super().__init__(add_help=False)
-
-    def add_argument(self, *args: Any, **kwargs: Any) -> argparse.Action:
-        """Add an argument, and remember it."""
-        action = super().add_argument(*args, **kwargs)
-        self.recorded.append(action)
-        return action
-
-
 def commands() -> str:
     """Every command with its arguments."""
     parts = []
@@ -196,9 +182,9 @@ def commands() -> str:
 
 
 def _command(name: str, command: Command, level: str) -> str:
-    recorder = _Recorder()
-    command.arguments(recorder)
-    rows = [(_code(_cell(_spelling(a))), _cell(_meaning(a))) for a in recorder.recorded]
+    parser = argparse.ArgumentParser(add_help=False)
+    command.arguments(parser)
+    rows = [(_code(_cell(_spelling(a))), _cell(_meaning(a))) for a in parser._actions]
     summary = command.summary[0].upper() + command.summary[1:]
     lines = [f"{level} hookline {name}", "", f"{summary}.", ""]
     return "\n".join([*lines, _table(("argument", "meaning"), rows), ""] if rows else lines)

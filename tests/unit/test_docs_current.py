@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from docs import generate, reference
 
+from hookline import __version__
 from hookline.domain import payloads
 from hookline.domain.events import REPORTS, STATE_BEARING
 from hookline.points import POINTS
@@ -27,6 +28,20 @@ def test_page_is_current(page: str) -> None:
 def test_every_generated_part_stands_on_a_page() -> None:
     text = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in generate.PAGES)
     assert sorted(re.findall(r"<!-- generated: ([\w-]+) -->", text)) == sorted(generate.PARTS)
+
+
+def test_options_that_exclude_each_other_are_documented() -> None:
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    section = page.split("\n### hookline trust\n")[1].split("\n###")[0]
+    assert re.findall(r"^\| `(--\w+)", section, re.MULTILINE) == [
+        *("--always", "--revoke", "--show", "--task"),
+        "--yes",
+    ]
+
+
+def test_readme_names_this_version() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"In this version ({'.'.join(__version__.split('.')[:2])}):" in readme
 
 
 def test_every_point_is_documented() -> None:
