@@ -42,6 +42,15 @@ def owner_is_gone(owner: str) -> bool:
     return boot == boot_id() and not is_alive(ProcessGroup(int(pid), int(start), boot))
 
 
+def owner_is_here(owner: str) -> bool:
+    """Whether the process of that name is known to run on this machine, whoever wrote the name."""
+    try:
+        boot, pid, start = owner.rsplit(":", 2)
+        return bool(boot) and is_alive(ProcessGroup(int(pid), int(start), boot))
+    except ValueError:
+        return False
+
+
 def owner_pid(owner: str) -> int:
     """The number of a process by its name as a holder."""
     return int(owner.rsplit(":", 2)[1])

@@ -12,7 +12,8 @@ from hookline.domain.sessions import STANDING
 from hookline.flows import journal
 
 if TYPE_CHECKING:
-    from hookline.ports.store import Transaction
+    from hookline.domain.runs import Run
+    from hookline.ports.store import Transaction, View
 
 CAME_ALONG = "it came with a store that you did not create"
 
@@ -25,19 +26,24 @@ class Adopted(NamedTuple):
     switches: tuple[str, ...]
 
 
+def unfinished(view: View) -> list[Run]:
+    """The runs that are not over, oldest first."""
+    return [run for run in reversed(view.runs.runs(limit=-1)) if run.status not in TERMINAL]
+
+
 def adopt(tx: Transaction) -> Adopted:
     """Cancel runs, abandon calls, clear switches; what agents registered before counts no more.
 
     Processes that a foreign store names are not ours to end, and what it calls a lease holds
     nobody: so runs are not cancelled as a person would do it, but by the event alone.
     """
-    found = [run for run in tx.runs.runs(limit=-1) if run.status not in TERMINAL]
-    for run in reversed(found):
+    found = unfinished(tx)
+    for run in found:
         journal.write(tx, "run_cancelled", run.run_id, {"reason": CAME_ALONG})
         tx.runs.let_go(run.run_id, tx.runs.holder(run.run_id)[1], None)
         if run.flow == SESSION:
             tx.runs.set_value(run.run_id, STANDING, runs.CANCELLED)
-    cancelled = tuple(run.run_id for run in reversed(found))
+    cancelled = tuple(run.run_id for run in found)
     adopted = Adopted(cancelled, tx.calls.abandon(CAME_ALONG), tx.calls.clear_switches())
     tx.append(
         ADOPTED,

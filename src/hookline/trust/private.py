@@ -26,6 +26,13 @@ def write_private(path: str, data: bytes) -> None:
         raise _unwritable(path, problem) from problem
 
 
+def prove_writable(path: str) -> None:
+    """Fail now if such a file could not be written; the file itself stays as it is."""
+    trial = f"{path}.{os.urandom(6).hex()}.try"
+    write_private(trial, b"")
+    remove(trial)
+
+
 def make_private(folder: str) -> None:
     """Make sure that the folder exists and that nobody else may enter it."""
     try:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from hookline.digest import sha256
 from hookline.errors import Untrusted
-from hookline.trust.private import read_private, remove, write_private
+from hookline.trust.grants import grant_path
+from hookline.trust.private import prove_writable, read_private, remove, write_private
 
 if TYPE_CHECKING:
     from hookline.project import Project
@@ -30,6 +31,12 @@ def owns_store(home: str, project: Project, store_id: str) -> bool:
 def adopt_store(home: str, project: Project, store_id: str) -> None:
     """Remember the store as this user's own."""
     write_private(_record(home, project), os.fsencode(store_id))
+
+
+def prove_adoptable(home: str, project: Project) -> None:
+    """Fail if the records of an adoption, of the store and of its folder, cannot be written."""
+    prove_writable(_record(home, project))
+    prove_writable(grant_path(home, project))
 
 
 def forget_store(home: str, project: Project) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from hookline.adapters.identity import owner_is_here, owner_pid
 from hookline.adapters.store.sqlite import SqliteStore
 from hookline.errors import StoreError, StoreOlder, StoreReadOnly, StoreReplaced, Untrusted
 from hookline.files import TOP_MODE, keep_private, own_folder, publish, refuse_links
@@ -12,6 +13,7 @@ from hookline.files import TOP_MODE, keep_private, own_folder, publish, refuse_l
 if TYPE_CHECKING:
     from hookline.adapters.store.sqlite import Identity
     from hookline.flows.adoption import Adopted
+    from hookline.ports.store import View
     from hookline.project import Project
 
 _IGNORED = b"*\n!.gitignore\n!hooks/\n!hooks/**\n!flows/\n!flows/**\n"
@@ -108,21 +110,52 @@ def _with_our_schema(found: Identity) -> str:
     return found.store_id
 
 
+def unfinished_runs(project: Project) -> list[str]:
+    """The runs that an adoption would cancel; an older store is not read for that."""
+    from hookline.flows.adoption import unfinished
+
+    try:
+        store = SqliteStore(project.database, read_only=True)
+    except StoreOlder:
+        return []
+    try:
+        with store.read() as view:
+            return [run.run_id for run in unfinished(view)]
+    finally:
+        store.close()
+
+
+def _refuse_held(view: View) -> None:
+    """A run that a process here works on is not taken from under it."""
+    from hookline.flows.adoption import unfinished
+
+    for run in unfinished(view):
+        owner = view.runs.holder(run.run_id)[0]
+        if owner is not None and owner_is_here(owner):
+            raise StoreError(
+                f"process {owner_pid(owner)} works on {run.run_id} of this store",
+                help=f"stop it first (`kill {owner_pid(owner)}`), then run `hookline trust` again",
+            )
+
+
 def adopt(project: Project, home: str, store_id: str, metadata: dict[str, str]) -> Adopted:
     """Make a store that its user has looked at their own; nothing of it goes on by itself.
 
-    That is in the store before it is theirs, so that a kill in between leaves nothing to run.
+    That is in the store before it is theirs, so that a kill in between leaves nothing to run;
+    and because it cannot be undone, that the store can become theirs is proved before.
     """
     from hookline.flows.adoption import adopt as adopt_contents  # seldom done
-    from hookline.trust.stores import adopt_store
+    from hookline.trust.stores import adopt_store, prove_adoptable
 
     def admit(found: Identity) -> None:
         if _with_our_schema(found) != store_id:
             raise StoreReplaced(f"{project.database} was replaced while it was looked at")
 
+    prove_adoptable(home, project)
     store = SqliteStore(project.database, admit=admit)
     try:
         with store.write(dict(metadata)) as tx:
+            _refuse_held(tx)
             adopted = adopt_contents(tx)
     finally:
         store.close()

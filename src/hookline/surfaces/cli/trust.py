@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from hookline.config.changed_defaults import ChangedDefault
 
+MOST_RUNS = 20
 _MARKS = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -204,8 +205,18 @@ def _present(case: _Case, args: Namespace) -> None:
     show_changed(case.changed)
     if case.foreign_store:
         say("the folder also holds a store of tasks that you did not create")
+        _warn_of_runs(case.project)
     if args.always:
         note("with --always, later changes will run without a question")
+
+
+def _warn_of_runs(project: Project) -> None:
+    from hookline.wiring.stores import unfinished_runs
+
+    found = unfinished_runs(project)
+    if found:
+        more = f" and {len(found) - MOST_RUNS} more" if len(found) > MOST_RUNS else ""
+        say(f"its unfinished runs will be cancelled: {', '.join(found[:MOST_RUNS])}{more}")
 
 
 def say_diff(text: str) -> None:
