@@ -19,6 +19,7 @@ from hookline.domain.repository import (
     RepositoryError,
     branch_of,
 )
+from hookline.errors import Untrusted
 from hookline.files import own_folder, publish, read_regular
 
 # Written into the worktree's git folder before a rebase of ours, with the commit to return to.
@@ -67,8 +68,19 @@ class Changing(Looking):
             return
         if (found := await self._branch(top)) != wanted:
             raise RepositoryError(f"{top} has {found or 'no branch'} checked out, not {wanted}")
-        if await self._sha(top, f"refs/heads/{wanted}") is None:
-            raise RepositoryError(f"the branch {wanted} is gone, or has no commits")
+        await self._check_ref(top, f"refs/heads/{wanted}")
+
+    async def _check_ref(self, top: str, ref: str) -> None:
+        """Refuse a branch that is gone, or that moves another one when it moves."""
+        form = "--format=%(refname) %(symref)"
+        said = await self._git(top, "for-each-ref", form, "refs/heads", doing="no branches")
+        targets = dict(line.split(" ", 1) for line in said.text.splitlines())
+        name = ref.removeprefix("refs/heads/")
+        if ref not in targets:
+            raise RepositoryError(f"the branch {name} is gone, or has no commits")
+        tied = [other for other, target in targets.items() if target == ref]
+        if other := targets[ref] or next(iter(tied), ""):
+            raise RepositoryError(f"the branch {name} is tied to {other}: one moves the other")
 
     async def _verify(self, top: str) -> None:
         """Refuse a checkout whose settings send a git that writes to other folders."""
@@ -160,8 +172,18 @@ class Changing(Looking):
     async def _landed(self, head: str, base: str) -> str | None:
         """The commit that we merged this work as, if the base holds it."""
         noted = await self._sha(self.root, MERGED + head)
-        landed = noted is not None and await self._is_ancestor(self.root, noted, base)
-        return noted if landed else None
+        if noted is None or not await self._is_ancestor(self.root, noted, base):
+            return None
+        return noted if await self._brings(noted, head) else None
+
+    async def _brings(self, merged: str, work: str) -> bool:
+        """Whether a commit holds all of some work: an agent can write any note of a merge."""
+        try:
+            said = await self._git(self.root, "merge-tree", "--write-tree", merged, work)
+        except Untrusted:  # drivers of a merge could run
+            return False
+        tree = await self._git(self.root, "rev-parse", f"{merged}^{{tree}}")
+        return not said.code and said.text == tree.text
 
     async def _move(self, top: str, head: str, onto: str) -> Rebased | RebaseConflict:
         place = self._at(top).git_dir
@@ -356,10 +378,10 @@ def _noted(place: str, ref: str) -> _Note | None:
 def _target(place: str) -> str | None:
     """The commit that a rebase under way moves to."""
     try:
-        with open(os.path.join(place, "rebase-merge", "onto"), encoding="ascii") as file:
-            return file.read(100).strip()
+        found = read_regular(os.path.join(place, "rebase-merge", "onto"), 100)
     except OSError:
         return None
+    return found.decode("ascii", "replace").strip()
 
 
 def _forget(place: str) -> None:

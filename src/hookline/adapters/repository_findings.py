@@ -64,13 +64,14 @@ class Inspecting(Merging):
     async def _unwatched(self, folder: str) -> tuple[Finding, ...]:
         """Files that git was told not to look at: gates see them as they are not committed.
 
-        In a sparse checkout those that are left out are not there, and nothing is seen of them.
+        In a sparse checkout those that are left out are not there; elsewhere that hides them.
         """
         said = await self._git(folder, "ls-files", "-v", "-z", doing="the files are unknown")
         top = self._at(folder).top
         marked = [name[2:] for name in said.names if name[0].islower() or name[0] == "S"]
-        there = (name for name in marked if os.path.lexists(os.path.join(top, name)))
-        return tuple(Finding("unwatched", _shown(name)) for name in there)
+        if marked and (await self._settings()).get("core.sparsecheckout") == "true":
+            marked = [name for name in marked if os.path.lexists(os.path.join(top, name))]
+        return tuple(Finding("unwatched", _shown(name)) for name in marked)
 
     async def work_elsewhere(self, folder: str, base: str, start: str | None) -> Elsewhere | None:
         """Where the work went, of a branch that has no commits of its own; None if there is none.

@@ -63,7 +63,7 @@ def _machine() -> str:
 
 
 def _is_abandoned(folder: str, name: str) -> bool:
-    machine, pid, start, _ = name.removeprefix(_PREFIX).split("-", 3)
+    machine, pid, start = (*name.removeprefix(_PREFIX).split("-", 3), "", "")[:3]
     if machine != _machine():
         age = time.time() - os.lstat(os.path.join(folder, name)).st_mtime
         return age > _FOREIGN_SECONDS

@@ -8,6 +8,7 @@ from contextlib import suppress
 from hookline.adapters.git.door import HOOKED, LIMIT, printable
 from hookline.adapters.repository_scratch import Scratch
 from hookline.domain.repository import Refused, RepositoryError
+from hookline.files import own_folder, publish, read_regular
 
 # Written into the checkout's git folder before its files are changed, with the tree they go to:
 # after a crash the same merge is another commit.
@@ -30,11 +31,11 @@ class Stepping(Scratch):
         note = os.path.join(self._at(checkout).git_dir, _NOTE)
         tree = (await self._git(checkout, "rev-parse", f"{new}^{{tree}}", doing="no step")).text
         await self._take_up(checkout, old, new, cut_short=_noted(note) == tree)
-        with open(note, "w", encoding="ascii") as file:
-            file.write(tree)
-        said = await self._git(
-            checkout, "merge", "--ff-only", "--no-autostash", "--quiet", new, timeout=HOOKED
-        )
+        with own_folder(os.path.dirname(note)) as folder:
+            publish(folder, _NOTE, tree.encode())
+        # Ignored files are the user's as well.
+        only = ("--ff-only", "--no-overwrite-ignore", "--no-autostash", "--no-squash", "--quiet")
+        said = await self._git(checkout, "merge", *only, new, timeout=HOOKED)
         os.unlink(note)
         if not said.code:
             return None
@@ -109,8 +110,7 @@ class Stepping(Scratch):
 
 def _noted(path: str) -> str | None:
     try:
-        with open(path, encoding="utf-8") as file:
-            return file.read(1000).strip()
+        return read_regular(path, 1000).decode("utf-8", "replace").strip()
     except OSError:
         return None
 

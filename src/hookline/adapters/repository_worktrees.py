@@ -22,7 +22,7 @@ from hookline.domain.repository import (
     branch_of,
     check_task_name,
 )
-from hookline.files import own_folder, publish
+from hookline.files import own_folder, publish, read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -254,13 +254,19 @@ class Worktrees(Pushing):
         for name in os.listdir(place) if os.path.isdir(place) else ():
             with suppress(OSError):
                 record = os.path.join(place, name)
-                with open(os.path.join(record, "gitdir"), "rb") as file:
-                    link = os.path.join(record, os.fsdecode(file.read()).removesuffix("\n"))
+                named = os.fsdecode(read_regular(os.path.join(record, "gitdir"), 64 * 1024))
+                link = os.path.join(record, named.removesuffix("\n"))
                 if not os.path.islink(record):
                     yield record, os.path.normpath(link)
 
     async def _discard(self, path: str) -> None:
-        """Remove a worktree in which nobody's work is, whole or not."""
+        """Remove a worktree in which nobody's work is, whole or not.
+
+        An agent can put a link there, and git would remove the worktree that it leads to.
+        """
+        if os.path.islink(path):
+            os.unlink(path)
+            return
         await self._git(self.root, "worktree", "remove", "--force", "--force", path)
         shutil.rmtree(path, ignore_errors=True)
         await self._forget_missing(path)

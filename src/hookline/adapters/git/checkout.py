@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from hookline.domain.repository import RepositoryError
+from hookline.files import read_regular
 from hookline.project import FOLDER_NAME
 
 _MARK = os.path.join(os.sep + FOLDER_NAME, "worktrees", "")
@@ -124,8 +125,8 @@ def _check_objects(path: str, common: str) -> None:
     inside = os.path.realpath(os.path.dirname(path)) + os.sep
     objects = os.path.join(common, "objects")
     alternates = os.path.join(objects, "info", "alternates")
-    with suppress(OSError), open(alternates, "rb") as file:
-        for line in file.read(_MOST).splitlines():
+    with suppress(OSError):
+        for line in read_regular(alternates, _MOST).splitlines():
             place = os.path.realpath(os.path.join(objects, os.fsdecode(line)))
             if place.startswith(inside):
                 raise BrokenWorktree(f"{alternates} borrows objects from a worktree: {place}")

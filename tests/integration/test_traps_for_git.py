@@ -1,0 +1,136 @@
+"""Traps that an agent can lay in the folders of git that it shares with the user."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hookline.adapters.git.checkout import checkout_of
+from hookline.adapters.repository_scratch import _machine
+from hookline.domain.repository import Merged, Refused, RepositoryError
+from tests.integration.repository_rig import do
+
+if TYPE_CHECKING:
+    from tests.integration.repository_rig import Place
+
+TASK = "T-1"
+
+
+def worked(place: Place, name: str = "new", text: str = "work\n") -> Path:
+    """A task's worktree with a commit in it."""
+    path = Path(do(place.repository().worktree(TASK)).path)
+    place.write(name, text, at=path)
+    place.git("add", "--force", name, at=path)
+    do(place.repository().commit_all(str(path), "Work"))
+    return path
+
+
+def merge(place: Place, method: str = "merge") -> object:
+    head = place.git("rev-parse", f"refs/heads/hookline/{TASK}")
+    return do(place.repository().merge(head, "main", "Merge", method))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def feature(alone: Place) -> Path:
+    """Another worktree of the user's, with work that is not committed."""
+    path = alone.root.parent / "feature"
+    alone.git("worktree", "add", "--quiet", "-b", "feature", str(path))
+    (path / "draft").write_text("mine\n")
+    return path
+
+
+def test_a_link_in_the_place_of_a_passing_checkout_leads_nowhere(
+    alone: Place, feature: Path
+) -> None:
+    path = worked(alone)
+    left = path.parent / f".scratch-{_machine()}-999999-1-aaaa"
+    left.symlink_to(feature)
+    assert isinstance(merge(alone), Merged)
+    assert (feature / "draft").read_text() == "mine\n"
+    assert not left.is_symlink()
+
+
+def test_a_link_in_the_place_of_a_repaired_worktree_leads_nowhere(
+    alone: Place, feature: Path
+) -> None:
+    path = worked(alone)
+    (path.parent / f".fresh-{TASK}").symlink_to(feature)
+    (path / ".git").unlink()
+    alone.lose(alone.root / ".git/worktrees" / TASK)
+    do(alone.repository().worktree(TASK))
+    assert (feature / "draft").read_text() == "mine\n"
+
+
+def test_an_odd_name_beside_the_worktrees_stops_no_merge(alone: Place) -> None:
+    path = worked(alone)
+    (path.parent / ".scratch-x").mkdir()
+    assert isinstance(merge(alone), Merged)
+
+
+@pytest.mark.parametrize("name", ["secret.env", "build/kept"])
+def test_ignored_files_of_the_user_are_not_overwritten(alone: Place, name: str) -> None:
+    alone.commit(".gitignore", "secret.env\nbuild\n")
+    worked(alone, name.partition("/")[0], "theirs\n")
+    place = alone.root / name
+    place.parent.mkdir(exist_ok=True)
+    place.write_text("mine\n")
+    before = alone.main()
+    refused = merge(alone)
+    assert isinstance(refused, Refused)
+    assert name.partition("/")[0] in refused.reason + refused.output
+    assert (place.read_text(), alone.main()) == ("mine\n", before)
+
+
+def test_a_link_in_the_place_of_a_note_is_not_written_through(alone: Place) -> None:
+    worked(alone)
+    mine = alone.root.parent / "mine.txt"
+    mine.write_text("mine\n")
+    (alone.root / ".git/hookline-step").symlink_to(mine)
+    assert isinstance(merge(alone), Merged)
+    assert mine.read_text() == "mine\n"
+
+
+def test_a_pipe_that_nobody_writes_to_holds_nobody_up(alone: Place) -> None:
+    path = worked(alone)
+    os.mkfifo(alone.root / ".git/hookline-step")
+    assert isinstance(merge(alone), Merged)
+    (alone.root / ".git/objects/info").mkdir(exist_ok=True)
+    os.mkfifo(alone.root / ".git/objects/info/alternates")
+    assert checkout_of(str(path)).top == str(path)
+
+
+@pytest.mark.parametrize("ends", [("hookline/T-1", "main"), ("main", "hookline/T-1")])
+def test_a_branch_that_moves_another_is_refused(alone: Place, ends: tuple[str, str]) -> None:
+    path = worked(alone)
+    before = alone.main()
+    alone.git("symbolic-ref", *(f"refs/heads/{end}" for end in ends))
+    now = alone.main()
+    alone.write("more", "more\n", at=path)
+    with pytest.raises(RepositoryError, match="is tied to refs/heads/"):
+        do(alone.repository().commit_all(str(path), "More"))
+    assert alone.main() == now
+    assert alone.git("cat-file", "-t", before) == "commit"
+
+
+def test_hidden_files_that_are_gone_are_found(alone: Place) -> None:
+    path = worked(alone, "evil", "EVIL\n")
+    alone.git("update-index", "--skip-worktree", "evil", at=path)
+    (path / "evil").unlink()
+    found = do(alone.repository().committed_findings(str(path), "main", 1 << 20))
+    assert [(each.kind, each.path) for each in found] == [("unwatched", "evil")]
+
+
+@pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
+def test_a_planted_note_of_a_merge_is_not_believed(alone: Place, method: str) -> None:
+    path = worked(alone)
+    head = alone.git("rev-parse", "HEAD", at=path)
+    alone.git("update-ref", f"refs/hookline/merged/{head}", "main")
+    assert isinstance(merge(alone, method), Merged)
+    assert alone.on_main("new") == "work"
+    # What was really merged is found again.
+    before = alone.main()
+    assert isinstance(merge(alone, method), Merged)
+    assert alone.main() == before
