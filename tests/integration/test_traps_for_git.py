@@ -134,3 +134,38 @@ def test_a_planted_note_of_a_merge_is_not_believed(alone: Place, method: str) ->
     before = alone.main()
     assert isinstance(merge(alone, method), Merged)
     assert alone.main() == before
+
+
+@pytest.mark.parametrize("name", ["refs/heads/main.lock", "index.lock"])
+def test_a_lock_in_the_way_is_told_before_anything_moves(alone: Place, name: str) -> None:
+    worked(alone)
+    (alone.root / ".git" / name).touch()
+    refused = merge(alone)
+    assert isinstance(refused, Refused)
+    assert name in refused.reason
+    assert alone.status() == []
+    (alone.root / ".git" / name).unlink()
+    assert isinstance(merge(alone), Merged)
+
+
+def test_an_index_that_is_the_users_is_not_written_to(alone: Place) -> None:
+    path = worked(alone)
+    index = alone.root / ".git/worktrees" / TASK / "index"
+    index.unlink()
+    index.symlink_to("../../index")
+    alone.write("more", "more\n", at=path)
+    with pytest.raises(RepositoryError, match="is a link to"):
+        do(alone.repository().commit_all(str(path), "More"))
+    assert alone.status() == []
+
+
+def test_a_file_that_was_changed_is_seen_to_be(alone: Place) -> None:
+    path = worked(alone, "new", "EVIL\n")
+    for setting in (("core.checkStat", "minimal"), ("core.trustctime", "false")):
+        alone.git("config", *setting)
+    before = (path / "new").stat()
+    alone.git("update-index", "--refresh", at=path)
+    with (path / "new").open("r+") as file:
+        file.write("GOOD")
+    os.utime(path / "new", ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert list(do(alone.repository().describe(str(path))).dirty) == ["new"]

@@ -28,6 +28,9 @@ class Stepping(Scratch):
         if (operation := await self._operation(checkout)) is not None:
             reason = f"git is in the middle of a {operation} in {checkout}: finish it"
             return Refused("local-edits", reason)
+        if (lock := self._lock_in_the_way(checkout, ref)) is not None:
+            reason = f"git holds {lock}: if no git is at work there, remove it"
+            return Refused("rejected", reason)
         note = os.path.join(self._at(checkout).git_dir, _NOTE)
         tree = (await self._git(checkout, "rev-parse", f"{new}^{{tree}}", doing="no step")).text
         await self._take_up(checkout, old, new, cut_short=_noted(note) == tree)
@@ -46,6 +49,13 @@ class Stepping(Scratch):
             f"edits in {checkout} would be overwritten ({named}): commit them or put them away",
             said.words,
         )
+
+    def _lock_in_the_way(self, checkout: str, ref: str) -> str | None:
+        """A lock at which git would stop after it has changed the files."""
+        at = self._at(checkout)
+        places = (at.git_dir, "index"), (at.git_dir, "HEAD"), (at.common, ref)
+        locks = (os.path.join(folder, f"{name}.lock") for folder, name in places)
+        return next((lock for lock in locks if os.path.lexists(lock)), None)
 
     async def _advance_ref(self, ref: str, old: str, new: str) -> Refused | None:
         if await self._is_being_rebased(ref):

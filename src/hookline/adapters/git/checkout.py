@@ -102,6 +102,9 @@ def linked_checkout(path: str, common: str) -> Checkout:
         raise BrokenWorktree(f"{link} points to {git_dir}, which belongs to {back}")
     if (found := _common_of(git_dir)) != common:
         raise BrokenWorktree(f"{git_dir} belongs to the repository {found}, not to {common}")
+    for name in ("HEAD", "index"):
+        if os.path.islink(place := os.path.join(git_dir, name)):
+            raise BrokenWorktree(f"{place} is a link to {os.readlink(place)}")
     _check_objects(path, common)
     return Checkout(own, git_dir, common)
 

@@ -78,6 +78,8 @@ _LOOKS_SO = (
 _ALWAYS = (
     *("-c", "core.fsmonitor=false", "-c", "core.alternateRefsCommand=true"),
     *("-c", "protocol.ext.allow=never"),
+    # A file that was changed is seen to be, whatever its size and time say.
+    *("-c", "core.checkStat=default", "-c", "core.trustctime=true", "-c", "core.ignoreStat=false"),
 )
 # A lock on the index would be met by an agent's own git.
 _LOOKING = ("--no-optional-locks", "-c", "core.hooksPath=/dev/null")
