@@ -25,7 +25,7 @@ GATES = "method: squash, tries: 2"
 HOOKS = "before_submit: [create_pr], before_merge: [{ci_status: {retry_after: 0.01}}]"
 # The agent fixes whatever it is told, or resolves a conflict.
 TURN = """\
-if grep -q 'git rebase [0-9a-f]' "$box/$n"; then resolve
+if grep -q 'Leave no marker line' "$box/$n"; then resolve
 else echo "$n" > "fixed-$HOOKLINE_TASK_ID"; git add --all; git commit --quiet -m "fix it"
 fi
 """

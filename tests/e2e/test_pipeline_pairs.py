@@ -32,7 +32,7 @@ TURN = """\
 number=${HOOKLINE_TASK_ID#T-}
 half=first; [ $((number % 2)) = 0 ] && half=second
 own="pairs/$(((number + 1) / 2)).$half"
-if grep -q 'git rebase [0-9a-f]' "$box/$n"; then resolve; fi
+if grep -q 'Leave no marker line' "$box/$n"; then resolve; fi
 if grep -q 'is taken twice' "$box/$n"; then echo "gives way" > "$own"; fi
 if [ ! -e "parts/$HOOKLINE_TASK_ID" ]; then work; echo "seat" > "$own"; fi
 """
