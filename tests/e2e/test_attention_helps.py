@@ -77,7 +77,7 @@ def test_whoever_has_to_decide_is_told_how_to_look(line: Pipeline, cli: Cli) -> 
     task = submitted(line, "hooks: {before_submit: [human: Is it good?]}\n")
     cli("submit", task, "--json")
     item = attention(cli, task)
-    assert item["command"] == f"hookline gate approve|reject {task}"
+    assert item["command"] == f"hookline gate approve {task} (or: reject)"
     look = f"git diff main...hookline/{task}"
     assert look in item["message"]
     assert "+by hand" in line.git(*look.split()[1:])

@@ -158,7 +158,7 @@ def test_breakpoints_are_for_people(cli: Cli) -> None:
     assert cli("orchestrate", "R-1").code == 4
     code, error = cli.refused("effect", "run", "R-1", "ok")
     assert code == 2
-    assert "hookline answer R-1 ok yes|no" in error["help"]
+    assert "`hookline answer R-1 ok yes` (or: no)" in error["help"]
     post = ("effect", "post", "R-1", "ok", "--status", "ok")
     code, error = cli.refused(*post, env={"HOOKLINE_AGENT": "bot"})
     assert (code, error["code"]) == (4, "people-only")

@@ -87,7 +87,7 @@ def test_from_start_to_end_through_a_breakpoint(cli: Cli) -> None:
     assert item["kind"] == "breakpoint"
     assert "Ship it?" in item["message"]
     assert item["since"] is not None
-    assert item["command"] == "hookline answer R-1 ok yes|no"
+    assert item["command"] == "hookline answer R-1 ok yes (or: no)"
 
     answered = cli.json("answer", "R-1", "ok", "yes", "--note", "go on")
     assert (answered["effectId"], answered["answer"], answered["note"]) == ("ok", True, "go on")

@@ -264,7 +264,7 @@ def test_a_decision_is_asked_for_told_and_written_down(repo: Repo, cli: Cli) -> 
     assert waiting.code == 4
     (item,) = waiting.json
     assert (item["kind"], item["id"]) == ("gate", task)
-    assert item["command"] == f"hookline gate approve|reject {task}"
+    assert item["command"] == f"hookline gate approve {task} (or: reject)"
     made = cli.json("gate", "approve", task, "--comment", "fine")
     assert (made["hook"], made["decision"], made["by"]) == (
         "boss",

@@ -154,7 +154,13 @@ def test_a_question_has_a_maximum_age(world: World) -> None:
             return problem.error
         return "answered"
 
-    assert world.finish(impatient) == "nobody answered in time"
+    run_id = world.start(impatient)
+    asked = asyncio.run(world.runner.run_one(run_id))
+    assert isinstance(asked, Parked)
+    assert (asked.needs_person, asked.until is not None) == (True, True)
+    time.sleep(max(0.0, (asked.until or 0) - time.time()))
+    assert world.advance(run_id) == Done("completed")
+    assert world.run(run_id).value == "nobody answered in time"
 
 
 def test_a_sleep_ends_beside_a_command_that_runs(world: World) -> None:

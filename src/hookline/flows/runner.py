@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from hookline.domain.moments import iso
 from hookline.errors import StoreError
 from hookline.flows.engine import LEASE, LOOK_AGAIN, Done, Parked
-from hookline.flows.waits import SET_BACK, has_come
+from hookline.flows.waits import SET_BACK, has_come, moment_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,6 +96,7 @@ class Runner:
     ) -> Done | Parked:
         """Advance one run until it is over, or waits for something that no clock brings.
 
+        All that a clock brings a question is its end, so that nobody waits for that here.
         Without `for_people` it is left as soon as it waits for a person, whatever the clock says.
         """
         first = self._iteration(run_id)
@@ -105,12 +106,19 @@ class Runner:
             result = await self._engine.advance(run_id, max_iterations=left)
             if isinstance(result, Done) or not wait or result.until is None:
                 return result
-            if result.needs_person and not for_people:
+            if result.needs_person and (not for_people or self._asks(run_id, result.until)):
                 return result
             if not result.held:
                 told = {"runId": run_id, "reason": result.reason, "until": result.until}
                 self._engine.observe("waits", told)
             await self._pause(result, run_id)
+
+    def _asks(self, run_id: str, until: float) -> bool:
+        """Whether a question is what ends at a moment, and nothing goes on before."""
+        with self._engine.store.read() as view:
+            pending = view.runs.pending(view.runs.find(run_id))
+        ends = [moment_of(each) for each in pending if each.kind == "breakpoint"]
+        return any(end is not None and end <= until for end in ends)
 
     def _iteration(self, run_id: str) -> int:
         with self._engine.store.read() as view:

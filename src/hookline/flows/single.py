@@ -97,7 +97,8 @@ def check(engine: Engine, run_id: str, effect_id: str) -> None:
 
 def _remedy(run: Run, effect: JournalEffect) -> str:
     if effect.kind == "breakpoint":
-        return f"a person answers it: `hookline answer {run.run_id} {effect.effect_id} yes|no`"
+        answer = f"hookline answer {run.run_id} {effect.effect_id} yes"
+        return f"a person answers it: `{answer}` (or: no)"
     if effect.kind == "signal":
         return f"send it: `hookline flow signal {run.run_id} {effect.args['name']}`"
     return f"end it now: `hookline effect post {run.run_id} {effect.effect_id} --status ok`"

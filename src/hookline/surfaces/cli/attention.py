@@ -195,7 +195,7 @@ def _question(run: Run, effect: JournalEffect, why: str) -> Item:
         f"{run.run_id} {effect.effect_id}",
         effect.requested_at,
         f"{run.flow} asks: {effect.args['question']}{why}",
-        f"hookline answer {run.run_id} {name} yes|no",
+        f"hookline answer {run.run_id} {name} yes (or: no)",
     )
 
 

@@ -43,7 +43,7 @@ def asked_help(run: Run, asked: Verdict) -> Help:
     hook = shown_hook(asked.hook or "a gate")
     look = f"git diff {shlex.quote(base)}...{shlex.quote(branch)}"
     said = f"{hook} at {asked.point}: {asked.message or 'it waits'}; to look at it: {look}"
-    return Help(said, f"hookline gate approve|reject {task}")
+    return Help(said, f"hookline gate approve {task} (or: reject)")
 
 
 def sent_back_help(app: App, view: View, task: Task) -> Help | None:

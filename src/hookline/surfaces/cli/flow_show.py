@@ -92,4 +92,4 @@ def tell(args: Namespace, app: App, run_id: str) -> Run:
 
 def answer_command(run: Run, effect: JournalEffect) -> str:
     """What a person types to answer a breakpoint."""
-    return f"hookline answer {run.run_id} {untrusted(effect.effect_id)} yes|no"
+    return f"hookline answer {run.run_id} {untrusted(effect.effect_id)} yes (or: no)"
