@@ -66,14 +66,31 @@ def test_programs_are_told_what_was_left_out(repo: Repo, cli: Cli) -> None:
     assert "note-19 and 5 more" in said
 
 
-def test_uncommitted_files_alone_are_no_work(repo: Repo, cli: Cli) -> None:
-    repo.begin("gates: {without_commits: park}\n")
+@pytest.mark.parametrize("settings", ["", "gates: {without_commits: park}\n"])
+def test_uncommitted_files_alone_are_refused(repo: Repo, cli: Cli, settings: str) -> None:
+    repo.begin(settings)
     task = cli.add("Add a thing")
     repo.work()
     cli.put("thing", "not committed\n")
-    answer = cli("submit", task, "--json")
-    assert (answer.code, answer.json["uncommitted"]) == (3, ["thing"])
+    before = cli.task(task)
+    code, error = cli.refused("submit", task)
+    assert (code, error["message"]) == (
+        1,
+        f"work has no commit to submit for {task}, only changes that are not committed: thing",
+    )
+    assert error["help"].startswith("commit first")
+    assert (cli.task(task), repo.runs()) == (before, [])
     assert repo.git("log", "--format=%s") == "begin"
+
+
+def test_a_task_that_needs_no_commit_is_completed_beside_uncommitted_files(
+    repo: Repo, cli: Cli
+) -> None:
+    repo.begin()
+    task = cli.add("Look at it", "--changes", "none")
+    repo.work()
+    cli.put("notes", "not committed\n")
+    assert cli.json("submit", task)["outcome"] == "completed"
 
 
 def test_another_branch_in_the_checkout_is_not_merged_in_its_place(repo: Repo, cli: Cli) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from hookline.flows import gate_verbs
 from hookline.flows.session_verbs import session_on
 from hookline.surfaces.cli.output import untrusted
 from hookline.surfaces.cli.session_facts import last_ending
+from hookline.tasks.work_record import is_excused
 from hookline.wiring.calls import repository
 from hookline.wiring.work import pin_base
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 # So many sessions are looked through for the one that worked on a task.
 SESSIONS = 1000
+SHOWN = 5
 BASES = ("main", "master")
 
 
@@ -120,6 +123,27 @@ async def find_work(
         turns=task.turns_used or 0,
         skip_pr=skip_pr or _merges_directly(app, task),
     )
+
+
+async def refuse_uncommitted(app: App, task: Task, work: Submission) -> None:
+    """Refuse a person's own branch where all there is is not committed: that is work, not none.
+
+    In a task's worktree it is committed for whoever did it.
+    """
+    git = repository(app)
+    with app.read() as view:
+        excused = is_excused(view, task)
+    if excused or os.path.realpath(work.worktree) != os.path.realpath(git.root):
+        return
+    state = await git.describe()
+    if state.dirty and not await git.commits_ahead(work.worktree, work.base):
+        more = f" and {state.dirty_count - SHOWN} more" if state.dirty_count > SHOWN else ""
+        raise RepositoryError(
+            f"{untrusted(work.branch, 80)} has no commit to submit for {task.id}, only changes"
+            f" that are not committed: {untrusted(', '.join(state.dirty[:SHOWN]), 300)}{more}",
+            help="commit first; if the task needs no commit:"
+            f" `hookline task update {task.id} --changes none`",
+        )
 
 
 async def _place(git: GitRepository, task: Task) -> tuple[str, str, str]:

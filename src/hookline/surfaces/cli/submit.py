@@ -24,6 +24,7 @@ from hookline.surfaces.cli.gate_work import (
     agent_argument,
     find_work,
     refuse_at_work,
+    refuse_uncommitted,
     task_argument,
     worker_of,
 )
@@ -125,6 +126,7 @@ def _begin_submission(args: Namespace, app: App) -> str:
         refuse_at_work(app, view, task)
         agent = worker_of(app, view, task, args.agent)
     work = asyncio.run(find_work(app, task, agent, skip_pr=args.skip_pr))
+    asyncio.run(refuse_uncommitted(app, task, work))
     return _start(args, app, SUBMIT, work)
 
 
