@@ -31,7 +31,7 @@ BOUNDED = """\
 gates: {turns: 2, tries: 2}
 hooks:
   before_submit:
-    - {name: enough, command: "echo NOT ENOUGH; test $(wc -l < dug) -ge WANTED"}
+    - {name: enough, command: "printf 'NOT %s\\n' ENOUGH; test $(wc -l < dug) -ge WANTED"}
 """
 FIRST, CONFLICT = "This is iteration 1 of", "Your commits conflict with the newest main"
 pytestmark = pytest.mark.timeout(3 * PATIENCE)
