@@ -169,3 +169,16 @@ def test_a_file_that_was_changed_is_seen_to_be(alone: Place) -> None:
         file.write("GOOD")
     os.utime(path / "new", ns=(before.st_atime_ns, before.st_mtime_ns))
     assert list(do(alone.repository().describe(str(path))).dirty) == ["new"]
+
+
+def test_a_checkout_does_not_become_sparse_by_a_step(alone: Place) -> None:
+    alone.commit("kept", "mine\n")
+    worked(alone)
+    alone.git("config", "core.sparseCheckout", "true")
+    (alone.root / ".git/info/sparse-checkout").write_text("/new\n")
+    refused = merge(alone)
+    assert isinstance(refused, Refused)
+    assert "core.sparseCheckout is on" in refused.reason
+    assert (alone.root / "kept").read_text() == "mine\n"
+    alone.git("sparse-checkout", "set", "--no-cone", "/new", "/readme")  # as its user wants it
+    assert isinstance(merge(alone), Merged)

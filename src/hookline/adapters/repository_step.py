@@ -28,6 +28,9 @@ class Stepping(Scratch):
         if (operation := await self._operation(checkout)) is not None:
             reason = f"git is in the middle of a {operation} in {checkout}: finish it"
             return Refused("local-edits", reason)
+        if await self._would_become_sparse(checkout):
+            reason = f"core.sparseCheckout is on, but {checkout} holds all files: a step would"
+            return Refused("local-edits", f"{reason} remove some; `git sparse-checkout disable`")
         if (lock := self._lock_in_the_way(checkout, ref)) is not None:
             reason = f"git holds {lock}: if no git is at work there, remove it"
             return Refused("rejected", reason)
@@ -49,6 +52,13 @@ class Stepping(Scratch):
             f"edits in {checkout} would be overwritten ({named}): commit them or put them away",
             said.words,
         )
+
+    async def _would_become_sparse(self, checkout: str) -> bool:
+        """Whether somebody has turned on a setting that git has not acted on yet."""
+        if (await self._settings()).get("core.sparsecheckout") != "true":
+            return False
+        said = await self._git(checkout, "ls-files", "-t", "-z", doing="the files are unknown")
+        return not any(name.startswith("S ") for name in said.names)
 
     def _lock_in_the_way(self, checkout: str, ref: str) -> str | None:
         """A lock at which git would stop after it has changed the files."""
