@@ -60,14 +60,15 @@ _WRAPPERS = {
 _NESTED = frozenset(
     _names(
         "eval ssh rsh mosh scp rsync xargs su runuser watch parallel script trap awk gawk mawk "
-        "nawk sed gsed make gmake tmux gdb vi vim nvim emacs sqlite3 psql mysql mariadb osascript"
+        "nawk sed gsed make gmake tmux gdb vi vim nvim emacs sqlite3 psql mysql mariadb osascript "
+        "hyperfine concurrently"
     )
 )
 # The same, but their names are too common as arguments.
 _NESTED_COMMANDS = frozenset(
     _names(
         ". source local let declare typeset read unset getopts mapfile readarray alias hash "
-        "enable bind complete compgen at batch crontab screen expect entr ed ex dc"
+        "enable bind complete compgen at batch crontab screen expect entr ed ex dc sg adb"
     )
 )
 _STDIN_IS_CODE = frozenset(
@@ -100,6 +101,23 @@ _CODE_OPTION = re.compile(
     r"-c|--?(?:[\w-]*-)?(?:exec(?:ute|dir)?|eval|ok(?:dir)?|command|cmd|program|checkpoint-action)"
     r"|exec|eval"
 )
+# Of some programs: options of their own whose value is a command, joined to it or not.
+_OWN_OPTIONS = {
+    name: re.compile(pattern)
+    for names, pattern in {
+        "git": r"-[xO].*|--(?:upload-pack|upload-archive|receive-pack|open-files-in-pager|extcmd)",
+        "tar gtar bsdtar": r"-\w*[IF].*|--(?:use-compress-program|to-command|rsh-command"
+        r"|info-script|new-volume-script)",
+        "split": r"--filter",
+        "man": r"-\w*[PH].*|--(?:pager|html)",
+        "zip": r"-TT|--unzip-command",
+        "gcc cc g++ clang": r"-wrapper",
+        "nix-shell nix": r"--run",
+    }.items()
+    for name in _names(names)
+}
+# Words of git after which all others make a command.
+_GIT_COMMANDS = frozenset(_names("foreach filter-branch bisect"))
 RUNNERS = frozenset(
     _names("npm pnpm yarn bun uv poetry pdm hatch pipenv conda docker podman nerdctl")
 )
@@ -268,6 +286,14 @@ def _by_option(words: Sequence[Word]) -> list[Word]:
     found += [word for word in words if _CODE_OPTION.fullmatch(word.text.partition("=")[0])]
     texts = [word.text for word in words]
     names = {name_of(word) for word in words}
+    for own in (_OWN_OPTIONS[name] for name in names if name in _OWN_OPTIONS):
+        takes = [
+            bool(own.fullmatch(text.partition("=")[0].partition(DYNAMIC)[0])) for text in texts
+        ]
+        found += [word for word, does in zip(words, takes, strict=True) if does]
+        found += [after for after, does in zip(words[1:], takes, strict=False) if does]
+    if "git" in names and (_GIT_COMMANDS.intersection(texts) or _sets_an_alias(texts)):
+        return list(words)
     if RUNNERS.intersection(names):
         found += [after for before, after in pairwise(words) if before.text == "run"]
     if "find" in names and _FIND_ACTIONS.intersection(texts):
@@ -275,6 +301,10 @@ def _by_option(words: Sequence[Word]) -> list[Word]:
     if "env" in names and any(re.match(r"-\w*S|--split", text) for text in texts):
         return list(words)
     return found
+
+
+def _sets_an_alias(texts: Sequence[str]) -> bool:
+    return "config" in texts and any(text.startswith("alias.") for text in texts)
 
 
 def _name_words(command: Command) -> Iterator[tuple[Word, str]]:
