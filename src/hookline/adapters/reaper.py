@@ -41,7 +41,7 @@ class Reaper:
         if self._process is None:
             return
         os.close(self._pipe)
-        with suppress(subprocess.TimeoutExpired):
+        with suppress(subprocess.TimeoutExpired, OSError):  # such as when the clock is set back
             self._process.wait(CLOSE_SECONDS)
         self._process = None
 

@@ -256,7 +256,8 @@ def agents(app: App, processes: Processes) -> LocalAgents:
     from hookline.flows.spending import record_turn
 
     def record(purpose: Purpose, cost: TurnCost) -> None:
-        if not app.store.read_only:  # a hook that is only tried belongs to nothing
+        # A hook that is only tried belongs to nothing, be there a store or not.
+        if not app.store.read_only and os.path.exists(app.project.database):
             app.change(record_turn, purpose, cost)
 
     profiles = app.settings.agents if app.settings is not None else {}
