@@ -46,7 +46,13 @@ def _verdict(judge: str, verdict: dict[str, Any], usage: tuple[int, int]) -> Rep
     return Reply(text=json.dumps(verdict), usage=usage)
 
 
-@pytest.mark.parametrize(("author", "judge"), [("claude-code", "codex"), ("codex", "claude-code")])
+@pytest.mark.parametrize(
+    ("author", "judge"),
+    [
+        ("claude-code", "codex"),
+        pytest.param("codex", "claude-code", marks=pytest.mark.torture),
+    ],
+)
 def test_the_cost_of_a_task_is_what_the_model_has_counted(
     line: Pipeline, scripted: Script, tmp_path: Path, author: str, judge: str
 ) -> None:
