@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 from hypothesis import HealthCheck, settings
@@ -15,3 +16,6 @@ for _number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT):
         signal.signal(
             _number, signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL
         )
+# A `make` that gates run would tell how deep it is below the `make test` that runs these tests.
+for _name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES"):
+    os.environ.pop(_name, None)
