@@ -20,7 +20,7 @@ CLOSE_SECONDS = 5.0
 
 
 class Reaper:
-    """Is told of every program that is started; its process starts with the first one."""
+    """Hears of every program as it starts; its own process starts with the first one."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None

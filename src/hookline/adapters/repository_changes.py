@@ -224,7 +224,7 @@ class Changing(Looking):
         if not commits:
             raise RepositoryError(f"{tip} holds no commits but merges")
         name, email, date, _ = commits[0]
-        signed = ("-S",) if (await self._settings()).get("commit.gpgsign") == "true" else ()
+        signed = ("-S",) if await self._settings.get("commit.gpgsign") == "true" else ()
         made = await self._git(
             *(self.root, "commit-tree", *signed, "-p", parent, "-F", "-", tree),
             stdin=as_message("\n\n".join(each[3].strip() for each in commits), "Work"),

@@ -69,7 +69,7 @@ class Inspecting(Merging):
         said = await self._git(folder, "ls-files", "-v", "-z", doing="the files are unknown")
         top = self._at(folder).top
         marked = [name[2:] for name in said.names if name[0].islower() or name[0] == "S"]
-        if marked and (await self._settings()).get("core.sparsecheckout") == "true":
+        if marked and await self._settings.get("core.sparsecheckout") == "true":
             marked = [name for name in marked if os.path.lexists(os.path.join(top, name))]
         return tuple(Finding("unwatched", _shown(name)) for name in marked)
 

@@ -109,7 +109,7 @@ class Pushing(Resolving):
     async def _push_remote(self, branch: str, remote: str | None) -> str:
         if remote is None:
             remote = await self._remote(branch)
-        if remote is None or remote not in await self._remotes():
+        if remote is None or remote not in await self._settings.remotes():
             raise RepositoryError(
                 f"there is no remote to push {branch} to", help="`git remote add` adds one"
             )

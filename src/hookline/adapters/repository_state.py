@@ -9,15 +9,8 @@ import msgspec
 
 from hookline.adapters.git.checkout import BrokenWorktree, NoRepository, checkout_of
 from hookline.adapters.git.door import NETWORK, Git, GitFailed, NoGit, cut, printable
-from hookline.adapters.git.reading import (
-    INITIAL,
-    SETTINGS,
-    STATUS,
-    branch_in,
-    read_settings,
-    read_status,
-    stamp_of,
-)
+from hookline.adapters.git.reading import INITIAL, STATUS, branch_in, read_status
+from hookline.adapters.git.settings import Settings
 from hookline.adapters.repository_locks import exclusive
 from hookline.domain.repository import (
     BRANCH_PREFIX,
@@ -83,9 +76,7 @@ class Looking:
         self._wanted_base = base
         self._wanted_remote = remote
         self._checked: set[str] = set()
-        # What stands in the settings of the repository, with the stamp of their files then.
-        self._known_settings: tuple[Any, dict[str, str]] = (None, {})
-        self._known_identity: Any = None
+        self._settings = Settings(self._git, root, lambda: self._common)
 
     async def describe(self, folder: str | None = None) -> RepositoryState:
         """The state of the repository that a folder lies in, with what stands in the way."""
@@ -117,14 +108,14 @@ class Looking:
             top=top,
             head=None if commit == INITIAL else commit,
             branch=await self._branch(folder),
-            remotes=tuple(await self._remotes()),
+            remotes=tuple(await self._settings.remotes()),
             shallow=shallow,
             submodules=os.path.lexists(os.path.join(top, ".gitmodules")),
             dirty=tuple(printable(name) for name in dirty[:SHOWN]),
             dirty_count=len(dirty),
             operation=await self._operation(folder),
         )
-        return _with_problems(state, not await self._has_identity(folder))
+        return _with_problems(state, not await self._settings.has_identity(folder))
 
     async def base_branch(self) -> str:
         """The branch that finished work goes into."""
@@ -248,46 +239,18 @@ class Looking:
         """The remote that the base lives on: as configured, the branch's own, origin, the only."""
         if self._wanted_remote == "":
             return None
-        known = await self._remotes()
+        known = await self._settings.remotes()
         if self._wanted_remote is not None:
             if self._wanted_remote not in known:
                 raise RepositoryError(
                     f"there is no remote {self._wanted_remote!r}", help="`git remote` shows them"
                 )
             return self._wanted_remote
-        own = (await self._settings()).get(f"branch.{base}.remote")
+        own = await self._settings.get(f"branch.{base}.remote")
         for name in (own, "origin"):
             if name in known:
                 return name
         return known[0] if len(known) == 1 else None
-
-    async def _remotes(self) -> list[str]:
-        keys = (key.partition(".")[2] for key in await self._settings() if key[:7] == "remote.")
-        names = {name for name, _, _ in (key.rpartition(".") for key in keys)}
-        return sorted(name for name in names if name and not name.startswith("-"))
-
-    async def _settings(self) -> dict[str, str]:
-        """The settings of the repository, asked for again once their own files have changed."""
-        stamp = self._settings_stamp
-        if self._known_settings[0] != stamp:
-            said = await self._git(self.root, *SETTINGS)
-            self._known_settings = (stamp, read_settings(said.names))
-        return self._known_settings[1]
-
-    @property
-    def _settings_stamp(self) -> Any:
-        names = ("config", "config.worktree")
-        return stamp_of(*(os.path.join(self._common, name) for name in names))
-
-    async def _has_identity(self, folder: str) -> bool:
-        """Whether git knows who commits in a folder; that it does not is asked every time."""
-        known = (folder, self._settings_stamp)
-        if self._known_identity == known:
-            return True
-        if (await self._git(folder, "var", "GIT_COMMITTER_IDENT")).code:
-            return False
-        self._known_identity = known
-        return True
 
     async def _remote_head(self) -> str | None:
         remote = await self._remote("HEAD")

@@ -55,7 +55,7 @@ class Stepping(Scratch):
 
     async def _would_become_sparse(self, checkout: str) -> bool:
         """Whether somebody has turned on a setting that git has not acted on yet."""
-        if (await self._settings()).get("core.sparsecheckout") != "true":
+        if await self._settings.get("core.sparsecheckout") != "true":
             return False
         said = await self._git(checkout, "ls-files", "-t", "-z", doing="the files are unknown")
         return not any(name.startswith("S ") for name in said.names)

@@ -140,7 +140,7 @@ class Worktrees(Pushing):
         )
 
     async def _recorded_base(self, branch: str) -> str | None:
-        return (await self._settings()).get(f"branch.{branch}.hooklinebase") or None
+        return await self._settings.get(f"branch.{branch}.hooklinebase") or None
 
     async def _base_of(self, branch: str) -> str:
         return await self._recorded_base(branch) or await self.base_branch()

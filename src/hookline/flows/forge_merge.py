@@ -146,7 +146,7 @@ def objection(reviews: list[Review]) -> dict[str, Any] | None:
 
 
 def waits(message: str, waits_for: str, pause: float, head: str | None) -> dict[str, Any]:
-    """A merge that cannot be made yet: for whom, when to ask again, and of which commit."""
+    """A merge that cannot be made yet: who it waits for, when to ask again, and its commit."""
     return {
         "status": WAITS,
         "message": message,

@@ -117,7 +117,7 @@ def _method(method: str, where: str) -> Problem:
 def missing(
     pull: Pull, rules: BranchRules, state: CheckState, reviews: list[Review], said: str
 ) -> MergeWaits:
-    """For whom and for what a merge waits that GitHub refuses."""
+    """Who or what a merge waits for that GitHub refuses."""
     green = {each.name for each in state.checks if each.status == "success"}
     red = {each.name for each in state.checks if each.status == "failure"}
     failed, waited_for = sorted(rules.checks & red), sorted(rules.checks - green - red)
