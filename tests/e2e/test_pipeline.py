@@ -176,7 +176,7 @@ def test_work_that_others_outran_once_is_not_outrun_again(line: Pipeline, cli: C
     done = cli("work", "--once", "--json", "--agents", "5")
     assert sorted(work_ended(done)["merged"]) == tasks
     records = [json.loads(each) for each in done.stdout.splitlines()]
-    for task in tasks:  # each reason is told before the agent mends it
+    for task in tasks:  # each reason is told before the agent fixes it
         steps = [e for e in records if e["data"].get("taskId") == task]
         told = [e["type"] for e in steps if e["type"] in ("trouble", "remediation")]
         assert told == ["trouble", "remediation"] * (len(line.prompts(task)) - 1)
@@ -203,7 +203,7 @@ def test_a_result_that_fails_its_test_is_not_merged_until_it_is_mended(
     told = [each for each in done.stderr.splitlines() if "✗" in each or "●" in each]
     assert told == [
         "  ✗ merge         `make test` fails on the merged result",
-        "  ● bot mends it",
+        "  ● bot fixes it",
     ]
     (prompt,) = line.prompts(task)
     assert "FAILED: the log lists\n" in prompt

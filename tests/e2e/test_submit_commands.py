@@ -216,11 +216,11 @@ def test_a_rejection_without_a_word_sends_the_work_back(repo: Repo, cli: Cli) ->
     repo.work("thing")
     waiting = cli("submit", task)
     assert waiting.code == 4
-    assert "bot mends it" in waiting.stderr
+    assert "bot fixes it" in waiting.stderr
     cli.json("gate", "reject", task)
     rejected = cli("merge", task)
     assert rejected.code == 3
-    assert "mends it" not in rejected.stderr
+    assert "fixes it" not in rejected.stderr
     assert "rejected by Ada <ada@example.org>" in rejected.stdout
     assert (repo.merged(), cli.task(task)["state"]) == ([], "needs_continuation")
 
@@ -442,7 +442,7 @@ def test_work_that_was_sent_back_is_gone_on_with_in_its_worktree(
     assert cli("work", "--once").code == 4
     assert left(cli) == [(task, f"hookline run --task {task}")]
     told = " ".join(cli("attention").stdout.split())
-    assert f"if you mend it yourself: hookline submit {task}" in told
+    assert f"if you fix it yourself: hookline submit {task}" in told
     assert cli("run", "--task", task).code == 0
     assert cli("submit", task).code == 0
     assert repo.merged() == ["made", "ok"]

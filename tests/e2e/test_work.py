@@ -134,7 +134,7 @@ def test_what_a_gate_rejects_is_told_and_sent_back(shop: Workshop) -> None:
     lines = result.stderr.splitlines()
     assert lines[0] == "T-1   ada begins: first"
     assert sum("✗ before_submit never" in line for line in lines) == 4
-    assert sum(line == "T-1   ada mends it" for line in lines) == 3
+    assert sum(line == "T-1   ada fixes it" for line in lines) == 3
     assert lines[-1].startswith("T-1   sent back: never:")
     assert "\x1b" not in result.stderr
     assert (shop.state("T-1"), shop.state("T-2")) == ("needs_continuation", "created")

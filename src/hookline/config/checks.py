@@ -131,7 +131,7 @@ def check_script(script: Scalar, path: str, report: Report) -> None:
             "no-such-script",
             script.mark,
             f"there is no file '{script.text}'",
-            help="a line with arguments goes under `command:`" if arguments else "mend the path",
+            help="a line with arguments goes under `command:`" if arguments else "fix the path",
             consequence=NEVER,
         )
     elif not os.access(path, os.X_OK):

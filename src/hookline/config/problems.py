@@ -48,7 +48,7 @@ class Report:
     def error(
         self, code: str, mark: Mark, message: str, *, help: str = "", consequence: str = ""
     ) -> None:
-        """Something that must be mended before anything configured runs."""
+        """Something that must be fixed before anything configured runs."""
         self._add(ERROR, code, mark, message, help, consequence)
 
     def warning(

@@ -53,7 +53,7 @@ class Settings(msgspec.Struct, kw_only=True):
 
     @property
     def has_errors(self) -> bool:
-        """Whether anything must be mended before configured hooks may run."""
+        """Whether anything must be fixed before configured hooks may run."""
         return any(each.severity == ERROR for each in self.problems)
 
     @property

@@ -70,7 +70,7 @@ class Finding(ValidationResult, kw_only=True):
 
 
 def rule_from(given: Mapping[str, Any]) -> Rule:
-    """A rule as hookline.yaml or an agent writes it, or BadInput that says what to mend.
+    """A rule as hookline.yaml or an agent writes it, or BadInput that says what to fix.
 
     Agents may put everything besides name and type into `config`.
     """

@@ -159,7 +159,7 @@ class Gating:
         self.had_commits = self.had_commits or bool(self.prepared["commits"])
         return self.prepared
 
-    async def mend(
+    async def fix(
         self, name: str, prompt: str | None, message: str, *, conflicts: bool = False
     ) -> Refused | None:
         """Let the agent fix what `name` rejects, so many times; then it goes to a person.
@@ -250,13 +250,13 @@ class Gating:
         """Let the agent fix a worktree in which nothing can be committed."""
         message, prompt = prepared["refused"], prepared.get("remediationPrompt")
         if prompt:
-            return await self.mend(self.conflict or WORKTREE, prompt, message)
+            return await self.fix(self.conflict or WORKTREE, prompt, message)
         return self._refused(message, WORKTREE, message)
 
     async def _remedy(self, point: str, answer: dict[str, Any]) -> Refused | None:
         name, prompt = answer.get("hook") or point, answer.get("remediationPrompt")
         conflicts = bool((answer.get("context") or {}).get(CONFLICT))
-        return await self.mend(name, prompt, answer.get("message", ""), conflicts=conflicts)
+        return await self.fix(name, prompt, answer.get("message", ""), conflicts=conflicts)
 
     async def _waited_too_long(self, answer: dict[str, Any]) -> Refused | None:
         """Why work goes back that waits for a gate which no person decides."""

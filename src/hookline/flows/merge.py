@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hookline.flows.context import Context
 
 TURN = "merge-turn"
-MENDED = "merge"
+MERGE_STEP = "merge"
 # The queue is looked at where nobody tells that it moved: soon, then more and more seldom.
 LOOK_AGAIN, LATEST_LOOK = 5.0, 30.0
 # So often a forge is asked whether people have merged; a worker does not stay for that long.
@@ -57,7 +57,7 @@ class _Merging(Gating):
                 return await self._finish(found)
             refused = Refused(found["message"]) if found["status"] == "refused" else None
             if found["status"] == "failed":
-                refused = await self.mend(MENDED, found.get("remediationPrompt"), found["message"])
+                refused = await self.fix(MERGE_STEP, found.get("remediationPrompt"), found["message"])
                 found = {**found, "head": None}
             if refused is None and found["head"] == judged:
                 await self.ctx.signal(PEOPLE, max_age=ASK_PEOPLE)
@@ -119,12 +119,12 @@ class _Merging(Gating):
         if merged["status"] == "merged":
             await self._let_others_go()
             return None
-        if not self.tries.get(MENDED):
+        if not self.tries.get(MERGE_STEP):
             await self._let_others_go()
         if merged["status"] == "changed":
             return self.changed()
         prompt, conflicts = merged.get("remediationPrompt"), "onto" in merged
-        return await self.mend(MENDED, prompt, merged["message"], conflicts=conflicts)
+        return await self.fix(MERGE_STEP, prompt, merged["message"], conflicts=conflicts)
 
     async def _finish(self, merged: Any) -> Any:
         facts = {"sha": merged["sha"], "commits": merged["commits"], "turns": self.turns}
@@ -141,4 +141,4 @@ class _Merging(Gating):
 def _as_answer(merged: Any) -> dict[str, Any]:
     """A merge that waits, as a gate that waits says it."""
     context = {"waitsFor": merged["waitsFor"]}
-    return {"hook": MENDED, "message": merged["message"], "context": context}
+    return {"hook": MERGE_STEP, "message": merged["message"], "context": context}

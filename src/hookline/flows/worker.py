@@ -264,7 +264,7 @@ class Worker:
         if any(lane.session for lane in self._lanes):
             return False
         if self.is_stopping:  # what gates do is made again; what an agent does cannot be
-            return self.leaves or not self._agents_mend()
+            return self.leaves or not self._agents_fix()
         if self._runner.busy or not self._desk.is_settled():
             return False
         if self._may_begin() and self._desk.is_held_up():
@@ -274,7 +274,7 @@ class Worker:
             due = view.runs.due(now, self._engine.owner.is_free)
             return not due and not _goes_on(view, now) and not self._others_work(view)
 
-    def _agents_mend(self) -> bool:
+    def _agents_fix(self) -> bool:
         with self._engine.store.read() as view:
             return any(
                 effect.kind == "agent" and self._is_ours(view, run.run_id)

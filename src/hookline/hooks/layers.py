@@ -110,7 +110,7 @@ def _finding(entry: os.DirEntry[str], folder: str) -> Finding | None:
             "unreadable-hook",
             entry.path,
             f"'{entry.name}' cannot be read: {problem.strerror}",
-            "mend or remove the file",
+            "fix or remove the file",
         )
     if not stat.S_ISREG(mode):
         return Finding(
@@ -166,6 +166,6 @@ def _sorted_entries(folder: str, found: Scan) -> list[os.DirEntry[str]]:
     except OSError as problem:
         message = f"the folder cannot be read: {problem.strerror}"
         found.findings.append(
-            Finding("unreadable-hook", folder, message, "mend its type or its permissions")
+            Finding("unreadable-hook", folder, message, "fix its type or its permissions")
         )
         return []

@@ -58,7 +58,7 @@ def registration_from(given: Mapping[str, Any] | str, depth: int = 0) -> Registr
 
 
 def check_registration(new: Registration, *, commands: bool = True) -> Registration:
-    """A registration that can become a hook, or an error that says what to mend."""
+    """A registration that can become a hook, or an error that says what to fix."""
     if new.hook_type not in REGISTERABLE:
         raise BadInput(
             f"there is no hookType {new.hook_type[:60]!r}",

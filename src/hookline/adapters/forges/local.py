@@ -260,7 +260,7 @@ def _opened(path: str) -> Iterator[Any]:
 
 def _damaged(path: str, why: str) -> ForgeError:
     return ForgeError(
-        f"{path} is damaged: {why[:300]}", help="mend it, or move it out of its folder"
+        f"{path} is damaged: {why[:300]}", help="fix it, or move it out of its folder"
     )
 
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Stands for a coding agent: reads its prompt, edits the folder that it is in, says what it did.
-# What it mends, it mends because of what it was told.
+# What it fixes, it fixes because of what it was told.
 prompt=$(cat)
 
 mentions() { case $prompt in *"$1"*) true ;; *) false ;; esac; }

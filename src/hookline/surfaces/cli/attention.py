@@ -296,7 +296,7 @@ def _tasks(app: App, view: View, found: Iterable[Facts]) -> Iterator[Item]:
             if found_help := sent_back_help(app, view, task):
                 message, command = f"{message}; {found_help.hint}", found_help.command
             elif belongs_in_worktree(app.settings, app.project.folder, task):
-                message += f"; if you mend it yourself: {command}"
+                message += f"; if you fix it yourself: {command}"
                 command = f"hookline run --task {task.id}"
         yield Item("task", task.id, _since(view, task), message, command)
 

@@ -43,11 +43,11 @@ def _stored(view: View) -> list[Fact]:
     tests, links = _calls(view, "tests", "R-1"), _calls(view, "links", "R-1")
     codes = [call.exit_code for call in tests]
     return [
-        Fact("a failing test went to the agent, which mended it", codes == [1, 0]),
+        Fact("a failing test went to the agent, which fixed it", codes == [1, 0]),
         Fact("a hook whose condition was false was skipped", _skipped(links)),
         Fact("the stop hook believed the tests, not the agent", _decided(view)),
-        Fact("a gate blocked, and the agent remedied it", _was_mended(view, "T-2", "changelog")),
-        Fact("a gatekeeper asked for a change, then approved", _was_mended(view, "T-3", KEEPER)),
+        Fact("a gate blocked, and the agent remedied it", _was_fixed(view, "T-2", "changelog")),
+        Fact("a gatekeeper asked for a change, then approved", _was_fixed(view, "T-3", KEEPER)),
         Fact("a hook made the review task T-4", _is_review(view.graph.find("T-4"))),
     ]
 
@@ -68,7 +68,7 @@ def _decided(view: View) -> bool:
     return decisions == ["continue", "complete"] and ended[-1].data["outcome"] == COMPLETED
 
 
-def _was_mended(view: View, task_id: str, hook: str) -> bool:
+def _was_fixed(view: View, task_id: str, hook: str) -> bool:
     said = [each.status for each in verdicts(view, task_id) if each.hook == hook]
     return said == ["failure", "success"]
 

@@ -64,7 +64,7 @@ SCRIPT = (
         "4. The agents take them to merged code, alone",
         (
             "T-1: ada says that it is done, and a test fails. The stop hook goes on, the",
-            "     failure goes to ada, and she mends it. `links` has nothing to look at.",
+            "     failure goes to ada, and she fixes it. `links` has nothing to look at.",
             "T-2: the gate `changelog` blocks; ada is told why, and all gates run again.",
             "T-3: the gatekeeper qa asks for a change before the merge, then approves.",
         ),

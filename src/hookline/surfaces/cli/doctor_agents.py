@@ -131,7 +131,7 @@ def _scripted(name: str, script: str, shown: str, root: str) -> Check:
         read_script(root, script)
     except BadInput as problem:
         refused = f"{problem.message}: `hookline run --agent {name}` is refused"
-        return warning(f"profile {name}", refused, f"mend {script}")
+        return warning(f"profile {name}", refused, f"fix {script}")
     return ok(f"profile {name}", f"{shown}: {script}")
 
 

@@ -73,7 +73,7 @@ def guarded(name: str, make: Callable[[], Iterable[Check]]) -> Iterator[Check]:
         yield failed(name, problem.message, problem.help)
     except OSError as problem:
         where = f"{problem.filename}: " if problem.filename else ""
-        yield failed(name, f"{where}{problem.strerror or problem}", "mend its permissions")
+        yield failed(name, f"{where}{problem.strerror or problem}", "fix its permissions")
     except Exception as problem:  # noqa: BLE001  # what is looked at may be damaged in any way
         yield failed(
             name,

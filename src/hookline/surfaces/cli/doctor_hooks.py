@@ -130,7 +130,7 @@ def _script(hook: Hook, project: Project, environ: Mapping[str, str]) -> str:
         words = [each for each in words[1:] if not each.startswith("-")]
     if not words or not shutil.which(words[0], path=_search_path(hook, environ)):
         named = words[0] if words else "nothing"
-        raise Missing(f"{shown} wants {named}, which is not there", "mend its first line")
+        raise Missing(f"{shown} wants {named}, which is not there", "fix its first line")
     return f"runs {shown} with {words[0]}"
 
 

@@ -91,7 +91,7 @@ def output_lines(output: str) -> list[str]:
 
 
 def note_remediation(prompt: str | None) -> None:
-    """What a gate wants to be mended, for the person."""
+    """What a gate wants to be fixed, for the person."""
     lines = (prompt or "").strip().splitlines()
     for line in lines[:LINES]:
         note(f"    {paint('│', 'dim', sys.stderr)} {printable(line, COLUMNS)}")

@@ -158,7 +158,7 @@ def _key(verdict: Verdict) -> object:
 def _step(effect: JournalEffect) -> str:
     if effect.kind == "agent":
         agent = untrusted(effect.args.get("agent") or "the agent", 80)
-        return f"{_mark('●', 'yellow')} {agent} mends it"
+        return f"{_mark('●', 'yellow')} {agent} fixes it"
     if effect.kind == "signal" and effect.args["name"] == TURN:
         return f"{_mark('●', 'yellow')} waits for its turn to merge"
     return ""

@@ -291,7 +291,7 @@ def _next(found: Standing) -> None:
         WAITING: _answers(found),
         PARKED: f"hookline {found.flow} {task}",
     }
-    why = "once it is mended" if found.outcome == SENT_BACK else ""
+    why = "once it is fixed" if found.outcome == SENT_BACK else ""
     next_step(commands.get(found.outcome, f"hookline gate list {task}"), why)
 
 

@@ -165,8 +165,8 @@ class Board:
             for line in wishes:
                 yield Line((_task(data), Piece(BELOW, "dim"), Piece(clean(line), "dim")))
 
-    def _mends(self, data: dict[str, Any]) -> Iterator[Line]:
-        yield _told(data, "yellow", f"{_agent(data)} mends it")
+    def _fixes(self, data: dict[str, Any]) -> Iterator[Line]:
+        yield _told(data, "yellow", f"{_agent(data)} fixes it")
 
     def _trouble(self, data: dict[str, Any]) -> Iterator[Line]:
         said = f" {padded(data['name'], POINT_COLUMNS)} {one_line(data['reason'])}"
@@ -247,7 +247,7 @@ _TELL: dict[str, Callable[[Board, dict[str, Any]], Iterator[Line]]] = {
     "session_ended": Board._session_ended,
     "submission_started": Board._submission,
     "gate": Board._gate,
-    "remediation": Board._mends,
+    "remediation": Board._fixes,
     "trouble": Board._trouble,
     "asked_again": Board._asked_again,
     "submitted": Board._submitted,
