@@ -170,6 +170,19 @@ def used_up(limits: dict[str, Any], used: dict[str, Any]) -> Reached | None:
     return reached(Limits(**budgets), progress)
 
 
+def raised(name: str | None, used: float | None) -> str:
+    """The option that lets a session go on whose budget is used up: twice what it has used.
+
+    Empty for other limits, which need not be raised.
+    """
+    if name not in BUDGETS:
+        return ""
+    if not used:  # an older version did not write it down
+        return f" --{name} N"
+    more = f"{max(2 * used, 0.01):.2f}" if name == "usd" else str(math.ceil(2 * used))
+    return f" --{name} {more}"
+
+
 def countdown(limits: Limits, progress: Progress) -> list[Countdown]:
     """How much of each limit is used, for those that there are."""
     return [

@@ -45,6 +45,8 @@ NO_CHANGES = "none"
 DEPENDS_ON = "depends_on"
 SPAWNED_BY = "spawned_by"
 
+# A task that was put there for a reason.
+HELD_UP = frozenset({BLOCKED, NEEDS_CONTINUATION})
 WORKABLE = frozenset({READY, ACTIVE, NEEDS_CONTINUATION})
 
 # verb -> (states it may be used in, states it may lead to, the event that records it).

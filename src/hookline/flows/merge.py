@@ -57,7 +57,8 @@ class _Merging(Gating):
                 return await self._finish(found)
             refused = Refused(found["message"]) if found["status"] == "refused" else None
             if found["status"] == "failed":
-                refused = await self.fix(MERGE_STEP, found.get("remediationPrompt"), found["message"])
+                prompt = found.get("remediationPrompt")
+                refused = await self.fix(MERGE_STEP, prompt, found["message"])
                 found = {**found, "head": None}
             if refused is None and found["head"] == judged:
                 await self.ctx.signal(PEOPLE, max_age=ASK_PEOPLE)

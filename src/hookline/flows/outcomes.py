@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 JUDGED = frozenset({SUBMIT, MERGE})
 EVERY = 1_000_000
+# What begins with a task anew, whatever became of its sessions before.
+WENT_ON = ("task_started", "task_unblocked", "submission_started")
 
 # Signals to the engine, and the event that each becomes.
 CONTROLS = {"cancel": "run_cancelled", "pause": "run_paused", "stop": "run_parked"}
@@ -121,10 +123,22 @@ def waits_for_person(view: View, run: Run) -> bool:
 def _is_session_at_rest(view: View, run: Run) -> bool:
     if run.flow != sessions.FLOW:
         return False
-    task = view.graph.find(run.input["taskId"])
     standing = view.runs.value(run.run_id, sessions.STANDING)
-    is_open = task is not None and task.state not in SETTLED
-    return is_open and standing in (sessions.ESCALATED, sessions.LIMIT)
+    return standing in (sessions.ESCALATED, sessions.LIMIT) and not is_passed_over(view, run)
+
+
+def is_passed_over(view: View, run: Run) -> bool:
+    """Whether nobody has to see to a session: its task is settled, or went on without it."""
+    task_id: str = run.input["taskId"]
+    task = view.graph.find(task_id)
+    if task is None or task.state in SETTLED:
+        return True
+    if view.runs.value(run.run_id, sessions.STANDING) in (sessions.LIVE, sessions.PAUSED):
+        return False
+    ended = view.log.events(node_id=run.run_id, types=("session_ended",))
+    return bool(ended) and bool(
+        view.log.events(node_id=task_id, types=WENT_ON, after=ended[-1].seq)
+    )
 
 
 def all_for_person(view: View) -> list[str]:

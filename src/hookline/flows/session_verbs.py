@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain import tasks as task_states
-from hookline.domain.limits import BUDGETS
+from hookline.domain.limits import raised
 from hookline.domain.moments import seconds
 from hookline.domain.runs import CANCELLED
 from hookline.domain.sessions import (
@@ -349,11 +349,11 @@ def _way_on(tx: Transaction, run: Run) -> str:
     holder, _, until = tx.runs.holder(run.run_id)
     if holder is not None and until >= seconds(tx.now):
         return f"watch it: `hookline session attach {name}`"
-    raised = ""
+    more = ""
     if tx.runs.value(run.run_id, STANDING) == LIMIT:
-        reason = tx.log.events(node_id=run.run_id, types=("session_ended",))[-1].data["reason"]
-        raised = f" --{reason} N" if reason in BUDGETS else ""
-    return f"go on with it: `hookline run --resume --name {name}{raised}`"
+        ended = tx.log.events(node_id=run.run_id, types=("session_ended",))[-1].data
+        more = raised(ended["reason"], ended.get("used", {}).get(ended["reason"]))
+    return f"go on with it: `hookline run --resume --name {name}{more}`"
 
 
 def _take_task(tx: Transaction, identifier: str, agent: str, lease: float) -> None:

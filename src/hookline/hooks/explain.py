@@ -10,13 +10,14 @@ from hookline.domain.events import FIRED, STEERED
 from hookline.domain.records import CUT, DEAD, FAILED, OK, PENDING, SKIPPED, TIMEOUT
 from hookline.domain.sessions import FLOW as SESSION
 from hookline.domain.tasks import SETTLED
-from hookline.hooks.verdicts import run_of
+from hookline.hooks.verdicts import run_of, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hookline.domain.events import Event
     from hookline.domain.records import Delivery
+    from hookline.domain.tasks import Task
     from hookline.hooks.registry import Hook
     from hookline.ports.store import View
 
@@ -154,32 +155,40 @@ def explain_event(view: View, event: Event, is_held: IsHeld) -> Explanation:
     )
 
 
-def explain_task(view: View, identifier: str) -> Explanation:
-    """Why a task is in the state it is in."""
-    task = view.graph.task(identifier)
+def explain_task(view: View, task: Task, waits: tuple[str, str] | None = None) -> Explanation:
+    """Why a task is in the state it is in; `waits` is why it stays there, and what to type."""
     steps = []
     for edge in view.graph.edges_from(task.id, "depends_on"):
         target = view.graph.task(edge.to_id)
         met = "met" if target.state in SETTLED else "unmet"
         steps.append(Step(target.id, "depends on", met, f"{target.state}: {target.goal}"))
+    steps += _gate_steps(view, task)
     events = view.log.events(node_id=task.id)
     steps += [Step(f"event {e.seq}", e.type, _by(e), _short(e.data)) for e in events[-8:]]
     unmet = [step.where for step in steps if step.result == "unmet"]
     return Explanation(
         subject=task.id,
-        verdict=f"{task.id} is {task.state}" + _state_reason(task, unmet),
+        verdict=f"{task.id} is {task.state}{f': {waits[0]}' if waits else _why_so(task, unmet)}",
         steps=steps,
-        next=_next_for(task.state, task.id, unmet),
+        next=waits[1] if waits else _next_for(task.state, task.id, unmet),
     )
 
 
-def _state_reason(task: Any, unmet: list[str]) -> str:
+def _gate_steps(view: View, task: Task) -> list[Step]:
+    """What the gates said when the task's work was last judged."""
+    found = [each for each in verdicts(view, task.id) if each.run is not None]
+    last = [each for each in found if each.run == found[-1].run]
+    return [
+        Step(f"event {each.seq}", f"{each.point} {each.hook or ''}", each.status, each.message)
+        for each in last[-8:]
+    ]
+
+
+def _why_so(task: Task, unmet: list[str]) -> str:
     if task.state == "created":
         if unmet:
             return f": it waits for {', '.join(unmet)}"
         return ": nothing holds it back, but no hook has made it ready"
-    if task.block_reason:
-        return f": {task.block_reason}"
     if task.claim:
         return f", claimed by {task.claim.agent} until {task.claim.lease_until}"
     return ""

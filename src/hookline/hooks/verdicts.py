@@ -22,13 +22,16 @@ if TYPE_CHECKING:
 
 # What a merge waits for besides its gates, and the effect that found it out.
 _ASKED_BY = {TRUST: "merge", PEOPLE: "ask_people", FORGE: "merge"}
+# In the context of a gate's answer: whom it asks has not judged the work.
+NO_VERDICT = "noVerdict"
 AUTO_ACCEPTED = "auto-accepted: no gate stands here"
 
 
 class Verdict(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     """What one gate said; without a `hook`, no gate stood there. `run` is None for a trial.
 
-    `call` is the name of the firing in the log.
+    `call` is the name of the firing in the log. A gate that `broke` has not judged the work, so an
+    agent has nothing to fix.
     """
 
     point: str
@@ -41,6 +44,7 @@ class Verdict(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     duration_ms: float | None = None
     exit_code: int | None = None
     timed_out: bool = False
+    broke: bool = False
     output: str = ""
     run: str | None = None
     call: str | None = None
@@ -153,6 +157,7 @@ def _verdict(event: Event, row: Delivery) -> Verdict:
         duration_ms=None if row.duration_us is None else row.duration_us / 1000,
         exit_code=row.exit_code,
         timed_out=row.status == TIMEOUT,
+        broke=status == "failure" and _is_own_failure(row, answer),
         output="\n".join(part.rstrip() for part in (row.stdout, row.stderr) if part),
         run=run_of(event),
         call=event.data.get("name"),
@@ -170,6 +175,11 @@ def _meaning(row: Delivery, answer: dict[str, Any]) -> tuple[str, str]:
     if row.status == CUT:
         return "pending", "it was cut short, and is called again when its run goes on"
     return "failure", row.error or "it failed"  # a gate fails closed
+
+
+def _is_own_failure(row: Delivery, answer: dict[str, Any]) -> bool:
+    """Whether a gate failed itself, or those that it asks have not judged the work."""
+    return row.status != OK or bool((answer.get("context") or {}).get(NO_VERDICT))
 
 
 def run_of(event: Event) -> str | None:

@@ -10,6 +10,7 @@ from hookline.adapters.store.queries import SQL
 from hookline.domain.projection import LISTS, changes
 from hookline.domain.tasks import (
     DEPENDS_ON,
+    HELD_UP,
     OPEN,
     SETTLED,
     SPAWNED_BY,
@@ -304,7 +305,8 @@ def _build(row: tuple[Any, ...], depends_on: tuple[str, ...]) -> Task:
         completed_at=completed_at,
         result=result,
         artifacts=_list(artifacts),
-        block_reason=block_reason,
+        # The column keeps the last reason; it counts while the task stays where that put it.
+        block_reason=block_reason if state in HELD_UP else None,
         required_knowledge=_list(required_knowledge),
         notes=_list(notes),
         claim=Claim(claim_agent, claim_token, lease_until or "") if claim_agent else None,

@@ -31,6 +31,7 @@ from hookline.hooks.kinds.agent import final_object, purpose
 from hookline.hooks.kinds.program import MAX_ANSWER
 from hookline.hooks.kinds.question import MAX_PROMPT, cut
 from hookline.hooks.projectfiles import read_file
+from hookline.hooks.verdicts import NO_VERDICT
 from hookline.ports.agents import TurnRequest
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ async def gatekeeper(judging: Judging) -> GateAnswer:
     keepers = [each for each in everybody if each.profile != author]
     own = sorted({each.name for each in everybody} - {each.name for each in keepers})
     if not keepers:
-        return refused(f"nobody is left to judge: {author} would judge its own work")
+        return _no_verdict(f"nobody is left to judge: {author} would judge its own work")
     judged: list[_Judged] = []
     for keeper in keepers:
         said = await _ask(judging, keeper)
@@ -200,8 +201,12 @@ async def _ask(judging: Judging, keeper: Keeper) -> Verdict | GateAnswer:
     if isinstance(said, _NoVerdict):
         who, text = _who(keeper), one_line(said.text, 300)
         shown = f"; it said: {text}" if text else ""
-        return refused(f"{who} gave no verdict: {said.why}{shown}")
+        return _no_verdict(f"{who} gave no verdict: {said.why}{shown}")
     return said
+
+
+def _no_verdict(message: str) -> GateAnswer:
+    return refused(message, None, {NO_VERDICT: True})
 
 
 async def _answer(

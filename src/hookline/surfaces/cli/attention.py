@@ -11,28 +11,27 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.app import BROKEN
-from hookline.config.pipeline import belongs_in_worktree
 from hookline.domain import runs, sessions
-from hookline.domain.submissions import FORGE, MERGE, PEOPLE, SIGNAL, SUBMIT, TRUST
+from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.domain.tasks import (
     BLOCKED,
     COMPLETED,
     CREATED,
     NEEDS_CONTINUATION,
     READY,
-    SETTLED,
     SUBMITTED,
 )
 from hookline.errors import NEEDS_PERSON
-from hookline.flows.gate_verbs import open_runs, wait_of
-from hookline.flows.outcomes import is_stuck, last_parked, what_waits
-from hookline.hooks.verdicts import asked_person
+from hookline.flows.gate_verbs import open_runs, run_of, wait_of
+from hookline.flows.outcomes import is_passed_over, is_stuck, last_parked, what_waits
 from hookline.surfaces.cli.attention_gates import (
     AFTER_MERGE,
     asked_help,
     failed_after_merge,
+    last_flow,
     last_pending,
-    sent_back_help,
+    left_help,
+    open_question,
 )
 from hookline.surfaces.cli.command import Command, no_arguments
 from hookline.surfaces.cli.gate_show import shown_hook
@@ -43,7 +42,6 @@ from hookline.surfaces.cli.session_facts import (
     KILLED,
     PARKED,
     PLANNED,
-    RAISED,
     facts,
     is_held,
     resume_command,
@@ -77,17 +75,19 @@ class Item(msgspec.Struct, frozen=True):
 
 def _attention(args: Namespace) -> int:
     with reading() as app, app.read() as view:
-        of_sessions = {run.run_id: facts(view, run) for run in _open_sessions(view)}
+        live = list(_open_sessions(view))
+        of_sessions = {run.run_id: facts(view, run) for run in live}
+        left = [of_sessions[run.run_id] for run in live if not is_passed_over(view, run)]
         found = [
             *_held_back(app),
-            *_sessions(view, of_sessions.values()),
+            *_sessions(left),
             *_failed_sessions(view, of_sessions.values()),
             *_runs(view, of_sessions),
             *_gates(view),
             *_pending_gates(app, view),
             *_after_merge(view),
             *_submissions(app, view),
-            *_tasks(app, view, of_sessions.values()),
+            *_tasks(app, view, left),
             *_failing(app, view),
             *_dead(view),
         ]
@@ -137,14 +137,12 @@ def _open_sessions(view: View) -> Iterator[Run]:
     return (view.runs.find(run_id) for run_id in view.sessions.live())
 
 
-def _sessions(view: View, found: Iterable[Facts]) -> Iterator[Item]:
+def _sessions(found: Iterable[Facts]) -> Iterator[Item]:
     for known in found:
-        task = view.graph.find(known.task_id)
-        is_over = task is None or task.state in SETTLED  # there is nothing to go on with
-        if (known.status in WHY or known.reason == PLANNED) and not is_over:
+        if known.status in WHY or known.reason == PLANNED:
             why = [WHY.get(known.status), known.reason]
             message = f"{known.goal} ({': '.join(each for each in why if each)})"
-            yield Item("session", known.name, known.since, message, _remedy(known))
+            yield Item("session", known.name, known.since, message, resume_command(known))
 
 
 def _failed_sessions(view: View, found: Iterable[Facts]) -> Iterator[Item]:
@@ -158,11 +156,6 @@ def _failed_sessions(view: View, found: Iterable[Facts]) -> Iterator[Item]:
             message = f"{task.goal} (it failed: {run.error})"
             again = f"hookline run --task {task.id}"
             yield Item("session", run.input["name"], run.updated_at, message, again)
-
-
-def _remedy(known: Facts) -> str:
-    raised = f" --{known.limit} N" if known.limit in RAISED else ""
-    return resume_command(known, raised)
 
 
 # Runs
@@ -251,7 +244,7 @@ def _submissions(app: App, view: View) -> Iterator[Item]:
             yield _left(task, run.flow, run.updated_at, pending.message if pending else "")
     for task in view.graph.tasks(states=(SUBMITTED,)):
         if task.id not in on_their_way:
-            yield _left(task, _last_flow(view, task), _since(view, task))
+            yield _left(task, last_flow(view, task), _since(view, task))
 
 
 def _is_left(view: View, run: Run) -> bool:
@@ -268,13 +261,6 @@ def _left(task: Task, flow: str, since: str | None, pending: str = "") -> Item:
     return Item("gates", task.id, since, message, f"hookline {flow} {task.id}")
 
 
-def _last_flow(view: View, task: Task) -> str:
-    """What is to be done with submitted work whose run is over: its merge, if it had begun."""
-    since = _since(view, task) or ""
-    merges = (run for run in view.runs.of_flow(MERGE) if run.input.get("taskId") == task.id)
-    return MERGE if any((run.created_at or "") >= since for run in merges) else SUBMIT
-
-
 def _go_on(run: Run) -> str:
     return f"hookline {run.flow} {run.input['taskId']}"
 
@@ -286,18 +272,11 @@ def _tasks(app: App, view: View, found: Iterable[Facts]) -> Iterator[Item]:
     ways_on = (sessions.ESCALATED, sessions.LIMIT)
     told = {known.task_id for known in found if known.status in ways_on}
     for task in view.graph.tasks(states=(BLOCKED, NEEDS_CONTINUATION)):
-        if task.id in told:  # by its session, which also knows the way on
-            continue
+        if task.id in told or run_of(view, task.id) is not None:
+            continue  # told by its session or its gates, which also know the way on
         why = f": {task.block_reason}" if task.block_reason else ""
-        message = f"{task.goal} ({task.state}{why})"
-        command = f"hookline task unblock {task.id}"
-        if task.state == NEEDS_CONTINUATION:
-            command = f"hookline submit {task.id}"
-            if found_help := sent_back_help(app, view, task):
-                message, command = f"{message}; {found_help.hint}", found_help.command
-            elif belongs_in_worktree(app.settings, app.project.folder, task):
-                message += f"; if you fix it yourself: {command}"
-                command = f"hookline run --task {task.id}"
+        hint, command = left_help(app, view, task)
+        message = f"{task.goal} ({task.state}{why})" + (f"; {hint}" if hint else "")
         yield Item("task", task.id, _since(view, task), message, command)
 
 
@@ -305,9 +284,8 @@ def _waiting_gates(view: View) -> Iterator[tuple[Run, Verdict]]:
     """Every run that waits for a person's decision, with what it asks."""
     for flow in (SUBMIT, MERGE):
         for run in open_runs(view, flow):
-            asked = asked_person(view, run)
-            told = {name for _, name, _ in view.runs.signals(run)}
-            if asked is not None and told.isdisjoint((SIGNAL, TRUST, PEOPLE, FORGE)):
+            asked = open_question(view, run)
+            if asked is not None:
                 yield run, asked
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.domain.submissions import FORGE, MERGE, PEOPLE, SUBMIT, TRUST
-from hookline.hooks.verdicts import merge_wait, verdicts
+from hookline.config.pipeline import belongs_in_worktree
+from hookline.domain.submissions import FORGE, MERGE, PEOPLE, SIGNAL, SUBMIT, TRUST
+from hookline.domain.tasks import BLOCKED
+from hookline.hooks.verdicts import asked_person, merge_wait, verdicts
 from hookline.surfaces.cli.gate_show import shown_hook
 
 if TYPE_CHECKING:
@@ -31,6 +33,21 @@ class Help(NamedTuple):
     command: str
 
 
+def open_question(view: View, run: Run) -> Verdict | None:
+    """What a run asks a person, if nobody has answered it yet."""
+    asked = asked_person(view, run)
+    told = {name for _, name, _ in view.runs.signals(run)}
+    return asked if told.isdisjoint((SIGNAL, TRUST, PEOPLE, FORGE)) else None
+
+
+def last_flow(view: View, task: Task) -> str:
+    """What is to be done with submitted work whose run is over: its merge, if it had begun."""
+    submitted = view.log.events(node_id=task.id, types=("task_submitted",))
+    since = submitted[-1].timestamp if submitted else ""
+    merges = (run for run in view.runs.of_flow(MERGE) if run.input.get("taskId") == task.id)
+    return MERGE if any((run.created_at or "") >= since for run in merges) else SUBMIT
+
+
 def asked_help(run: Run, asked: Verdict) -> Help:
     """How a person answers what a run asks."""
     task, base, branch = (str(run.input[name]) for name in ("taskId", "base", "branch"))
@@ -46,7 +63,19 @@ def asked_help(run: Run, asked: Verdict) -> Help:
     return Help(said, f"hookline gate approve {task} (or: reject)")
 
 
-def sent_back_help(app: App, view: View, task: Task) -> Help | None:
+def left_help(app: App, view: View, task: Task) -> Help:
+    """What a person can do about a task that is blocked or was sent back; the hint may be empty."""
+    if task.state == BLOCKED:
+        return Help("", f"hookline task unblock {task.id}")
+    again = f"hookline submit {task.id}"
+    if found := _sent_back_help(app, view, task):
+        return found
+    if belongs_in_worktree(app.settings, app.project.folder, task):
+        return Help(f"if you fix it yourself: {again}", f"hookline run --task {task.id}")
+    return Help("", again)
+
+
+def _sent_back_help(app: App, view: View, task: Task) -> Help | None:
     """What helps work that was sent back, where an agent could do nothing about the cause."""
     run = _last_run(view, task)
     if run is None:
@@ -63,13 +92,16 @@ def sent_back_help(app: App, view: View, task: Task) -> Help | None:
         return Help("the remote did not answer", f"git ls-remote && {again}")
     found = [each for each in verdicts(view, task.id) if each.run == run.run_id]
     last = found[-1] if found else None
-    if last is not None and last.status == "failure":
-        hook = shown_hook(last.hook or "a gate")
-        if last.timed_out:
-            return Help(f"give {hook} more time with `timeout:` in hookline.yaml", again)
-        if last.exit_code in NOT_RUN:
-            return Help("install the program, or put it on the PATH of this command", again)
-    return None
+    return _failed_gate(last, again) if last is not None and last.status == "failure" else None
+
+
+def _failed_gate(last: Verdict, again: str) -> Help | None:
+    hook = shown_hook(last.hook or "a gate")
+    if last.timed_out:
+        return Help(f"give {hook} more time with `timeout:` in hookline.yaml", again)
+    if last.exit_code in NOT_RUN:
+        return Help("install the program, or put it on the PATH of this command", again)
+    return Help(f"{hook} has not judged the work: see to it", again) if last.broke else None
 
 
 def failed_after_merge(view: View) -> Iterator[tuple[str, Verdict]]:

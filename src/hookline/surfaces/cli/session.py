@@ -18,7 +18,7 @@ from hookline.surfaces.cli.live_text import clean, padded, plural, size, thousan
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import next_step, paint, say, say_json, untrusted
 from hookline.surfaces.cli.report import report, report_arguments
-from hookline.surfaces.cli.session_arguments import next_for, session_argument
+from hookline.surfaces.cli.session_arguments import session_argument
 from hookline.surfaces.cli.session_attach import attach, attach_arguments
 from hookline.surfaces.cli.session_control import CONTROL_COMMANDS
 from hookline.surfaces.cli.session_facts import (
@@ -30,6 +30,7 @@ from hookline.surfaces.cli.session_facts import (
     endings,
     facts,
     find,
+    next_command,
 )
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def _list(args: Namespace) -> None:
     if not found:
         say('no sessions; `hookline run "what is to be done"` starts one')
     else:
-        next_step(next_for(found[0]))
+        next_step(next_command(found[0]))
 
 
 def _lines(found: Sequence[Facts]) -> Iterator[str]:
@@ -137,7 +138,7 @@ def _show(args: Namespace) -> None:
         _show_waiting("held", where, output.text)
     for text in said:
         _show_waiting("message", "a person", text)
-    next_step(next_for(known))
+    next_step(next_command(known))
 
 
 def _wanted(view: View, run: Run) -> str | None:

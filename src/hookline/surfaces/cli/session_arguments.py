@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from hookline.domain.limits import BUDGETS
 from hookline.errors import BadInput
 from hookline.surfaces.cli.command import run_argument
-from hookline.surfaces.cli.session_facts import RAISED, next_command, resume_command
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-
-    from hookline.surfaces.cli.session_facts import Facts
 
 MOST = {"iterations": 1_000_000, "tokens": 10**15}
 
@@ -43,7 +41,7 @@ def verbose_argument(p: ArgumentParser) -> None:
 
 def given_limits(args: Namespace) -> dict[str, Any]:
     """The limits that were typed; each must leave room for something."""
-    limits = {name: value for name in RAISED if (value := getattr(args, name)) is not None}
+    limits = {name: value for name in BUDGETS if (value := getattr(args, name)) is not None}
     for name, value in limits.items():
         least = 1 if isinstance(value, int) else 0
         if name in MOST and value > MOST[name]:
@@ -53,13 +51,3 @@ def given_limits(args: Namespace) -> dict[str, Any]:
         if value < least or not value:
             raise BadInput(f"--{name} must be {'at least 1' if least else 'more than 0'}")
     return limits
-
-
-def going_on(known: Facts) -> str:
-    """What to type to go on with a session: a limit that it reached must be raised."""
-    return resume_command(known, f" --{known.limit} N" if known.limit in RAISED else "")
-
-
-def next_for(known: Facts) -> str:
-    """The most useful thing to type next."""
-    return going_on(known) if known.limit else next_command(known)

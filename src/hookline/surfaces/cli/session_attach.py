@@ -12,12 +12,13 @@ from hookline.surfaces.cli.live import FRAME, Live, header
 from hookline.surfaces.cli.live_watch import AsJson, AsLines, Watch
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import note, untrusted
-from hookline.surfaces.cli.session_arguments import going_on, session_argument, verbose_argument
+from hookline.surfaces.cli.session_arguments import session_argument, verbose_argument
 from hookline.surfaces.cli.session_end import tell_end
 from hookline.surfaces.cli.session_facts import (
     facts,
     find,
     last_ending,
+    resume_command,
     spent,
 )
 
@@ -49,7 +50,7 @@ def attach(args: Namespace) -> int:
             raise IllegalTransition(
                 f"{untrusted(known.name)} is {known.status}: there is nothing to watch",
                 help="--from-start shows what was"
-                + ("" if known.is_over else f"; `{going_on(known)}` goes on with it"),
+                + ("" if known.is_over else f"; `{resume_command(known)}` goes on with it"),
             )
         try:
             return _follow(args, app, known)

@@ -13,9 +13,7 @@ from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import writing
 from hookline.surfaces.cli.output import next_step, say, say_json, untrusted
 from hookline.surfaces.cli.session_arguments import (
-    going_on,
     limit_arguments,
-    next_for,
     session_argument,
     verbose_argument,
 )
@@ -23,6 +21,8 @@ from hookline.surfaces.cli.session_facts import (
     RUNNING,
     facts,
     find,
+    next_command,
+    resume_command,
 )
 from hookline.surfaces.cli.values import read_text
 from hookline.trust import refuse_agents
@@ -70,7 +70,7 @@ def _refuse_idle(known: Facts, verb: str) -> None:
     if not known.is_alive:
         raise IllegalTransition(
             f"{untrusted(known.name)} {_stands(known)}: there is nothing to {verb}",
-            help=f"go on with it: `{going_on(known)}`; or give it up:"
+            help=f"go on with it: `{resume_command(known)}`; or give it up:"
             f" `hookline flow cancel {known.run_id}`",
         )
 
@@ -135,7 +135,7 @@ def _answer(args: Namespace, known: Facts, verb: str, told: str) -> None:
         say_json(sent)
         return
     say(f"{untrusted(known.name)} {told}")
-    next_step(next_for(known))
+    next_step(next_command(known))
 
 
 CONTROL_COMMANDS = {

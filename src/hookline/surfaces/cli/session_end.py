@@ -18,7 +18,6 @@ from hookline.surfaces.cli.output import (
     spoken,
     untrusted,
 )
-from hookline.surfaces.cli.session_arguments import going_on
 from hookline.surfaces.cli.session_facts import CANCELLED, PARKED, resume_command
 
 if TYPE_CHECKING:
@@ -87,7 +86,7 @@ def _tell(known: Facts, ended: dict[str, Any]) -> None:
     elif outcome == sessions.LIMIT or (
         outcome == sessions.STOPPED and not ended.get("taskSettled")
     ):
-        note(f"go on with `{going_on(known)}`")
+        note(f"go on with `{resume_command(known)}`")
     elif outcome in (sessions.FAILED, CANCELLED) and not ended.get("taskSettled"):
         note(f"it cannot go on; {known.task_id} can: hookline run --task {known.task_id}")
     elif outcome == sessions.ESCALATED:

@@ -10,6 +10,7 @@ import msgspec
 
 from hookline.adapters.identity import owner_is_gone, owner_pid
 from hookline.domain import runs, sessions
+from hookline.domain.limits import raised
 from hookline.domain.moments import iso
 from hookline.domain.sessions import STANDING, UnknownSession
 from hookline.surfaces.cli.output import untrusted
@@ -32,13 +33,11 @@ RUNNING, WAITING, PARKED, PAUSED, KILLED, CANCELLED = (
     "killed",
     "cancelled",
 )
-# Limits that do not go away by themselves, and so must be raised to go on.
-RAISED = ("iterations", "minutes", "usd", "tokens")
 OVER = frozenset({sessions.COMPLETED, sessions.FAILED, CANCELLED})
 
 
 class Facts(msgspec.Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True):
-    """A session as every command shows it."""
+    """A session as every command shows it; `used` is how much of its `limit` is used."""
 
     run_id: str
     name: str
@@ -53,6 +52,7 @@ class Facts(msgspec.Struct, rename="camel", frozen=True, kw_only=True, omit_defa
     until: str | None = None
     reason: str | None = None
     limit: str | None = None
+    used: float | None = None
     since: str | None = None
 
     @property
@@ -116,7 +116,9 @@ def _ending(view: View, run: Run) -> dict[str, Any]:
         return {}
     data = events[-1].data
     limit = data["reason"] if data["outcome"] == sessions.LIMIT else None
-    return {"reason": data["message"], "limit": limit, "since": events[-1].timestamp}
+    used = data.get("used", {}).get(limit)
+    since = events[-1].timestamp
+    return {"reason": data["message"], "limit": limit, "used": used, "since": since}
 
 
 def _pause(view: View, run: Run) -> dict[str, Any]:
@@ -168,8 +170,9 @@ def next_command(known: Facts) -> str:
     return resume_command(known)
 
 
-def resume_command(known: Facts, more: str = "") -> str:
-    """What to type to go on with a session."""
+def resume_command(known: Facts) -> str:
+    """What to type to go on with a session: a budget that it used up is raised."""
+    more = raised(known.limit, known.used)
     return f"hookline run --resume --name {untrusted(shlex.quote(known.name))}{more}"
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from hookline.adapters.blobs import FileBlobs
 from hookline.domain import runs, sessions
 from hookline.domain.limits import BUDGETS, used_up
@@ -92,8 +94,12 @@ def _refuse_spent(known: Facts, limits: dict[str, Any], used: dict[str, Any]) ->
     if limit is not None:
         raise BadInput(
             f"{untrusted(known.name)} has reached its limit: {limit.message}",
-            help=f"raise it: `{resume_command(known, f' --{limit.reason} N')}`",
+            help=f"raise it: `{resume_command(_at(known, limit.reason, used))}`",
         )
+
+
+def _at(known: Facts, limit: str, used: dict[str, Any]) -> Facts:
+    return msgspec.structs.replace(known, limit=limit, used=used.get(limit))
 
 
 def go_on(app: App, known: Facts, limits: dict[str, Any]) -> int:

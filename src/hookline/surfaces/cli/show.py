@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from hookline.domain.events import Event
     from hookline.domain.tasks import Task
+    from hookline.surfaces.cli.task_standing import Standing
 
 STATE_STYLE = {
     "created": "dim",
@@ -42,7 +43,11 @@ def task_line(task: Task) -> str:
 
 
 def show_task(
-    task: Task, dependents: Sequence[str], events: Sequence[Event], cost: Sequence[str]
+    task: Task,
+    dependents: Sequence[str],
+    events: Sequence[Event],
+    cost: Sequence[str],
+    waits: Standing | None,
 ) -> None:
     """Everything about one task; `cost` is the whole cost and a line for each role."""
     say(task_line(task))
@@ -59,7 +64,8 @@ def show_task(
         "completed": task.completed_at,
         "result": task.result,
         "artifacts": "; ".join(task.artifacts),
-        "reason": task.block_reason,
+        "reason": waits.reason if waits is not None else None,
+        "to do": waits.command if waits is not None else None,
         "lacks": "; ".join(task.required_knowledge),
         "pull request": task.pr_url,
         "commits": task.commits_count,

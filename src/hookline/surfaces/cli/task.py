@@ -116,16 +116,20 @@ def _list(args: Namespace) -> None:
 def _show(args: Namespace) -> None:
     from hookline.flows.spending import cost_of, turns_of  # only this verb tells costs
     from hookline.surfaces.cli.cost_show import cost_lines
+    from hookline.surfaces.cli.task_standing import standing
 
     with reading() as app, app.read() as view:
         task = view.graph.task(args.id)
         cost = cost_of(turns_of(view, task.id))
+        waits = standing(app, view, task)
         if args.json:
-            say_json({**msgspec.to_builtins(task), "cost": cost})
+            say_json({**msgspec.to_builtins(task), "cost": cost, "waits": waits})
             return
         dependents = [e.from_id for e in view.graph.edges_to(task.id, "depends_on")]
         events = view.log.events(node_id=task.id)
-        show_task(task, dependents, events, cost_lines(cost))
+        show_task(task, dependents, events, cost_lines(cost), waits)
+    if waits is not None:
+        next_step(waits.command)
 
 
 def _ready_arguments(p: ArgumentParser) -> None:

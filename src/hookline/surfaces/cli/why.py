@@ -59,7 +59,7 @@ def _explain(app: App, view: View, subject: str) -> Explanation:
             raise UnknownEvent(f"there is no event {subject}; the log ends at {view.log.last()}")
         return explain_event(view, event, is_held)
     if subject[:2] in ("T-", "t-"):
-        return explain_task(view, subject)
+        return _task(app, view, subject)
     try:
         app.standing.get(subject)
     except UnknownHook as problem:
@@ -67,6 +67,14 @@ def _explain(app: App, view: View, subject: str) -> Explanation:
             f"'{untrusted(subject, 60)}' is no event, hook or task", help=problem.help
         ) from problem
     raise AssertionError("unreachable: an unknown hook raises")
+
+
+def _task(app: App, view: View, subject: str) -> Explanation:
+    from hookline.surfaces.cli.task_standing import standing  # only tasks need it
+
+    task = view.graph.task(subject)
+    found = standing(app, view, task)
+    return explain_task(view, task, (found.reason, found.command) if found else None)
 
 
 def print_explanation(found: Explanation, *, verbose: bool = False) -> None:

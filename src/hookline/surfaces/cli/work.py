@@ -32,7 +32,7 @@ from hookline.surfaces.cli.session_agent import chosen_agent
 from hookline.surfaces.cli.session_arguments import verbose_argument
 from hookline.surfaces.cli.stopping import Steps, Stopping
 from hookline.surfaces.cli.work_desk import WorkDesk
-from hookline.surfaces.cli.work_end import account
+from hookline.surfaces.cli.work_end import SHOWN, account
 from hookline.surfaces.cli.work_flows import serve_flows
 from hookline.surfaces.cli.work_news import News
 from hookline.surfaces.cli.work_view import AsBoard, AsRecords, Board
@@ -161,6 +161,8 @@ def _tell_end(args: Namespace, found: Account) -> int:
         if args.json:
             say_json({"type": "work_ended", "data": found})
         else:
+            for task, why in list(found.why.items())[:SHOWN]:
+                say(f"{paint(f'{task:5}', 'bold')} {untrusted(why, 300)}")
             style = "green" if found.exit_code == 0 else "yellow"
             say(f"{paint(found.headline, style)}: {found.summary}")
             next_step(*found.next)

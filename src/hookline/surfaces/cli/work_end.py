@@ -7,23 +7,22 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.domain.submissions import MERGE
-from hookline.domain.tasks import BLOCKED, DEPENDS_ON, NEEDS_CONTINUATION, OPEN, SUBMITTED
+from hookline.domain.tasks import ACTIVE, BLOCKED, DEPENDS_ON, OPEN, READY
+from hookline.domain.tasks import FAILED as TASK_FAILED
 from hookline.errors import FAILED, INTERRUPTED, LIMIT, NEEDS_PERSON, OK
-from hookline.flows.gate_verbs import run_of
 from hookline.flows.spending import WholeCost, cost_of
-from hookline.hooks.verdicts import asked_person
 from hookline.surfaces.cli.cost_show import spent_text
 from hookline.surfaces.cli.live_text import plural
-from hookline.surfaces.cli.work_news import is_stuck
+from hookline.surfaces.cli.task_standing import AT_GATES, SENT_BACK, STUCK, all_standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from hookline.adapters.store.sqlite import View
     from hookline.app import App
     from hookline.domain.runs import Run
     from hookline.domain.tasks import Task
     from hookline.flows.worker import Worker
-    from hookline.ports.store import View
     from hookline.surfaces.cli.work_desk import WorkDesk
 
 SHOWN = 10
@@ -32,8 +31,10 @@ SHOWN = 10
 class Account(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     """How a worker ended; `tasks` are the states of those that it dealt with.
 
-    What it leaves behind is named, whoever worked on it last: `held_back` are the tasks that
-    depend on one that waits, `not_taken` those that no agent of this worker may take.
+    What it leaves behind is named, whoever worked on it last: `waiting` are the tasks at their
+    gates, `failed` those that failed and that others depend on, `held_back` the tasks that depend
+    on one of these, `held` those that somebody else works on, `not_taken` those that no agent of
+    this worker may take. `why` has a reason for each that waits for something.
     """
 
     outcome: str
@@ -49,9 +50,12 @@ class Account(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     waiting: list[str]
     parked: list[str]
     blocked: list[str]
+    failed: list[str]
     left_alone: list[str]
     held_back: list[str]
+    held: list[str]
     not_taken: list[str]
+    why: dict[str, str]
 
     @property
     def exit_code(self) -> int:
@@ -63,8 +67,8 @@ class Account(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
 
     @property
     def _needs_person(self) -> bool:
-        left = self.sent_back, self.waiting, self.parked, self.blocked, self.not_taken
-        return any(left)
+        with_person = self.sent_back, self.waiting, self.parked, self.blocked, self.failed
+        return any((*with_person, self.not_taken))
 
     @property
     def headline(self) -> str:
@@ -84,11 +88,13 @@ class Account(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
         for found, text in (
             (self.merged_untested, "of them merged untested"),
             (self.sent_back, "sent back"),
-            (self.waiting, "waiting for a person"),
+            (self.waiting, "waiting at a gate"),
             (self.parked, "parked"),
             (self.blocked, "blocked"),
+            (self.failed, "failed"),
             (self.left_alone, "that cannot be begun"),
             (self.held_back, "held back by these"),
+            (self.held, "held by somebody else"),
             (self.not_taken, "that no agent here may take"),
         ):
             if found:
@@ -116,11 +122,16 @@ def account(app: App, worker: Worker, desk: WorkDesk, place: int) -> Account:
         merges = _merges(view, desk, place)
         known = [view.graph.find(each) for each in sorted(desk.tasks, key=_number)]
         tasks = [task for task in known if task is not None]
-        sent_back = [task.id for task in view.graph.tasks(states=(NEEDS_CONTINUATION,))]
-        waiting = [task.id for task in tasks if _waits(view, task)]
-        parked = [task.id for task in tasks if _is_parked(view, task)]
-        blocked = [task.id for task in tasks if task.state == BLOCKED]
-        left_alone = sorted(desk.left, key=_number)
+        found = all_standing(app, view)
+
+        def standing(kind: str) -> list[str]:
+            return sorted((each for each in found if found[each].kind == kind), key=_number)
+
+        sent_back, waiting, parked = standing(SENT_BACK), standing(AT_GATES), standing(STUCK)
+        blocked, left_alone = standing(BLOCKED), sorted(desk.left, key=_number)
+        stuck = (*sent_back, *waiting, *parked, *blocked, *left_alone)
+        failed = _needed(view, view.graph.tasks(states=(TASK_FAILED,)))
+        held = _held(view, app.store.now())
         return Account(
             outcome="stopped" if worker.is_stopping else "limit" if limit else "done",
             reason=worker.why if worker.is_stopping else None,
@@ -135,10 +146,24 @@ def account(app: App, worker: Worker, desk: WorkDesk, place: int) -> Account:
             waiting=waiting,
             parked=parked,
             blocked=blocked,
+            failed=failed,
             left_alone=left_alone,
-            held_back=_dependents(view, (*sent_back, *waiting, *parked, *blocked, *left_alone)),
+            held_back=_dependents(view, (*stuck, *failed)),
+            held=[each for each in held if each not in stuck],
             not_taken=desk.not_for_any_lane(view),
+            why={each: found[each].reason for each in stuck if each in found},
         )
+
+
+def _held(view: View, now: str) -> list[str]:
+    """The tasks that somebody has."""
+    tasks = view.graph.tasks(states=(READY, ACTIVE))
+    return [task.id for task in tasks if task.claim and task.claim.lease_until > now]
+
+
+def _needed(view: View, tasks: Sequence[Task]) -> list[str]:
+    """Those of some tasks that an open one depends on."""
+    return [task.id for task in tasks if _dependents(view, (task.id,))]
 
 
 def _dependents(view: View, tasks: Sequence[str]) -> list[str]:
@@ -174,15 +199,3 @@ def _merges(view: View, desk: WorkDesk, place: int) -> list[Run]:
         and isinstance(run.value, dict)
         and run.value.get("outcome") == "merged"
     ]
-
-
-def _is_parked(view: View, task: Task) -> bool:
-    run = run_of(view, task.id)
-    sessions = [view.runs.find(run_id) for run_id in view.sessions.live()]
-    own = [each for each in sessions if each.input["taskId"] == task.id]
-    return any(is_stuck(view, each) for each in (*own, *([run] if run is not None else ())))
-
-
-def _waits(view: View, task: Task) -> bool:
-    run = run_of(view, task.id) if task.state == SUBMITTED else None
-    return run is not None and asked_person(view, run) is not None
