@@ -73,7 +73,7 @@ def test_a_gate_is_told_in_place_of_the_limit_before_it(line: Pipeline, cli: Cli
     assert why["next"] == approve
     assert "human at before_submit: a person decides" in why["verdict"]
     assert "iteration" not in why["verdict"]
-    assert ["pending"] == [step["result"] for step in why["steps"] if "human" in step["what"]]
+    assert [step["result"] for step in why["steps"] if "human" in step["what"]] == ["pending"]
     shown = cli("task", "show", task).stdout
     assert "human at before_submit" in shown
     assert approve in shown
@@ -118,3 +118,18 @@ def test_a_gate_that_broke_is_tried_again_and_no_agent_sent(
     item = items(cli)[task]
     assert why in item["message"]
     assert item["command"] == cli.json("why", task)["next"] == f"hookline submit {task}"
+
+
+def test_an_agent_that_fails_each_time_is_told_as_that(line: Pipeline, cli: Cli) -> None:
+    line.begin("session: {guards: {failures: 2}}\n", remote=False)
+    line.turn("echo no key >&2; exit 3\n")
+    task = cli.add("a part")
+    why = "iterations in a row failed: the agent exited 3: no key"
+    assert line.worker(code=4)["why"][task] == f"2 {why}"
+    assert cli.task(task)["blockReason"] == f"failed: 2 {why}"
+    (item,) = items(cli).values()
+    assert item["message"] == f"a part (its agent fails: 2 {why})"
+    again = cli("run", "--resume", "--name", "T-1-bot")
+    assert again.code == 5
+    assert again.stdout == f"failed after 3 iterations: 3 {why}\n"
+    assert "see to the agent, then go on with `hookline run --resume --name T-1" in again.stderr

@@ -267,7 +267,9 @@ class _Session(Talk):
         state.next_prompt = decision.get("nextPrompt") or state.next_prompt
         limit = reached(self._limits, state.progress)
         if limit is not None:
-            return await self._end(LIMIT, limit.reason, limit.message)
+            failure = prompts.one_line(turn.failure or "")
+            told = f"{limit.message}: {failure}" if limit.reason == "failures" else limit.message
+            return await self._end(LIMIT, limit.reason, told)
         if self._asked_to:
             return await self._obey()
         return self._next()

@@ -25,6 +25,7 @@ from hookline.domain.sessions import (
     STOPPED,
     Charge,
     SessionBusy,
+    told_as,
 )
 from hookline.domain.submissions import SUBMIT, Submission
 from hookline.domain.tasks import BLOCKED, SETTLED
@@ -282,7 +283,7 @@ def _finish_task(tx: Transaction, run: Run, task: Task, ended: dict[str, Any]) -
                 verbs.block(tx, task.id, reason=ended["reason"][:2000], holder=holder)
             elif ended["outcome"] in (LIMIT, FAILED, CANCELLED) and run.input.get("branch"):
                 # A worker must not take it again and again; a person looks first.
-                why = f"{ended['outcome']}: {ended['message']}"
+                why = f"{told_as(ended['outcome'], ended['reason'])}: {ended['message']}"
                 verbs.send_back(tx, task.id, reason=why[:2000])
             else:
                 claims.release(tx, task.id, reason=f"session {ended['outcome']}", holder=holder)

@@ -128,6 +128,7 @@ def _held_back(app: App) -> Iterator[Item]:
 WHY = {
     sessions.ESCALATED: "it needs a person",
     sessions.LIMIT: "it reached a limit",
+    sessions.FAILED: "its agent fails",
     KILLED: "its process is gone",
     PARKED: "it cannot go on",
 }
@@ -140,7 +141,7 @@ def _open_sessions(view: View) -> Iterator[Run]:
 def _sessions(found: Iterable[Facts]) -> Iterator[Item]:
     for known in found:
         if known.status in WHY or known.reason == PLANNED:
-            why = [WHY.get(known.status), known.reason]
+            why = [WHY.get(sessions.told_as(known.status, known.limit)), known.reason]
             message = f"{known.goal} ({': '.join(each for each in why if each)})"
             yield Item("session", known.name, known.since, message, resume_command(known))
 

@@ -80,13 +80,15 @@ def _tell(known: Facts, ended: dict[str, Any]) -> None:
     outcome = ended["outcome"]
     count = plural(ended["iterations"], "iteration")
     why = untrusted(str(ended.get("message") or ended["reason"]), 500)
-    say(f"{paint(outcome, STYLES.get(outcome, 'red'))} after {count}: {why}")
+    word = sessions.told_as(outcome, ended["reason"])
+    say(f"{paint(word, STYLES.get(word, 'red'))} after {count}: {why}")
     if outcome == sessions.COMPLETED and known.branch is not None:
         note(f"its gates come next: hookline submit {known.task_id}")
     elif outcome == sessions.LIMIT or (
         outcome == sessions.STOPPED and not ended.get("taskSettled")
     ):
-        note(f"go on with `{resume_command(known)}`")
+        first = "see to the agent, then " if word == sessions.FAILED else ""
+        note(f"{first}go on with `{resume_command(known)}`")
     elif outcome in (sessions.FAILED, CANCELLED) and not ended.get("taskSettled"):
         note(f"it cannot go on; {known.task_id} can: hookline run --task {known.task_id}")
     elif outcome == sessions.ESCALATED:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.moments import seconds
+from hookline.domain.sessions import told_as
 from hookline.surfaces.cli import live_records as records
 from hookline.surfaces.cli.gate_show import MARKS, clock, said_by, shown_hook
 from hookline.surfaces.cli.live import FRAME, SPINNER, Live
@@ -135,7 +136,8 @@ class Board:
 
     def _session_ended(self, data: dict[str, Any]) -> Iterator[Line]:
         self._strands.pop(data["runId"], None)
-        outcome, style = data["outcome"], "" if data["outcome"] == "completed" else "yellow"
+        outcome = told_as(data["outcome"], data["reason"])
+        style = "" if outcome == "completed" else "yellow"
         after = plural(data["iterations"] or 0, "iteration")
         why = one_line(str(data["message"] or data["reason"]))
         yield _told(data, style, f"{_agent(data)} {outcome} after {after}: {why}")
