@@ -142,7 +142,7 @@ def test_a_session_that_rests_on_its_last_iteration_does_not_go_past_its_limit(c
     assert process.wait(timeout=60) == 5
     code, error = cli.refused("session", "stop", "one")
     assert (code, error["message"]) == (1, "one has reached a limit: there is nothing to stop")
-    assert "`hookline run --resume --name one --iterations N`" in error["help"]
+    assert "`hookline run --resume --name one --iterations 2`" in error["help"]
     told = cli("session", "message", "one", "mind the gap").stdout
     assert told == "one hears it at the start of the next iteration, once it is resumed\n"
     assert show(cli)["messages"] == ["mind the gap"]
@@ -233,7 +233,7 @@ def test_a_limit_and_a_killed_process_wait_for_a_person(cli: Cli) -> None:
     kill(in_background(cli))
     items = {item["id"]: item for item in cli("attention", "--json").json}
     assert items.keys() == {"spent", "one"}
-    assert items["spent"]["command"] == "hookline run --resume --name spent --iterations N"
+    assert items["spent"]["command"] == "hookline run --resume --name spent --iterations 2"
     assert items["spent"]["message"] == "do it (it reached a limit: 1 iteration was made)"
     assert items["one"]["message"] == "do it (its process is gone)"
     newest, oldest = cli("session", "list").stdout.splitlines()

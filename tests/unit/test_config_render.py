@@ -100,7 +100,7 @@ def test_the_schema_knows_points_built_ins_and_values() -> None:
     assert set(points) == set(POINTS)
     assert points["stop"]["description"] == POINTS["stop"].doc
     entry = definitions["Entry"]
-    assert entry["properties"]["on_failure"]["enum"] == ["ask", "closed", "open"]
+    assert entry["properties"]["on_failure"]["anyOf"][0]["enum"] == ["ask", "closed", "open"]
     assert "gatekeeper" in entry["properties"]
     assert entry["additionalProperties"] is False
     assert "rebase_on_main" in definitions["HookList"]["items"]["anyOf"][0]["enum"]

@@ -18,6 +18,7 @@ from hookline.config.nodes import (
     whole_number,
 )
 from hookline.config.problems import did_you_mean
+from hookline.config.types import DURATION_TEXT, SIZE_TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 
 _TRUE = frozenset({"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"})
 _FALSE = frozenset({"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"})
-_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?) ?(ms|s|m|h)?")
+_DURATION = re.compile(DURATION_TEXT)
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, None: 1}
-_SIZE = re.compile(r"([0-9]{1,12}) ?(B|KB|MB|GB)?")
+_SIZE = re.compile(SIZE_TEXT)
 _SIZES = {None: 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 
 
@@ -70,6 +71,8 @@ class Converter:
         if reads == "size":
             assert isinstance(kind, inspect.IntType)
             return self._size(node, kind, path)
+        if reads == "line" and isinstance(node, Scalar) and _is_number(node):
+            return self._wrong(node, path, "a shell line")
         return _READERS[type(kind)](self, node, kind, path)
 
     def _struct(self, node: Node, kind: inspect.StructType, path: str) -> Any:
@@ -247,6 +250,10 @@ def seconds(text: str) -> float | None:
 
 def _is_hooks(kind: inspect.Type) -> bool:
     return isinstance(kind, inspect.Metadata) and (kind.extra or {}).get("reads") == "hooks"
+
+
+def _is_number(node: Scalar) -> bool:
+    return not node.style and decimal(node.text) is not None
 
 
 def _described(node: Node) -> str:

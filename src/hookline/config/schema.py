@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
+from msgspec import inspect
 
 from hookline.config.entries import FOR_ALL
-from hookline.config.types import Document
+from hookline.config.types import DURATION_TEXT, SIZE_TEXT, Document
 from hookline.hooks.builtin import CHAINS, NAMED_BUILTINS, REACT_BUILTINS
 from hookline.points import POINTS
 
@@ -15,7 +17,10 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _LIST = {"$ref": "#/$defs/HookList"}
 
 
-DURATIONS = frozenset({"timeout", "sleep", "max_age"})
+NULL = {"type": "null"}
+_TEXTS = {"duration": DURATION_TEXT, "size": SIZE_TEXT}
+_INNER = ("items", "additionalProperties")
+_Structs = Iterable[inspect.StructType]
 
 
 def json_schema() -> dict[str, Any]:
@@ -28,19 +33,68 @@ def json_schema() -> dict[str, Any]:
         {name: {"description": f"A built-in: {_stands(points)}."} for name, points in _named()}
     )
     definitions["Entry"]["properties"].update(_chains())
-    for definition in definitions.values():
-        _allow_units(definition.get("properties", {}))
+    for kind in _structs(inspect.type_info(Document), {}):
+        _agree_with_loader(definitions[kind.cls.__name__], kind)
     definitions["HookList"] = _hook_list()
     definitions["Hooks"] = _hooks()
     definitions["OwnHooks"] = _own_hooks(definitions["Hooks"]["properties"])
     return {"$schema": _DIALECT, "title": "hookline.yaml", **schema}
 
 
-def _allow_units(properties: dict[str, Any]) -> None:
-    """A length of time may be written with its unit, which the type alone does not say."""
-    for name in DURATIONS & properties.keys():
-        kept = {"description": "Seconds, or with a unit: 30s, 2m, 1h."}
-        properties[name] = {**kept, "type": ["number", "string", "null"]}
+def _structs(kind: inspect.Type, found: dict[type, inspect.StructType]) -> _Structs:
+    """Every section of the file, once."""
+    if isinstance(kind, inspect.StructType) and kind.cls not in found:
+        found[kind.cls] = kind
+        for field in kind.fields:
+            _structs(field.type, found)
+    for name in ("type", "item_type", "value_type"):
+        if (inner := getattr(kind, name, None)) is not None:
+            _structs(inner, found)
+    for each in getattr(kind, "types", ()):
+        _structs(each, found)
+    return found.values()
+
+
+def _agree_with_loader(definition: dict[str, Any], kind: inspect.StructType) -> None:
+    """Allow what the loader takes and a type alone does not say.
+
+    That is units, words that YAML reads as numbers where text is wanted, and nothing at all.
+    """
+    for field in kind.fields:
+        shown = definition["properties"][field.encode_name]
+        if field.encode_name in ("hooks", "version"):  # these are read by others
+            continue
+        about = {key: shown.pop(key) for key in ("description", "default") if key in shown}
+        options = shown.pop("anyOf", None) or [shown]
+        about |= {key: each.pop(key) for each in options for key in ("description",) if key in each}
+        reads = _reads(field.type)
+        words = ["string", "boolean"] if reads == "line" else ["string", "number", "boolean"]
+        options = [_loaded(each, words) for each in options if each != NULL]
+        if reads in _TEXTS:
+            options.append({"type": "string", "pattern": f"^(?:{_TEXTS[reads]})$"})
+        if not field.required:
+            options.append(NULL)
+        definition["properties"][field.encode_name] = {
+            **about,
+            **(options[0] if len(options) == 1 else {"anyOf": options}),
+        }
+
+
+def _loaded(schema: dict[str, Any], words: list[str]) -> dict[str, Any]:
+    """Any word is text to the loader, also one that is a truth to YAML, or mostly a number."""
+    if schema.get("type") == "string":
+        return {**schema, "type": words}
+    found = {key: schema[key] for key in _INNER if isinstance(schema.get(key), dict)}
+    inner = {key: _loaded(each, words) for key, each in found.items()}
+    return {**schema, **inner}
+
+
+def _reads(kind: inspect.Type) -> str | None:
+    """How the loader reads a value in its own way, if it does."""
+    if isinstance(kind, inspect.UnionType):
+        return next((found for each in kind.types if (found := _reads(each))), None)
+    extra = kind.extra if isinstance(kind, inspect.Metadata) else None
+    return (extra or {}).get("reads")
 
 
 def _hooks() -> dict[str, Any]:

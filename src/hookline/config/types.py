@@ -13,6 +13,9 @@ from msgspec import Meta
 from hookline.domain.submissions import MAX_FILE
 
 DAY = 86_400
+# How lengths of time and sizes may be written besides as numbers.
+DURATION_TEXT = r"([0-9]{1,9}(?:\.[0-9]{1,6})?) ?(ms|s|m|h)?"
+SIZE_TEXT = r"([0-9]{1,12}) ?(B|KB|MB|GB)?"
 
 Duration = Annotated[
     float,
@@ -20,7 +23,6 @@ Duration = Annotated[
         gt=0,
         le=DAY,
         description='Seconds as a number, or a text such as "30s", "2m" or "1h"; at most a day.',
-        extra_json_schema={"type": ["number", "string"]},
         extra={"reads": "duration"},
     ),
 ]
@@ -29,10 +31,10 @@ Size = Annotated[
     Meta(
         ge=0,
         description='Bytes as a whole number, or a text such as "500 KB" or "5 MB".',
-        extra_json_schema={"type": ["integer", "string"]},
         extra={"reads": "size"},
     ),
 ]
+Line = Annotated[str, Meta(min_length=1, description="A shell line.", extra={"reads": "line"})]
 Text = Annotated[str, Meta(min_length=1)]
 Options = (
     Annotated[
@@ -63,7 +65,7 @@ class Entry(_Section):
     """A hook: one of command, script, python, http, agent or a built-in's name, and how it runs."""
 
     name: Annotated[str, Meta(min_length=1, description="The hook's name; unique.")] | None = None
-    command: Annotated[str, Meta(min_length=1, description="A shell line.")] | None = None
+    command: Line | None = None
     script: (
         Annotated[str, Meta(min_length=1, description="An executable file: JSON in, JSON out.")]
         | None
@@ -163,7 +165,7 @@ class Validation(_Section):
         Literal["command", "content_pattern", "coverage", "file_existence", "custom"],
         Meta(description="What is checked."),
     ]
-    command: Annotated[str, Meta(min_length=1, description="A shell line.")] | None = None
+    command: Line | None = None
     timeout: Duration | None = None
     pattern: (
         Annotated[str, Meta(min_length=1, description="A regular expression to find.")] | None
@@ -216,7 +218,6 @@ class Gates(_Section):
             gt=0,
             le=30 * DAY,
             description="How long a gate may wait that no person decides; then the work goes back.",
-            extra_json_schema={"type": ["number", "string"]},
             extra={"reads": "duration"},
         ),
     ] = float(DAY)
@@ -227,10 +228,9 @@ class Gates(_Section):
     delete_branch: Annotated[
         bool, Meta(description="Whether a task's branch is removed from the remote once merged.")
     ] = True
-    test: (
-        Annotated[str, Meta(min_length=1, description="Tests the merged result; else run_tests.")]
-        | None
-    ) = None
+    test: Annotated[Line, Meta(description="Tests the merged result; else run_tests.")] | None = (
+        None
+    )
 
 
 class TypeAgents(_Section):
@@ -260,9 +260,7 @@ class Agent(_Section):
         Meta(description="How Hookline talks to the agent."),
     ]
     model: Annotated[str, Meta(min_length=1, description="The model's name.")] | None = None
-    command: Annotated[str, Meta(min_length=1, description="The shell line or program.")] | None = (
-        None
-    )
+    command: Annotated[Line, Meta(description="The shell line or program.")] | None = None
     input: Annotated[
         Literal["stdin", "file", "argument"],
         Meta(description="How the prompt reaches a `driver: command` agent."),
@@ -320,7 +318,7 @@ class Step(_Section):
     """A step of a flow: one act, and how it is done."""
 
     id: Annotated[str, Meta(min_length=1, description="The step's name; unique in its flow.")]
-    run: Annotated[str, Meta(min_length=1, description="A shell line.")] | None = None
+    run: Line | None = None
     parallel: Annotated[list[Step], Meta(description="Steps that run together.")] | None = None
     breakpoint: Annotated[str, Meta(min_length=1, description="A question to a person.")] | None = (
         None

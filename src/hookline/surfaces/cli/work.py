@@ -161,8 +161,10 @@ def _tell_end(args: Namespace, found: Account) -> int:
         if args.json:
             say_json({"type": "work_ended", "data": found})
         else:
-            for task, why in list(found.why.items())[:SHOWN]:
-                say(f"{paint(f'{task:5}', 'bold')} {untrusted(why, 300)}")
+            # Of those that it dealt with itself, it has told already.
+            others = [(task, why) for task, why in found.why.items() if task not in found.tasks]
+            for task, why in others[:SHOWN]:
+                note(f"{paint(f'{task:5}', 'bold', sys.stderr)} {untrusted(why, 300)}")
             style = "green" if found.exit_code == 0 else "yellow"
             say(f"{paint(found.headline, style)}: {found.summary}")
             next_step(*found.next)
