@@ -33,7 +33,7 @@ def test_a_task_has_the_fields_that_scripts_rely_on(cli: Cli) -> None:
     assert (task["priority"], task["type"], task["notes"]) == (7, "product", ["remember"])
     assert (task["parentTaskId"], task["dependsOn"]) == (parent, [parent])
     shown = cli.task("T-2")
-    assert shown.pop("cost") is not None
+    assert (shown.pop("cost") is not None, shown.pop("waits")) == (True, None)
     assert task == shown
 
 

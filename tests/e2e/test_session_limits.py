@@ -78,7 +78,7 @@ def test_what_the_agent_reports_is_counted(
     for less in ("0.1", "0.8") if reason == "usd" else ("100", "300"):
         code, error = cli.refused("run", "--resume", f"--{reason}", less)
         assert (code, "has reached its limit: " in error["message"]) == (2, True)
-        assert f"--{reason} N" in error["help"]
+        assert f"--{reason} {'1.60' if reason == 'usd' else 600}`" in error["help"]
     used = rig.data("session_iteration_ended")
     assert [each["tokens"] for each in used] == [100] * iterations
     assert [each["usd"] for each in used] == [0.4] * iterations
