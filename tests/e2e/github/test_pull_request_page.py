@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
-from tests.e2e.hub_rig import HubPipeline, running_hub
 from tests.e2e.pipeline_rig import Pipeline, keepers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.e2e.conftest import Cli
-    from tests.e2e.hub_rig import Hub
+    from tests.e2e.hub_rig import Hub, HubPipeline
 
 GOAL = (
     "Write the part that everybody who reads the log has been waiting for since the spring\n\n"
@@ -22,17 +17,6 @@ GOAL = (
 SUBJECT = "Write the part that everybody who reads the log has been waiting for…"
 APPROVES = """echo '{"verdict": "approve", "summary": "Short and right.", "comments": []}'"""
 HOOKS = "before_submit: [run_tests, create_pr], before_merge: [gatekeeper: [qa]]"
-
-
-@pytest.fixture
-def line(cli: Cli) -> HubPipeline:
-    return HubPipeline(cli)
-
-
-@pytest.fixture
-def hub(line: HubPipeline) -> Iterator[Hub]:
-    with running_hub(line) as running:
-        yield running
 
 
 def test_a_pull_request_tells_what_was_done_and_found(

@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hookline.adapters.forges import github, github_rest
-from tests.e2e.hub_rig import HubPipeline, running_hub
 from tests.integration.github_stand_in import Rules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.e2e.conftest import Cli
-    from tests.e2e.hub_rig import Hub
+    from tests.e2e.hub_rig import Hub, HubPipeline
 
 # What is wrong there, and whether work is refused for it.
 WRONG: dict[str, tuple[Rules, bool]] = {
@@ -29,16 +26,9 @@ WRONG: dict[str, tuple[Rules, bool]] = {
 
 
 @pytest.fixture
-def line(cli: Cli) -> HubPipeline:
-    return HubPipeline(cli)
-
-
-@pytest.fixture
-def hub(line: HubPipeline) -> Iterator[Hub]:
-    with running_hub(line) as running:
-        types = "task_types: {chore: {skip_pr: true}}\n"
-        line.begin_at(running, types, gates="method: merge")
-        yield running
+def hub(line: HubPipeline, hub: Hub) -> Hub:
+    line.begin_at(hub, "task_types: {chore: {skip_pr: true}}\n", gates="method: merge")
+    return hub
 
 
 def seen(cli: Cli) -> list[dict[str, Any]]:

@@ -6,27 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.e2e.hub_rig import HubPipeline, running_hub
 from tests.e2e.pipeline_rig import Pipeline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.e2e.conftest import Cli
-    from tests.e2e.hub_rig import Hub
+    from tests.e2e.hub_rig import Hub, HubPipeline
 
 PEOPLE = "gates: {merge: people}\n"
-
-
-@pytest.fixture
-def line(cli: Cli) -> HubPipeline:
-    return HubPipeline(cli)
-
-
-@pytest.fixture
-def hub(line: HubPipeline) -> Iterator[Hub]:
-    with running_hub(line) as running:
-        yield running
 
 
 def attention(cli: Cli, task: str) -> dict[str, Any]:

@@ -4,28 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from tests.e2e.conftest import eventually, kill
-from tests.e2e.hub_rig import HubPipeline, running_hub
 from tests.integration.github_stand_in import TOKEN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.e2e.conftest import Cli
-    from tests.e2e.hub_rig import Hub
-
-
-@pytest.fixture
-def line(cli: Cli) -> HubPipeline:
-    return HubPipeline(cli)
-
-
-@pytest.fixture
-def hub(line: HubPipeline) -> Iterator[Hub]:
-    with running_hub(line) as running:
-        yield running
+    from tests.e2e.hub_rig import Hub, HubPipeline
 
 
 def two_commits(line: HubPipeline, task: str) -> None:
