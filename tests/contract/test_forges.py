@@ -11,7 +11,7 @@ from hookline.adapters.forges.github import GitHubForge
 from hookline.adapters.forges.github_rest import GitHubRest
 from hookline.adapters.forges.local import LocalForge
 from hookline.adapters.forges.remotes import Repository
-from hookline.domain.forge import ForgeMissing, MergeOutcome, MergePlan
+from hookline.domain.forge import ForgeMissing, MergeOutcome, MergePlan, Remark
 from tests.integration.github_acts import NAME, OWNER
 from tests.integration.github_description import Description
 from tests.integration.github_stand_in import TOKEN, GitHub
@@ -94,6 +94,11 @@ def test_a_comment_is_made_once(site: Site) -> None:
         do(site.forge.comment(pull, text, key=key))
     said = "\n".join(site.comments())
     assert [said.count(text) for text in ("Well done.", "Well done!", "Hm.")] == [1, 0, 1]
+    remarks = [Remark("Why?", "a.py", 3), Remark("Nice.")]
+    for _ in range(2):
+        do(site.forge.comment(pull, "Look.", key="b", head=HEAD, remarks=remarks))
+    said = "\n".join(site.comments())
+    assert [said.count(text) for text in ("- a.py:3: Why?", "- Nice.")] == [1, 1]
 
 
 def test_a_merge_is_made_once_and_known_later(site: Site) -> None:

@@ -72,6 +72,13 @@ class Hub(GitHub):
         asked = ("git", "cat-file", "-e", sha)
         return not subprocess.run(asked, cwd=self.line.remote, capture_output=True).returncode
 
+    def patches_of(self, pull: dict[str, Any]) -> dict[str, str]:
+        ends = f"main...{pull['head']['sha']}"
+        git, at = self.line.git, self.line.remote
+        names = git("diff", "--name-only", ends, at=at).splitlines()
+        whole = {name: git("diff", ends, "--", name, at=at) for name in names}
+        return {name: text[text.index("@@") :] for name, text in whole.items() if "@@" in text}
+
     def runs_of(self, sha: str) -> list[tuple[str, str, str | None]]:
         state = self.ci(sha) if self.ci is not None else "none"
         if state == "none":

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 OWNER, NAME = "acme", "widgets"
 MERGE_SHA = "c" * 40
+# The account whose token Hookline has.
+OURSELVES = "hookline"
 
 
 class Reply(NamedTuple):
@@ -82,14 +84,41 @@ def _merge(hub: GitHub, values: dict[str, str], query: dict[str, str], body: Any
     return Reply(200, {"sha": MERGE_SHA, "merged": True, "message": "Pull Request merged"})
 
 
-def _remarks(hub: GitHub, values: dict[str, str], query: dict[str, str], body: Any) -> Reply:
-    example = hub.description.example("issue-comment")
-    return _page([{**example, "body": text} for text in hub.comments], query)
+def _files(hub: GitHub, values: dict[str, str], query: dict[str, str], body: Any) -> Reply:
+    example = hub.description.example("diff-entry-items")[0]
+    patches = hub.patches_of(hub.pulls[int(values["pull_number"])])
+    found = [{**example, "filename": name, "patch": text} for name, text in patches.items()]
+    return _page(found, query)
 
 
-def _remark(hub: GitHub, values: dict[str, str], query: dict[str, str], body: Any) -> Reply:
-    hub.comments.append(body["body"])
-    return Reply(201, {**hub.description.example("issue-comment"), "body": body["body"]})
+def _review(hub: GitHub, values: dict[str, str], query: dict[str, str], body: Any) -> Reply:
+    pull, remarks = hub.pulls[int(values["pull_number"])], body.get("comments", [])
+    head = body.get("commit_id", pull["head"]["sha"])
+    patches = hub.patches_of(pull)
+    for each in remarks:
+        if each["path"] not in patches or head != pull["head"]["sha"]:
+            return error(422, "Unprocessable Entity", errors=["Path could not be resolved"])
+        if each["line"] not in _new_lines(patches[each["path"]]) or each["side"] != "RIGHT":
+            return error(422, "Unprocessable Entity", errors=["Line could not be resolved"])
+    if hub.refuses_lines and remarks:
+        return error(422, "Unprocessable Entity", errors=["Line could not be resolved"])
+    given = [(each["path"], each["line"], each["body"]) for each in remarks]
+    state = {"COMMENT": "COMMENTED", "APPROVE": "APPROVED"}[body["event"]]
+    hub.review(OURSELVES, state, head, body=body["body"], remarks=given)
+    return Reply(200, {**hub.description.example("pull-request-review"), **hub.reviews[-1]})
+
+
+def _new_lines(patch: str) -> set[int]:
+    """The lines of the new file that a patch shows, counted one by one."""
+    found: set[int] = set()
+    number = 0
+    for line in patch.split("\n"):
+        if line.startswith("@@"):
+            number = int(line.split("+")[1].split()[0].split(",")[0])
+        elif line.startswith((" ", "+")):
+            found.add(number)
+            number += 1
+    return found
 
 
 def _statuses(hub: GitHub, values: dict[str, str], query: dict[str, str], body: Any) -> Reply:
@@ -178,13 +207,13 @@ def _branch_rules(hub: GitHub, values: dict[str, str], query: dict[str, str], bo
         found.append({"type": "merge_queue"})
     if given.linear:
         found.append({"type": "required_linear_history"})
-    if given.approvals:
+    if given.approvals or given.threads:
         wanted = {
             "dismiss_stale_reviews_on_push": False,
             "require_code_owner_review": False,
             "require_last_push_approval": False,
             "required_approving_review_count": given.approvals,
-            "required_review_thread_resolution": False,
+            "required_review_thread_resolution": given.threads,
         }
         found.append({"type": "pull_request", "parameters": wanted})
     source = {
@@ -214,8 +243,8 @@ ACTS = {
     ("GET", "/branches/{branch}"): _branch,
     ("GET", "/branches/{branch}/protection"): _protection,
     ("GET", "/rules/branches/{branch}"): _branch_rules,
-    ("GET", "/issues/{issue_number}/comments"): _remarks,
-    ("POST", "/issues/{issue_number}/comments"): _remark,
+    ("GET", "/pulls/{pull_number}/files"): _files,
+    ("POST", "/pulls/{pull_number}/reviews"): _review,
     ("GET", "/commits/{ref}/status"): _statuses,
     ("GET", "/commits/{ref}/check-runs"): _runs,
     ("GET", "/check-runs/{check_run_id}/annotations"): _annotations,

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
-from tests.integration.github_acts import ACTS, NAME, OWNER, Reply, error
+from tests.integration.github_acts import ACTS, NAME, OURSELVES, OWNER, Reply, error
 from tests.integration.github_description import decoded
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ class Rules(msgspec.Struct):
     base: str = "main"
     checks: list[str] = []
     approvals: int = 0
+    threads: bool = False
     forbidden: list[str] = []
     linear: bool = False
     queue: bool = False
@@ -79,7 +80,9 @@ class GitHub(ThreadingHTTPServer):
         self.description = description
         self.lock = threading.Lock()
         self.pulls: dict[int, dict[str, Any]] = {}
-        self.comments: list[str] = []
+        # What a pull request changes, file by file; some lines cannot be commented on all the same.
+        self.patches: dict[str, str] = {}
+        self.refuses_lines = False
         self.statuses: list[tuple[str, str]] = []
         self.runs: list[tuple[str, str, str | None]] = []
         # What a failed run says about itself, and about lines.
@@ -95,6 +98,12 @@ class GitHub(ThreadingHTTPServer):
         self.asked: list[Asked] = []
         self.faults: list[Fault] = []
         self.problems: list[str] = []
+
+    @property
+    def comments(self) -> list[str]:
+        """What Hookline has said, the oldest first."""
+        ours = [each for each in self.reviews if each["user"]["login"] == OURSELVES]
+        return [each["body"] for each in ours]
 
     @property
     def url(self) -> str:
@@ -162,6 +171,10 @@ class GitHub(ThreadingHTTPServer):
         said |= {"id": number, "user": {**user, "login": login, "type": kind}}
         self.reviews.append(said)
         self.remarks[number] = list(remarks)
+
+    def patches_of(self, pull: dict[str, Any]) -> dict[str, str]:
+        """The diff of a pull request, file by file."""
+        return self.patches
 
     def knows(self, sha: str) -> bool:
         """Whether a commit was pushed here."""

@@ -25,6 +25,7 @@ from hookline.domain.forge import (
     HeadMoved,
     MergeOutcome,
     NotMergeable,
+    Remark,
 )
 from tests.integration.github_acts import MERGE_SHA, NAME, OWNER
 from tests.integration.github_description import Description
@@ -240,10 +241,49 @@ def test_a_merge_waits_until_github_knows_whether_it_can(hub: GitHub, rig: Rig) 
 
 def test_a_comment_is_made_once_per_text_or_key(hub: GitHub, rig: Rig) -> None:
     pull = rig.open()
-    hub.comments = [f"chatter {n}" for n in range(65)]
+    for n in range(65):
+        hub.review("eve", "COMMENTED", HEAD, body=f"chatter {n}")
     for text, key in (("hello", None), ("hello", None), ("hello", "r2"), ("other", "r2")):
         asyncio.run(rig.forge.comment(pull, text, key=key))
-    assert [text.split("\n")[0] for text in hub.comments[65:]] == ["hello", "hello"]
+    assert [text.split("\n")[0] for text in hub.comments] == ["hello", "hello"]
+
+
+PATCH = "@@ -1,3 +1,4 @@\n a\n+b\n c\n d\n@@ -40 +41,2 @@ def f():\n-x\n+y\n+z"
+
+
+def test_remarks_stand_at_the_lines_that_the_diff_shows(hub: GitHub, rig: Rig) -> None:
+    pull = rig.open()
+    hub.patches = {"a.py": PATCH, "gone.py": "@@ -1,2 +0,0 @@\n-a\n-b"}
+    places = [("a.py", 4), ("a.py", 5), ("a.py", 41), ("a.py", 43), ("gone.py", 1), ("b.py", 1)]
+    remarks = [Remark(f"r{n}", *place) for n, place in enumerate(places)]
+    remarks += [Remark("r6", "a.py"), Remark("r7"), Remark(f"hush {TOKEN}", "a.py", 42)]
+    said = rig.forge.comment(pull, "Hm.", key="a", head=HEAD, remarks=remarks)
+    asyncio.run(said)
+    hidden = hub.remarks[1][-1]
+    assert hub.remarks[1][:-1] == [("a.py", 4, "r0"), ("a.py", 41, "r2")]
+    assert (hidden[:2], TOKEN in hidden[2]) == (("a.py", 42), False)
+    below = ["Hm.", "- a.py:5: r1", "- a.py:43: r3", "- gone.py:1: r4", "- b.py:1: r5"]
+    assert hub.comments[0].split("\n\n")[:-1] == [*below, "- a.py: r6", "- r7"]
+    asyncio.run(rig.forge.comment(pull, "Hm.", key="a", head=HEAD, remarks=remarks))
+    assert hub.acts("POST", "/reviews") == 1
+
+
+def test_remarks_that_cannot_stand_at_their_lines_stand_in_the_text(hub: GitHub, rig: Rig) -> None:
+    pull = rig.open()
+    hub.patches = {"a.py": PATCH}
+
+    def told(key: str, head: str = HEAD) -> str:
+        remarks = [Remark("look", "a.py", 2)]
+        asyncio.run(rig.forge.comment(pull, "Hm.", key=key, head=head, remarks=remarks))
+        return hub.comments[-1]
+
+    assert "- a.py:2: look" in told("of another commit", "f" * 40)
+    hub.rules.threads = True  # each of them would wait for somebody who resolves it
+    assert "- a.py:2: look" in told("where threads are resolved")
+    hub.rules.threads = False
+    hub.refuses_lines = True
+    assert "- a.py:2: look" in told("refused all the same")
+    assert list(hub.remarks.values()) == [[], [], []]
 
 
 # --- what goes wrong ---
@@ -355,7 +395,7 @@ def test_a_connection_dropped_in_the_middle_makes_one_of_everything(
     pull = rig.open()
     hub.faults.append(Fault("PATCH", "/1", kind))
     asyncio.run(rig.forge.update_pull_request(1, title="New"))
-    hub.faults.append(Fault("POST", "/comments", kind))
+    hub.faults.append(Fault("POST", "/reviews", kind))
     asyncio.run(rig.forge.comment(pull, "hello"))
     hub.faults.append(Fault("PUT", "/merge", kind))
     assert rig.merge(pull).sha == MERGE_SHA

@@ -6,14 +6,19 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from hookline.digest import sha256
 from hookline.errors import HooklineError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 PullState = Literal["open", "merged", "closed"]
 CheckStatus = Literal["pending", "success", "failure"]
 MergeMethod = Literal["merge", "squash", "rebase"]
+
+
+# At which commit an agent was told of a review, by the review's key.
+TOLD = "told"
 
 
 class PullRequest(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
@@ -41,6 +46,28 @@ class Review(msgspec.Struct, rename="camel", frozen=True):
     approves: bool
     head: str | None
     text: str = ""
+
+    @property
+    def key(self) -> str:
+        """A short name for these words of this person about this commit."""
+        said = "\0".join((self.by, self.head or "", self.text))
+        return str(sha256(said.encode("utf-8", "replace")).hexdigest()[:16])
+
+
+class Remark(msgspec.Struct, frozen=True):
+    """Something that is said about work: about a line, a file, or the whole."""
+
+    text: str
+    path: str | None = None
+    line: int | None = None
+
+    @property
+    def shown(self) -> str:
+        """The remark with its place, as an item of a list."""
+        place = self.path or ""
+        if place and self.line is not None:
+            place = f"{place}:{self.line}"
+        return f"- {place}: {self.text}" if place else f"- {self.text}"
 
 
 class Check(msgspec.Struct, rename="camel", frozen=True):
@@ -157,6 +184,17 @@ class MergePlan(msgspec.Struct, frozen=True):
     base: str
     method: MergeMethod | None
     past_pull_requests: bool = False
+
+
+def objections(
+    reviews: Iterable[Review], head: str | None, told: Mapping[str, str | None]
+) -> list[Review]:
+    """The reviews that ask for changes which nobody has made.
+
+    `told` is at which commit the agent was told of each: if the work is another one since, that is
+    its answer.
+    """
+    return [each for each in reviews if not each.approves and told.get(each.key) in (None, head)]
 
 
 _WORST_FIRST: tuple[CheckStatus, ...] = ("failure", "pending", "success")

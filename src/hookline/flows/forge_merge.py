@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.forge import ForgeTemporary, MergeWaits
+from hookline.domain.forge import TOLD, ForgeTemporary, MergeWaits, objections
 from hookline.domain.records import OK, SKIPPED
 from hookline.domain.repository import Refused
 from hookline.domain.submissions import Submission
@@ -121,8 +121,11 @@ class ForgeMerge:
 
     async def _objection(self, prepared: Prepared, pull: PullRequest) -> dict[str, Any] | None:
         """What people ask for who looked at this work, also before it was rebased."""
-        heads = (self._args.get("head"), prepared.head, pull.head)
-        return objection([r for r in await self._forge.reviews(pull) if r.head in heads])
+        judged = self._args.get("head")
+        heads = (*self._args.get("heads", ()), judged, prepared.head, pull.head)
+        said = [each for each in await self._forge.reviews(pull) if each.head in heads]
+        against = objections(said, judged, self._args.get(TOLD, {}))
+        return objection(against, prepared.head) if against else None
 
     async def merge(self, prepared: Prepared, pull: PullRequest, message: str) -> str | None:
         """The commit on the base; None if the base moved since the result was tested."""
@@ -132,16 +135,15 @@ class ForgeMerge:
         return outcome.sha
 
 
-def objection(reviews: list[Review]) -> dict[str, Any] | None:
+def objection(against: list[Review], head: str) -> dict[str, Any]:
     """Reviews that ask for changes, as a failure that an agent fixes."""
-    against = [each for each in reviews if not each.approves]
-    if not against:
-        return None
-    answer = changes_wanted(against)
+    answer = changes_wanted(against, head)
     return {
         "status": "failed",
         "message": answer.message,
         "remediationPrompt": answer.remediation_prompt,
+        "head": head,
+        **answer.context,
     }
 
 

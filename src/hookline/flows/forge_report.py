@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain import sessions
-from hookline.domain.forge import ForgeError
+from hookline.domain.forge import ForgeError, Remark
 from hookline.domain.records import OK
 from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.flows import journal, prompts
@@ -112,8 +112,9 @@ class ForgeReports:
             pull = await self._forge.pull_request(number)
             for said in outcome.answer.context.get("gatekeepers", ()):
                 key = f"{run.run_id}/{run.chapter}/{effect.effect_id}/{hook.name}/{said['name']}"
-                head = str(outcome.answer.context.get("judgedHead"))[:12]
-                await self._forge.comment(pull, _verdict(said, head), key=key)
+                head = str(outcome.answer.context.get("judgedHead"))
+                text, remarks = _verdict(said, head[:12]), list(_remarks(said))
+                await self._forge.comment(pull, text, key=key, head=head, remarks=remarks)
 
     @property
     def _forge(self) -> Forge:
@@ -153,5 +154,13 @@ def _meaning(outcome: Outcome) -> tuple[str, str]:
 def _verdict(said: dict[str, Any], head: str) -> str:
     does = "approves" if said["verdict"] == "approve" else "asks for changes to"
     lines = [f"Gatekeeper {said['name']} (agent {said['agent']}) {does} {head}.", said["summary"]]
-    lines += [f"- {each}" for each in said.get("comments", ())]
     return "\n\n".join(line for line in lines if line)
+
+
+def _remarks(said: dict[str, Any]) -> Iterator[Remark]:
+    """What a gatekeeper found, each with its place, and whether it must be changed."""
+    for each in said.get("comments", ()):
+        weight = {True: "blocking: ", False: "optional: "}.get(each.get("blocking"), "")
+        if each["comment"]:
+            path = (each.get("file") or "").removeprefix("./") or None
+            yield Remark(f"{weight}{each['comment']}", path, each.get("line"))

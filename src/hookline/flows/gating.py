@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.domain.forge import TOLD
 from hookline.domain.moments import seconds
 from hookline.domain.submissions import CONFLICT, SIGNAL, GateSettings, Submission
 from hookline.flows import prompts
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 PINS = "gates"
 # Goes up when submitting and merging ask for other effects, or for the same in another order.
-CODE_VERSION = "6"
+CODE_VERSION = "7"
 BEFORE_SUBMIT, BEFORE_MERGE = "before_submit", "before_merge"
 CHANGED, WORKTREE = "changed", "worktree"
 # Gates that nobody wakes are asked again after this time.
@@ -66,6 +67,9 @@ class Gating:
         # The commits that passed the last point, and before_submit.
         self.judged: str | None = None
         self.submitted: str | None = run.pins.get("submitted")
+        # The commits that the work has been, and at which of them the agent was told of a review.
+        self.heads: list[str] = []
+        self.told: dict[str, str] = dict(self.context.get(TOLD, {}))
 
     async def passes(self, point: str) -> Refused | None:
         """Ask the gates of a point until they pass; why they do not, in the end.
@@ -118,10 +122,17 @@ class Gating:
 
     def _hear(self, point: str, answer: dict[str, Any]) -> None:
         """Keep what gates said, for those after them and for whoever fixes the work."""
-        self.context |= answer.get("context") or {}
+        context = answer.get("context") or {}
+        self.context |= context
+        if isinstance(told := context.get(TOLD), dict):
+            self._note_told(told)
         # An answer in the journal of an older version has neither.
         self.reports += ({**each, "point": point} for each in answer.get("gates", ()))
         self.commands = list(answer.get("commands", ()))
+
+    def _note_told(self, told: dict[str, str]) -> None:
+        """Keep which reviews of people the agent is told of; gates after this one are told, too."""
+        self.context[TOLD] = self.told = {**self.told, **told}
 
     async def _have_judged(
         self, point: str, prepared: dict[str, Any], answer: dict[str, Any]
@@ -157,6 +168,8 @@ class Gating:
         is_open = self.prepared.get("conflict")
         self.conflict = (self.conflict or WORKTREE) if is_open else None
         self.had_commits = self.had_commits or bool(self.prepared["commits"])
+        if (head := self.prepared["head"]) is not None and head not in self.heads:
+            self.heads.append(head)
         return self.prepared
 
     async def fix(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hookline.domain.forge import TOLD
 from hookline.domain.submissions import FORGE, PEOPLE, TRUST
 from hookline.flows.gating import Gating, Refused
 from hookline.flows.merge_trust import UNTRUSTED, WAITS
@@ -57,6 +58,7 @@ class _Merging(Gating):
                 return await self._finish(found)
             refused = Refused(found["message"]) if found["status"] == "refused" else None
             if found["status"] == "failed":
+                self._hear_people(found)
                 prompt = found.get("remediationPrompt")
                 refused = await self.fix(MERGE_STEP, prompt, found["message"])
                 found = {**found, "head": None}
@@ -88,18 +90,24 @@ class _Merging(Gating):
             "head": self.judged,
             "pullRequest": self.context.get("pr_number"),
             "skipPr": self.work.skip_pr,
+            "heads": self.heads,
+            TOLD: self.told,
         }
 
     async def _wait_out(self, merged: Any) -> Any:
         """Wait for people's trust and for the forge; None if it is other work then.
 
-        Others merge meanwhile, but not while checks run: these would begin anew after every merge.
+        Others merge meanwhile, but only once while checks run: these begin anew after every merge,
+        and the fastest would keep the slow ones out for ever.
         """
+        checked: set[str | None] = set()
         while merged["status"] in (UNTRUSTED, WAITS):
             waits_for = merged.get("waitsFor")
+            if waits_for == "checks":
+                checked.add(merged["head"])
             if waits_for and (refused := await self._waited_too_long(_as_answer(merged))):
                 return {"status": "refused", "message": refused.reason}
-            if waits_for != "checks":
+            if waits_for != "checks" or len(checked) == 1:
                 await self._let_others_go()
             if waits_for:
                 await self.ctx.signal(FORGE, max_age=merged["retryAfter"])
@@ -124,8 +132,16 @@ class _Merging(Gating):
             await self._let_others_go()
         if merged["status"] == "changed":
             return self.changed()
+        self._hear_people(merged)
         prompt, conflicts = merged.get("remediationPrompt"), "onto" in merged
         return await self.fix(MERGE_STEP, prompt, merged["message"], conflicts=conflicts)
+
+    def _hear_people(self, found: Any) -> None:
+        """What people ask for anew is no failed try to fix what they asked for before."""
+        if told := found.get(TOLD):
+            if told.keys() - self.told.keys():
+                self.tries.pop(MERGE_STEP, None)
+            self._note_told(told)
 
     async def _finish(self, merged: Any) -> Any:
         facts = {"sha": merged["sha"], "commits": merged["commits"], "turns": self.turns}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hookline.domain.forge import TOLD, objections
 from hookline.domain.repository import MergeConflict, Refused
 from hookline.domain.taskpage import task_page
 from hookline.flows import prompts
@@ -33,10 +34,10 @@ class PeopleMerge:
             why = f"pull request {pull.number} was closed without being merged"
             return {"status": "refused", "message": why}
         if pull is not None:
-            heads = (head, args["judged"], pull.head)
+            heads = (*args.get("heads", ()), head, args["judged"], pull.head)
             said = [each for each in await self._forge.reviews(pull) if each.head in heads]
-            if (found := objection(said)) is not None:
-                return {**found, "head": head}
+            if against := objections(said, head, args.get(TOLD, {})):
+                return objection(against, head)
         # What the gates have not seen is shown to nobody.
         if head == args["judged"] and not args["skipPr"]:
             refused = await self._show(args, head, pull)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         MergeOutcome,
         MergePlan,
         PullRequest,
+        Remark,
         Review,
     )
     from hookline.domain.repository import (
@@ -109,9 +110,19 @@ class Forge(Protocol):
         ...
 
     async def comment(
-        self, pull_request: PullRequest, text: str, *, key: str | None = None
+        self,
+        pull_request: PullRequest,
+        text: str,
+        *,
+        key: str | None = None,
+        head: str | None = None,
+        remarks: Sequence[Remark] = (),
     ) -> None:
-        """Comment once per key; without a key, once per text."""
+        """Comment once per key; without a key, once per text.
+
+        `remarks` are about the commit `head`: each stands at its line where the forge shows that
+        line of it, else below the text.
+        """
         ...
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from hookline.domain.forge import (
         CheckState,
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         MergeOutcome,
         MergePlan,
         PullRequest,
+        Remark,
         Review,
     )
     from hookline.domain.repository import Problem
@@ -72,10 +73,17 @@ class DeferredForge:
         return await (await self._forge()).problems(plan)
 
     async def comment(
-        self, pull_request: PullRequest, text: str, *, key: str | None = None
+        self,
+        pull_request: PullRequest,
+        text: str,
+        *,
+        key: str | None = None,
+        head: str | None = None,
+        remarks: Sequence[Remark] = (),
     ) -> None:
         """Comment once per key; without a key, once per text."""
-        await (await self._forge()).comment(pull_request, text, key=key)
+        forge = await self._forge()
+        await forge.comment(pull_request, text, key=key, head=head, remarks=remarks)
 
     async def _forge(self) -> Forge:
         if self._found is None:

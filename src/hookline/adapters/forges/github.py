@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 from hookline.adapters.forges import texts
 from hookline.adapters.forges.github_answers import (
     CHANGES_REQUESTED,
     Branch,
+    ChangedFile,
     CheckRuns,
     Facts,
     GivenReview,
@@ -23,7 +24,6 @@ from hookline.adapters.forges.github_answers import (
     Merged,
     Protection,
     Pull,
-    Remark,
     Rule,
     Statuses,
 )
@@ -54,12 +54,13 @@ from hookline.domain.forge import (
     MergeWaits,
     NotMergeable,
     PullRequest,
+    Remark,
     Review,
     combined,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
     from hookline.adapters.forges.github_rest import Answer, Sleep
     from hookline.domain.cleaning import Cleaner
@@ -241,24 +242,65 @@ class GitHubForge:
         return branch_rules(branch, rules, protection)
 
     async def comment(
-        self, pull_request: PullRequest, text: str, *, key: str | None = None
+        self,
+        pull_request: PullRequest,
+        text: str,
+        *,
+        key: str | None = None,
+        head: str | None = None,
+        remarks: Sequence[Remark] = (),
     ) -> None:
-        """Comment once per key; without a key, once per text."""
-        path = f"/issues/{pull_request.number:d}/comments"
+        """Comment once per key, by a review that decides nothing; without a key, once per text."""
+        path = f"/pulls/{pull_request.number:d}/reviews"
         mark = f"<!-- hookline:{sha256((key or text).encode('utf-8', 'replace')).hexdigest()} -->"
-        said = texts.body(self._rest.hide(text), texts.MAX_TEXT - len(mark) - 2)
 
         async def look() -> bool | None:
             async for page in self._pages(path):
-                if any(mark in (remark.body or "") for remark in page.read(list[Remark])):
+                if any(mark in (each.body or "") for each in page.read(list[GivenReview])):
                     return True
             return None
 
-        async def act() -> bool:
-            await self._rest.send("POST", path, body={"body": f"{said}\n\n{mark}"})
+        async def send(at_lines: Sequence[Remark]) -> bool:
+            below = [each for each in remarks if each not in at_lines]
+            said = self._body(texts.with_remarks(text, below), texts.MAX_TEXT - len(mark) - 2)
+            asked: dict[str, Any] = {"event": "COMMENT", "body": f"{said}\n\n{mark}"}
+            if at_lines:
+                asked["commit_id"] = head
+                asked["comments"] = [self._at_line(each) for each in at_lines]
+            await self._rest.send("POST", path, body=asked)
             return True
 
+        async def act() -> bool:
+            at_lines = await self._shown_lines(pull_request, head, remarks)
+            try:
+                return await send(at_lines)
+            except Refusal as refusal:
+                if refusal.status != 422 or not at_lines:
+                    raise
+                return await send(())  # all of it in one text is better than nothing
+
         await self._once(look, act)
+
+    async def _shown_lines(
+        self, pull: PullRequest, head: str | None, remarks: Sequence[Remark]
+    ) -> list[Remark]:
+        """The remarks about lines of this commit that GitHub lets anybody comment on.
+
+        None where every such comment would keep the work from being merged until it is resolved.
+        """
+        wanted = [each for each in remarks if each.path is not None and each.line is not None]
+        if not wanted or pull.head != head or (await self._rules(pull.base)).resolves_threads:
+            return []
+        files: dict[str | None, ChangedFile] = {}
+        async for page in self._pages(f"/pulls/{pull.number:d}/files"):
+            files |= {each.filename: each for each in page.read(list[ChangedFile])}
+        return [
+            each for each in wanted if each.path in files and files[each.path].shows(each.line or 0)
+        ]
+
+    def _at_line(self, remark: Remark) -> dict[str, Any]:
+        body = self._body(remark.text)
+        return {"path": remark.path, "line": remark.line, "side": "RIGHT", "body": body}
 
     async def _pull(self, number: int) -> Pull:
         return (await self._rest.get(f"/pulls/{number:d}")).read(Pull)
@@ -324,8 +366,8 @@ class GitHubForge:
     def _title(self, text: str) -> str:
         return texts.title(self._rest.hide(text))
 
-    def _body(self, text: str) -> str:
-        return texts.body(self._rest.hide(text))
+    def _body(self, text: str, limit: int = texts.MAX_TEXT) -> str:
+        return texts.body(self._rest.hide(text), limit)
 
 
 def _merged_already(pull: Pull, sha: str) -> MergeOutcome | None:

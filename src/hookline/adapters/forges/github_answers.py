@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import msgspec
 
 from hookline.adapters.forges.texts import shown
-from hookline.domain.forge import Check, CheckStatus, MergeMethod, PullRequest, Review
+from hookline.domain.forge import Check, CheckStatus, MergeMethod, PullRequest, Remark, Review
 
 _WRITERS = ("OWNER", "MEMBER", "COLLABORATOR")
 CHANGES_REQUESTED = "CHANGES_REQUESTED"
 _PASSED = ("success", "neutral", "skipped")
+# Lines of a patch begin with a sign, so nothing else in it looks like this.
+_HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 MAX_URL = 2000
 MAX_TITLE = 300
 MAX_SUMMARY = 4 * 1024
@@ -141,14 +144,22 @@ class LineRemark(msgspec.Struct):
     def shown(self) -> str:
         """The remark with its place, on a line of its own."""
         number = self.line or self.original_line
-        place = self.path if number is None else f"{self.path}:{number}"
-        return f"- {shown(place, 300)}: {self.body.strip()}"
+        return Remark(self.body.strip(), shown(self.path, 300), number).shown
 
 
-class Remark(msgspec.Struct):
-    """A comment."""
+class ChangedFile(msgspec.Struct):
+    """A file that a pull request changes; GitHub shows no patch of one that is large or binary."""
 
-    body: str | None = None
+    filename: str
+    patch: str | None = None
+
+    def shows(self, line: int) -> bool:
+        """Whether the diff has a line of the new file, changed or beside a change."""
+        for hunk in _HUNK.finditer(self.patch or ""):
+            first, count = int(hunk[1]), int(hunk[2] or 1)
+            if first <= line < first + count:
+                return True
+        return False
 
 
 class _Rights(msgspec.Struct):
@@ -207,6 +218,7 @@ class Protection(msgspec.Struct):
     """The protection of a branch, as its administrators see it."""
 
     required_linear_history: _Switch | None = None
+    required_conversation_resolution: _Switch | None = None
     required_pull_request_reviews: _RequiredReviews | None = None
 
 
@@ -217,6 +229,7 @@ class _NamedCheck(msgspec.Struct):
 class _RuleParameters(msgspec.Struct):
     allowed_merge_methods: list[str] | None = None
     required_approving_review_count: int = 0
+    required_review_thread_resolution: bool = False
     required_status_checks: list[_NamedCheck] = []
 
 

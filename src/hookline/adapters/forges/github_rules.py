@@ -19,7 +19,10 @@ SHOWN = 20
 
 
 class BranchRules(NamedTuple):
-    """What a branch asks of a merge; `methods` is None where any will do."""
+    """What a branch asks of a merge; `methods` is None where any will do.
+
+    `resolves_threads` is whether somebody must have resolved all that was said about lines.
+    """
 
     checks: frozenset[str]
     approvals: int
@@ -27,6 +30,7 @@ class BranchRules(NamedTuple):
     needs_pull_request: bool
     is_linear: bool
     has_queue: bool
+    resolves_threads: bool
 
 
 def branch_rules(
@@ -37,6 +41,7 @@ def branch_rules(
     pull, checked = by_type.get("pull_request"), by_type.get("required_status_checks")
     reviews = protection.required_pull_request_reviews if protection else None
     linear = protection.required_linear_history if protection else None
+    threads = protection.required_conversation_resolution if protection else None
     named = [each.context for each in checked.required_status_checks] if checked else []
     approvals = (
         pull.required_approving_review_count if pull else 0,
@@ -51,6 +56,8 @@ def branch_rules(
         needs_pull_request="pull_request" in by_type or reviews is not None,
         is_linear="required_linear_history" in by_type or bool(linear and linear.enabled),
         has_queue="merge_queue" in by_type,
+        resolves_threads=bool(pull and pull.required_review_thread_resolution)
+        or bool(threads and threads.enabled),
     )
 
 

@@ -28,13 +28,14 @@ from hookline.domain.forge import (
     MergePlan,
     PullRequest,
     PullState,
+    Remark,
     Review,
 )
 from hookline.domain.moments import iso
 from hookline.files import own_folder, publish
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Sequence
 
     from hookline.domain.repository import Problem
 
@@ -139,10 +140,16 @@ class LocalForge:
         return []
 
     async def comment(
-        self, pull_request: PullRequest, text: str, *, key: str | None = None
+        self,
+        pull_request: PullRequest,
+        text: str,
+        *,
+        key: str | None = None,
+        head: str | None = None,
+        remarks: Sequence[Remark] = (),
     ) -> None:
         """Comment once per key; without a key, once per text."""
-        text = texts.body(text)
+        text = texts.body(texts.with_remarks(text, remarks))
         key = key or str(sha256(text.encode()).hexdigest())
         async with self._locked():
             record = self._read(pull_request.number)

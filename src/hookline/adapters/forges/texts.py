@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hookline.domain.forge import Remark
 
 MAX_TITLE = 256
 MAX_TEXT = 65_536  # GitHub's own bound, in characters
@@ -19,6 +25,11 @@ def body(text: str, limit: int = MAX_TEXT) -> str:
     """A text of many lines; a cut is marked."""
     text = _sendable(text)
     return text if len(text) <= limit else text[: limit - len(_CUT)] + _CUT
+
+
+def with_remarks(text: str, remarks: Iterable[Remark]) -> str:
+    """A text, and below it what is said about lines and files."""
+    return "\n\n".join([text, *(each.shown for each in remarks)])
 
 
 def shown(text: str, limit: int = 500) -> str:

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from hookline.hooks.builtin.gates_common import Judging
 
 MAX_SAID = 32 * 1024
+# What is kept of a verdict's comments, for those who read them at the pull request.
+MAX_COMMENTS, MAX_COMMENT, MAX_PATH = 50, 2000, 1000
 MODEL_WAIT = 60.0
 KEY = "HOOKLINE_IDEMPOTENCY_KEY"
 
@@ -152,7 +154,19 @@ def _record(judged: _Judged) -> dict[str, Any]:
         "agent": keeper.profile,
         "verdict": verdict.verdict,
         "summary": one_line(verdict.summary, 500),
+        "comments": [_kept(each) for each in verdict.comments[:MAX_COMMENTS]],
     }
+
+
+def _kept(comment: str | Comment) -> dict[str, Any]:
+    if isinstance(comment, str):
+        comment = Comment(comment)
+    short = one_line(comment.file, MAX_PATH) if comment.file else None
+    text = cut(comment.comment.strip(), MAX_COMMENT)
+    kept: dict[str, Any] = msgspec.to_builtins(
+        msgspec.structs.replace(comment, comment=text, file=short)
+    )
+    return kept
 
 
 def _in_short(judged: _Judged) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain.forge import Review
+from hookline.domain.forge import TOLD, Review, objections
 from hookline.hooks.builtin.gates_common import (
     astray,
     passed,
@@ -40,9 +40,10 @@ async def reviews(judging: Judging) -> GateAnswer:
     said = await _reviews(judging, pull)
     # A wish about the commit that the forge still shows counts, although we have moved on.
     heads = (state.head, pull.head if pull is not None else None)
-    against = [each for each in said if not each.approves and each.head in heads]
-    if against:
-        return changes_wanted(against)
+    told = judging.context.extra.get(TOLD)
+    told = told if isinstance(told, dict) else {}
+    if against := objections((e for e in said if e.head in heads), state.head, told):
+        return changes_wanted(against, state.head)
     if (answer := await push(judging)) is not None:
         return answer
     people = sorted({each.by for each in said if each.head == state.head})
@@ -77,8 +78,11 @@ async def _pull_request(judging: Judging) -> PullRequest | None:
     return await judging.forge.find_pull_request(context.branch_name, context.base_branch)
 
 
-def changes_wanted(against: list[Review]) -> GateAnswer:
+def changes_wanted(against: list[Review], head: str) -> GateAnswer:
     """People ask for changes: what they said goes to the agent, if they said something."""
+    told = {each.key: head for each in against}
     names = ", ".join(sorted({each.by for each in against})[:SHOWN])
     said = "\n\n".join(f"{each.by}:\n{each.text}" for each in against if each.text.strip())
-    return refused(f"{names} asked for changes", review_prompt(said, names) if said else None)
+    return refused(
+        f"{names} asked for changes", review_prompt(said, names) if said else None, {TOLD: told}
+    )

@@ -1,0 +1,82 @@
+"""People who ask for changes at the forge, where they merge themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Cli
+    from tests.e2e.hub_rig import Hub, HubPipeline
+
+# The agent does something about all that it is told, or nothing at all.
+TURN = '[ -e "$here/idle" ] || { echo "$n" > "fix-$n"; git add --all; git commit -qm "fix $n"; }\n'
+
+
+def head(line: HubPipeline, task: str) -> str:
+    return line.git("rev-parse", "HEAD", at=line.place(task))
+
+
+def waits(cli: Cli, line: HubPipeline, task: str) -> None:
+    """The task waits for somebody who merges what the pull request shows: its newest commit."""
+    assert cli("merge", task, "--json").json["outcome"] == "waiting"
+    assert cli.task(task)["state"] == "submitted"
+    (item,) = (each for each in cli("attention", "--json").json if each["id"] == task)
+    assert item["command"] == "gh pr merge 1"
+    shown = line.git("rev-parse", f"hookline/{task}", at=line.remote)
+    assert shown == head(line, task)
+
+
+@pytest.mark.parametrize("before_submit", ["create_pr", ""])
+def test_changes_that_a_person_asks_for_are_made_and_shown(
+    line: HubPipeline, hub: Hub, cli: Cli, before_submit: str
+) -> None:
+    line.begin_at(hub, hooks=f"before_submit: [{before_submit}]", gates="merge: people, tries: 1")
+    line.turn(TURN)
+    task = cli.add("a part")
+    line.by_hand(task)
+    assert cli("submit", task, "--json").json["outcome"] == "waiting"
+
+    def ask(who: str, about: str, text: str, **more: Any) -> None:
+        hub.review(who, "CHANGES_REQUESTED", about, body=text, **more)
+
+    first = head(line, task)
+    ask("ada", first, "", remarks=[(f"parts/{task}", 1, "Name who did it.")])
+    waits(cli, line, task)
+    (told,) = line.prompts(task)
+    assert "ada reviewed your work and asked for changes" in told
+    assert f"- parts/{task}:1: Name who did it." in told
+    assert head(line, task) != first
+
+    # Somebody who still looked at the first commit, and ada again, are heard as well.
+    ask("bob", first, "Spell it right.")
+    waits(cli, line, task)
+    assert "Spell it right." in line.prompts(task)[1]
+    ask("ada", head(line, task), "Now shorten it.")
+    waits(cli, line, task)
+    *_, last = line.prompts(task)
+    assert "Now shorten it." in last
+    assert "Spell it right." not in last
+    assert len(line.prompts(task)) == 3, "nobody is told of anything twice"
+    waits(cli, line, task)
+    assert len(line.prompts(task)) == 3
+
+    hub.squash(1)
+    assert cli("merge", task, "--json").json["outcome"] == "merged"
+    assert line.parts() == {task}
+
+
+def test_an_agent_that_changes_nothing_leaves_it_to_people(
+    line: HubPipeline, hub: Hub, cli: Cli
+) -> None:
+    line.begin_at(hub, hooks="before_submit: []", gates="merge: people, tries: 2")
+    line.turn(TURN)
+    (line.box / "idle").touch()
+    task = cli.add("a part")
+    line.by_hand(task)
+    assert cli("submit", task, "--json").json["outcome"] == "waiting"
+    hub.review("ada", "CHANGES_REQUESTED", head(line, task), body="Name who did it.")
+    result = cli("merge", task, "--json").json
+    assert (result["outcome"], len(line.prompts(task))) == ("sent_back", 2)
+    assert "ada asked for changes" in result["reason"]
