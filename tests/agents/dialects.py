@@ -6,6 +6,7 @@ Each dialect reads a request into an `Asked` and writes a `Reply` as the events 
 from __future__ import annotations
 
 import json
+import threading
 import time
 import uuid
 from collections.abc import Mapping
@@ -34,7 +35,7 @@ class Call(NamedTuple):
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """What the model answers: text, tools to use, or an HTTP error as the vendor sends it.
 
-    `hold` keeps the agent waiting for as long as the server lives.
+    `hold` keeps the agent waiting for as long as the server lives, `after` until that has happened.
     """
 
     text: str = ""
@@ -44,10 +45,14 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     error: Json | None = None
     headers: tuple[tuple[str, str], ...] = ()
     hold: bool = False
+    after: threading.Event | None = None
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """A request of an agent: what it said since the model's last answer, and all before it."""
+    """A request of an agent: what it said since the model's last answer, and all before it.
+
+    `prompt` is what begins a turn, without what the agent adds; None in the midst of a turn.
+    """
 
     path: str
     headers: Mapping[str, str]
@@ -56,6 +61,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     history: str
     answers: int
     tools: tuple[str, ...]
+    prompt: str | None
 
 
 def read(path: str, headers: Mapping[str, str], body: Json) -> Asked:
@@ -75,7 +81,19 @@ def read(path: str, headers: Mapping[str, str], body: Json) -> Asked:
             1 for number, it in enumerate(mine) if it and not (number and mine[number - 1])
         ),
         tools=tuple(_tool_names(body, items)),
+        prompt=_prompt(items),
     )
+
+
+def _prompt(items: list[Json]) -> str | None:
+    """The last text of whoever speaks last, if that is no tool."""
+    spoken = [item for item in items if item.get("role") not in ("system", "developer")]
+    content = spoken[-1].get("content") if spoken else None
+    if isinstance(content, str):
+        content = [{"text": content}]
+    if not content or any(part.get("type") == "tool_result" for part in content):
+        return None
+    return str(content[-1]["text"]) if spoken[-1]["role"] == "user" else None
 
 
 def _is_model(item: Json) -> bool:

@@ -43,14 +43,11 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 class ScriptedModel:
-    """The server; `requests` are those that the script answered, in order.
-
-    `used` are the tokens, in and out, of every answer that was given, to whichever request.
-    """
+    """The server; `requests` are those that the script answered, in order."""
 
     def __init__(self, script: Sequence[Reply | Rule]) -> None:
         self.requests: list[Asked] = []
-        self.used: list[tuple[int, int]] = []
+        self._given: list[tuple[Asked, Reply]] = []
         self._script = list(script)
         self._used: dict[int, int] = {}
         self._lock = threading.Lock()
@@ -81,9 +78,21 @@ class ScriptedModel:
             if not self._asked.wait_for(lambda: len(self.requests) >= count, timeout):
                 raise AssertionError(f"the model was asked {len(self.requests)} times")
 
-    def hold(self) -> None:
-        """Keep whoever asked waiting until the server ends."""
-        self._closing.wait()
+    def hold(self, until: threading.Event | None = None) -> bool:
+        """Keep whoever asked waiting until this has happened; False if the server ends before."""
+        while not self._closing.wait(0.05):
+            if until is not None and until.is_set():
+                return True
+        return False
+
+    def given(self, asked: Asked, reply: Reply) -> None:
+        """Note that a request was answered, by the script or beside it."""
+        self._given.append((asked, reply))
+
+    def counted(self, mark: str = "") -> tuple[int, int]:
+        """The tokens, in and out, of all answers in conversations in which this was said."""
+        usages = [reply.usage for asked, reply in self._given if re.search(mark, asked.history)]
+        return sum(given for given, _ in usages), sum(made for _, made in usages)
 
     def answer(self, asked: Asked) -> Reply:
         """The reply to a request, by the script."""
@@ -240,12 +249,13 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {key.lower(): text for key, text in self.headers.items()}
         shown = {key: text for key, text in headers.items() if key not in SECRETS}
         model = self.server.model
-        reply = model.answer(read(path, shown, body))
-        if reply.hold:
-            return model.hold()
+        asked = read(path, shown, body)
+        reply = model.answer(asked)
+        if (reply.hold or reply.after) and not model.hold(reply.after):
+            return None
         if reply.status != 200:
             return self._json(reply.status, error_body(path, reply), reply.headers)
-        model.used.append(reply.usage)
+        model.given(asked, reply)
         answer = write(reply, body)
         if isinstance(answer, dict):
             return self._json(200, answer, reply.headers)

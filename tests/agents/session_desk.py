@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -59,6 +60,9 @@ class Worker(Protocol):
     def tool(self, name: str, **given: Any) -> Call:
         """Use one of Hookline's tools."""
 
+    def review(self, verdict: dict[str, Any], **more: Any) -> Reply:
+        """A verdict about other work, as its model is held to give it."""
+
 
 class Claude:
     """Claude Code."""
@@ -82,6 +86,9 @@ class Claude:
     def tool(self, name: str, **given: Any) -> Call:
         return Call(f"mcp__hookline__{name}", given)
 
+    def review(self, verdict: dict[str, Any], **more: Any) -> Reply:
+        return Reply(calls=(Call("StructuredOutput", verdict),), **more)
+
 
 class Codex:
     """Codex, without its sandbox, which many containers do not allow."""
@@ -104,6 +111,9 @@ class Codex:
 
     def tool(self, name: str, **given: Any) -> Call:
         return Call(name, given, "mcp__hookline")
+
+    def review(self, verdict: dict[str, Any], **more: Any) -> Reply:
+        return Reply(text=json.dumps(verdict), **more)
 
 
 def _patch(*lines: str) -> Call:
@@ -131,6 +141,9 @@ class OpenCode:
 
     def tool(self, name: str, **given: Any) -> Call:
         return Call(f"hookline_{name}", given)
+
+    def review(self, verdict: dict[str, Any], **more: Any) -> Reply:
+        return Reply(text=json.dumps(verdict), **more)
 
 
 WORKERS: dict[str, Worker] = {"claude-code": Claude(), "codex": Codex(), "opencode": OpenCode()}

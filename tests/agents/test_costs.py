@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.agents.model import Call, Reply, Rule
+from tests.agents.model import Reply, Rule
 from tests.agents.session_desk import PATIENCE, WORKERS
-from tests.e2e.conftest import Cli, kill
-from tests.e2e.pipeline_rig import Pipeline, finish, work_ended
+from tests.e2e.conftest import kill
+from tests.e2e.pipeline_rig import finish, work_ended
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.agents.conftest import Script
+    from tests.e2e.pipeline_rig import Pipeline
 
 GATES = """\
 hooks:
@@ -32,20 +32,6 @@ APPROVE = {"verdict": "approve", "summary": "Fine.", "comments": []}
 pytestmark = pytest.mark.timeout(3 * PATIENCE)
 
 
-@pytest.fixture
-def line(tmp_path: Path) -> Iterator[Pipeline]:
-    pipeline = Pipeline(Cli(tmp_path))
-    yield pipeline
-    pipeline.cli.close()
-
-
-def _verdict(judge: str, verdict: dict[str, Any], usage: tuple[int, int]) -> Reply:
-    """A verdict, as each agent's model is held to give it."""
-    if judge == "claude-code":
-        return Reply(calls=(Call("StructuredOutput", verdict),), usage=usage)
-    return Reply(text=json.dumps(verdict), usage=usage)
-
-
 @pytest.mark.parametrize(
     ("author", "judge"),
     [
@@ -56,8 +42,8 @@ def _verdict(judge: str, verdict: dict[str, Any], usage: tuple[int, int]) -> Rep
 def test_the_cost_of_a_task_is_what_the_model_has_counted(
     line: Pipeline, scripted: Script, tmp_path: Path, author: str, judge: str
 ) -> None:
-    writer, cli = WORKERS[author], line.cli
-    profiles = {"it": writer.profile(), "qa": WORKERS[judge].profile()}
+    writer, keeper, cli = WORKERS[author], WORKERS[judge], line.cli
+    profiles = {"it": writer.profile(), "qa": keeper.profile()}
     line.begin(GATES, agents=f"agents: {json.dumps(profiles)}\nagent: it\n")
     task = cli.add("MAKE-PART-ONE")
     work, sign = (
@@ -65,15 +51,15 @@ def test_the_cost_of_a_task_is_what_the_model_has_counted(
         for each in ("echo x > parts/T-1; echo T-1 >> log; git add -A", "touch signed")
     )
     model = scripted(
-        Rule("JUDGE-THIS", _verdict(judge, CHANGES, usage=(1009, 13)), times=1),
-        Rule("JUDGE-THIS", _verdict(judge, APPROVE, usage=(2003, 17))),
+        Rule("JUDGE-THIS", keeper.review(CHANGES, usage=(1009, 13)), times=1),
+        Rule("JUDGE-THIS", keeper.review(APPROVE, usage=(2003, 17))),
         Rule("SIGN-IT", Reply(calls=(sign,), usage=(4001, 19)), times=1),
         Rule("MAKE-PART-ONE", Reply(calls=(work,), usage=(8009, 23)), times=1),
         Rule("", Reply(hold=True), times=1),
         Rule("", Reply(text="It is done.\n<promise>COMPLETE</promise>", usage=(16001, 29))),
     )
-    cli.env |= WORKERS[author].environment(model, tmp_path / "home")
-    cli.env |= WORKERS[judge].environment(model, tmp_path / "home")
+    for each in (writer, keeper):
+        cli.env |= each.environment(model, tmp_path / "home")
 
     killed = cli.start("work", "--once", "--json")
     model.wait_for(2, PATIENCE)  # its first step is done, and it waits for the second answer
@@ -82,8 +68,7 @@ def test_the_cost_of_a_task_is_what_the_model_has_counted(
     assert ended["merged"] == [task], [each.newest for each in model.requests]
 
     cost = cli.task(task)["cost"]
-    counted = [sum(each) for each in zip(*model.used, strict=True)]
-    assert [cost["inputTokens"], cost["outputTokens"]] == counted, (cost, model.used)
+    assert (cost["inputTokens"], cost["outputTokens"]) == model.counted(), cost
     roles = {(each["role"], each["agent"]): each for each in cost["roles"]}
     assert set(roles) == {("implementer", "it"), ("gatekeeper", "qa"), ("fix", "it")}
     assert roles["gatekeeper", "qa"]["turns"] == 2

@@ -10,14 +10,13 @@ import pytest
 from tests.agents.model import Reply, Rule
 from tests.agents.rig import need_namespaces
 from tests.agents.session_desk import DONE, PATIENCE, WORKERS, asked, script
-from tests.e2e.conftest import Cli
-from tests.e2e.pipeline_rig import Pipeline, finish, work_ended
+from tests.e2e.pipeline_rig import finish, work_ended
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.agents.conftest import Script
+    from tests.e2e.pipeline_rig import Pipeline
 
 GATES = """\
 hooks:
@@ -35,13 +34,6 @@ hooks:
 """
 FIRST, CONFLICT = "This is iteration 1 of", "Your commits conflict with the newest main"
 pytestmark = pytest.mark.timeout(3 * PATIENCE)
-
-
-@pytest.fixture
-def line(tmp_path: Path) -> Iterator[Pipeline]:
-    pipeline = Pipeline(Cli(tmp_path))
-    yield pipeline
-    pipeline.cli.close()
 
 
 WAYS = {

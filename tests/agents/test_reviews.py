@@ -7,39 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.agents.model import Call, Reply, Rule
+from tests.agents.model import Reply, Rule
 from tests.agents.session_desk import PATIENCE, WORKERS
-from tests.e2e.conftest import Cli
-from tests.e2e.pipeline_rig import Pipeline
 from tests.prompts.snapshots import same_as
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.agents.conftest import Script
     from tests.agents.model import Asked
+    from tests.e2e.pipeline_rig import Pipeline
 
 GATES = "hooks: {before_submit: [run_tests, {gatekeeper: [reviewer]}]}\n"
 SIGN = {"file": "parts/T-1", "line": 1, "blocking": True, "comment": "Add your name."}
 ASKS = {"verdict": "request_changes", "summary": "It is not signed.", "comments": [SIGN]}
 APPROVES = {"verdict": "approve", "summary": "It is signed.", "comments": []}
-BEGIN, END = "You review the work of another agent", "The author reads it and cannot ask you back."
+BEGIN = "You review the work of another agent"
 pytestmark = pytest.mark.timeout(3 * PATIENCE)
-
-
-@pytest.fixture
-def line(tmp_path: Path) -> Iterator[Pipeline]:
-    pipeline = Pipeline(Cli(tmp_path))
-    yield pipeline
-    pipeline.cli.close()
-
-
-def answer(driver: str, review: dict[str, Any]) -> Reply:
-    """A review, as the model of this agent gives it."""
-    if driver == "claude-code":
-        return Reply(calls=(Call("StructuredOutput", review),))
-    return Reply(text=json.dumps(review))
 
 
 def schema(driver: str, asked: Asked) -> Any:
@@ -63,8 +47,8 @@ def test_a_real_agent_reviews_by_its_own_structured_output(
     task = cli.add("a part", "--deliverable", "a signed part", "--note", "sign with a name")
     line.by_hand(task)
     model = scripted(
-        Rule("could not be used", answer(driver, ASKS)),
-        Rule("Earlier reviews", answer(driver, APPROVES)),
+        Rule("could not be used", worker.review(ASKS)),
+        Rule("Earlier reviews", worker.review(APPROVES)),
         Rule("", Reply(text="Looks good to me.")),
     )
     cli.env |= worker.environment(model, tmp_path / "agent-home")
@@ -74,8 +58,7 @@ def test_a_real_agent_reviews_by_its_own_structured_output(
     assert [status for _, status in line.verdicts(task)] == ["success", "failure"] + 2 * ["success"]
     first = model.requests[0]
     again = next(each for each in model.requests if "could not be used" in each.newest)
-    question = first.newest.partition(BEGIN)[2].partition(END)[0]
-    same_as("review-native", f"{BEGIN}{question}{END}\n")
+    same_as("review-native", str(first.prompt))
     assert "JSON Schema" not in first.newest
     assert "End your last message" not in first.newest
     verdict = schema(driver, first)["properties"]["verdict"]
