@@ -1,4 +1,4 @@
-"""Models that answer by a script, and projects whose work is merged, for the tests of agents."""
+"""Models that answer by a script, and projects in which agents work for them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.agents.model import Reply, Rule, ScriptedModel
+from tests.agents.session_desk import WORKERS, SessionDesk
 from tests.e2e.conftest import Cli
 from tests.e2e.pipeline_rig import Pipeline
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     Script = Callable[..., ScriptedModel]
+    Seat = Callable[[str], SessionDesk]
 
 
 @pytest.fixture
@@ -35,3 +37,17 @@ def line(tmp_path: Path) -> Iterator[Pipeline]:
     pipeline = Pipeline(Cli(tmp_path))
     yield pipeline
     pipeline.cli.close()
+
+
+@pytest.fixture
+def seat(tmp_path: Path) -> Iterator[Seat]:
+    """A desk for an agent; what was started there ends with the test."""
+    desks: list[SessionDesk] = []
+
+    def sit(agent: str) -> SessionDesk:
+        desks.append(SessionDesk(tmp_path, WORKERS[agent]))
+        return desks[-1]
+
+    yield sit
+    for desk in desks:
+        desk.cli.close()

@@ -17,7 +17,6 @@ from tests.agents.session_desk import (
     RIGHT,
     WORKERS,
     WRONG,
-    SessionDesk,
     asked,
     script,
     until_end,
@@ -26,32 +25,14 @@ from tests.e2e.conftest import eventually, kill
 from tests.e2e.session_rig import HOOKLINE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from tests.agents.conftest import Script
+    from tests.agents.conftest import Script, Seat
+    from tests.agents.session_desk import SessionDesk
     from tests.e2e.conftest import Cli
-
-    Seat = Callable[[str], SessionDesk]
 
 FIRST, SECOND = "This is iteration 1 of", "This is iteration 2 of"
 RECOVERY = "Your last turn did not come to its end"
 pytestmark = pytest.mark.timeout(3 * PATIENCE)
 each_agent = pytest.mark.parametrize("agent", list(WORKERS))
-
-
-@pytest.fixture
-def seat(tmp_path: Path) -> Iterator[Seat]:
-    """A desk for an agent; what was started there ends with the test."""
-    desks: list[SessionDesk] = []
-
-    def sit(agent: str) -> SessionDesk:
-        desks.append(SessionDesk(tmp_path, WORKERS[agent]))
-        return desks[-1]
-
-    yield sit
-    for desk in desks:
-        desk.cli.close()
 
 
 @each_agent

@@ -28,6 +28,7 @@ from tests.prompts.snapshots import same_as
 
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.agents.conftest import Script
@@ -135,12 +136,12 @@ def test_a_whole_night(line: Pipeline, scripted: Script, tmp_path: Path) -> None
     cli.add("Put on the roof", "--type", "codex", "--depends-on", "T-2", "--depends-on", "T-3")
 
     first = worker(line)
-    eventually(lambda: both_wait(line, model), "a step of T-2 and one of T-3", WHOLE_NIGHT, 0.2)
+    until(first, lambda: both_wait(line, model))
     assert line.merges() == ["T-1"]
     kill(first)
     eventually(lambda: not processes_of(cli.root), "the end of all that was started", pause=0.1)
     second = worker(line)
-    eventually(lambda: "T-3" in line.merges() or second.poll() is not None, "T-3", WHOLE_NIGHT, 0.2)
+    until(second, lambda: "T-3" in line.merges())
     is_merged.set()
     ended = work_ended(finish(second, WHOLE_NIGHT))
 
@@ -158,6 +159,14 @@ def test_a_whole_night(line: Pipeline, scripted: Script, tmp_path: Path) -> None
 def worker(line: Pipeline) -> subprocess.Popen[str]:
     """A worker for both agents."""
     return line.cli.start("work", "--once", "--agent", "claude", "--agent", "codex", "--json")
+
+
+def until(process: subprocess.Popen[str], condition: Callable[[], bool]) -> None:
+    """Wait for something that a worker is to do, and no longer than it works."""
+    eventually(
+        lambda: condition() or process.poll() is not None, "what is waited for", WHOLE_NIGHT, 0.2
+    )
+    assert process.poll() is None, process.communicate()
 
 
 def both_wait(line: Pipeline, model: ScriptedModel) -> bool:

@@ -39,7 +39,7 @@ def test_a_plan_is_shown_changed_and_started_by_a_word(cli: Cli) -> None:
     done = rig.resume()
     assert done.said[:2] == (0, "completed")
     _, first = (each.text for each in rig.prompts())
-    assert "- T-2 (ready): write it well" in first
+    assert "# Tasks (0 of 2 done)\n\n- T-2 (ready): write it well" in first
     assert "- T-4 (ready): read it" in first
     assert "test it" not in first
     assert "0: planned: no file changed; Two parts." in first
