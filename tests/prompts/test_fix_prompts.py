@@ -77,6 +77,14 @@ def test_what_a_check_rejects(line: Pipeline, name: str, entry: Any, added: str 
     compare(name, line, the_prompt(line))
 
 
+def test_a_gate_that_was_not_reached_is_told_as_well(line: Pipeline) -> None:
+    """Also where only the files of the project tell what it runs."""
+    place = rejected(line, gates("secrets", "run_tests"))
+    (place / "settings.py").write_text('key = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"\n')
+    line.commit("more", at=place)
+    assert "Run them yourself before you end: `make test`\n" in the_prompt(line)
+
+
 def test_what_the_merged_result_rejects(line: Pipeline) -> None:
     place = rejected(line, gates())
     (place / "log").write_text("")

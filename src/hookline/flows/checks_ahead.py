@@ -13,12 +13,11 @@ import msgspec
 from hookline.domain.sessions import Charge
 from hookline.domain.submissions import GateSettings, Submission
 from hookline.errors import HookFailure
+from hookline.flows.gate_commands import RUNNERS, runner_line
 from hookline.flows.gating import BEFORE_MERGE, BEFORE_SUBMIT, PINS
 from hookline.flows.merged_tests import RUN_TESTS, testers
 from hookline.flows.outward import OF_PULL_REQUESTS
 from hookline.flows.prompts import code, one_line
-from hookline.hooks.builtin.gates_runners import LINTERS, TEST_RUNNERS
-from hookline.hooks.builtin.test_runners import find_runner
 from hookline.hooks.names import short_name
 from hookline.hooks.overrides import overrides
 from hookline.hooks.resolution import Worker, gatekeepers
@@ -28,11 +27,9 @@ if TYPE_CHECKING:
     from hookline.flows.effects import Surroundings
     from hookline.hooks.registry import Hook
 
-LINT = "lint"
 # A list that is longer than this helps nobody.
 MOST = 20
 SHOWN = 300
-_TABLES = {RUN_TESTS: TEST_RUNNERS, LINT: LINTERS}
 _PLAIN = {
     "evidence": "a promise counts only if the checks passed after your last edit",
     "create_pr": "a pull request is opened for you",
@@ -90,7 +87,7 @@ class ChecksAhead:
         return f"{one_line(name, SHOWN)}: {said}{when}"
 
     async def _built_in(self, hook: Hook) -> str | None:
-        if hook.target in _TABLES:
+        if hook.target in RUNNERS:
             return await self._tested(hook)
         if hook.target == "rebase_on_main":
             return f"your commits are rebased onto {self._charge.base}"
@@ -117,14 +114,7 @@ class ChecksAhead:
         return f"the project's own {'tests' if hook.target == RUN_TESTS else 'linter'}, if any"
 
     async def _command(self, hook: Hook) -> str | None:
-        """What tests or lints the work: the line that is configured, or that its files tell of."""
-        line: str | None = _argument(hook, "command", None)
-        if line is not None:
-            return line
-        around, folder = self._around, str(self._charge.worktree)
-        table = _TABLES[hook.target]
-        found = await find_runner(table, folder, around.processes, around.environ)
-        return found.command if found is not None else None
+        return await runner_line(hook, str(self._charge.worktree), self._around)
 
     def _reviewers(self, hook: Hook) -> str:
         named = [

@@ -9,7 +9,7 @@ import msgspec
 from hookline.domain.records import OK
 from hookline.hooks.builtin.review_prompts import review_prompt
 from hookline.hooks.framing import framed
-from hookline.hooks.gate_reports import command_of, commands_of, report
+from hookline.hooks.gate_reports import command_of, report
 from hookline.hooks.kinds.program import json_object
 from hookline.hooks.rules import RULES
 from hookline.points import GATE
@@ -22,12 +22,10 @@ if TYPE_CHECKING:
     from hookline.hooks.rules import Called
 
 
-def gate_answer(
-    called: Sequence[Called], passed: Sequence[str], hooks: Sequence[Hook]
-) -> dict[str, Any]:
+def gate_answer(called: Sequence[Called], passed: Sequence[str]) -> dict[str, Any]:
     """What the gates said together, who gave the last word, and who `passed`, now or before.
 
-    `gates` is what each said in short, `commands` are lines that run those of the point.
+    `gates` is what each said in short.
     """
     answer = msgspec.to_builtins(RULES[GATE].fold(called))
     names = [*passed, *(hook.name for hook, _ in called)]
@@ -35,7 +33,7 @@ def gate_answer(
     if called and answer["status"] in ("failure", "pending"):
         last = {"hook": names.pop(), "remediationPrompt": _rejection(*called[-1])}
     reports = [_reported(*each) for each in called if each[1].status == OK]
-    return {**answer, **last, "passed": names, "gates": reports, "commands": commands_of(hooks)}
+    return {**answer, **last, "passed": names, "gates": reports}
 
 
 def _reported(hook: Hook, outcome: Outcome) -> dict[str, Any]:

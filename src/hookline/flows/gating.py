@@ -126,7 +126,7 @@ class Gating:
         self.context |= context
         if isinstance(told := context.get(TOLD), dict):
             self._note_told(told)
-        # An answer in the journal of an older version has neither.
+        # An answer in the journal of an older version has neither; one that passes has no commands.
         self.reports += ({**each, "point": point} for each in answer.get("gates", ()))
         self.commands = list(answer.get("commands", ()))
 

@@ -19,6 +19,7 @@ from hookline.flows import prompts
 from hookline.flows.fired_events import as_event
 from hookline.flows.forge_report import ForgeReports
 from hookline.flows.gate_answers import gate_answer
+from hookline.flows.gate_commands import commands_of
 from hookline.flows.outcomes import CUT
 from hookline.flows.session_verbs import may_begin
 from hookline.flows.spending import purpose_of
@@ -188,6 +189,9 @@ class Outward:
         called = await self._fire(run, effect, guard, hooks, records)
         if rule_of(point) == GATE:
             value = self._gate_answer(run, effect, guard, called)
+            if value["status"] == "failure":
+                folder = effect.args["payload"]["worktree"]
+                value["commands"] = await commands_of(hooks, folder, self._around)
             await self._reports.tell(run, effect, called, value)
             return Resolution(OK, value, also=records.write)
         if rule_of(point) == DECIDE:
@@ -209,19 +213,15 @@ class Outward:
         """The one answer of gates; where none stands, that is on record."""
         payload, passed = effect.args["payload"], sorted(self._left_out(effect))
         if not called and not passed:
-            point = effect.args["point"]
-            data = {
-                "point": point,
-                "name": f"{run.run_id}/{effect.effect_id}",
-                "autoAccepted": True,
-            }
+            name = f"{run.run_id}/{effect.effect_id}"
+            data = {"point": effect.args["point"], "name": name, "autoAccepted": True}
 
             def accepted(tx: Transaction) -> None:
                 guard(tx)
                 tx.append(FIRED, payload["task_id"], data)
 
             self._around.change(accepted)
-        return gate_answer(called, passed, self.hooks(effect))
+        return gate_answer(called, passed)
 
     async def _decide(
         self,

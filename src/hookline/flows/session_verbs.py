@@ -28,7 +28,7 @@ from hookline.domain.sessions import (
     told_as,
 )
 from hookline.domain.submissions import SUBMIT, Submission
-from hookline.domain.tasks import BLOCKED, CANCELLED, SETTLED
+from hookline.domain.tasks import BLOCKED, SETTLED
 from hookline.errors import ClaimRefused, HooklineError, StaleClaim
 from hookline.flows import control, gate_verbs, gating, journal, spending
 from hookline.flows.continuation import story, was_sent_back
@@ -461,7 +461,7 @@ def tasks_below(view: View, task_id: str) -> list[Task]:
 
 
 def _tasks(tx: Transaction, task_id: str) -> dict[str, Any]:
-    below = [task for task in tasks_below(tx, task_id) if task.state != CANCELLED]
+    below = [task for task in tasks_below(tx, task_id) if task.state != "cancelled"]
     ready = [task for task in below if task.state in ("ready", "active")]
     return {
         "done": sum(task.state in SETTLED for task in below),

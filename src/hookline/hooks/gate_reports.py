@@ -8,8 +8,6 @@ from hookline.domain.excerpts import last_line
 from hookline.hooks.names import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from hookline.domain.records import Outcome
     from hookline.hooks.registry import Hook
 
@@ -49,9 +47,3 @@ def command_of(hook: Hook, context: dict[str, Any] | None = None) -> str | None:
         line = (context or {}).get("command") if line is None else line
     # Values of variables are not known to a shell of the agent's own.
     return line if isinstance(line, str) and "{{" not in line else None
-
-
-def commands_of(hooks: Iterable[Hook]) -> list[str]:
-    """The lines with which an agent can run gates itself, as far as their settings say."""
-    found = (command_of(hook) for hook in hooks)
-    return list(dict.fromkeys(line for line in found if line is not None))
