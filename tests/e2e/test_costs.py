@@ -138,7 +138,7 @@ def test_a_turn_without_a_task_is_counted_where_it_belongs(cli: Cli) -> None:
         "hooks: {ping: [{name: look, agent: it, prompt: Look.}]}\n"
     )
     assert cli("emit", "ping").code == 0
-    (turn,) = cli.events("agent_turn")
+    *_, turn = cli.events("agent_turn")
     assert (turn["nodeId"], turn["data"]["role"], turn["data"]["usd"]) == ("system", "hook", 1)
     refused = cli.refused("emit", "agent_turn")[1]
     assert refused["code"] == "reserved-event"

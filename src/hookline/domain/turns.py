@@ -40,7 +40,10 @@ class Purpose(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class TurnCost(msgspec.Struct, rename="camel", kw_only=True, frozen=True, omit_defaults=True):
-    """What one turn used until now. The last record of a turn counts, and only that one."""
+    """What one turn used until now. The last record of a turn counts, and only that one.
+
+    `unfinished`: it is under way, or was cut short, so that it may have used more than is known.
+    """
 
     turn: str
     role: str
@@ -52,8 +55,9 @@ class TurnCost(msgspec.Struct, rename="camel", kw_only=True, frozen=True, omit_d
     output_tokens: int = 0
     usd: float | None = None
     seconds: float = 0.0
+    unfinished: bool = False
 
-    def using(self, usage: Usage, seconds: float) -> TurnCost:
+    def using(self, usage: Usage, seconds: float, *, unfinished: bool = False) -> TurnCost:
         """The same turn, once it has used so much; what no turn can use counts as nothing."""
         usd = usage.usd if usage.usd is not None and 0 <= usage.usd < math.inf else None
         found: TurnCost = msgspec.structs.replace(
@@ -62,6 +66,7 @@ class TurnCost(msgspec.Struct, rename="camel", kw_only=True, frozen=True, omit_d
             output_tokens=max(usage.output_tokens, 0),
             usd=usd,
             seconds=round(seconds, 3),
+            unfinished=unfinished,
         )
         return found
 

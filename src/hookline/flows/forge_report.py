@@ -142,6 +142,7 @@ def _costs(cost: WholeCost) -> Iterator[str]:
         price = f", ${each.usd:.2f}" if each.usd is not None else ""
         if each.tokens or price:
             turns = "1 turn" if each.turns == 1 else f"{each.turns} turns"
+            turns += f" ({each.unfinished} cut short)" if each.unfinished else ""
             yield f"- {each.role} {each.agent}: {turns}, {each.tokens} tokens{price}"
 
 

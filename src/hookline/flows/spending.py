@@ -25,13 +25,18 @@ if TYPE_CHECKING:
 
 
 class Cost(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
-    """What some turns cost together; `usd` is None where no agent told a price."""
+    """What some turns cost together; `usd` is None where no agent told a price.
+
+    `unfinished` is how many of them are under way or were cut short: those count as far as their
+    agents told.
+    """
 
     turns: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     usd: float | None = None
     seconds: float = 0.0
+    unfinished: int = 0
 
     @property
     def tokens(self) -> int:
@@ -155,4 +160,5 @@ def _sums(turns: Sequence[TurnCost]) -> dict[str, Any]:
         "output_tokens": sum(each.output_tokens for each in turns),
         "usd": round(sum(prices), 6) if prices else None,
         "seconds": round(sum(each.seconds for each in turns), 3),
+        "unfinished": sum(each.unfinished for each in turns),
     }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
+from hookline.adapters.agents.steps import STOPPED
 from hookline.adapters.git.work import GitWork
 from hookline.adapters.gitlock import drop_dead_lock
 from hookline.adapters.identity import all_processes, kill_marked
@@ -60,6 +61,8 @@ DRIVERS = {
 UNHELD = frozenset({"command", "scripted", "acp"})
 SHOWN_FILES = 5
 SHORT_TURN = 30.0
+# How turns end that were stopped before their agent was done.
+CUT = ("timeout", STOPPED)
 
 
 class LocalAgents:
@@ -110,10 +113,11 @@ class LocalAgents:
             talk = talk._replace(request=talk.request.in_words())
         before, began = all_processes(), time.monotonic()
         take = partial(driver.turn, profile, talk)
+        meter.began()
         try:
             is_watched = request.read_only and profile.driver in UNHELD
             turn: AgentTurn = await (_watched(take, talk) if is_watched else take())
-            meter.ended(turn.usage)
+            meter.ended(turn)
             return turn
         except BaseException:
             meter.cut()
@@ -148,7 +152,8 @@ def _takes_schema(driver: Any, schema: dict[str, Any]) -> bool:
 class _Meter:
     """Counts what one turn uses, and has it recorded before anybody hears of the turn's end.
 
-    It is recorded whenever the agent says that it used more: a kill leaves no time to do it later.
+    It is recorded when it begins, and whenever the agent says that it used more: a kill leaves no
+    time to do it later.
     """
 
     def __init__(
@@ -172,26 +177,33 @@ class _Meter:
         self._began = time.monotonic()
         self._usage = Usage()
 
+    def began(self) -> None:
+        """The turn begins."""
+        with suppress(StoreError):  # the end of the turn is recorded with all of it
+            self._note(unfinished=True)
+
     def used(self, usage: Usage) -> None:
         """The agent has used so much until now."""
         if usage != self._usage:
             self._usage = usage
-            with suppress(StoreError):  # the end of the turn is recorded with all of it
-                self._note()
+            with suppress(StoreError):  # as above
+                self._note(unfinished=True)
 
-    def ended(self, usage: Usage) -> None:
-        """The turn is over."""
-        self._usage = usage
-        self._note()
+    def ended(self, turn: AgentTurn) -> None:
+        """The turn is over; one that was stopped may not have told all that it used."""
+        self._usage = turn.usage
+        was_cut = turn.interrupted or turn.stop_reason in CUT
+        self._note(unfinished=was_cut and turn.usage.usd is None)
 
     def cut(self) -> None:
         """The turn was cut short."""
         with suppress(HooklineError):  # what cut it short is what its caller hears of
-            self._note()
+            self._note(unfinished=True)
 
-    def _note(self) -> None:
+    def _note(self, *, unfinished: bool) -> None:
         seconds = time.monotonic() - self._began
-        self._write(self._purpose, self._cost.using(self._usage, seconds))
+        cost = self._cost.using(self._usage, seconds, unfinished=unfinished)
+        self._write(self._purpose, cost)
 
 
 class CleanEvents:

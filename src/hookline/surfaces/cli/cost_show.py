@@ -12,12 +12,16 @@ if TYPE_CHECKING:
 
     from hookline.flows.spending import Cost, RoleCost, WholeCost
 
+UNFINISHED = "unfinished: under way or cut short; such a turn counts as far as its agent told"
 ROLE_COLUMNS, WHO_COLUMNS = 12, 24
 
 
 def cost_lines(cost: WholeCost) -> list[str]:
     """The whole cost, and a line for each role; nothing where no agent took a turn."""
-    return [cost_text(cost), *role_lines(cost.roles)] if cost.turns else []
+    if not cost.turns:
+        return []
+    lines = [cost_text(cost), *role_lines(cost.roles)]
+    return [*lines, UNFINISHED] if cost.unfinished else lines
 
 
 def role_lines(costs: Iterable[RoleCost]) -> list[str]:
@@ -36,7 +40,9 @@ def who(cost: RoleCost) -> str:
 def cost_text(cost: Cost) -> str:
     """A cost in a few words: what was spent, and how long it took."""
     spent = spent_text(cost)
-    return f"{f'{spent}, ' if spent else ''}{took(cost.seconds)} in {plural(cost.turns, 'turn')}"
+    turns = plural(cost.turns, "turn")
+    turns += f" ({cost.unfinished} unfinished)" if cost.unfinished else ""
+    return f"{f'{spent}, ' if spent else ''}{took(cost.seconds)} in {turns}"
 
 
 def spent_text(cost: Cost) -> str:
