@@ -82,12 +82,13 @@ class Maker:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
-    def cut(self, number: signal.Signals, sign: str, *args: str) -> None:
-        """End a command by a signal once the file `sign` is there."""
+    def cut(self, number: signal.Signals, sign: str, *args: str, after: float = 0) -> None:
+        """End a command by a signal once the file `sign` is there, and it had time to go on."""
         print("$ hookline", *args)
         process = subprocess.Popen((self.program, *args), cwd=self.root, env=self.env)
         while not (self.root / sign).exists():
             time.sleep(0.05)
+        time.sleep(after)
         while process.poll() is None:
             process.send_signal(number)
             time.sleep(1)
@@ -148,14 +149,15 @@ def make(run: Maker) -> None:
     run.put(".hookline/worktrees/T-1/go-on", "")
 
 
-def pack(run: Maker) -> None:
+def pack(run: Maker, to: Path = ARCHIVE) -> None:
     """What a test needs; names stand for the project's folder, the claim's end, the store's id."""
     folder = run.root / ".hookline"
     with closing(sqlite3.connect(folder / "hookline.db")) as store:
         (version,) = store.execute("PRAGMA user_version").fetchone()
-        (lease,) = store.execute("SELECT lease_until FROM tasks WHERE number = 5").fetchone()
+        claim = store.execute("SELECT lease_until FROM tasks WHERE number = 5").fetchone()
         (identity,) = store.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()
         dump = "\n".join((*store.iterdump(), f"PRAGMA user_version = {version};\n"))
+    lease = claim[0] if claim is not None and claim[0] else "@LEASE@"
     for real, shown in ((str(run.root), "@ROOT@"), (lease, "@LEASE@"), (identity, "@STORE@")):
         dump = dump.replace(real, shown)
     export = ("git", "fast-export", "--all")
@@ -168,7 +170,9 @@ def pack(run: Maker) -> None:
     }
     for path in (*folder.glob("sessions/*"), *folder.glob("worktrees/*/.hookline/task.md")):
         texts[f"project/{path.relative_to(run.root)}"] = path.read_bytes()
-    with tarfile.open(ARCHIVE, "w:xz") as archive:
+    for path in run.root.glob(".git/worktrees/*/hookline-conflict"):
+        texts[f"conflict/{path.parent.name}"] = path.read_bytes()
+    with tarfile.open(to, "w:xz") as archive:
         for name, text in texts.items():
             entry = tarfile.TarInfo(name)
             entry.size = len(text)

@@ -1,4 +1,4 @@
-"""A project as version 0.1 left it, restored in a folder of this machine.
+"""A project as an older version left it, restored in a folder of this machine.
 
 Paths stand in the journal's records, which have checksums; these are made again by the rule of 0.1.
 """
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tests.upgrade.make_store import ARCHIVE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tests.e2e.conftest import Cli
@@ -25,20 +26,22 @@ if TYPE_CHECKING:
 HOUR = 3600
 
 
-def restore(cli: Cli) -> None:
-    """The repository, its worktrees, the store, and the user's record of both."""
-    texts = {name: text.replace("@ROOT@", str(cli.root)) for name, text in _texts().items()}
+def restore(cli: Cli, kept: Path = ARCHIVE, tasks: Sequence[str] = ("T-1", "T-3", "T-4")) -> None:
+    """The repository, the worktrees of tasks, the store, and the user's record of both."""
+    texts = {name: text.replace("@ROOT@", str(cli.root)) for name, text in _texts(kept).items()}
     _git(cli.root, "init", "--quiet", "--initial-branch", "main")
     _git(cli.root, "config", "user.name", "ada")
     _git(cli.root, "config", "user.email", "ada@example.org")
     _git(cli.root, "fast-import", "--quiet", given=texts["repository"])
     _git(cli.root, "reset", "--quiet", "--hard", "main")
-    for task in ("T-1", "T-3", "T-4"):
+    for task in tasks:
         place = f".hookline/worktrees/{task}"
         _git(cli.root, "worktree", "add", "--quiet", place, f"hookline/{task}")
     for name, text in texts.items():
         if name.startswith("project/"):
             cli.put(name.removeprefix("project/"), text)
+        elif name.startswith("conflict/"):
+            _open_conflict(cli.root, name.removeprefix("conflict/"), text)
     lease = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(time.time() + HOUR))
     with closing(sqlite3.connect(cli.database)) as store:
         # Processes are found by keys with the store's id, so no two may have the same.
@@ -51,13 +54,21 @@ def restore(cli: Cli) -> None:
     _remember(cli, "trust", cli.root, ".json", texts["grant.json"])
 
 
-def _texts() -> dict[str, str]:
-    with tarfile.open(ARCHIVE) as archive:
+def _texts(kept: Path) -> dict[str, str]:
+    with tarfile.open(kept) as archive:
         return {each.name: archive.extractfile(each).read().decode() for each in archive}  # type: ignore[union-attr]
 
 
 def _git(root: Path, *args: str, given: str = "") -> None:
     subprocess.run(("git", *args), cwd=root, input=given.encode(), check=True, capture_output=True)
+
+
+def _open_conflict(root: Path, task: str, note: str) -> None:
+    """Leave the base in conflict with the files of a task's worktree, and our note of it."""
+    merge = ("git", "merge", "--quiet", "--no-commit", "--no-ff", "main")
+    at = root / ".hookline" / "worktrees" / task
+    assert subprocess.run(merge, cwd=at, capture_output=True).returncode == 1
+    (root / ".git" / "worktrees" / task / "hookline-conflict").write_text(note)
 
 
 def _remember(cli: Cli, kind: str, about: Path, suffix: str, text: str) -> None:
