@@ -24,7 +24,7 @@ from hookline.hooks.calls.settle import MAKES_READY, Settling, makes_ready, sett
 from hookline.hooks.registry import Hook, HookContext, HookRegistry
 from hookline.hooks.standing import Standing
 from hookline.plugins import any_hooks
-from hookline.project import CONFIG_NAME, Project, find_project, user_folder
+from hookline.project import CONFIG_NAME, Project, find_project, user_folder, user_name
 from hookline.tasks.types import Types
 from hookline.tasks.verbs import Holder
 from hookline.wiring.stores import open_store
@@ -225,9 +225,7 @@ class App:
     @cached_property
     def _origin(self) -> dict[str, Any]:
         env = self.environ
-        found: dict[str, Any] = {
-            "triggeredBy": env.get("HOOKLINE_AGENT") or env.get("USER") or "unknown"
-        }
+        found: dict[str, Any] = {"triggeredBy": env.get("HOOKLINE_AGENT") or user_name(env)}
         for name, variable in (("session", "HOOKLINE_SESSION"), ("run", "HOOKLINE_RUN_ID")):
             if value := env.get(variable):
                 found[name] = value

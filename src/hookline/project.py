@@ -59,8 +59,7 @@ def find_project(start: str, env: Mapping[str, str]) -> Project:
     """The project that `start` lies in, like git: the nearest folder that is marked as one."""
     forced = env.get("HOOKLINE_DIR")
     if forced:
-        folder = os.path.abspath(forced)
-        return Project(os.path.dirname(folder), folder)
+        return _forced(os.path.abspath(forced))
     root = _outside_worktrees(os.path.abspath(start))
     home = user_folder(env)
     while True:
@@ -72,6 +71,20 @@ def find_project(start: str, env: Mapping[str, str]) -> Project:
         if parent == root:
             raise NoProject
         root = parent
+
+
+def _forced(folder: str) -> Project:
+    """The project that HOOKLINE_DIR names."""
+    root, name = os.path.split(folder)
+    is_marked = os.path.isdir(folder) or os.path.isfile(os.path.join(root, CONFIG_NAME))
+    if name != FOLDER_NAME or not is_marked:
+        inside = os.path.join(folder, FOLDER_NAME)
+        near = f"did you mean {inside}? " if os.path.isdir(inside) else ""
+        raise NoProject(
+            f"HOOKLINE_DIR names no project's {FOLDER_NAME} folder: {folder}",
+            help=f"{near}set it to the {FOLDER_NAME} folder of a project, or unset it",
+        )
+    return Project(root, folder)
 
 
 def is_own(path: str) -> bool:
@@ -86,6 +99,18 @@ def _outside_worktrees(path: str) -> str:
     """A folder, or the project's root where it lies in the worktree of one of its tasks."""
     before, inside, _ = path.partition(_WORKTREES)
     return before if inside else path
+
+
+def user_name(env: Mapping[str, str]) -> str:
+    """Who acts, where no agent does: as the environment says, else as the system knows them."""
+    if named := env.get("USER"):
+        return named
+    import pwd  # only where nothing names the user, as in a container
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"uid {os.getuid()}"
 
 
 def user_folder(env: Mapping[str, str]) -> str:

@@ -54,11 +54,13 @@ def test_a_gate_that_cannot_run_is_for_a_person(
 def test_edits_in_the_way_are_put_away(line: Pipeline, cli: Cli) -> None:
     task = submitted(line, "gates: {test: 'true'}\nhooks: {before_submit: []}\n")
     cli.put("log", "my own edit\n")
+    cli.put("README", "not in the way\n")
     assert cli("submit", task, "--json").json["outcome"] == "sent_back"
     item = attention(cli, task)
-    wanted = f"git -C {cli.root} stash --include-untracked && hookline submit {task}"
-    assert item["command"] == wanted
-    line.git("-C", str(cli.root), "stash", "--include-untracked")
+    stash = f"git -C {cli.root} --literal-pathspecs stash push --include-untracked -- log"
+    assert item["command"] == f"{stash} && hookline submit {task}"
+    line.git(*stash.split()[1:])
+    assert (cli.root / "README").read_text() == "not in the way\n"
     assert cli("submit", task, "--json").json["outcome"] == "merged"
 
 

@@ -120,7 +120,7 @@ def test_a_name_is_taken_only_once(cli: Cli) -> None:
     assert cli("run", "do it", "--name", "one", "--iterations", "1").code == 5
     code, error = cli.refused("run", "do it", "--name", "one")
     assert (code, error["code"]) == (1, "session-busy")
-    assert "`hookline run --resume --name one --iterations N`;" in error["help"]
+    assert "`hookline run --resume --name one --iterations 2`;" in error["help"]
 
 
 # How it ends
@@ -165,7 +165,7 @@ def test_a_limit_is_raised_to_go_on(cli: Cli) -> None:
     done = cli("run", "do it", "--name", "one", "--iterations", "2")
     assert done.code == 5
     assert done.stdout == "limit after 2 iterations: 2 iterations were made\n"
-    assert done.stderr.endswith("`hookline run --resume --name one --iterations N`\n")
+    assert done.stderr.endswith("`hookline run --resume --name one --iterations 4`\n")
     code, error = cli.refused("run", "--resume")
     assert (code, "limit" in error["message"]) == (2, True)
     code, error = cli.refused("run", "--resume", "--iterations", "2")

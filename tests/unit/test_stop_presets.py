@@ -163,7 +163,7 @@ def test_evidence_asks_for_its_own_checks_only() -> None:
         ({"work": {**WORK, "changedFiles": 0, "diffHash": "ab12"}}, "diff is empty"),
         ({"work": {**WORK, "diffHash": None}}, "diff is empty"),
         ({"work": {**WORK, "inRepository": False}}, "repository"),
-        ({"work": None}, "repository"),
+        ({"work": None}, "has no `work`"),
     ],
 )
 def test_evidence_says_what_is_missing(change: dict[str, Any], missing: str) -> None:

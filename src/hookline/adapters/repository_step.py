@@ -51,6 +51,8 @@ class Stepping(Scratch):
             "local-edits",
             f"edits in {checkout} would be overwritten ({named}): commit them or put them away",
             said.words,
+            checkout,
+            tuple(edits),
         )
 
     async def _would_become_sparse(self, checkout: str) -> bool:

@@ -55,6 +55,7 @@ class Converter:
         self._report = report
         self._rules = rules or {}
         self.origins: dict[str, Mark] = {}
+        self._about: dict[str, str] = {}
 
     def convert(self, node: Node, wanted: Any, path: str = "") -> Any:
         """The node as a value of the type, or INVALID; parts that do not fit take defaults."""
@@ -64,6 +65,7 @@ class Converter:
         reads = None
         if isinstance(kind, inspect.Metadata):
             reads = (kind.extra or {}).get("reads")
+            self._about[path] = (kind.extra_json_schema or {}).get("description", "")
             kind = kind.type
         if reads == "duration":
             assert isinstance(kind, inspect.FloatType)
@@ -224,7 +226,7 @@ class Converter:
             "wrong-type",
             node.mark,
             f"{_named(path)} must be {wanted}, not {_described(node)}",
-            help="remove the quotes" if quoted and number_or_truth else "",
+            help="remove the quotes" if quoted and number_or_truth else self._about.get(path, ""),
         )
         return INVALID
 

@@ -84,10 +84,12 @@ class Report:
         return sorted(self._found, key=lambda each: (each.file, each.line, each.column))
 
 
-def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
+def did_you_mean(
+    word: str, known: Iterable[str], otherwise: str = "", *, likeness: float = 0.6
+) -> str:
     """A hint at the nearest known word, followed by what helps in any case."""
     from difflib import get_close_matches  # only a wrong word pays for this import
 
-    near = get_close_matches(word, list(known), n=1)
+    near = get_close_matches(word, list(known), n=1, cutoff=likeness)
     hint = f"did you mean '{near[0]}'?" if near else ""
     return f"{hint} {otherwise}".strip()

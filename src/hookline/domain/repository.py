@@ -214,12 +214,14 @@ class Pushed(msgspec.Struct, frozen=True):
 class Refused(msgspec.Struct, frozen=True):
     """Nothing was moved. `diverged`: others' commits are there; `rejected`: the remote's rules
     or a hook say no; `unreachable`: the remote did not answer; `local-edits`: a checkout's
-    edits would be overwritten. `output` is what git and its hooks said.
+    edits would be overwritten, those of `paths` there. `output` is what git and its hooks said.
     """
 
     kind: Literal["diverged", "rejected", "unreachable", "local-edits"]
     reason: str
     output: str = ""
+    checkout: str = ""
+    paths: tuple[str, ...] = ()
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -115,6 +116,11 @@ class Resolution(msgspec.Struct, frozen=True):
     also: Any = None
 
 
+# So much of a value is shown.
+SHOWN = 200
+_VARIABLE = re.compile(r"\$\{(HOOKLINE_VALUE_[0-9]+)\}")
+
+
 class JournalEffect(msgspec.Struct, frozen=True):
     """An effect with everything that the engine needs to know about it."""
 
@@ -138,6 +144,13 @@ class JournalEffect(msgspec.Struct, frozen=True):
     task: int | None
     child: str | None
     conversation: str | None
+
+    @property
+    def command(self) -> str:
+        """The shell line that it runs, for people: with the values from its environment."""
+        values: dict[str, Any] = self.args.get("env") or {}
+        line = str(self.args.get("command") or "")
+        return _VARIABLE.sub(lambda found: str(values.get(found[1], found[0]))[:SHOWN], line)
 
 
 class Run(msgspec.Struct, rename="camel", frozen=True, kw_only=True):

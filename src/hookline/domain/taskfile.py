@@ -13,7 +13,7 @@ from hookline.domain.tasks import COMPLETED, DEFAULT_PRIORITY, Task
 from hookline.errors import BadInput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 MAX_TEXT = 10 << 20
 MAX_TASKS = 100_000
@@ -76,8 +76,13 @@ class _Problems:
         )
 
 
-def parse(text: str, *, name: str) -> list[TaskSpec]:
-    """The tasks in a text, in its order; BadInput with every problem as `name:line: message`."""
+def parse(
+    text: str, *, name: str, is_task: Callable[[str], bool] = lambda identifier: True
+) -> list[TaskSpec]:
+    """The tasks in a text, in its order; BadInput with every problem as `name:line: message`.
+
+    `is_task` says whether there is a task of that id.
+    """
     _check_size(text, name)
     content = text.removeprefix("\ufeff")
     first = content.lstrip()[:1]
@@ -86,7 +91,7 @@ def parse(text: str, *, name: str) -> list[TaskSpec]:
     entries = read(content.split("\n"), problems)
     _check_keys(entries, problems)
     problems.raise_any()
-    _check_references(entries, problems)
+    _check_references(entries, problems, is_task)
     problems.raise_any()
     if first and not entries:
         raise BadInput(
@@ -327,12 +332,19 @@ def _check_keys(entries: Sequence[_Entry], problems: _Problems) -> None:
             problems.add(line, f"the key '{spec.key}' is used in line {lines[spec.key]} already")
 
 
-def _check_references(entries: Sequence[_Entry], problems: _Problems) -> None:
+def _check_references(
+    entries: Sequence[_Entry], problems: _Problems, is_task: Callable[[str], bool]
+) -> None:
     """Asked only when every line could be read, else keys would seem to be missing."""
     lines = {spec.key: line for line, spec in entries if spec.key}
     for line, spec in entries:
         for reference in (*spec.depends_on, *([spec.parent] if spec.parent else [])):
-            if reference not in lines and not _TASK_ID.fullmatch(reference):
+            if reference in lines:
+                continue
+            if _TASK_ID.fullmatch(reference):
+                if not is_task(reference):
+                    problems.add(line, f"there is no task {reference}")
+            else:
                 near = _nearest(reference, lines) if len(problems) < MAX_SHOWN else ""
                 problems.add(line, f"there is no task with the key '{reference}'{near}")
     keyed = {spec.key: spec for _, spec in entries if spec.key}

@@ -73,7 +73,7 @@ def from_effects(effects: Iterable[JournalEffect]) -> list[Part]:
     forks: dict[str, Fork] = {}
     for effect in effects:
         *path, name = effect.effect_id.split("/")
-        told = effect.args.get("command") or effect.args.get("question") or effect.args.get("goal")
+        told = effect.command or effect.args.get("question") or effect.args.get("goal")
         where = _branch(root, forks, path, name)
         where.append(Node(name, effect.kind, str(told or ""), effect.status))
     return root

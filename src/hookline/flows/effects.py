@@ -193,9 +193,9 @@ class Executor:
             ("/bin/sh", "-c", args["command"]), run, effect, guard, env=args.get("env", {})
         )
         value = _output(done)
-        _check_temporary(f"`{args['command']}`", done)
+        _check_temporary(f"`{effect.command}`", done)
         if done.exit_code and args.get("check", True):
-            error = f"`{args['command']}` exited {done.exit_code}{_last_line(done)}"
+            error = f"`{effect.command}` exited {done.exit_code}{_last_line(done)}"
             return Resolution(ERROR, value, error)
         return Resolution(OK, value)
 

@@ -174,4 +174,5 @@ def refused_by_git(refused: Refused) -> dict[str, Any]:
     """What git, a remote or a hook of theirs did not let be moved."""
     words = prompts.one_line(refused.output, MAX_WORDS)
     message = f"{refused.reason}: {words}".removesuffix(": ")
-    return {"status": "refused", "kind": refused.kind, "message": message}
+    edits = {"checkout": refused.checkout, "paths": list(refused.paths)} if refused.paths else {}
+    return {"status": "refused", "kind": refused.kind, "message": message, **edits}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.events import FIRED, STEERED
+from hookline.domain.events import FIRED, RUN_EVENTS, STEERED
 from hookline.domain.records import CUT, DEAD, FAILED, OK, PENDING, SKIPPED, TIMEOUT
 from hookline.domain.sessions import FLOW as SESSION
 from hookline.domain.tasks import SETTLED
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from hookline.domain.events import Event
     from hookline.domain.records import Delivery
+    from hookline.domain.runs import Run
     from hookline.domain.tasks import Task
     from hookline.hooks.registry import Hook
     from hookline.ports.store import View
@@ -54,6 +55,8 @@ _SAID = {
     PENDING: "has not run yet",
     CUT: "was cut short",
 }
+# What changes how a run stands.
+_RUN_TURNS = RUN_EVENTS - {"effect_requested", "effect_resolved", "run_chapter"}
 # Ran to their end, or were ended by Hookline itself.
 _OVER = frozenset({OK, FAILED, TIMEOUT, DEAD})
 
@@ -172,6 +175,18 @@ def explain_task(view: View, task: Task, waits: tuple[str, str] | None = None) -
         steps=steps,
         next=waits[1] if waits else _next_for(task.state, task.id, unmet),
     )
+
+
+def explain_run(view: View, run: Run, status: str, reason: str | None, next: str) -> Explanation:
+    """Why a run stands where it does: what it asked for last, and what happened to it."""
+    effects = [
+        Step(each.effect_id, each.kind, each.status, each.error or each.command)
+        for each in view.runs.effects(run)[-8:]
+    ]
+    told = [each for each in view.log.events(node_id=run.run_id) if each.type in _RUN_TURNS]
+    steps = [Step(f"event {e.seq}", e.type, _by(e), _short(e.data)) for e in told[-8:]]
+    verdict = f"{run.run_id} ({run.flow}) is {status}{f': {reason}' if reason else ''}"
+    return Explanation(subject=run.run_id, verdict=verdict, steps=[*effects, *steps], next=next)
 
 
 def _gate_steps(view: View, task: Task) -> list[Step]:

@@ -75,10 +75,15 @@ def _text_now(entry: Entry | None) -> list[str] | None:
     return _lines(read_exactly(entry.path, entry.content))
 
 
+# After a last line that does not end; else it would look like one that does.
+UNENDED = "\\ No newline at end of file"
+
+
 def _lines(data: bytes) -> list[str] | None:
     if b"\0" in data:
         return None
-    return data.decode("utf-8", "backslashreplace").split("\n")
+    *lines, rest = data.decode("utf-8", "backslashreplace").split("\n")
+    return [*lines, rest, UNENDED] if rest else lines
 
 
 def _attributes(digest: str) -> str:

@@ -250,13 +250,14 @@ class CallTables:
             for hook, status, count in rows.fetchall()
         ]
 
-    def slow_events(self, limit_us: int) -> int:
-        """At how many events the hooks together took longer than the limit."""
+    def slow_events(self, limit_us: int, but: Sequence[str]) -> int:
+        """At how many events the hooks together took longer than the limit; `but` these points."""
         sql = (
-            "SELECT count(*) FROM (SELECT event_seq FROM deliveries GROUP BY event_seq"
-            " HAVING sum(duration_us) > ?)"
+            "SELECT count(*) FROM (SELECT event_seq FROM deliveries"
+            " WHERE point NOT IN (SELECT value FROM json_each(?))"
+            " GROUP BY event_seq HAVING sum(duration_us) > ?)"
         )
-        return int(self._run(sql, (limit_us,)).fetchone()[0])
+        return int(self._run(sql, (_optional(but), limit_us)).fetchone()[0])
 
     # Switches
 

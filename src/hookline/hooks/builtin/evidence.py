@@ -84,7 +84,9 @@ def _checks(seen: Seen, wanted: list[str]) -> Iterator[str]:
 def _work(work: Work | None) -> Iterator[str]:
     if work is not None and work.error:
         yield f"a diff: {headed_excerpt(work.error)}"
-    elif work is None or not work.in_repository:
+    elif work is None:
+        yield "a diff: what is to be judged has no `work`, which a session adds by itself"
+    elif not work.in_repository:
         yield "a repository: outside of one there is no diff, so nothing can be proven"
     elif not work.diff_hash or work.changed_files < 1:
         yield "a change: the diff is empty"

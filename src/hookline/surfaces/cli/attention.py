@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from textwrap import wrap
@@ -36,7 +35,7 @@ from hookline.surfaces.cli.attention_gates import (
 from hookline.surfaces.cli.command import Command, no_arguments
 from hookline.surfaces.cli.gate_show import shown_hook
 from hookline.surfaces.cli.opening import reading
-from hookline.surfaces.cli.output import is_terminal, paint, say, say_json, untrusted
+from hookline.surfaces.cli.output import columns, is_terminal, paint, say, say_json, untrusted
 from hookline.surfaces.cli.serving import EVERY_RUN, served_runs
 from hookline.surfaces.cli.session_facts import (
     KILLED,
@@ -110,8 +109,7 @@ def _show(item: Item) -> None:
 
 
 def _width() -> int:
-    columns = os.get_terminal_size().columns if is_terminal(sys.stdout) else COLUMNS
-    return max(20, columns - 2)
+    return max(20, (columns() if is_terminal(sys.stdout) else COLUMNS) - 2)
 
 
 def _held_back(app: App) -> Iterator[Item]:

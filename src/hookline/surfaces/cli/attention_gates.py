@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookline.config.pipeline import belongs_in_worktree
 from hookline.domain.submissions import FORGE, MERGE, PEOPLE, SIGNAL, SUBMIT, TRUST
@@ -24,6 +24,8 @@ AFTER_MERGE = "after_merge"
 NOT_RUN = (126, 127)
 # So many merges are looked at for hooks that failed after them.
 MERGES = 200
+# So many files of a person's own are named in a command.
+MOST_PATHS = 20
 
 
 class Help(NamedTuple):
@@ -81,11 +83,10 @@ def _sent_back_help(app: App, view: View, task: Task) -> Help | None:
     if run is None:
         return None
     again = f"hookline submit {task.id}"
-    kind = _refused_merge(view, run)
+    merge = _refused_merge(view, run)
+    kind = merge.get("kind")
     if kind == "local-edits":
-        root = shlex.quote(app.project.root)
-        put_away = f"git -C {root} stash --include-untracked && {again}"
-        return Help("your own edits are in the way: commit them, or put them away", put_away)
+        return _edits_help(merge, again)
     if kind in ("rejected", "diverged"):
         return Help("the remote refused the push: see to its rules or your rights", again)
     if kind == "unreachable":
@@ -132,10 +133,21 @@ def _last_run(view: View, task: Task) -> Run | None:
     return max(found, key=lambda run: run.updated_at or "", default=None)
 
 
-def _refused_merge(view: View, run: Run) -> str | None:
+def _refused_merge(view: View, run: Run) -> dict[str, Any]:
     """How git or a remote refused what a run wanted to merge last."""
     for effect in reversed(view.runs.effects(run)):
         if effect.kind == "repo" and effect.args.get("verb") in ("merge", "ask_people"):
-            value = effect.value if isinstance(effect.value, dict) else {}
-            return str(value["kind"]) if value.get("kind") else None
-    return None
+            return effect.value if isinstance(effect.value, dict) else {}
+    return {}
+
+
+def _edits_help(merge: dict[str, Any], again: str) -> Help:
+    """How a person gets what is in the way of a merge out of it, and nothing else."""
+    paths = merge.get("paths") or []
+    if not 0 < len(paths) <= MOST_PATHS:  # or git is in the middle of something there
+        return Help("see to it in your checkout", again)
+    # A name may hold what git takes for a pattern.
+    git = ["git", "-C", merge["checkout"], "--literal-pathspecs"]
+    put_away = shlex.join([*git, "stash", "push", "--include-untracked", "--", *paths])
+    hint = "your own edits are in the way: commit them, or put them away"
+    return Help(hint, f"{put_away} && {again}")

@@ -14,7 +14,7 @@ from hookline.errors import OK, USAGE, BadInput
 from hookline.points import POINTS, VARIABLES
 from hookline.project import CONFIG_NAME, find_project, user_folder
 from hookline.surfaces.cli.command import Command, no_arguments
-from hookline.surfaces.cli.output import is_terminal, next_step, note, paint, say, say_json
+from hookline.surfaces.cli.output import is_terminal, next_step, note, paint, say, say_json, say_row
 from hookline.trust.defaults import changed_since_trusted
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def _check(args: Namespace) -> int:
     settings = load_settings(project, home)
     problems = [*settings.problems, *untested(settings, project.root)]
     problems += _of_forge(project, settings, ask=args.forge)
+    problems += _missing(project, home, settings)
     changed = changed_since_trusted(project, home, settings)
     errors, warnings = count(problems)
     form = args.format or ("json" if args.json else "text")
@@ -109,6 +110,30 @@ def _of_forge(project: Project, settings: Settings, *, ask: bool) -> list[Proble
     return report.problems
 
 
+def _missing(project: Project, home: str, settings: Settings) -> list[Problem]:
+    """What hooks and agents call that is not there, as far as that is the configuration's fault."""
+    # `doctor` has the eyes for it, and only this command and that one look.
+    from hookline.config.load import read_settings
+    from hookline.surfaces.cli.doctor_agents import missing_agents
+    from hookline.surfaces.cli.doctor_hooks import missing
+    from hookline.trust import configured_hooks
+
+    report = Report()
+    for hook, problem in missing(configured_hooks(settings), project, os.environ):
+        file, _, line = hook.origin.rpartition(":")
+        mark = Mark(file, int(line), 1) if line.isdecimal() else Mark(hook.origin)
+        consequence = f"'{hook.name}' would fail each time"
+        report.warning("missing", mark, str(problem), help=problem.fix, consequence=consequence)
+    agents = dict(missing_agents(settings, project.root))
+    origins = read_settings(project, home).origins if agents else {}
+    for key, message in agents.items():
+        mark = origins.get(f"agents.{key}", Mark(CONFIG_NAME))
+        agent = key.rpartition(".")[0]
+        consequence = f"no task can be given to '{agent}'"
+        report.warning("missing", mark, message, help="fix the path", consequence=consequence)
+    return report.problems
+
+
 def show_changed(changed: list[ChangedDefault]) -> None:
     """The defaults that are no longer what they were when the configuration was trusted."""
     if not changed:
@@ -117,9 +142,9 @@ def show_changed(changed: list[ChangedDefault]) -> None:
     say(f"Defaults that changed in {changed[-1].since}, after you trusted this configuration:")
     for default in changed:
         say(f"  {paint(default.name, 'bold')}")
-        say(f"    before  {default.was}")
-        say(f"    now     {default.now}")
-        say(f"    to do   {default.remedy}")
+        say_row(f"    before  {default.was}", 12)
+        say_row(f"    now     {default.now}", 12)
+        say_row(f"    to do   {default.remedy}", 12)
 
 
 def _check_text(project: Project, problems: list[Problem]) -> None:
@@ -171,11 +196,11 @@ def _list_points(args: Namespace) -> None:
         return
     width = max(len(name) for name in POINTS)
     for rule, (meaning, _) in _RULES.items():
-        say(f"{paint(rule, 'bold')}: {meaning}")
+        say_row(f"{paint(rule, 'bold')}: {meaning}", 2)
         for point in POINTS.values():
             if point.rule == rule:
                 quiet = "" if point.fires else paint("  (not fired yet)", "dim")
-                say(f"  {point.name:{width}}  {point.doc}{quiet}")
+                say_row(f"  {point.name:{width}}  {point.doc}{quiet}", width + 4)
         say()
     next_step("hookline points NAME", "payload, variables and an example")
 
@@ -217,17 +242,17 @@ def _show_point(point: Point, detail: dict[str, Any]) -> None:
     say(f"{paint(point.name, 'bold')}  {point.doc}")
     if not point.fires:
         say("  nothing fires this point in this version")
-    say(f"  rule      {point.rule}: {detail['meaning']}")
-    say(f"  answer    {detail['answer']}")
+    say_row(f"  rule      {point.rule}: {detail['meaning']}", 12)
+    say_row(f"  answer    {detail['answer']}", 12)
     say(f"  timeout   {point.timeout:g} s unless the hook says otherwise")
     event = "event_type" in point.variables
     say(f"  payload   {'the event; its data:' if event else 'JSON on stdin:'}")
     for name, kind in detail["payload"].items():
-        say(f"    {name}: {kind}")
-    say(f"  when      looks at {', '.join(detail['conditions'])}")
+        say_row(f"    {name}: {kind}", 6)
+    say_row(f"  when      looks at {', '.join(detail['conditions'])}", 12)
     say("  variables")
     for name, doc in detail["variables"].items():
-        say(f"    {'{{' + name + '}}':22} {VARIABLES[name].env:28} {doc}")
+        say_row(f"    {'{{' + name + '}}':22} {VARIABLES[name].env:28} {doc}", 6)
     say("  example")
     for line in detail["example"].split("\n"):
         say(f"    {line}")

@@ -17,7 +17,7 @@ from hookline.surfaces.cli.doctor_controls import control_checks
 from hookline.surfaces.cli.doctor_forge import forge_checks
 from hookline.surfaces.cli.doctor_hooks import path_checks, program_checks
 from hookline.surfaces.cli.doctor_store import store_checks
-from hookline.surfaces.cli.output import paint, say, say_json, untrusted
+from hookline.surfaces.cli.output import paint, say, say_json, say_row, untrusted
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -78,7 +78,7 @@ def _project(project: Project, home: str) -> Iterator[Check]:
 
 def _show(check: Check) -> None:
     mark, style = _MARKS[check.status]
-    say(f"  {paint(mark, style)} {check.name:14} {untrusted(check.message)}")
+    say_row(f"  {paint(mark, style)} {check.name:14} {untrusted(check.message)}", 19)
     if check.fix:
         say(f"      {paint('fix:', 'dim')} {untrusted(check.fix)}")
 

@@ -25,6 +25,7 @@ from hookline.surfaces.cli.init_detect import AGENTS, find_agents
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from hookline.config.settings import Settings
     from hookline.ports.processes import Finished
     from hookline.project import Project
     from hookline.surfaces.cli.doctor_checks import Check
@@ -124,6 +125,19 @@ def profile_checks(project: Project, home: str, environ: Mapping[str, str]) -> I
                 f"{program} is not there: `hookline run --agent {name}` is refused",
                 f"install {program}, or correct `command:` of that agent in hookline.yaml",
             )
+
+
+def missing_agents(settings: Settings, root: str) -> Iterator[tuple[str, str]]:
+    """The keys of agents that name a file of the project which cannot be used, and why."""
+    for name, profile in settings.sections.agents.items():
+        program = program_of(profile) or ""
+        if profile.driver == "scripted" and profile.script:
+            try:
+                read_script(root, profile.script)
+            except BadInput as problem:
+                yield f"{name}.script", problem.message
+        elif "/" in program and not is_there(program, root, {}):
+            yield f"{name}.command", f"{program} is not there, or not executable"
 
 
 def _scripted(name: str, script: str, shown: str, root: str) -> Check:

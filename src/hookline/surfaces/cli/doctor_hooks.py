@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import stat
 import sys
+from collections.abc import Iterator
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from hookline.adapters.addresses import is_refused
 from hookline.config import load_settings
 from hookline.hooks.chains import with_children
 from hookline.surfaces.cli.doctor_checks import failed, ok, skipped, warning
@@ -20,7 +23,7 @@ from hookline.trust import configured_hooks
 from hookline.trust.words import shell_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from hookline.hooks.registry import Hook
     from hookline.project import Project
@@ -37,6 +40,9 @@ _OWN_WORDS = frozenset(
     )
 )
 _UNKNOWN = frozenset("$`*?[{~")
+
+
+_Found = Iterator[tuple["Hook", "Missing"]]
 
 
 class Missing(Exception):
@@ -68,14 +74,27 @@ def program_checks(project: Project, home: str, environ: Mapping[str, str]) -> I
         yield skipped("hooks", "none is configured; the built-in ones work")
     for hook in with_children(hooks):
         name = f"hook {hook.name}"
-        look = _LOOKS.get(hook.kind)
         if not hook.enabled:
             yield skipped(name, "switched off")
-        elif look is not None:
+        elif hook.kind in _LOOKS:
             try:
-                yield ok(name, look(hook, project, environ))
+                yield ok(name, _LOOKS[hook.kind](hook, project, environ))
             except Missing as problem:
                 yield failed(name, str(problem), f"{problem.fix} ({hook.origin})")
+
+
+def missing(hooks: Sequence[Hook], project: Project, environ: Mapping[str, str]) -> _Found:
+    """The hooks whose function, file or server cannot be called, wherever they are installed.
+
+    Scripts are looked at when the configuration is read, programs on PATH by `doctor`.
+    """
+    for hook in with_children(hooks):
+        word = first_program(hook.target) if hook.kind == "command" else None
+        if hook.kind in ("python", "http") or (word is not None and "/" in word):
+            try:
+                _LOOKS[hook.kind](hook, project, environ)
+            except Missing as problem:
+                yield hook, problem
 
 
 def _command(hook: Hook, project: Project, environ: Mapping[str, str]) -> str:
@@ -148,7 +167,7 @@ def _python(hook: Hook, project: Project, environ: Mapping[str, str]) -> str:
 def _module_place(path: Sequence[str], module: str) -> str | None:
     """Where a module would be loaded from; its packages are looked at, not imported."""
     name, place = "", None
-    if module.partition(".")[0] in sys.builtin_module_names:
+    if module.partition(".")[0] in sys.builtin_module_names or module in sys.modules:
         return module
     for part in module.split("."):
         name = f"{name}.{part}" if name else part
@@ -169,7 +188,18 @@ def _http(hook: Hook, project: Project, environ: Mapping[str, str]) -> str:
         raise Missing(f"{hook.target} is no URL: {problem}", fix) from problem
     if parts.scheme not in ("http", "https") or not host:
         raise Missing(f"{hook.target} is no http or https URL", fix)
+    if _is_refused(host):
+        raise Missing(f"no hook may ask {host}, an address of the machine's own cloud", fix)
     return f"asks {host}; it was not contacted"
+
+
+def _is_refused(host: str) -> bool:
+    """Whether a host is an address, in whatever notation, that is refused when it is asked."""
+    try:
+        found = socket.getaddrinfo(host, None, flags=socket.AI_NUMERICHOST)
+    except OSError:  # a name, which nobody is asked about here
+        return False
+    return any(is_refused(str(each[4][0])) for each in found)
 
 
 _LOOKS: dict[str, Callable[[Hook, Project, Mapping[str, str]], str]] = {

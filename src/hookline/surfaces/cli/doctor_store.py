@@ -25,7 +25,13 @@ from hookline.files import refuse_links
 from hookline.surfaces.cli.doctor_checks import OK, failed, guarded, many, ok, skipped, warning
 from hookline.surfaces.cli.doctor_flows import flow_checks
 from hookline.surfaces.cli.doctor_runs import run_checks
-from hookline.surfaces.cli.hook_record import SLOW_EVENT_US, SLOW_HOOK_US, statistics
+from hookline.surfaces.cli.hook_record import (
+    SLOW_EVENT_US,
+    SLOW_HOOK_US,
+    TAKE_TIME,
+    seconds,
+    statistics,
+)
 from hookline.trust import configured_hooks, recorded_store
 
 if TYPE_CHECKING:
@@ -240,13 +246,13 @@ def _lost(connection: sqlite3.Connection) -> Check:
 
 def _slow(view: View) -> Check:
     slow = [row for row in statistics(view) if row["slow"]]
-    events = view.calls.slow_events(SLOW_EVENT_US)
+    events = view.calls.slow_events(SLOW_EVENT_US, TAKE_TIME)
     if not slow and not events:
-        return ok("speed", f"no hook is slower than {SLOW_HOOK_US // 1000} ms (p95)")
+        return ok("speed", f"no hook is slower than {seconds(SLOW_HOOK_US)} (p95)")
     slow.sort(key=lambda row: -row["p95Ms"])
     shown = ", ".join(f"{row['name']} {row['p95Ms']:,.0f} ms" for row in slow[:SHOWN])
     more = f" and {len(slow) - SHOWN} more" if len(slow) > SHOWN else ""
-    parts = [f"slower than {SLOW_HOOK_US // 1000} ms (p95): {shown}{more}"] if slow else []
+    parts = [f"slower than {seconds(SLOW_HOOK_US)} (p95): {shown}{more}"] if slow else []
     if events:
-        parts.append(f"{many(events, 'event')} took over {SLOW_EVENT_US // 1000} ms in all")
+        parts.append(f"{many(events, 'event')} took over {seconds(SLOW_EVENT_US)} in all")
     return warning("speed", "; ".join(parts), "hookline hook stats")

@@ -6,13 +6,15 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.events import SYSTEM_NODE
+from hookline.config.problems import did_you_mean
+from hookline.domain.events import RESERVED, SYSTEM_NODE
 from hookline.domain.moments import parse as parse_moment
 from hookline.domain.numbers import is_number
 from hookline.errors import BadInput
+from hookline.points import POINTS
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading, writing
-from hookline.surfaces.cli.output import say, say_json
+from hookline.surfaces.cli.output import note, paint, say, say_json, untrusted
 from hookline.surfaces.cli.show import event_line
 from hookline.surfaces.cli.values import parse_json, read_text
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from hookline.domain.events import Event
 
 DEFAULT_COUNT = 50
+# So alike two words are if one may be the other, misspelt, and both could be meant.
+MISSPELT = 0.85
 
 
 def _events_arguments(p: ArgumentParser) -> None:
@@ -41,7 +45,9 @@ def _events(args: Namespace) -> None:
             found, last = _select(args, view.log, node), view.log.last()
         if args.json and not args.follow:
             say_json(found)
+            _warn_of_types(app, [each for each in args.type if not _is_among(each, found)])
             return
+        _warn_of_types(app, [each for each in args.type if not _is_among(each, found)])
         _print(args, found)
         if args.follow:
             sys.stdout.flush()
@@ -100,10 +106,26 @@ def _emit(args: Namespace) -> None:
         raise BadInput("--data must be a JSON object", help="""write --data '{"key": "value"}'""")
     with writing() as app:
         event = app.emit(args.type, data, node=args.task)
+        _warn_of_types(app, [args.type])
         if args.json:
             say_json(event)
         else:
             say(event_line(event))
+
+
+def _is_among(name: str, events: Iterable[Event]) -> bool:
+    return any(event.type == name for event in events)
+
+
+def _warn_of_types(app: App, names: Iterable[str]) -> None:
+    """Name the event type that is nearest to one that nobody has declared: it may be misspelt."""
+    known = {*RESERVED, *POINTS, *(point for hook in app.registry.list() for point in hook.points)}
+    known |= set(app.settings.events if app.settings is not None else ())
+    for name in names:
+        near = "" if name in known else did_you_mean(name, known, likeness=MISSPELT)
+        if near:
+            mark = paint("warning", "yellow", sys.stderr)
+            note(f"{mark}: nothing declares the event type '{untrusted(name, 100)}'; {near}")
 
 
 COMMANDS = {

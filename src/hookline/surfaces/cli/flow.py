@@ -24,7 +24,7 @@ from hookline.surfaces.cli.flow_show import STYLES, effect_json, effect_line, ru
 from hookline.surfaces.cli.flow_value import VALUE_COMMANDS
 from hookline.surfaces.cli.flow_watch import at_work, foreground
 from hookline.surfaces.cli.opening import reading, writing
-from hookline.surfaces.cli.output import next_step, note, paint, say, say_json, untrusted
+from hookline.surfaces.cli.output import next_step, note, paint, say, say_json, say_row, untrusted
 from hookline.surfaces.cli.values import parse_json
 from hookline.trust import refuse_agents
 
@@ -48,7 +48,8 @@ def _list(args: Namespace) -> None:
     for flow in found:
         doc = untrusted(flow.doc.partition("\n")[0], 80)
         name, origin = untrusted(flow.name), untrusted(os.path.relpath(flow.origin))
-        say("  ".join(part for part in (paint(name, "bold"), doc, paint(origin, "dim")) if part))
+        parts = (paint(name, "bold"), doc, paint(origin, "dim"))
+        say_row("  ".join(part for part in parts if part), 4)
     if not found:
         say("no flows; write one under `flows:` in hookline.yaml or in .hookline/flows/")
     next_step("hookline flow start NAME")
@@ -116,7 +117,7 @@ def _status(args: Namespace) -> None:
         say_json(found)
         return
     for run in found:
-        say(run_line(run))
+        say_row(run_line(run), 16)
     if not found:
         say("no runs; `hookline flow start NAME` begins one")
 

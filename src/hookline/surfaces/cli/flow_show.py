@@ -36,7 +36,7 @@ def run_line(run: Run) -> str:
 def effect_line(effect: JournalEffect) -> str:
     """An effect on one line."""
     status = paint(f"{effect.status:8}", EFFECT_STYLES[effect.status])
-    told = effect.error or effect.args.get("question") or effect.args.get("command") or ""
+    told = effect.error or effect.args.get("question") or effect.command
     told = paint(untrusted(str(told), 80), "dim")
     return f"{status} {effect.kind:11} {untrusted(effect.effect_id)}  {told}".rstrip()
 

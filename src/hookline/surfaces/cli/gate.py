@@ -19,7 +19,7 @@ from hookline.surfaces.cli.gate_run import RUN_COMMANDS
 from hookline.surfaces.cli.gate_show import output_lines, verdict_line
 from hookline.surfaces.cli.gate_work import agent_argument, task_argument, worker_of
 from hookline.surfaces.cli.opening import reading
-from hookline.surfaces.cli.output import next_step, note, paint, say, say_json, untrusted
+from hookline.surfaces.cli.output import next_step, note, paint, say, say_json, say_row, untrusted
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -36,7 +36,7 @@ def _list(args: Namespace) -> None:
         say_json([{**msgspec.to_builtins(each), "cost": cost} for each, cost in found])
         return
     for each, cost in found:
-        say(verdict_line(each))
+        say_row(verdict_line(each), 4)
         for line in output_lines(each.output):
             say(line)
         for line in role_lines(cost.roles):

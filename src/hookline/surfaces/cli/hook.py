@@ -24,6 +24,7 @@ from hookline.surfaces.cli.output import (
     printable,
     say,
     say_json,
+    say_row,
     untrusted,
 )
 from hookline.surfaces.cli.values import parse_json
@@ -77,7 +78,7 @@ def _list(args: Namespace) -> None:
             return
         width = max((len(untrusted(row["name"])) for row in rows), default=0)
         for row in rows:
-            say(_list_line(row, width, app.suspended.get(row["name"])))
+            say_row(_list_line(row, width, app.suspended.get(row["name"])), width + 4)
     next_step("hookline hook show NAME")
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 from hookline.domain.known_secrets import MIN_LENGTH
 from hookline.errors import INTERRUPTED, USAGE, HooklineError, UsageError
 from hookline.surfaces.cli.endings import hear_endings
-from hookline.surfaces.cli.output import note, paint, say
+from hookline.surfaces.cli.output import columns, note, paint, say
 from hookline.surfaces.cli.values import known_variables, without_secrets
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ COMMANDS: Mapping[str, tuple[str, str, str]] = {
     "merge": ("submit", "COMMANDS", "merge a task's submitted work"),
     "gate": ("gate", "GATE_COMMANDS", "what gates say, and which stand where"),
     "hook": ("hook", "HOOK_COMMANDS", "list, test, replay and switch hooks"),
-    "why": ("why", "COMMANDS", "explain an event, a hook or a task"),
+    "why": ("why", "COMMANDS", "explain an event, a hook, a task or a run"),
     "validate": ("validate", "COMMANDS", "run the validation rules now"),
     "points": ("config", "COMMANDS", "every hook point, its payload and variables"),
     "check": ("config", "COMMANDS", "find every problem in the configuration"),
@@ -87,7 +87,7 @@ class Formatter(argparse.HelpFormatter):
     """
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=_columns() - 2)
+        super().__init__(prog, width=columns() - 2)
 
 
 class Parser(argparse.ArgumentParser):
@@ -206,16 +206,6 @@ def _run(argv: Sequence[str]) -> int:
             f"there is no command '{name} {rest[0]}'", help=_suggest(rest[0], commands, name)
         )
     return _execute(f"hookline {name} {rest[0]}", commands[rest[0]], rest[1:])
-
-
-def _columns() -> int:
-    wanted = os.environ.get("COLUMNS", "")
-    if wanted.isdecimal() and int(wanted):
-        return int(wanted)
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
-    except (OSError, ValueError):  # no terminal, or no file at all
-        return 80
 
 
 def _execute(prog: str, command: Command, argv: Sequence[str]) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading, writing
-from hookline.surfaces.cli.output import next_step, paint, say, say_json, untrusted
+from hookline.surfaces.cli.output import next_step, paint, say, say_json, say_row, untrusted
 from hookline.surfaces.cli.values import read_text
 from hookline.tasks import notes
 
@@ -47,7 +47,7 @@ def _list(args: Namespace) -> None:
         say_json(found)
         return
     for each in found:
-        say(_line(each))
+        say_row(_line(each), 17)
     if not found:
         say("no notes; `hookline note add TEXT` writes one down")
 

@@ -46,6 +46,49 @@ def say(text: str = "") -> None:
     print(shown(text))
 
 
+def say_row(text: str, hang: int) -> None:
+    """A line of a list; on a terminal a long one goes on below, indented, and breaks at words."""
+    if is_terminal(sys.stdout):
+        text = wrapped(text, columns(), hang)
+    for line in text.split("\n"):
+        say(line)
+
+
+def columns() -> int:
+    """How wide the terminal is."""
+    wanted = os.environ.get("COLUMNS", "")
+    if wanted.isdecimal() and int(wanted):
+        return int(wanted)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    except (OSError, ValueError):  # no terminal, or no file at all
+        return 80
+
+
+def wrapped(text: str, width: int, hang: int) -> str:
+    """A line, broken at blanks where it is too long; a longer word is left whole."""
+    lines, line, used, gap = [], "", 0, ""
+    hang = min(hang, width // 2)
+    for number, word in enumerate(text.split(" ")):
+        gap += " " if number else ""
+        long = _seen(word)
+        too_long = used + len(gap) + long > width and long <= width - hang
+        if long and line.strip() and too_long:
+            lines.append(line)
+            line, used, gap = " " * hang, hang, ""
+        if long:
+            line, used, gap = f"{line}{gap}{word}", used + len(gap) + long, ""
+        else:  # one of several blanks, or a style
+            line += word
+    return "\n".join([*lines, line])
+
+
+def _seen(word: str) -> int:
+    """How many columns a word takes, without the styles that `paint` put there."""
+    first, *painted = word.split(_MARK)
+    return len(first) + sum(len(part.partition("m")[2]) for part in painted)
+
+
 def say_json(value: Any) -> None:
     """Exactly one JSON value on stdout."""
     sys.stdout.flush()

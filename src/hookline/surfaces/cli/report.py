@@ -24,7 +24,7 @@ from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import say, say_json
 from hookline.surfaces.cli.report_data import chapters, receipts
 from hookline.surfaces.cli.session_arguments import session_argument
-from hookline.surfaces.cli.session_facts import facts, find, last_ending, spent
+from hookline.surfaces.cli.session_facts import countdown, facts, find, last_ending, spent
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -133,12 +133,12 @@ def _summary(view: View, run: Run) -> Iterator[str]:
         )
     )
     yield "</header>\n"
-    begun = view.log.events(node_id=run.run_id, types=("session_iteration",))
-    if begun:
-        yield "<h2>Limits, as the last iteration began</h2>\n"
+    counted = countdown(view, run.run_id)
+    if counted:
+        yield "<h2>Limits</h2>\n"
         rows = [
             (each["name"].replace("_", " "), f"{each['used']:g}", f"{each['allowed']:g}")
-            for each in begun[-1].data["countdown"]
+            for each in counted
         ]
         yield page.table(("limit", "used", "of"), rows)
 

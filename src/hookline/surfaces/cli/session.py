@@ -16,7 +16,7 @@ from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.live_lines import money
 from hookline.surfaces.cli.live_text import clean, padded, plural, size, thousands, took, width
 from hookline.surfaces.cli.opening import reading
-from hookline.surfaces.cli.output import next_step, paint, say, say_json, untrusted
+from hookline.surfaces.cli.output import next_step, paint, say, say_json, say_row, untrusted
 from hookline.surfaces.cli.report import report, report_arguments
 from hookline.surfaces.cli.session_arguments import session_argument
 from hookline.surfaces.cli.session_attach import attach, attach_arguments
@@ -27,10 +27,12 @@ from hookline.surfaces.cli.session_facts import (
     WAITING,
     all_sessions,
     beginnings,
+    countdown,
     endings,
     facts,
     find,
     next_command,
+    spent,
 )
 
 if TYPE_CHECKING:
@@ -69,7 +71,7 @@ def _list(args: Namespace) -> None:
         say_json(found)
         return
     for line in _lines(found):
-        say(line)
+        say_row(line, 4)
     if not found:
         say('no sessions; `hookline run "what is to be done"` starts one')
     else:
@@ -116,7 +118,7 @@ def _show(args: Namespace) -> None:
         more = {"held": outputs, "messages": said, "wants": wants, "failedChecks": failed}
         say_json({**msgspec.to_builtins(known), **told, **more})
         return
-    say(next(_lines([known])))
+    say_row(next(_lines([known])), 4)
     rows = {
         "goal": known.goal,
         "task": known.task_id,
@@ -128,7 +130,7 @@ def _show(args: Namespace) -> None:
     }
     for name, value in rows.items():
         if value:
-            say(f"  {paint(f'{name:9}', 'dim')} {untrusted(str(value), 500)}")
+            say_row(f"  {paint(f'{name:9}', 'dim')} {untrusted(str(value), 500)}", 12)
     for each in told["history"][-SHOWN_ITERATIONS:]:
         say(f"  {_iteration_line(each)}")
     for check in failed:
@@ -169,18 +171,10 @@ def _failed_checks(view: View, run: Run, blobs: Blobs) -> list[dict[str, Any]]:
 
 
 def _details(view: View, run: Run) -> dict[str, Any]:
-    """The countdown as of the last iteration's begin, and what came of each iteration."""
-    ended = endings(view, run.run_id)
-    begun = beginnings(view, run.run_id)
-    countdown = begun[-1].data["countdown"] if begun else []
-    made = {
-        # One that was cut short and made again is one.
-        "iterations": len({each["iteration"] for each in ended if each["iteration"]}),
-        "usd": sum(each["usd"] for each in ended),
-        "tokens": sum(each["tokens"] for each in ended),
-    }
-    used = [{**each, "used": made.get(each["name"], each["used"])} for each in countdown]
-    return {"countdown": used, "usd": made["usd"], "tokens": made["tokens"], "history": ended}
+    """How much of its limits is used, and what came of each iteration."""
+    usd, tokens = spent(view, run.run_id)
+    counted, ended = countdown(view, run.run_id), endings(view, run.run_id)
+    return {"countdown": counted, "usd": usd, "tokens": tokens, "history": ended}
 
 
 def _used(told: dict[str, Any]) -> str:

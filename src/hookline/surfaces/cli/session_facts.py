@@ -160,6 +160,17 @@ def spent(view: View, run_id: str) -> tuple[float, int]:
     return sum(each["usd"] for each in ended), sum(each["tokens"] for each in ended)
 
 
+def countdown(view: View, run_id: str) -> list[dict[str, Any]]:
+    """How much of each limit is used; of guards, as of the last iteration's begin."""
+    begun, ended = beginnings(view, run_id), endings(view, run_id)
+    usd, tokens = spent(view, run_id)
+    # An iteration that was cut short and made again is one.
+    iterations = len({each["iteration"] for each in ended if each["iteration"]})
+    made = {"iterations": iterations, "usd": usd, "tokens": tokens}
+    found: list[dict[str, Any]] = begun[-1].data["countdown"] if begun else []
+    return [{**each, "used": made.get(each["name"], each["used"])} for each in found]
+
+
 def next_command(known: Facts) -> str:
     """The most useful thing to type next."""
     name = untrusted(shlex.quote(known.name))

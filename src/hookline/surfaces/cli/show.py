@@ -8,7 +8,7 @@ import msgspec
 
 from hookline.domain.events import TURN
 from hookline.domain.submissions import untested
-from hookline.surfaces.cli.output import paint, say, untrusted
+from hookline.surfaces.cli.output import paint, say, say_row, untrusted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +28,10 @@ STATE_STYLE = {
     "failed": "red",
     "cancelled": "dim",
 }
+
+
+# Where the goal begins, and what a row tells.
+TASK_HANG, ROW_HANG = 20, 15
 
 
 def task_line(task: Task) -> str:
@@ -50,7 +54,7 @@ def show_task(
     waits: Standing | None,
 ) -> None:
     """Everything about one task; `cost` is the whole cost and a line for each role."""
-    say(task_line(task))
+    say_row(task_line(task), TASK_HANG)
     rows = {
         "type": task.type,
         "deliverables": "; ".join(task.desired_deliverables),
@@ -75,9 +79,9 @@ def show_task(
     }
     for name, value in rows.items():
         if value not in (None, "", ()):
-            say(f"  {paint(f'{name:12}', 'dim')} {untrusted(str(value))}")
+            say_row(f"  {paint(f'{name:12}', 'dim')} {untrusted(str(value))}", ROW_HANG)
     for each in task.notes:
-        say(f"  {paint('note         ', 'dim')}{untrusted(each)}")
+        say_row(f"  {paint('note         ', 'dim')}{untrusted(each)}", ROW_HANG)
     for number, line in enumerate(cost):
         say(f"  {paint('cost        ' if number == 0 else ' ' * 12, 'dim')} {line}")
     say()

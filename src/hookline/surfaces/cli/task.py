@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -12,8 +11,8 @@ from hookline.domain.tasks import DEFAULT_PRIORITY, OPEN, STATES
 from hookline.errors import BadInput
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading, writing
-from hookline.surfaces.cli.output import next_step, paint, say, say_json
-from hookline.surfaces.cli.show import show_task, task_line
+from hookline.surfaces.cli.output import columns, next_step, paint, say, say_json, say_row
+from hookline.surfaces.cli.show import TASK_HANG, show_task, task_line
 from hookline.surfaces.cli.task_work import (
     WORK_COMMANDS,
     answer,
@@ -81,14 +80,17 @@ def _add_many(args: Namespace) -> None:
     from hookline.tasks.batch import add_all
 
     name = args.source or "-"
-    specs = parse(read_text(name), name="stdin" if name == "-" else name)
+    text = read_text(name)
     with writing() as app:
+        with app.read() as view:
+            shown = "stdin" if name == "-" else name
+            specs = parse(text, name=shown, is_task=lambda each: view.graph.find(each) is not None)
         tasks = app.change(add_all, specs, types=app.types)
         if args.json:
             say_json(tasks)
             return
         for task in tasks:
-            say(task_line(task))
+            say_row(task_line(task), TASK_HANG)
         warn_of_type(args, app, *tasks)
         next_step("hookline task ready")
 
@@ -158,7 +160,7 @@ def _graph(args: Namespace) -> None:
     if args.json:
         say_json({"tasks": tasks, "edges": edges})
     elif args.format == "terminal":
-        width = os.get_terminal_size().columns if sys.stdout.isatty() else 100
+        width = columns() if sys.stdout.isatty() else 100
         for line in drawing.terminal(tasks, edges, width=width, style=paint):
             say(line)
     else:
@@ -170,7 +172,7 @@ def _answer_many(args: Namespace, tasks: list[Task], empty: str) -> None:
         say_json(tasks)
         return
     for task in tasks:
-        say(task_line(task))
+        say_row(task_line(task), TASK_HANG)
     if not tasks:
         say(empty)
 

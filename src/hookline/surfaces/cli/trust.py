@@ -10,7 +10,7 @@ import msgspec
 
 from hookline.config import load_settings
 from hookline.errors import FAILED, Untrusted
-from hookline.project import Project, find_project, user_folder
+from hookline.project import Project, find_project, user_folder, user_name
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.config import show_changed
 from hookline.surfaces.cli.output import (
@@ -141,7 +141,7 @@ def _adopt(case: _Case, store_id: str) -> None:
     """What a store would do by itself was not among the files that its user looked at."""
     from hookline.wiring.stores import adopt  # a foreign store is rare
 
-    metadata = {"triggeredBy": os.environ.get("USER") or "unknown"}
+    metadata = {"triggeredBy": user_name(os.environ)}
     adopted = adopt(case.project, case.home, store_id, metadata)
     if adopted.calls:
         note(f"calls of hooks that waited in the store: {adopted.calls}, none of them will be made")
@@ -221,7 +221,7 @@ def _warn_of_runs(project: Project) -> None:
 
 def say_diff(text: str) -> None:
     """Show what changed."""
-    for line in text.split("\n"):
+    for line in text.removesuffix("\n").split("\n"):
         style = _MARKS.get(line[:1])
         say(paint(_shown(line), style) if style else _shown(line))
 

@@ -1,4 +1,4 @@
-"""`hookline why`: explain an event, a hook or a task."""
+"""`hookline why`: explain an event, a hook, a task or a run."""
 
 from __future__ import annotations
 
@@ -6,12 +6,21 @@ from typing import TYPE_CHECKING
 
 from hookline.domain.excerpts import excerpt
 from hookline.domain.numbers import is_number
+from hookline.domain.runs import TERMINAL
+from hookline.domain.sessions import FLOW as SESSION
+from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.errors import UnknownEvent, UnknownHook
-from hookline.hooks.explain import Explanation, explain_event, explain_hook, explain_task
+from hookline.hooks.explain import (
+    Explanation,
+    explain_event,
+    explain_hook,
+    explain_run,
+    explain_task,
+)
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading
-from hookline.surfaces.cli.output import paint, printable, say, say_json, untrusted
-from hookline.surfaces.cli.session_facts import is_held
+from hookline.surfaces.cli.output import paint, printable, say, say_json, say_row, untrusted
+from hookline.surfaces.cli.session_facts import facts, is_held, next_command
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -36,7 +45,7 @@ _STYLES = {
 
 
 def _arguments(p: ArgumentParser) -> None:
-    p.add_argument("subject", metavar="EVENT|HOOK|TASK", help="417, a hook's name, or T-12")
+    p.add_argument("subject", metavar="EVENT|HOOK|TASK|RUN", help="417, a hook's name, T-12 or R-3")
     p.add_argument("-v", "--verbose", action="store_true", help="the whole recorded output")
 
 
@@ -60,11 +69,13 @@ def _explain(app: App, view: View, subject: str) -> Explanation:
         return explain_event(view, event, is_held)
     if subject[:2] in ("T-", "t-"):
         return _task(app, view, subject)
+    if subject[:2] in ("R-", "r-"):
+        return _run(app, view, subject)
     try:
         app.standing.get(subject)
     except UnknownHook as problem:
         raise UnknownHook(
-            f"'{untrusted(subject, 60)}' is no event, hook or task", help=problem.help
+            f"'{untrusted(subject, 60)}' is no event, hook, task or run", help=problem.help
         ) from problem
     raise AssertionError("unreachable: an unknown hook raises")
 
@@ -77,9 +88,20 @@ def _task(app: App, view: View, subject: str) -> Explanation:
     return explain_task(view, task, (found.reason, found.command) if found else None)
 
 
+def _run(app: App, view: View, subject: str) -> Explanation:
+    run = view.runs.find(subject)
+    if run.flow in (SUBMIT, MERGE) and run.status not in TERMINAL:
+        return _task(app, view, run.input["taskId"])
+    if run.flow == SESSION:
+        known = facts(view, run)
+        return explain_run(view, run, known.status, known.reason, next_command(known))
+    command = f"hookline flow show {run.run_id}"
+    return explain_run(view, run, run.status, run.error or run.reason, command)
+
+
 def print_explanation(found: Explanation, *, verbose: bool = False) -> None:
     """An explanation as aligned lines."""
-    say(untrusted(found.verdict))
+    say_row(untrusted(found.verdict), 2)
     where = max((len(untrusted(step.where)) for step in found.steps), default=0)
     what = min(60, max((len(untrusted(step.what)) for step in found.steps), default=0))
     for step in found.steps:
@@ -88,7 +110,7 @@ def print_explanation(found: Explanation, *, verbose: bool = False) -> None:
         detail = f"  {untrusted(step.detail, 160)}" if step.detail else ""
         text = untrusted(step.what) if not step.what.startswith("  ") else f"  {step.what.strip()}"
         place = paint(f"{untrusted(step.where):{where}}", "dim")
-        say(f"  {place}  {text:{what}}  {result}{detail}")
+        say_row(f"  {place}  {text:{what}}  {result}{detail}", 4)
     _print_output(found.output, verbose)
     if found.hint:
         say(untrusted(found.hint))
@@ -105,4 +127,4 @@ def _print_output(output: str, verbose: bool) -> None:
         say(paint("      -v shows the whole output", "dim"))
 
 
-COMMANDS = {"why": Command("explain an event, a hook or a task", _arguments, _why)}
+COMMANDS = {"why": Command("explain an event, a hook, a task or a run", _arguments, _why)}
