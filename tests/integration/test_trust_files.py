@@ -452,7 +452,7 @@ def test_the_diff_shows_what_changed(repo: Repo) -> None:
     (repo.root / HOOK).chmod(0o644)
     (repo.root / ".hookline/hooks/stop/old").unlink()
     repo.put(".hookline/hooks/stop/binary", b"\0\1")
-    repo.put(".hookline/hooks/stop/new", b"  fresh\n")
+    repo.put(".hookline/hooks/stop/new", b"  fresh")
     assert repo.book.diff(repo.project, repo.manifest()).split("\n") == [
         "added: .hookline/hooks/stop/binary",
         "no text to compare: too large, not readable, or not text",
@@ -460,19 +460,17 @@ def test_the_diff_shows_what_changed(repo: Repo) -> None:
         "it was: executable file; it is: plain file",
         f"--- {HOOK} (trusted)",
         f"+++ {HOOK} (now)",
-        "@@ -1,3 +1,3 @@",
+        "@@ -1,2 +1,2 @@",
         " #!/bin/sh",
         "-echo one",
         "+echo two",
-        " ",
         "added: .hookline/hooks/stop/new",
         "+++ .hookline/hooks/stop/new",
         "+  fresh",
-        "+",
+        "+\\ No newline at end of file",
         "removed: .hookline/hooks/stop/old",
         "--- .hookline/hooks/stop/old",
         "-gone",
-        "-",
     ]
 
 
