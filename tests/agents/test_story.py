@@ -151,6 +151,8 @@ def test_a_whole_night(line: Pipeline, scripted: Script, tmp_path: Path) -> None
     line.check_main()
     line.check_quiet()
     assert any("NOTALLOWED" in str(each.body) for each in model.requests)
+    waits = [each["data"]["reason"] for each in cli.events("session_waits")]
+    assert waits == ["model overloaded"]
     for task in ("T-1", "T-2", "T-3", "T-4"):
         assert cost(line, task) == model.counted(branch(task)), task
         same_as(f"story-{task}", told(model, task), {str(cli.root): "/project"})

@@ -16,7 +16,7 @@ from hookline.adapters.blobs import FileBlobs
 from hookline.adapters.feed import FeedReader
 from hookline.adapters.store.sqlite import SqliteStore
 from hookline.domain.events import FIRED, MERGED_UNTESTED
-from hookline.domain.moments import iso
+from hookline.domain.moments import iso, seconds
 from hookline.domain.runs import PARKED
 from hookline.domain.sessions import FLOW as SESSION
 from hookline.domain.sessions import LIVE, STANDING
@@ -237,6 +237,19 @@ class News:
             more |= {"message": merge.message} if merge is not None else {}
             yield self._about(strand, "asked_again", event.timestamp, **more)
 
+    def _session_waits(self, view: View, event: Event) -> Iterator[dict[str, Any]]:
+        yield from self._model_wait(event, event.data)
+
+    def _gates_wait(self, view: View, event: Event) -> Iterator[dict[str, Any]]:
+        if event.data["kind"] == "sleep":  # they sleep for the model of whoever fixes the work
+            yield from self._model_wait(event, event.data["args"])
+
+    def _model_wait(self, event: Event, wait: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        strand = self._strands.get(event.node_id)
+        if strand is not None:
+            more = {"reason": wait.get("reason"), "at": _later(event, wait["seconds"])}
+            yield self._about(strand, "model_wait", event.timestamp, **more)
+
     def _sent_back(self, view: View, event: Event) -> Iterator[dict[str, Any]]:
         if event.node_id in self._tasks:
             yield from self._verdicts(view, event.node_id)
@@ -285,6 +298,8 @@ _HEAR: dict[str, Callable[[News, View, Event], Iterator[dict[str, Any]]]] = {
     # The session of a worker that was killed goes on without a word.
     "session_iteration": News._session_begins,
     "session_iteration_ended": News._session_begins,
+    "session_waits": News._session_waits,
+    "effect_requested": News._gates_wait,
     "session_ended": News._session_ended,
     "submission_started": News._submission_begins,
     FIRED: News._fired,
@@ -323,6 +338,10 @@ def _shown(verdict: Verdict) -> dict[str, Any]:
     named = ("point", "hook", "status", "message", "durationMs", "remediationPrompt")
     shown = {name: found.get(name) for name in named}
     return {"runId": verdict.run, **shown, "waitsForPerson": verdict.waits_for_person}
+
+
+def _later(event: Event, pause: float) -> str:
+    return iso(seconds(event.timestamp) + pause)
 
 
 def _some(value: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -178,6 +178,11 @@ class Board:
         hook = shown_hook(data["hook"] or "it")
         yield _told(data, "yellow", f"{hook} is asked again at {clock(seconds(data['at']))}")
 
+    def _model_wait(self, data: dict[str, Any]) -> Iterator[Line]:
+        why = f": {one_line(data['reason'])}" if data["reason"] else ""
+        until = clock(seconds(data["at"]))
+        yield _told(data, "yellow", f"{_agent(data)} waits for its model until {until}{why}")
+
     def _submitted(self, data: dict[str, Any]) -> Iterator[Line]:
         self._strands.pop(data["runId"], None)
         yield _told(data, "", f"submitted  {one_line(data['prUrl'] or '')}".rstrip())
@@ -252,6 +257,7 @@ _TELL: dict[str, Callable[[Board, dict[str, Any]], Iterator[Line]]] = {
     "remediation": Board._fixes,
     "trouble": Board._trouble,
     "asked_again": Board._asked_again,
+    "model_wait": Board._model_wait,
     "submitted": Board._submitted,
     "merged": Board._merged_line,
     "completed": Board._completed,
