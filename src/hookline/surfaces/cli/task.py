@@ -108,11 +108,13 @@ def _list_arguments(p: ArgumentParser) -> None:
 
 def _list(args: Namespace) -> None:
     states = args.state or (STATES if args.all else OPEN)
+    chosen = {"label": args.label, "task_type": args.type}
+    nothing = "no tasks; `hookline task add GOAL` makes one"
     with reading() as app, app.read() as view:
-        tasks = view.graph.tasks(
-            states=states, label=args.label, task_type=args.type, limit=args.limit
-        )
-    _answer_many(args, tasks, "no tasks; `hookline task add GOAL` makes one")
+        tasks = view.graph.tasks(states=states, limit=args.limit, **chosen)
+        if states == OPEN and not tasks and view.graph.tasks(states=STATES, limit=1, **chosen):
+            nothing = "no open tasks; `hookline task list --all` shows the finished ones too"
+    _answer_many(args, tasks, nothing)
 
 
 def _show(args: Namespace) -> None:
