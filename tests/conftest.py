@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+from typing import TYPE_CHECKING
 
 from hypothesis import HealthCheck, settings
 
+if TYPE_CHECKING:
+    import pytest
+
+MEMORY = "/dev/shm"
 # How long an example takes is up to the machine, and says nothing about it.
 settings.register_profile("hookline", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("hookline")
@@ -19,3 +24,21 @@ for _number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT):
 # A `make` that gates run would tell how deep it is below the `make test` that runs these tests.
 for _name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES"):
     os.environ.pop(_name, None)
+# A user's programs do not have it, and the order of what they print to a pipe is another with it.
+os.environ.pop("PYTHONUNBUFFERED", None)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep the tests' folders in memory where that is possible; torture has the disk's own ways."""
+    if config.option.markexpr != "torture" and _has_room(MEMORY):
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)
+
+
+def _has_room(folder: str) -> bool:
+    """Whether programs can be run there and all folders of a run find place."""
+    try:
+        found = os.statvfs(folder)
+    except OSError:
+        return False
+    is_open = os.access(folder, os.W_OK) and not found.f_flag & os.ST_NOEXEC
+    return is_open and found.f_bavail * found.f_frsize > 4 * 1024**3

@@ -29,11 +29,18 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGWINCH)
 
 
 def run_in_process(
-    words: Sequence[str | bytes], *, cwd: Path | str, env: Mapping[str, str], stdin: bytes = b""
+    words: Sequence[str | bytes],
+    *,
+    cwd: Path | str,
+    env: Mapping[str, str],
+    stdin: bytes = b"",
+    together: bool = False,
 ) -> CompletedProcess[str]:
-    """Run one command to its end as `hookline` would."""
+    """Run one command to its end as `hookline` would; `together` has its stderr in its stdout."""
     with ExitStack() as put_back:
         files = [put_back.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
+        if together:
+            files[2] = files[1]
         files[0].write(stdin)
         files[0].seek(0)
         put_back.enter_context(_signals())

@@ -1,45 +1,28 @@
 """An agent that speaks the Agent Client Protocol and behaves as its first argument says.
 
 A program of its own: `python fake_acp.py BEHAVIOUR`. What it is told it writes to `told.jsonl` in
-its folder, so that tests read what an agent really received.
+its folder, so that tests read what an agent really received. It speaks the protocol by hand: the
+library takes longer to load than most of these conversations last.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import subprocess
 import sys
-from typing import Any
-
-import acp
-from acp.schema import (
-    AgentCapabilities,
-    AllowedOutcome,
-    AuthMethodAgent,
-    Cost,
-    InitializeResponse,
-    NewSessionResponse,
-    PermissionOption,
-    PromptResponse,
-    SessionCapabilities,
-    SessionConfigOptionSelect,
-    SessionConfigSelectOption,
-    SessionMode,
-    SessionModeState,
-    SessionResumeCapabilities,
-    ToolCallUpdate,
-    Usage,
-    UsageUpdate,
-)
+import threading
+from queue import SimpleQueue
+from typing import Any, NoReturn
 
 OPTIONS = [
-    PermissionOption(option_id="1", name="Always", kind="allow_always"),
-    PermissionOption(option_id="2", name="Once", kind="allow_once"),
-    PermissionOption(option_id="3", name="No", kind="reject_once"),
+    {"optionId": "1", "name": "Always", "kind": "allow_always"},
+    {"optionId": "2", "name": "Once", "kind": "allow_once"},
+    {"optionId": "3", "name": "No", "kind": "reject_once"},
 ]
 ANSWERS = {"1": "always", "2": "once", "3": "no"}
+END = {"stopReason": "end_turn"}
+CANCELLED = {"stopReason": "cancelled"}
 
 
 def note(**told: Any) -> None:
@@ -48,204 +31,243 @@ def note(**told: Any) -> None:
         file.write(json.dumps(told) + "\n")
 
 
+def send(**message: Any) -> None:
+    """Say one thing to the client, in one write so that threads do not mix theirs."""
+    os.write(1, json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+
+
+class Refused(Exception):
+    """An error that one side answers the other with."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.answer = {"code": code, "message": message, "data": data}
+
+
 class Fake:
     """The agent's side of the protocol."""
 
     def __init__(self, behaviour: str) -> None:
         self._behaviour = behaviour
-        self._client: Any = None
-        self._cancelled = asyncio.Event()
+        self._session = ""
+        self._cancelled = threading.Event()
+        self._answers: SimpleQueue[dict[str, Any]] = SimpleQueue()
 
-    def on_connect(self, conn: acp.Client) -> None:
-        self._client = conn
+    def serve(self) -> None:
+        """Answer until the client hangs up."""
+        for line in sys.stdin:
+            message = json.loads(line)
+            if "method" not in message:
+                self._answers.put(message)
+            elif message["method"] == "session/prompt":
+                threading.Thread(target=self._answer, args=(message,), daemon=True).start()
+            else:
+                self._answer(message)
 
-    async def initialize(self, protocol_version: int, **more: Any) -> InitializeResponse:
-        note(method="initialize", version=protocol_version)
-        resume = SessionResumeCapabilities() if self._behaviour == "resumes" else None
-        login = AuthMethodAgent(id="login", name="Log in", description="Run `fake login`")
-        return InitializeResponse(
-            protocol_version=2 if self._behaviour == "newer" else protocol_version,
-            agent_capabilities=AgentCapabilities(
-                load_session=self._behaviour in ("loads", "forgets"),
-                session_capabilities=SessionCapabilities(resume=resume),
-            ),
-            auth_methods=[login],
-        )
+    def _answer(self, message: dict[str, Any]) -> None:
+        act = getattr(self, "on_" + message["method"].replace("/", "_"))
+        try:
+            found = {"result": act(message["params"])}
+        except Refused as refusal:
+            found = {"error": refusal.answer}
+        if "id" in message:
+            send(id=message["id"], **found)
 
-    async def new_session(self, cwd: str, mcp_servers: Any = None, **more: Any) -> Any:
+    def _ask(self, method: str, **params: Any) -> dict[str, Any]:
+        send(id=1, method=method, params={"sessionId": self._session, **params})
+        answer = self._answers.get()
+        if "error" in answer:
+            raise Refused(answer["error"]["code"], answer["error"]["message"])
+        found: dict[str, Any] = answer["result"]
+        return found
+
+    def _update(self, name: str, /, **fields: Any) -> None:
+        update = {"sessionUpdate": name, **fields}
+        send(method="session/update", params={"sessionId": self._session, "update": update})
+
+    # What the client asks for
+
+    def on_initialize(self, params: dict[str, Any]) -> dict[str, Any]:
+        note(method="initialize", version=params["protocolVersion"])
+        can_resume: dict[str, Any] = {"resume": {}} if self._behaviour == "resumes" else {}
+        login = {"id": "login", "name": "Log in", "description": "Run `fake login`"}
+        return {
+            "protocolVersion": 2 if self._behaviour == "newer" else params["protocolVersion"],
+            "agentCapabilities": {
+                "loadSession": self._behaviour in ("loads", "forgets"),
+                "sessionCapabilities": can_resume,
+            },
+            "authMethods": [login],
+        }
+
+    def on_session_new(self, params: dict[str, Any]) -> dict[str, Any]:
         if self._behaviour == "locked":
-            raise acp.RequestError.auth_required({"message": "no account"})
-        servers = [server.model_dump() for server in mcp_servers]
-        note(method="new", cwd=cwd, servers=servers)
-        modes = [SessionMode(id="auto", name="Auto"), SessionMode(id="read-only", name="Read")]
-        state = SessionModeState(available_modes=modes, current_mode_id="auto")
-        sizes = [SessionConfigSelectOption(name=name, value=name) for name in ("small", "large")]
-        model = SessionConfigOptionSelect(
-            id="m", name="Model", category="model", type="select", current_value="a", options=sizes
-        )
-        return NewSessionResponse(
-            session_id="conversation-1",
-            modes=state if self._behaviour == "modes" else None,
-            config_options=[model] if self._behaviour == "models" else None,
-        )
+            raise Refused(-32000, "Authentication required", {"message": "no account"})
+        note(method="new", cwd=params["cwd"], servers=params["mcpServers"])
+        self._session = "conversation-1"
+        found: dict[str, Any] = {"sessionId": self._session}
+        if self._behaviour == "modes":
+            modes = [{"id": "auto", "name": "Auto"}, {"id": "read-only", "name": "Read"}]
+            found["modes"] = {"availableModes": modes, "currentModeId": "auto"}
+        if self._behaviour == "models":
+            sizes = [{"name": name, "value": name} for name in ("small", "large")]
+            model = {"id": "m", "name": "Model", "category": "model", "type": "select"}
+            found["configOptions"] = [{**model, "currentValue": "a", "options": sizes}]
+        return found
 
-    async def load_session(self, cwd: str, session_id: str, **more: Any) -> None:
-        note(method="load", session=session_id)
+    def on_session_load(self, params: dict[str, Any]) -> dict[str, Any]:
+        self._session = params["sessionId"]
+        note(method="load", session=self._session)
         if self._behaviour == "forgets":
-            raise acp.RequestError.resource_not_found(session_id)
-        await self._say(session_id, "old words COMPLETE")
-        call = acp.start_tool_call("old", "old tool", kind="edit", status="completed")
-        await self._client.session_update(session_id, call)
-        await self._cost(session_id, 1.5)
-
-    async def resume_session(self, session_id: str, **more: Any) -> Any:
-        note(method="resume", session=session_id)
+            raise Refused(-32002, "Resource not found", {"uri": self._session})
+        self._say("old words COMPLETE")
+        self._tool("old", "old tool", kind="edit", status="completed")
+        self._cost(1.5)
         return {}
 
-    async def set_config_option(self, config_id: str, value: str, **more: Any) -> None:
-        note(method="option", option=config_id, value=value)
+    def on_session_resume(self, params: dict[str, Any]) -> dict[str, Any]:
+        self._session = params["sessionId"]
+        note(method="resume", session=self._session)
+        return {}
 
-    async def set_session_mode(self, mode_id: str, **more: Any) -> None:
-        note(method="mode", mode=mode_id)
+    def on_session_set_config_option(self, params: dict[str, Any]) -> dict[str, Any]:
+        note(method="option", option=params["configId"], value=params["value"])
+        return {"configOptions": []}
 
-    async def cancel(self, session_id: str, **more: Any) -> None:
-        note(method="cancel", session=session_id)
+    def on_session_set_mode(self, params: dict[str, Any]) -> dict[str, Any]:
+        note(method="mode", mode=params["modeId"])
+        return {}
+
+    def on_session_cancel(self, params: dict[str, Any]) -> None:
+        note(method="cancel", session=params["sessionId"])
         self._cancelled.set()
 
-    async def prompt(self, session_id: str, prompt: Any, **more: Any) -> PromptResponse:
-        note(method="prompt", session=session_id, text=prompt[0].text)
+    def on_session_prompt(self, params: dict[str, Any]) -> dict[str, Any]:
+        self._session = params["sessionId"]
+        note(method="prompt", session=self._session, text=params["prompt"][0]["text"])
         act = getattr(self, f"_{self._behaviour}", self._works)
-        answer: PromptResponse = await act(session_id)
+        answer: dict[str, Any] = act()
         return answer
 
-    async def _works(self, session: str) -> PromptResponse:
-        await self._say(session, "I look at it. ")
-        call = acp.start_tool_call("t1", "write", kind="edit", status="pending")
-        await self._client.session_update(session, call)
-        for status in ("in_progress", "completed"):
-            done = acp.update_tool_call("t1", status=status, raw_input={"command": "make it"})
-            await self._client.session_update(session, done)
-        failed = acp.start_tool_call("t2", "test", kind="execute", status="failed")
-        await self._client.session_update(session, failed)
-        await self._say(session, "It is ")
-        await self._say(session, "done.")
-        await self._cost(session, 1.75)
-        used = Usage(total_tokens=46, input_tokens=30, output_tokens=9, cached_read_tokens=7)
-        return PromptResponse(stop_reason="end_turn", usage=used)
+    # How it behaves
 
-    async def _asks(self, session: str) -> PromptResponse:
+    def _works(self) -> dict[str, Any]:
+        self._say("I look at it. ")
+        self._tool("t1", "write", kind="edit", status="pending")
+        for status in ("in_progress", "completed"):
+            self._tool_goes_on("t1", status, rawInput={"command": "make it"})
+        self._tool("t2", "test", kind="execute", status="failed")
+        self._say("It is ")
+        self._say("done.")
+        self._cost(1.75)
+        used = {"totalTokens": 46, "inputTokens": 30, "outputTokens": 9, "cachedReadTokens": 7}
+        return {**END, "usage": used}
+
+    def _asks(self) -> dict[str, Any]:
         heard = []
         for kind in ("read", "search", "edit", "execute", "delete", "other", "switch_mode"):
-            call = ToolCallUpdate(tool_call_id=kind, title=f"a {kind}", kind=kind)
-            answer = await self._client.request_permission(
-                session_id=session, tool_call=call, options=OPTIONS
-            )
-            chosen = answer.outcome
-            is_chosen = isinstance(chosen, AllowedOutcome)
-            heard.append(f"{kind}={ANSWERS[chosen.option_id] if is_chosen else 'none'}")
-        await self._say(session, " ".join(heard))
-        return PromptResponse(stop_reason="end_turn")
+            call = {"toolCallId": kind, "title": f"a {kind}", "kind": kind}
+            chosen = self._ask("session/request_permission", toolCall=call, options=OPTIONS)
+            heard.append(f"{kind}={ANSWERS.get(chosen['outcome'].get('optionId'), 'none')}")
+        self._say(" ".join(heard))
+        return END
 
-    async def _allows_only(self, session: str) -> PromptResponse:
-        call = ToolCallUpdate(tool_call_id="x", title="an edit", kind="edit")
-        answer = await self._client.request_permission(
-            session_id=session, tool_call=call, options=OPTIONS[:2]
-        )
-        await self._say(session, answer.outcome.outcome)
-        return PromptResponse(stop_reason="end_turn")
+    def _allows_only(self) -> dict[str, Any]:
+        call = {"toolCallId": "x", "title": "an edit", "kind": "edit"}
+        chosen = self._ask("session/request_permission", toolCall=call, options=OPTIONS[:2])
+        self._say(chosen["outcome"]["outcome"])
+        return END
 
-    async def _waits(self, session: str) -> PromptResponse:
-        await self._say(session, "half")
-        await self._cancelled.wait()
-        return PromptResponse(stop_reason="cancelled")
+    def _waits(self) -> dict[str, Any]:
+        self._say("half")
+        self._cancelled.wait()
+        return CANCELLED
 
-    async def _toils(self, session: str) -> PromptResponse:
+    def _toils(self) -> dict[str, Any]:
         number = 0
         while not self._cancelled.is_set():
             number += 1
             both = [f"{number}{half}" for half in "ab"]
             for name in both:
-                call = acp.start_tool_call(name, f"dig {name}", kind="execute", status="pending")
-                await self._client.session_update(session, call)
+                self._tool(name, f"dig {name}", kind="execute", status="pending")
             for name in both:
-                done = acp.update_tool_call(name, status="completed")
-                await self._client.session_update(session, done)
-        return PromptResponse(stop_reason="cancelled")
+                self._tool_goes_on(name, "completed")
+        return CANCELLED
 
-    async def _hangs(self, session: str) -> PromptResponse:
+    def _hangs(self) -> NoReturn:
         subprocess.Popen(("sleep", "600"))
-        await self._say(session, "half")
-        await asyncio.Event().wait()
+        self._say("half")
+        threading.Event().wait()
         raise AssertionError
 
-    async def _refuses(self, session: str) -> PromptResponse:
-        await self._say(session, "I will not.")
-        return PromptResponse(stop_reason="refusal")
+    def _refuses(self) -> dict[str, Any]:
+        self._say("I will not.")
+        return {"stopReason": "refusal"}
 
-    async def _stops(self, session: str) -> PromptResponse:
-        return PromptResponse(stop_reason="cancelled")
+    def _stops(self) -> dict[str, Any]:
+        return CANCELLED
 
-    async def _silent(self, session: str) -> PromptResponse:
-        return PromptResponse(stop_reason="end_turn")
+    def _silent(self) -> dict[str, Any]:
+        return END
 
-    async def _limited(self, session: str) -> PromptResponse:
-        raise acp.RequestError(429, "You have reached your usage limit")
+    def _limited(self) -> NoReturn:
+        raise Refused(429, "You have reached your usage limit")
 
-    async def _throttled(self, session: str) -> PromptResponse:
-        raise acp.RequestError(503, "Slow down")
+    def _throttled(self) -> NoReturn:
+        raise Refused(503, "Slow down")
 
-    async def _overloaded(self, session: str) -> PromptResponse:
-        raise acp.RequestError.internal_error({"details": "529 Overloaded"})
+    def _overloaded(self) -> NoReturn:
+        raise Refused(-32603, "Internal error", {"details": "529 Overloaded"})
 
-    async def _broken(self, session: str) -> PromptResponse:
-        raise acp.RequestError.internal_error({"details": "no such file"})
+    def _broken(self) -> NoReturn:
+        raise Refused(-32603, "Internal error", {"details": "no such file"})
 
-    async def _dies(self, session: str) -> PromptResponse:
-        await self._say(session, "half")
+    def _dies(self) -> NoReturn:
+        self._say("half")
         print("a bad end", file=sys.stderr, flush=True)
         os._exit(3)
 
-    async def _garbles(self, session: str) -> PromptResponse:
+    def _garbles(self) -> dict[str, Any]:
         for line in (b"loading...", b"[1, 2]", b'{"id": {}}', b"\xff\xfe", b"[" * 5000, b""):
             os.write(1, line + b"\n")
         unknown = {"sessionUpdate": "from_the_future", "x": 1}
         updates: list[Any] = [unknown, {"sessionUpdate": "agent_message_chunk"}, 7, None]
         for update in updates:
-            self._raw("session/update", {"sessionId": session, "update": update})
-        self._raw("session/from_the_future", {})
-        self._raw("session/update", "no object")
-        return await self._works(session)
+            send(method="session/update", params={"sessionId": self._session, "update": update})
+        send(method="session/from_the_future", params={})
+        send(method="session/update", params="no object")
+        return self._works()
 
-    async def _floods(self, session: str) -> PromptResponse:
-        os.set_blocking(1, True)
+    def _floods(self) -> NoReturn:
         while True:
             os.write(1, b"y\n" * 4096)
 
-    async def _endless(self, session: str) -> PromptResponse:
-        os.set_blocking(1, True)
+    def _endless(self) -> NoReturn:
         while True:
             os.write(1, b"y" * 65536)
 
-    async def _wants_files(self, session: str) -> PromptResponse:
+    def _wants_files(self) -> dict[str, Any]:
         try:
-            await self._client.read_text_file(session_id=session, path="/etc/hostname")
-        except acp.RequestError as refusal:
-            await self._say(session, str(refusal))
-        return PromptResponse(stop_reason="max_tokens")
+            self._ask("fs/read_text_file", path="/etc/hostname")
+        except Refused as refusal:
+            self._say(str(refusal))
+        return {"stopReason": "max_tokens"}
 
-    def _raw(self, method: str, params: Any) -> None:
-        message = {"jsonrpc": "2.0", "method": method, "params": params}
-        os.write(1, json.dumps(message).encode() + b"\n")
+    # What it tells meanwhile
 
-    async def _say(self, session: str, text: str) -> None:
-        await self._client.session_update(session, acp.update_agent_message_text(text))
+    def _say(self, text: str) -> None:
+        self._update("agent_message_chunk", content={"type": "text", "text": text})
 
-    async def _cost(self, session: str, amount: float) -> None:
-        cost = Cost(amount=amount, currency="USD")
-        update = UsageUpdate(used=1, size=2, cost=cost, session_update="usage_update")
-        await self._client.session_update(session, update)
+    def _tool(self, name: str, title: str, **fields: str) -> None:
+        self._update("tool_call", toolCallId=name, title=title, **fields)
+
+    def _tool_goes_on(self, name: str, status: str, **fields: Any) -> None:
+        self._update("tool_call_update", toolCallId=name, status=status, **fields)
+
+    def _cost(self, amount: float) -> None:
+        cost = {"amount": amount, "currency": "USD"}
+        self._update("usage_update", used=1, size=2, cost=cost)
 
 
 if __name__ == "__main__":
-    fake: Any = Fake(sys.argv[1])
-    asyncio.run(acp.run_agent(fake, use_unstable_protocol=True))
+    Fake(sys.argv[1]).serve()

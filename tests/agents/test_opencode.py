@@ -106,6 +106,7 @@ def test_an_overloaded_model_is_waited_for(tmp_path: Path, scripted: Script) -> 
     assert (turn.text, turn.tools, turn.conversation is None) == ("", 0, False)
 
 
+@pytest.mark.torture
 def test_a_cancelled_turn_leaves_nothing_behind(tmp_path: Path, scripted: Script) -> None:
     pid_file = tmp_path / "pid"
     line = f"echo $$ > {pid_file}; exec sleep 600"

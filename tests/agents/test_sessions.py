@@ -15,7 +15,6 @@ from tests.agents.session_desk import (
     LIGHT,
     PATIENCE,
     RIGHT,
-    WORKERS,
     WRONG,
     asked,
     script,
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 FIRST, SECOND = "This is iteration 1 of", "This is iteration 2 of"
 RECOVERY = "Your last turn did not come to its end"
 pytestmark = pytest.mark.timeout(3 * PATIENCE)
-each_agent = pytest.mark.parametrize("agent", list(WORKERS))
+each_agent = pytest.mark.parametrize("agent", LIGHT)
 
 
 @each_agent
@@ -85,7 +84,7 @@ def hooks_decided(desk: SessionDesk) -> None:
     assert "Proven: tests_pass passed on a diff of 1 file" in why
 
 
-@pytest.mark.parametrize("agent", LIGHT)
+@each_agent
 def test_after_a_kill_the_conversation_goes_on_and_nobody_edits_beside_it(
     seat: Seat, scripted: Script, agent: str
 ) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -14,9 +15,12 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.in_process import run_in_process
+
 ROOT = Path(__file__).parents[2]
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"`([\w./-]+)`:\n\n\Z")
+_NEEDS_SHELL = re.compile(r"[|&;<>()$`\\*?\[\]#~{}\n]|(^| )!|hookline demo")
 _EXIT = re.compile(r"\[exit (\d+)\]")
 
 
@@ -90,20 +94,28 @@ class Reader:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(step.text, encoding="utf-8")
             return
+        done = self._run(step.line)
+        real = [line.rstrip() for line in done.stdout.splitlines()]
+        assert (done.returncode, matches(step.output, real)) == (step.code, True), (
+            f"$ {step.line}\n" + "\n".join(real) + f"\n[exit {done.returncode}]"
+        )
+
+    def _run(self, line: str) -> subprocess.CompletedProcess[str]:
+        if line.startswith("hookline ") and not _NEEDS_SHELL.search(line):
+            words = shlex.split(line)[1:]
+            return run_in_process(words, cwd=self.here, env=self._env, together=True)
         done = subprocess.run(
-            ("/bin/sh", "-c", f'{step.line}\ncode=$?; pwd > "$PLACE"; exit $code'),
+            ("/bin/sh", "-c", f'{line}\ncode=$?; pwd > "$PLACE"; exit $code'),
             cwd=self.here,
             env=self._env,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=60,
+            encoding="utf-8",
+            timeout=600,
         )
         self.here = Path(self._place.read_text(encoding="utf-8").strip())
-        real = [line.rstrip() for line in done.stdout.decode().splitlines()]
-        assert (done.returncode, matches(step.output, real)) == (step.code, True), (
-            f"$ {step.line}\n" + "\n".join(real) + f"\n[exit {done.returncode}]"
-        )
+        return done
 
 
 def _pages() -> list[str]:

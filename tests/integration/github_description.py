@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -39,12 +40,14 @@ class Description:
     def __init__(self) -> None:
         self._whole = msgspec.json.decode(_bytes(), type=_Description)
         self._schemas: dict[str, Any] = {}
-        self._paths = {_pattern(path): path for path in self._whole.paths}
+        self._templates: dict[int, list[str]] = {}
+        for template in self._whole.paths:
+            self._templates.setdefault(template.count("/"), []).append(template)
 
     def operation(self, method: str, path: str) -> Operation | None:
         """The operation that a request means, if there is one."""
-        for pattern, template in self._paths.items():
-            found = pattern.fullmatch(path)
+        for template in self._templates.get(path.count("/"), ()):
+            found = _pattern(template).fullmatch(path)
             if found is None:
                 continue
             described = msgspec.json.decode(self._whole.paths[template]).get(method.lower())
@@ -131,6 +134,7 @@ class Description:
         return msgspec.json.decode(self._whole.components[kind][name])
 
 
+@cache
 def _pattern(template: str) -> re.Pattern[str]:
     parts = re.split(r"\{(\w+)\}", template)
     return re.compile(

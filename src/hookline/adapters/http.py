@@ -28,7 +28,7 @@ class HttpClient:
 
     def __init__(self, cleaner: Cleaner | None = None) -> None:
         self._cleaner = cleaner
-        self._tls: ssl.SSLContext | None = None
+        self._tls: dict[str, ssl.SSLContext] = {}
 
     async def post(
         self, url: str, *, body: bytes, headers: Mapping[str, str], timeout: float, limit: int
@@ -76,12 +76,16 @@ class HttpClient:
         raise CannotReach(f"cannot reach {target.host}: it has no address")
 
     def _client(self, scheme: str) -> httpx.AsyncClient:
-        if scheme == "http":
-            tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # unused, and quicker than the real one
-        else:
-            tls = self._tls = self._tls or httpx.create_ssl_context()
+        tls = self._tls[scheme] = self._tls.get(scheme) or tls_for(scheme)
         # The deadline is one for the whole exchange, so each phase may take all of it.
         return httpx.AsyncClient(verify=tls, trust_env=False, follow_redirects=False, timeout=None)  # noqa: S113
+
+
+def tls_for(scheme: str) -> ssl.SSLContext:
+    """What verifies a server; a connection without TLS need not wait for it to be loaded."""
+    if scheme == "http":
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    return httpx.create_ssl_context()
 
 
 def _parse(url: str) -> httpx.URL:

@@ -18,6 +18,7 @@ import msgspec
 
 from hookline.adapters.forges.remotes import Repository, is_loopback
 from hookline.adapters.forges.texts import shown
+from hookline.adapters.http import tls_for
 from hookline.domain.cleaning import Cleaner
 from hookline.domain.forge import (
     ForgeDenied,
@@ -212,7 +213,7 @@ class GitHubRest:
         return headers if content is None else {**headers, "content-type": "application/json"}
 
     def _client(self) -> httpx.AsyncClient:
-        self._tls = self._tls or httpx.create_ssl_context()
+        self._tls = self._tls or tls_for(httpx.URL(self._address).scheme)
         # The way to GitHub may lead through the user's proxy, as git's does; never that to a
         # server on this machine. The deadline is one for the whole exchange.
         proxies = not is_loopback(self._address)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain.display import json_line, spelled, visible
@@ -97,7 +97,9 @@ def say_json(value: Any) -> None:
 
 
 def note(text: str) -> None:
-    """A line for the person, on stderr."""
+    """A line for the person, on stderr, after what was said before it."""
+    with suppress(OSError):  # what could not be said is told at the end
+        sys.stdout.flush()
     with spoken(sys.stderr):
         print(shown(text), file=sys.stderr)
 
