@@ -80,3 +80,22 @@ def test_an_agent_that_changes_nothing_leaves_it_to_people(
     result = cli("merge", task, "--json").json
     assert (result["outcome"], len(line.prompts(task))) == ("sent_back", 2)
     assert "ada asked for changes" in result["reason"]
+
+
+def test_what_a_gate_has_told_the_agent_the_merge_does_not_tell_again(
+    line: HubPipeline, hub: Hub, cli: Cli
+) -> None:
+    reviewed = (
+        "before_submit: [create_pr], before_merge: [reviews: {approvals: 1, retry_after: 1h}]"
+    )
+    line.begin_at(hub, hooks=reviewed)
+    line.turn(TURN)
+    task = cli.add("a part")
+    line.by_hand(task)
+    assert cli("submit", task, "--no-merge", "--json").json["outcome"] == "submitted"
+    hub.review("ada", "CHANGES_REQUESTED", head(line, task), body="Name who did it.")
+    cli("work", "--once")  # which does not stay for an hour
+    assert len(line.prompts(task)) == 1
+    hub.review("bob", "APPROVED", head(line, task))
+    assert cli("merge", task, "--json").json["outcome"] == "merged"
+    assert len(line.prompts(task)) == 1

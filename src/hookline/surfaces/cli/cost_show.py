@@ -40,9 +40,13 @@ def who(cost: RoleCost) -> str:
 def cost_text(cost: Cost) -> str:
     """A cost in a few words: what was spent, and how long it took."""
     spent = spent_text(cost)
-    turns = plural(cost.turns, "turn")
-    turns += f" ({cost.unfinished} unfinished)" if cost.unfinished else ""
+    turns = f"{plural(cost.turns, 'turn')}{unfinished_text(cost)}"
     return f"{f'{spent}, ' if spent else ''}{took(cost.seconds)} in {turns}"
+
+
+def unfinished_text(cost: Cost) -> str:
+    """How many of the turns may have used more than is known, behind their number."""
+    return f" ({cost.unfinished} unfinished)" if cost.unfinished else ""
 
 
 def spent_text(cost: Cost) -> str:

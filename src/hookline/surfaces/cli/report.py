@@ -17,7 +17,7 @@ from hookline.flows.spending import cost_of, turns_of
 from hookline.hooks.names import short_name
 from hookline.hooks.overrides import OVERRIDDEN, of_event
 from hookline.surfaces.cli import report_html as page
-from hookline.surfaces.cli.cost_show import who
+from hookline.surfaces.cli.cost_show import unfinished_text, who
 from hookline.surfaces.cli.live_lines import money
 from hookline.surfaces.cli.live_text import took
 from hookline.surfaces.cli.opening import reading
@@ -179,7 +179,7 @@ def _costs(view: View, run: Run) -> Iterator[str]:
     named = [(each.role, who(each), each) for each in cost.roles]
     rows = [
         (
-            *(role, agent, each.turns, took(each.seconds)),
+            *(role, agent, f"{each.turns}{unfinished_text(each)}", took(each.seconds)),
             *(f"{each.input_tokens:,}", f"{each.output_tokens:,}"),
             money(each.usd) if each.usd is not None else "",
         )
