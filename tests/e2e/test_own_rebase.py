@@ -84,17 +84,18 @@ def test_a_pick_that_was_killed_in_the_middle_is_undone(line: Pipeline) -> None:
 
 
 def test_a_gate_that_was_killed_in_its_rebase_goes_on(line: Pipeline) -> None:
-    """Git and its caller die when the base is checked out, right before commits are picked."""
+    """Git and its caller die when the base is checked out, and a commit is picked and signed."""
     task, folder, _ = behind(line)
-    hook = line.cli.root / ".git" / "hooks" / "post-checkout"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text(f'#!/bin/sh\nkill -9 $PPID "$(cat {line.box}/victim)"\n')
-    hook.chmod(0o755)
+    signer = line.box / "signer"
+    signer.write_text(f'#!/bin/sh\nkill -9 $PPID "$(cat {line.box}/victim)"\n')
+    signer.chmod(0o755)
+    line.git("config", "gpg.program", str(signer))
+    line.git("config", "commit.gpgSign", "true")
     begin = f'echo $$ > {line.box}/victim; exec "$@"'
     subprocess.run(
         ("sh", "-c", begin, "sh", *PROGRAM, "submit", task), cwd=line.cli.root, env=line.cli.env
     )
-    hook.unlink()
+    line.git("config", "commit.gpgSign", "false")
     assert (folder / "rebase-merge").exists()
     only(line, task)
 

@@ -55,6 +55,13 @@ async def walk():
 asyncio.run(walk())
 """
 
+# Signs what is committed, but kills git and $VICTIM in a rebase.
+SIGNER = """#!/bin/sh
+if [ -d "$GIT_DIR/rebase-merge" ]; then kill -9 $PPID "$(cat "$VICTIM")"; fi
+printf '\\n[GNUPG:] SIG_CREATED \\n' >&2
+echo signed
+"""
+
 # $COUNT holds how many calls there were; at call $KILL_AT the caller dies.
 SHIM = """#!/bin/sh
 n=$(($(cat "$COUNT" 2>/dev/null || echo 0) + 1))
@@ -206,10 +213,13 @@ def test_a_scratch_checkout_of_a_dead_process_is_swept(tmp_path: Path) -> None:
 
 
 def test_a_rebase_of_ours_that_was_killed_is_undone_and_done_again(tmp_path: Path) -> None:
-    """Git itself is killed in the middle of a rebase, by a hook, together with its caller."""
+    """Git itself is killed in the middle of a rebase, by what signs, together with its caller."""
     place = new_place(tmp_path / "p", remote=False)
-    place.hook("post-checkout", 'kill -9 $PPID "$(cat "$VICTIM")"')
-    victim = tmp_path / "victim"
+    victim, signer = tmp_path / "victim", tmp_path / "signer"
+    signer.write_text(SIGNER)
+    signer.chmod(0o755)
+    place.git("config", "commit.gpgSign", "true")
+    place.git("config", "gpg.program", str(signer))
     script = f"import os; open({str(victim)!r}, 'w').write(str(os.getpid()))\n{WAY}"
     subprocess.run(
         (sys.executable, "-c", script, str(place.root), ""),
@@ -218,7 +228,7 @@ def test_a_rebase_of_ours_that_was_killed_is_undone_and_done_again(tmp_path: Pat
     )
     worktree = place.root / ".hookline" / "worktrees" / "T-1"
     assert do(place.repository().describe(str(worktree))).operation == "rebase"
-    (place.root / ".git" / "hooks" / "post-checkout").unlink()
+    place.git("config", "commit.gpgSign", "false")
     code, said, _ = Walker(place).walk()
     assert code == 0, said
     check(place, said.strip())

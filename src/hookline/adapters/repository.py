@@ -28,8 +28,7 @@ class GitRepository(Inspecting):
 
     async def tree_of(self, commit: str) -> str:
         """The id of all that a commit holds."""
-        asked = ("rev-parse", "--verify", "--quiet", f"{commit}^{{tree}}")
-        return (await self._git(self.root, *asked, doing="the commit cannot be read")).text
+        return await self._tree(commit)
 
     async def remote_url(self, remote: str) -> str:
         """Where a remote is."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from hookline.adapters.git.checkout import BrokenWorktree
 from hookline.adapters.git.door import HOOKED, NETWORK, GitFailed, printable
 from hookline.adapters.repository_conflicts import SHOWN_FILES, marked, passages, sides
-from hookline.adapters.repository_state import Looking
+from hookline.adapters.repository_objects import STYLE, Objects
 from hookline.digest import sha256
 from hookline.domain.repository import (
     ConflictFile,
@@ -28,7 +28,6 @@ _NOTE = "hookline-rebase"
 _THEIRS, _OURS = 2, 3
 _PLAIN = ("--merge", "--no-autostash", "--no-autosquash", "--no-fork-point", "--quiet")
 REBASE = ("rebase", *_PLAIN)
-STYLE = ("-c", "rebase.updateRefs=false", "-c", "merge.conflictStyle=merge")
 # The commit that a head was, or is about to be, merged as.
 MERGED = "refs/hookline/merged/"
 # Submodules have repositories of their own, and are brought along by themselves.
@@ -46,7 +45,7 @@ class _Note(NamedTuple):
     ref: str
 
 
-class Changing(Looking):
+class Changing(Objects):
     """Commits and rebases in one checkout at a time."""
 
     async def check(self, folder: str, branch: str | None = None) -> None:
@@ -165,7 +164,7 @@ class Changing(Looking):
         await self._check_clean(top)
         head = await self._head(top)
         if await self._is_ancestor(top, onto, head) or await self._landed(head, onto):
-            return Rebased(False, head, onto)
+            return Rebased(False, head, onto, head)
         await self._fork(top, onto)
         return await self._move(top, head, onto)
 
@@ -179,16 +178,15 @@ class Changing(Looking):
     async def _brings(self, merged: str, work: str) -> bool:
         """Whether a commit holds all of some work: an agent can write any note of a merge."""
         try:
-            said = await self._git(self.root, "merge-tree", "--write-tree", merged, work)
-        except Untrusted:  # drivers of a merge could run
+            found = await self._merge_trees(self.root, merged, work)
+        except (Untrusted, GitFailed):  # drivers of a merge could run
             return False
-        tree = await self._git(self.root, "rev-parse", f"{merged}^{{tree}}")
-        return not said.code and said.text == tree.text
+        return not found.conflicts and found.tree == await self._tree(merged)
 
     async def _move(self, top: str, head: str, onto: str) -> Rebased | RebaseConflict:
         place = self._at(top).git_dir
         _write_note(place, _Note(head, onto, await self._ref(top)))
-        said = await self._git(top, *STYLE, *ALONE, *REBASE, onto, timeout=HOOKED)
+        said = await self._git(top, *STYLE, *ALONE, *REBASE, onto, timeout=HOOKED, hooks=False)
         if said.code:
             files = await self._conflicts(top)
             fits, stopped = await self._head(top), await self._sha(top, "REBASE_HEAD")
@@ -201,18 +199,17 @@ class Changing(Looking):
         await self._submodules(top)
         if not await self._is_ancestor(top, onto, moved):
             raise RepositoryError(f"after the rebase {moved} does not stand on {onto}")
-        return Rebased(True, moved, onto)
+        merged = await self._merge_trees(top, onto, head)
+        same = not merged.conflicts and merged.tree == await self._tree(moved)
+        return Rebased(True, moved, onto, head, same)
 
     async def _flat(self, tip: str, parent: str, *without: str) -> str:
         """The content of a commit as one commit on a parent, in the words of those it stands for.
 
         They are those that the tip holds and none of `without`.
         """
-        tree, old = [
-            (await self._git(self.root, "rev-parse", f"{each}^{{tree}}", doing="no commit")).text
-            for each in (tip, parent)
-        ]
-        if tree == old:
+        tree = await self._tree(tip)
+        if tree == await self._tree(parent):
             return parent
         form = ("--format=%an%n%ae%n%ad%n%B", "--date=raw", "-z")
         said = await self._git(
@@ -224,14 +221,9 @@ class Changing(Looking):
         if not commits:
             raise RepositoryError(f"{tip} holds no commits but merges")
         name, email, date, _ = commits[0]
-        signed = ("-S",) if await self._settings.get("commit.gpgsign") == "true" else ()
-        made = await self._git(
-            *(self.root, "commit-tree", *signed, "-p", parent, "-F", "-", tree),
-            stdin=as_message("\n\n".join(each[3].strip() for each in commits), "Work"),
-            aside={"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": email, "GIT_AUTHOR_DATE": date},
-            doing="no commit of what was resolved",
-        )
-        return made.text
+        message = as_message("\n\n".join(each[3].strip() for each in commits), "Work")
+        by = {"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": email, "GIT_AUTHOR_DATE": date}
+        return await self._commit_tree(tree, (parent,), message, by)
 
     async def recover(self, folder: str) -> None:
         """Undo what a crash in the middle of an act of ours left in a checkout."""

@@ -54,6 +54,13 @@ class Stages(NamedTuple):
         return "mode" if same else "marked" if marked else "binary"
 
 
+class MergedTree(NamedTuple):
+    """What a merge comes to: the tree, with markers, and the paths in conflict."""
+
+    tree: str
+    conflicts: tuple[Stages, ...]
+
+
 def read_stages(fields: list[bytes]) -> tuple[Stages, ...]:
     """The paths in conflict, as `git merge-tree -z` lists them: MODE OBJECT STAGE, tab, path."""
     found: dict[str, Stages] = {}

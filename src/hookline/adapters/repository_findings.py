@@ -45,7 +45,7 @@ class Inspecting(Merging):
     async def committed_findings(self, folder: str, base: str, largest: int) -> tuple[Finding, ...]:
         """What must not be merged of the commits that the base has not, each of them alone."""
         known = await self._known_base(base)
-        large = await self._large_blobs(folder, known.sha, largest) if largest else []
+        large = await self._large_blobs(folder, known.sha, largest)
         said = await self._git(folder, *_RAW, f"{known.sha}...HEAD", doing="no diff")
         changed = {
             name: about.split(" ")
@@ -129,9 +129,8 @@ class Inspecting(Merging):
 
     async def _large_blobs(self, folder: str, base: str, largest: int) -> list[Finding]:
         commits = f"{base}..HEAD"
-        limit = (f"--filter=blob:limit={largest + 1}", "--filter-print-omitted", "--quiet")
-        asked = ("rev-list", "--objects", *limit, commits)
-        said = await self._git(folder, *asked, doing="the sizes of files are unknown")
+        limit = (f"--filter=blob:limit={largest + 1}", "--filter-print-omitted") if largest else ()
+        said = await self._check_objects(folder, *limit, commits)
         blobs = [line[1:] for line in said.text.splitlines() if line.startswith("~")]
         found = []
         for blob in blobs[:SHOWN]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from hookline.adapters.git.door import HOOKED, GitFailed
-from hookline.adapters.repository_changes import MERGED, REBASE, STYLE, as_message
+from hookline.adapters.repository_changes import MERGED, REBASE, as_message
+from hookline.adapters.repository_objects import STYLE
 from hookline.adapters.repository_push import refusal
 from hookline.adapters.repository_trailers import Signing
 from hookline.domain.commit_message import trailers_in
@@ -50,6 +50,8 @@ class Merging(Signing):
             built = await self._build(commit, known, message, method)
             if isinstance(built, MergeConflict):
                 return built
+            # All of it is tested, also what the work does not change.
+            await self._check_objects(self.root, "--no-walk", built)
             await self._git(
                 self.root, "update-ref", MERGED + commit, built, doing="the merge is not noted"
             )
@@ -67,6 +69,7 @@ class Merging(Signing):
                 return await self._landed_earlier(prepared, base)
             if base.sha != prepared.base_head:
                 return BaseMoved(base.name, prepared.base_head, base.sha)
+            await self._check_objects(self.root, f"{base.sha}..{prepared.sha}")
             if base.remote is not None:
                 return await self._land_at_remote(prepared, base)
             return await self._land_here(prepared, base)
@@ -74,30 +77,44 @@ class Merging(Signing):
     async def _build(
         self, commit: str, base: Base, message: str, method: MergeMethod
     ) -> str | MergeConflict:
-        start, other = (commit, base.sha) if method == "rebase" else (base.sha, commit)
-        async with self.scratch(start) as path:
+        """The commit that the base would become: what git's merge gives, and nothing else."""
+        await self._fork(self.root, base.sha, commit)
+        merged = await self._merge_trees(self.root, base.sha, commit)
+        if merged.conflicts:
+            # Told from the side of the work, as everywhere.
+            merged = await self._merge_trees(self.root, commit, base.sha)
+            return MergeConflict(base.sha, await self._files(self.root, merged))
+        if method == "rebase":
+            return await self._replayed(commit, base, message, merged.tree)
+        if method == "squash" and merged.tree == await self._tree(base.sha):
+            return base.sha  # the base has all of it already
+        parents = (base.sha,) if method == "squash" else (base.sha, commit)
+        return await self._commit_tree(merged.tree, parents, as_message(message, "Merge"), {})
+
+    async def _replayed(
+        self, commit: str, base: Base, message: str, tree: str
+    ) -> str | MergeConflict:
+        """The commits of the work on top of the base, with the content that a merge has."""
+        stands = await self._is_ancestor(self.root, base.sha, commit)
+        async with self.scratch(commit) as path:
             await self._verify(path)
-            await self._fork(path, other)
-            # Git takes no message for a merge from stdin, and one in argv could be too long.
-            words = os.path.join(self._at(path).git_dir, "hookline-message")
-            with open(words, "wb") as file:
-                file.write(as_message(message, "Merge"))
-            said = await self._git(path, *STYLE, *_merge(method, other, words), timeout=HOOKED)
-            if not said.code and method == "squash":
-                if not (await self._git(path, "diff", "--cached", "--quiet")).code:
-                    return base.sha  # the base has all of it already
-                said = await self._git(path, "commit", "--quiet", f"--file={words}", timeout=HOOKED)
-            if said.code:
-                if files := await self._conflicts(path):
-                    if await self._is_ancestor(self.root, base.sha, commit):
-                        # Only a rebase gets here: it drops merges, and what was resolved in them.
-                        return await self._flat(commit, base.sha, base.sha)
-                    return MergeConflict(base.sha, files)
+            said = await self._git(path, *STYLE, *REBASE, base.sha, timeout=HOOKED, hooks=False)
+            files = await self._conflicts(path) if said.code else ()
+            if said.code and not files:
                 raise GitFailed("nothing was merged", said)
-            head = await self._head(path)
-            if method == "rebase" and (trailers := trailers_in(message)):
-                return await self._signed(path, base.sha, head, trailers)
-            return head
+            head = None if said.code else await self._head(path)
+        if head is None or await self._tree(head) != tree:
+            if stands:  # a rebase drops merges, and what was resolved in them
+                head = await self._flat(commit, base.sha, base.sha)
+            elif head is None:
+                return MergeConflict(base.sha, files)
+            else:
+                raise RepositoryError(
+                    "a rebase of the work gives other files than a merge of it",
+                    help=f"rebase it onto {base.name} yourself, look at it, and try again",
+                )
+        trailers = trailers_in(message)
+        return await self._signed(self.root, base.sha, head, trailers) if trailers else head
 
     async def _merged_since(self, commit: str, base: Base) -> str | None:
         """The commit of the base that brought the work in; None when it is not in."""
@@ -158,11 +175,3 @@ class Merging(Signing):
 
 def _prepared(sha: str, head: str, base: Base, *, merged: bool = False) -> Prepared:
     return Prepared(sha=sha, head=head, base=base.name, base_head=base.sha, merged=merged)
-
-
-def _merge(method: MergeMethod, other: str, words: str) -> tuple[str, ...]:
-    if method == "rebase":
-        return (*REBASE, other)
-    if method == "squash":
-        return ("merge", "--squash", "--ff", "--quiet", other)
-    return ("merge", "--no-ff", "--no-log", "--quiet", f"--file={words}", other)

@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import NamedTuple
 
 import msgspec
 
 from hookline.adapters.git.door import HOOKED, LIMIT, GitFailed, printable
-from hookline.adapters.repository_changes import ALONE, STYLE, Changing, as_message, lock_of
+from hookline.adapters.repository_changes import ALONE, Changing, as_message, lock_of
 from hookline.adapters.repository_conflicts import (
     OURS,
     SHOWN_FILES,
     THEIRS,
+    MergedTree,
     Stages,
     markers_left,
     passages,
     read_plain,
-    read_stages,
     sides,
 )
 from hookline.adapters.repository_notes import (
@@ -34,6 +33,7 @@ from hookline.adapters.repository_notes import (
     read_note,
     write_note,
 )
+from hookline.adapters.repository_objects import STYLE
 from hookline.domain.repository import (
     ConflictFile,
     MarkersLeft,
@@ -52,13 +52,6 @@ _NAMES = ("--name-only", "--no-renames", "-z")
 _ASIDE = "~theirs"
 # So much of a file is read to find markers and passages.
 _LARGEST = 4 * 1024 * 1024
-
-
-class _Merged(NamedTuple):
-    """What a merge comes to: the tree, with markers, and the paths in conflict."""
-
-    tree: str
-    conflicts: tuple[Stages, ...]
 
 
 class Resolving(Changing):
@@ -86,7 +79,7 @@ class Resolving(Changing):
             merged = await self._merge_tree(top, note)
             if merged.conflicts:
                 return await self._described(top, note, merged)
-            return Rebased(True, await self._finish(top, note, merged), note.onto)
+            return Rebased(True, await self._finish(top, note, merged), note.onto, note.head)
 
     async def _begin(self, top: str, onto: str, branch: str | None) -> Rebased | ConflictNote:
         found = await self._rebase(top, onto, branch)
@@ -108,7 +101,7 @@ class Resolving(Changing):
         write_note(place, note)
         return note
 
-    async def _ready(self, top: str, merged: _Merged, file: Stages) -> None:
+    async def _ready(self, top: str, merged: MergedTree, file: Stages) -> None:
         """Make a conflict that no markers show one that the state of the files decides."""
         theirs = file.objects.get(THEIRS)
         kind = file.kind(await self._written(top, merged, file))
@@ -232,7 +225,7 @@ class Resolving(Changing):
         return not undone and any(each.path in changed for each in merged.conflicts)
 
     async def _undone(
-        self, top: str, note: ConflictNote, merged: _Merged
+        self, top: str, note: ConflictNote, merged: MergedTree
     ) -> tuple[list[str], set[str]]:
         """What the base changed, without a conflict, and is as before; and all that is not."""
         asked = ("diff-tree", "-r", *_NAMES, note.head, merged.tree)
@@ -246,22 +239,21 @@ class Resolving(Changing):
         asked = ("ls-files", "--others", "--exclude-standard", "-z")
         return (await self._git(top, *asked, doing="new files are unknown")).names
 
-    async def _merge_tree(self, top: str, note: ConflictNote) -> _Merged:
+    async def _merge_tree(self, top: str, note: ConflictNote) -> MergedTree:
         # Git names files after the sides where both cannot have their name.
         ours = "HEAD" if await self._head(top) == note.head else note.head
-        asked = ("merge-tree", "--write-tree", "--no-messages", "-z", ours, note.onto)
-        said = await self._git(top, *STYLE, *asked)
-        if said.code not in (0, 1):
-            raise GitFailed("the conflict cannot be read", said)
-        tree, *fields = said.out.split(b"\0")
-        return _Merged(tree.decode(), read_stages([field for field in fields if b"\t" in field]))
+        return await self._merge_trees(top, ours, note.onto)
 
-    async def _described(self, top: str, note: ConflictNote, merged: _Merged) -> OpenConflict:
+    async def _described(self, top: str, note: ConflictNote, merged: MergedTree) -> OpenConflict:
+        files = await self._files(top, merged)
+        return OpenConflict(onto=note.onto, files=files, count=len(merged.conflicts))
+
+    async def _files(self, top: str, merged: MergedTree) -> tuple[ConflictFile, ...]:
+        """The first of the files in conflict, from the side of the work."""
         shown = merged.conflicts[:SHOWN_FILES]
-        files = [await self._file(top, merged, each) for each in shown]
-        return OpenConflict(onto=note.onto, files=tuple(files), count=len(merged.conflicts))
+        return tuple([await self._file(top, merged, each) for each in shown])
 
-    async def _file(self, top: str, merged: _Merged, file: Stages) -> ConflictFile:
+    async def _file(self, top: str, merged: MergedTree, file: Stages) -> ConflictFile:
         written = await self._written(top, merged, file)
         kind = file.kind(written)
         if kind in ("submodule", "mode"):
@@ -276,7 +268,7 @@ class Resolving(Changing):
             found, kind=kind, aside=printable(aside) if has_aside else None
         )
 
-    async def _written(self, top: str, merged: _Merged, file: Stages) -> bytes | None:
+    async def _written(self, top: str, merged: MergedTree, file: Stages) -> bytes | None:
         """What git makes of both sides of a file, with markers; None if it is no text."""
         said = await self._git(
             top, "cat-file", "blob", f"{merged.tree}:{file.path}", limit=_LARGEST
@@ -292,7 +284,7 @@ class Resolving(Changing):
         return found
 
     async def _markers(
-        self, top: str, note: ConflictNote, merged: _Merged
+        self, top: str, note: ConflictNote, merged: MergedTree
     ) -> tuple[MarkersLeft, ...]:
         """The files in which markers of ours are left, also where a file got another name."""
         asked = ("grep", "--untracked", "-I", "-l", "-z", "-E", "-e", f"^>{{7,}} {note.onto}")
@@ -315,7 +307,7 @@ class Resolving(Changing):
             file = Stages(name, {}, asked)
         return await self._versions(top, file)
 
-    async def _restore(self, top: str, note: ConflictNote, merged: _Merged) -> tuple[str, ...]:
+    async def _restore(self, top: str, note: ConflictNote, merged: MergedTree) -> tuple[str, ...]:
         """Put back what the base changed, without a conflict, and is now as it was before."""
         if not await self._is_merging(top, note):
             return ()
@@ -342,7 +334,7 @@ class Resolving(Changing):
 
     # Closing it
 
-    async def _finish(self, top: str, note: ConflictNote, merged: _Merged) -> str:
+    async def _finish(self, top: str, note: ConflictNote, merged: MergedTree) -> str:
         """Commit the files as they are on top of the base; the commit."""
         if await self._is_merging(top, note):
             for each in merged.conflicts:

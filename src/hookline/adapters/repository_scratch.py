@@ -39,6 +39,7 @@ class Scratch(Worktrees):
                 *("worktree", "add", "--quiet", "--detach", path, commit),
                 doing="no place to build a commit in",
                 timeout=HOOKED,
+                hooks=False,
             )
         try:
             await self._submodules(path)

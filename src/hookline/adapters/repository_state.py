@@ -223,8 +223,8 @@ class Looking:
             " names the one that work goes into",
         )
 
-    async def _fork(self, folder: str, other: str) -> str:
-        said = await self._git(folder, "merge-base", other, "HEAD")
+    async def _fork(self, folder: str, other: str, head: str = "HEAD") -> str:
+        said = await self._git(folder, "merge-base", other, head)
         if said.code or not said.text:
             shallow = (await self._git(folder, "rev-parse", "--is-shallow-repository")).text
             raise RepositoryError(

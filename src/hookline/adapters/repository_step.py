@@ -41,7 +41,7 @@ class Stepping(Scratch):
             publish(folder, _NOTE, tree.encode())
         # Ignored files are the user's as well.
         only = ("--ff-only", "--no-overwrite-ignore", "--no-autostash", "--no-squash", "--quiet")
-        said = await self._git(checkout, "merge", *only, new, timeout=HOOKED)
+        said = await self._git(checkout, *_straight(ref), "merge", *only, new, timeout=HOOKED)
         os.unlink(note)
         if not said.code:
             return None
@@ -128,6 +128,12 @@ class Stepping(Scratch):
             said = await self._git(checkout, "cat-file", "--filters", f"--path={name}", blob)
             return not said.code and said.out.startswith(found)
         return False
+
+
+def _straight(ref: str) -> tuple[str, ...]:
+    """No setting of the repository makes a merge of another kind out of a step forward."""
+    own = f"branch.{ref.removeprefix('refs/heads/')}.mergeOptions="
+    return ("-c", "pull.twohead=ort", "-c", own)
 
 
 def _noted(path: str) -> str | None:

@@ -19,14 +19,16 @@ class Signing(Stepping):
     """Says in each commit of a task's work whose it is."""
 
     async def add_trailers(
-        self, folder: str, base: str, trailers: Sequence[str], *, branch: str
+        self, folder: str, base: str, trailers: Sequence[str], *, branch: str, head: str
     ) -> str:
-        """Give every commit that the base has not these trailers; the head of the branch then."""
+        """Give every commit up to `head` that the base has not these trailers; the new head.
+
+        If the branch is not at `head` any more, it stays where it is.
+        """
         top = self._at(folder).top
         onto = (await self._known_base(base)).sha
         async with self._exclusive(lock_of(top)):
             await self._own(top, branch)
-            head = await self._head(top)
             signed = await self._signed(top, onto, head, trailers)
             if signed != head:
                 # The content is the same, so that nothing else in the checkout changes.

@@ -150,11 +150,16 @@ class Elsewhere(msgspec.Struct, frozen=True):
 
 
 class Rebased(msgspec.Struct, frozen=True):
-    """The work stands on the base's tip; `needed` says whether it had to be moved."""
+    """The work stands on the base's tip; `needed` says whether it had to be moved.
+
+    `start` is the commit that it was. `same`: it holds exactly what a merge of the two gives.
+    """
 
     needed: bool
     head: str
     onto: str
+    start: str
+    same: bool = True
 
 
 class RebaseConflict(msgspec.Struct, frozen=True):

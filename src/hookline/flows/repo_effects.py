@@ -236,8 +236,7 @@ class RepoEffects:
         task = self._task(args["taskId"])
         state = await repository.describe(args["worktree"])
         if not self._is_judged(run, args, state.head):
-            message = f"{state.head} was not judged: it came when {args['head']} had passed"
-            return {"status": "changed", "message": message}
+            return _changed(state.head, args)
         if self._is_yours(args):
             await repository.check(args["worktree"], args["branch"])
             head = str(state.head)
@@ -247,10 +246,14 @@ class RepoEffects:
             if isinstance(rebased, RebaseConflict):
                 return conflicting(args["base"], rebased.onto, rebased.files, is_yours=False)
             head = rebased.head
+            if rebased.start != state.head or not rebased.same:
+                return _changed(head, args)
             if args["method"] == "rebase" and self._forge.merges:
                 # The forge takes the commits as they are, and makes none of its own.
                 told = trailers_of(task.id, run.input.get("agent"))
-                head = await repository.add_trailers(folder, args["base"], told, branch=branch)
+                head = await repository.add_trailers(
+                    folder, args["base"], told, branch=branch, head=head
+                )
             if head != state.head:
                 self._note(run, guard, REBASED, {"from": args.get("head"), "head": head})
         commits = await repository.commits_ahead(args["worktree"], args["base"])
@@ -397,6 +400,11 @@ def _found(found: tuple[Finding, ...], args: dict[str, Any]) -> dict[str, Any]:
 
 def _largest(args: dict[str, Any]) -> int:
     return int(args.get("maxFile", MAX_FILE))  # an effect that an older Hookline asked for has none
+
+
+def _changed(head: str | None, args: dict[str, Any]) -> dict[str, Any]:
+    message = f"{head} was not judged: it came when {args['head']} had passed"
+    return {"status": "changed", "message": message}
 
 
 def _merged(sha: str, facts: dict[str, Any]) -> dict[str, Any]:

@@ -230,9 +230,9 @@ class Repository(Protocol):
         ...
 
     async def add_trailers(
-        self, folder: str, base: str, trailers: Sequence[str], *, branch: str
+        self, folder: str, base: str, trailers: Sequence[str], *, branch: str, head: str
     ) -> str:
-        """Give every commit that the base has not these trailers; the head of the branch then."""
+        """Give every commit up to `head` that the base has not these trailers; the new head."""
         ...
 
     async def open_conflict(

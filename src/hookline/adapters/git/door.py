@@ -80,9 +80,12 @@ _ALWAYS = (
     *("-c", "protocol.ext.allow=never"),
     # A file that was changed is seen to be, whatever its size and time say.
     *("-c", "core.checkStat=default", "-c", "core.trustctime=true", "-c", "core.ignoreStat=false"),
+    # Commits are read as they are, and not as a file says that is there to save time.
+    *("-c", "core.commitGraph=false"),
 )
+_NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
 # A lock on the index would be met by an agent's own git.
-_LOOKING = ("--no-optional-locks", "-c", "core.hooksPath=/dev/null")
+_LOOKING = ("--no-optional-locks", *_NO_HOOKS)
 _PLAIN = {
     "diff": ("--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short"),
     "log": ("--no-show-signature", "--no-color"),
@@ -156,6 +159,7 @@ class Git:
         limit: int | None = None,
         aside: Mapping[str, str] | None = None,
         as_writer: bool = False,
+        hooks: bool = True,
     ) -> Said:
         """Run git. Its failure is part of the answer; if we say what we are `doing`, an error.
 
@@ -163,6 +167,7 @@ class Git:
         `aside` names an index and objects of our own, or whose work it is: nothing of the
         repository changes then but what objects it has.
         `as_writer` looks at the checkout as a git sees it that writes there.
+        Without `hooks` no hook of git has a say in the result.
         """
         looks = _only_looks(args)
         if not (looks or self._trusted):
@@ -173,7 +178,7 @@ class Git:
         env = {**self._env, **place, **(aside or {})}
         if not self._trusted:
             env |= await self._without_programs(at, args[0])
-        argv = _command(args, looks=plain, trusted=self._trusted)
+        argv = _command(args, looks=plain, trusted=self._trusted, hooks=hooks)
         try:
             said = await self._start(argv, at.top, env, stdin, timeout, limit or LIMIT)
         except NoGit as problem:
@@ -271,9 +276,11 @@ def _place(at: Checkout, *, runs_hooks: bool = False) -> dict[str, str]:
     return {"GIT_DIR": at.git_dir, "GIT_WORK_TREE": at.top, **shared}
 
 
-def _command(args: tuple[str, ...], *, looks: bool, trusted: bool) -> tuple[str, ...]:
+def _command(
+    args: tuple[str, ...], *, looks: bool, trusted: bool, hooks: bool = True
+) -> tuple[str, ...]:
     name, *rest = args
-    looking = _LOOKING if looks else ()
+    looking = _LOOKING if looks else () if hooks else _NO_HOOKS
     plain = _PLAIN.get(name, ())
     if name in _COMPARES and not trusted:
         plain = (*plain, "--ignore-submodules=dirty")
