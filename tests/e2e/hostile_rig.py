@@ -34,7 +34,6 @@ class Act(NamedTuple):
 
     script: str
     reason: str = ""  # empty: the work is merged all the same
-    only_here: bool = False  # with a remote it is merged there, and the user's own main waits
 
 
 ACTS = {
@@ -76,31 +75,31 @@ ACTS = {
     "links its worktree to the user's": Act(
         'cd / && mv "$place" "$box/aside" && ln -s "$user" "$place"', "is a link to"
     ),
-    "sets core.worktree": Act(
-        'git config core.worktree "$box"', "git would work elsewhere", only_here=True
-    ),
+    "sets core.worktree": Act('git config core.worktree "$box"', r"core\.worktree in config"),
     "sets core.worktree of its own": Act(
         'git config extensions.worktreeConfig true && git config --worktree core.worktree "$user"',
-        "git would work elsewhere",
+        r"extensions\.worktreeconfig in config",
     ),
-    "sets core.bare": Act("git config core.bare true", "git would work elsewhere", only_here=True),
+    "sets core.bare": Act("git config core.bare true", r"core\.bare in config"),
     "includes settings": Act(
         'printf "[core]\\n\\tfsmonitor = %s\\n" "$trap" > "$box/included"'
-        ' && git config include.path "$box/included"'
+        ' && git config include.path "$box/included"',
+        r"include\.path in config",
     ),
     "names programs": Act(
         'git config core.fsmonitor "$trap" && git config diff.external "$trap"'
         ' && git config diff.x.textconv "$trap" && echo "* diff=x" >> "$common/info/attributes"'
         ' && git config core.alternateRefsCommand "$trap" && git config core.pager "$trap"'
-        ' && git config core.editor "$trap"'
+        ' && git config core.editor "$trap"',
+        r"core\.fsmonitor in config",
     ),
     "brings hooks": Act(
         'mkdir .hooks && cp "$trap" .hooks/post-merge && git config core.hooksPath "$PWD/.hooks"',
-        "hooks of git lie in a worktree",
+        r"core\.hookspath in config",
     ),
     "borrows objects": Act(
         'mkdir -p more && echo "$PWD/more" >> "$common/objects/info/alternates"',
-        "borrows objects from a worktree",
+        "objects/info/alternates",
     ),
     "replaces its commit": Act(
         "echo broken >> log && git add -A && git commit -qm broken"
@@ -134,6 +133,18 @@ ACTS = {
     ),
     "links a lock of ours": Act(
         'ln -sf "$user/.env.local" "$common/hookline/merge.lock-file"', "cannot be written to"
+    ),
+    "plants a hook": Act('cp "$trap" "$common/hooks/post-merge"', "hooks/post-merge"),
+    "filters files": Act(
+        'git config filter.x.smudge "$trap" && echo "* filter=x" >> "$common/info/attributes"',
+        "info/attributes",
+    ),
+    "replaces an object": Act(
+        "git add -A && git commit -qm mine"
+        ' && file=$(git rev-parse HEAD:log | sed "s,..,$common/objects/&/,")'
+        ' && other=$(echo x | git hash-object -w --stdin | sed "s,..,$common/objects/&/,")'
+        ' && chmod u+w "$file" && cp "$other" "$file"',
+        "objects of git are damaged or were replaced",
     ),
     "hides its edits": Act(
         "git add log && git update-index --assume-unchanged log", "git was told not to look at log"
@@ -235,8 +246,7 @@ class Hostile(Crashes):
         self.acts[task] = name
         script = ACTS[name].script
         self.turn(TURN.format(user=self.cli.root, trap=self.box / "trap", script=script))
-        # Where the settings of the user's own checkout are broken, no worker begins again.
-        for _ in range(0 if ACTS[name].only_here else kills):
+        for _ in range(kills):
             if not self._is_settled(task):
                 self._die(task)
         for _ in range(20):
@@ -283,6 +293,7 @@ class Hostile(Crashes):
         (self.cli.root / ".git" / "objects" / "info" / "alternates").unlink(missing_ok=True)
         shutil.rmtree(self.cli.root / ".git" / "refs" / "replace", ignore_errors=True)
         shutil.rmtree(self.cli.root / ".git" / "hookline")
+        (self.cli.root / ".git" / "hooks" / "post-merge").unlink(missing_ok=True)
 
     # What must hold
 
@@ -303,7 +314,7 @@ class Hostile(Crashes):
         failed = self.box / "failed-acts"
         assert not failed.exists(), failed.read_text()
         merges, state = self.merges().count(task), self.cli.task(task)
-        if not act.reason or (act.only_here and self.has_remote):
+        if not act.reason:
             assert (merges, state["state"]) == (1, "completed"), (said, state)
             return
         assert (merges, state["state"]) == (0, "needs_continuation"), (said, state)

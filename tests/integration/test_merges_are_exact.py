@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 TASK, BRANCH = "T-1", "refs/heads/hookline/T-1"
 METHODS = ("merge", "squash", "rebase")
 # Each of them changes the commit, or the files, of the checkout in which git works.
-COMMITS = 'echo evil > evil; git add evil; git -c core.hooksPath= commit -qm evil --amend'
+COMMITS = "echo evil > evil; git add evil; git -c core.hooksPath= commit -qm evil --amend"
 HOOKS = {
     "post-checkout": "echo evil > evil",
     "pre-commit": "echo evil > evil; git add evil",
@@ -112,9 +112,9 @@ def test_a_replaced_object_is_found_before_the_result_is_tested(alone: Place, na
     file.write_bytes(zlib.compress(content))
     repository, before = alone.repository(), alone.main()
     if name == "work":
-        with pytest.raises(RepositoryError, match="damaged or were replaced.*hash mismatch"):
+        with pytest.raises(RepositoryError, match=r"damaged or were replaced.*hash mismatch"):
             do(repository.committed_findings(str(path), "main", 0))
-    with pytest.raises(RepositoryError, match="damaged or were replaced.*hash mismatch"):
+    with pytest.raises(RepositoryError, match=r"damaged or were replaced.*hash mismatch"):
         do(repository.prepare_merge(BRANCH, "main", "Merge"))
     assert alone.main() == before
     file.write_bytes(kept)

@@ -282,7 +282,9 @@ def test_a_long_diff_keeps_its_beginning_and_its_end(place: Place) -> None:
 def test_work_that_stands_on_the_base_needs_no_rebase(place: Place) -> None:
     made = worked(place)
     tip = place.git("rev-parse", BRANCH)
-    assert do(place.repository().rebase(made.path, "main")) == Rebased(False, tip, place.main(), tip)
+    assert do(place.repository().rebase(made.path, "main")) == Rebased(
+        False, tip, place.main(), tip
+    )
 
 
 def test_work_is_moved_onto_what_others_did(place: Place) -> None:

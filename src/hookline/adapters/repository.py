@@ -7,11 +7,12 @@ crash, and leaves a clean tree when it fails. The parts are in the modules named
 from __future__ import annotations
 
 from hookline.adapters.git.door import printable
+from hookline.adapters.repository_control import Controlling
 from hookline.adapters.repository_findings import Inspecting
 from hookline.domain.repository import RepositoryError
 
 
-class GitRepository(Inspecting):
+class GitRepository(Inspecting, Controlling):
     """A project's repository."""
 
     async def identity(self) -> str | None:

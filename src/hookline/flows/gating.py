@@ -11,6 +11,7 @@ from hookline.domain.moments import seconds
 from hookline.domain.submissions import CONFLICT, SIGNAL, GateSettings, Submission
 from hookline.flows import prompts
 from hookline.flows.fix_prompts import fix_opening, fix_rules
+from hookline.flows.git_control import told
 from hookline.flows.judged import gate_payload
 from hookline.hooks.gate_reports import ATTEMPTS, GATES
 from hookline.hooks.names import short_name
@@ -213,6 +214,8 @@ class Gating:
         found = prompts.one_line(message)
         self.attempts.append({"gate": short_name(name), "message": found, "agent": said})
         self.conversation = turn.get("conversation") or self.conversation
+        if changed := turn.get("gitChanged"):
+            return self._refused(told(changed), WORKTREE, told(changed))
         wait = turn.get("wait")
         if wait:
             self.tries[name] = made  # the model is to blame, not the agent

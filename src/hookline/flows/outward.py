@@ -20,6 +20,7 @@ from hookline.flows.fired_events import as_event
 from hookline.flows.forge_report import ForgeReports
 from hookline.flows.gate_answers import gate_answer
 from hookline.flows.gate_commands import commands_of
+from hookline.flows.git_control import GitControl, told
 from hookline.flows.outcomes import CUT
 from hookline.flows.session_verbs import may_begin
 from hookline.flows.spending import purpose_of
@@ -77,6 +78,7 @@ class Outward:
         self._around = executor.around
         self._states: dict[str, WorkState] = {}
         self._reports = ForgeReports(executor.around)
+        self._control = GitControl(executor.around)
 
     # Turns of agents
 
@@ -89,6 +91,7 @@ class Outward:
                 return Resolution(OK, {**CUT, "begun": False})
         feed = self._around.feed(run.run_id)
         before = await self._state(run) if session else None
+        control = await self._control.begin(run, guard)
         feed("turn_started", {"step": effect.step, "iteration": (session or {}).get("iteration")})
         turn = await self._turn(run, effect, guard, feed)
         value = msgspec.to_builtins(turn)
@@ -99,9 +102,18 @@ class Outward:
         feed(
             "turn_ended", {**_shown(turn), "step": effect.step, "files": value.get("filesModified")}
         )
-        if turn.error is not None and args.get("check", True):
-            return Resolution(ERROR, value, turn.error)
-        return Resolution(OK, value)
+        changed = await self._control.changed(control)
+        error = turn.error
+        if changed:
+            value["gitChanged"] = changed
+            error = error or told(changed)
+
+        def ended(tx: Transaction) -> None:
+            self._control.end(tx, run, changed)
+
+        if error is not None and args.get("check", True):
+            return Resolution(ERROR, value, error, also=ended)
+        return Resolution(OK, value, also=ended)
 
     async def _turn(
         self, run: Run, effect: JournalEffect, guard: Any, feed: Callable[..., None]

@@ -32,6 +32,7 @@ from hookline.domain.tasks import BLOCKED, SETTLED
 from hookline.errors import ClaimRefused, HooklineError, StaleClaim
 from hookline.flows import control, gate_verbs, gating, journal, spending
 from hookline.flows.continuation import story, was_sent_back
+from hookline.flows.git_control import changed_in, told
 from hookline.flows.session_state import LEASE_MARGIN
 from hookline.tasks import checkpoints, claims, registrations, verbs
 from hookline.tasks.verbs import Holder
@@ -274,7 +275,9 @@ def _finish_task(tx: Transaction, run: Run, task: Task, ended: dict[str, Any]) -
     try:
         with tx.nested():
             verbs.update(tx, task.id, {"turnsUsed": used}, holder=holder)
-            if ended["outcome"] == COMPLETED and run.input.get("branch"):
+            if ended["outcome"] == COMPLETED and (changed := changed_in(tx, run)):
+                _leave_to_person(tx, run, task, told(changed), holder)
+            elif ended["outcome"] == COMPLETED and run.input.get("branch"):
                 verbs.submit(tx, task.id, result=ended["reason"][:2000], holder=holder)
                 _submit(tx, run, task, ended)
             elif ended["outcome"] == COMPLETED:
@@ -290,6 +293,14 @@ def _finish_task(tx: Transaction, run: Run, task: Task, ended: dict[str, Any]) -
     except HooklineError as problem:
         return problem.message
     return None
+
+
+def _leave_to_person(tx: Transaction, run: Run, task: Task, why: str, holder: Holder) -> None:
+    """Work that is done, and that nothing more happens to before a person has looked."""
+    if run.input.get("branch"):
+        verbs.send_back(tx, task.id, reason=why)
+    else:
+        verbs.block(tx, task.id, reason=why, holder=holder)
 
 
 def _submit(tx: Transaction, run: Run, task: Task, ended: dict[str, Any]) -> None:

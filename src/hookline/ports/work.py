@@ -149,6 +149,10 @@ class Repository(Protocol):
         """The id of all that a commit holds; two commits with one content have one id."""
         ...
 
+    async def control_state(self) -> dict[str, str]:
+        """A stamp for each file and each setting that steers git for all worktrees."""
+        ...
+
     async def worktree(self, task_id: str, base: str | None = None) -> Worktree:
         """The task's worktree: the one it has, repaired if need be, or a new one off the base."""
         ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from hookline.digest import sha256
 from hookline.files import read_regular
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ STATUS = (
     *("status", "--porcelain=v2", "--branch", "--no-ahead-behind"),
     *("-z", "--untracked-files=all", "--no-renames"),
 )
-SETTINGS = ("config", "--null", "--list")
+SETTINGS = ("config", "--null", "--list", "--show-scope")
 INITIAL = "(initial)"  # what git calls the commit of a repository without any
 _COMMIT = "# branch.oid "
 # How many words come before the name in each kind of line.
@@ -41,10 +42,26 @@ def read_status(entries: Iterable[str]) -> Status:
     return Status(commit, names)
 
 
-def read_settings(entries: Iterable[str]) -> dict[str, str]:
-    """The answer to `SETTINGS`: the last value of each key counts."""
-    pairs = (entry.partition("\n") for entry in entries)
-    return {key: value for key, _, value in pairs}
+class ReadSettings(NamedTuple):
+    """What is set for a repository: the last value of each key counts.
+
+    `own` is what its own files set, each key with a digest of all of its values.
+    """
+
+    values: dict[str, str]
+    own: dict[str, str]
+
+
+def read_settings(entries: list[str]) -> ReadSettings:
+    """The answer to `SETTINGS`: a scope, then a key and its value, and so on."""
+    values: dict[str, str] = {}
+    own: dict[str, str] = {}
+    for scope, entry in zip(entries[::2], entries[1::2], strict=False):
+        key, _, value = entry.partition("\n")
+        values[key] = value
+        if scope in ("local", "worktree"):
+            own[key] = sha256(os.fsencode(f"{own.get(key, '')}\n{value}")).hexdigest()[:16]
+    return ReadSettings(values, own)
 
 
 def branch_in(git_dir: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from hookline.adapters.git.reading import SETTINGS, read_settings, stamp_of
+from hookline.adapters.git.reading import SETTINGS, ReadSettings, read_settings, stamp_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -24,16 +24,20 @@ class Settings:
         self._ask = ask
         self._folder = folder
         self._common = common
-        self._known: tuple[Any, dict[str, str]] = (None, {})
+        self._known: tuple[Any, ReadSettings] = (None, ReadSettings({}, {}))
         self._identity: Any = None
 
     async def get(self, key: str) -> str | None:
         """The value that counts; None if there is none."""
-        return (await self._all()).get(key)
+        return (await self._all()).values.get(key)
+
+    async def own(self) -> dict[str, str]:
+        """What the repository's own files set: each key with a digest of all of its values."""
+        return (await self._all()).own
 
     async def remotes(self) -> list[str]:
         """The names of the remotes."""
-        keys = (key.partition(".")[2] for key in await self._all() if key[:7] == "remote.")
+        keys = (key.partition(".")[2] for key in (await self._all()).values if key[:7] == "remote.")
         names = {name for name, _, _ in (key.rpartition(".") for key in keys)}
         return sorted(name for name in names if name and not name.startswith("-"))
 
@@ -47,7 +51,7 @@ class Settings:
         self._identity = known
         return True
 
-    async def _all(self) -> dict[str, str]:
+    async def _all(self) -> ReadSettings:
         stamp = self._stamp()
         if self._known[0] != stamp:
             said = await self._ask(self._folder, *SETTINGS)

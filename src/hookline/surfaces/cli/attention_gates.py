@@ -6,8 +6,10 @@ import shlex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookline.config.pipeline import belongs_in_worktree
+from hookline.domain.sessions import FLOW
 from hookline.domain.submissions import FORGE, MERGE, PEOPLE, SIGNAL, SUBMIT, TRUST
 from hookline.domain.tasks import BLOCKED
+from hookline.flows.git_control import changed_in
 from hookline.hooks.verdicts import asked_person, merge_wait, verdicts
 from hookline.surfaces.cli.gate_show import shown_hook
 
@@ -79,10 +81,14 @@ def left_help(app: App, view: View, task: Task) -> Help:
 
 def _sent_back_help(app: App, view: View, task: Task) -> Help | None:
     """What helps work that was sent back, where an agent could do nothing about the cause."""
-    run = _last_run(view, task)
+    again = f"hookline submit {task.id}"
+    newest = _last_run(view, task, FLOW, SUBMIT, MERGE)
+    if newest is not None and changed_in(view, newest):
+        look = "`git config --list --show-origin` and `ls .git/hooks .git/info` show it"
+        return Help(f"{look}; undo what you do not want, then go on", again)
+    run = _last_run(view, task, SUBMIT, MERGE)
     if run is None:
         return None
-    again = f"hookline submit {task.id}"
     merge = _refused_merge(view, run)
     kind = merge.get("kind")
     if kind == "local-edits":
@@ -127,8 +133,7 @@ def last_pending(view: View, run: Run) -> Verdict | None:
     return last if last is not None and last.status == "pending" else None
 
 
-def _last_run(view: View, task: Task) -> Run | None:
-    flows = (SUBMIT, MERGE)
+def _last_run(view: View, task: Task, *flows: str) -> Run | None:
     found = [r for flow in flows for r in view.runs.of_flow(flow) if r.input["taskId"] == task.id]
     return max(found, key=lambda run: run.updated_at or "", default=None)
 
