@@ -166,11 +166,11 @@ class Looking:
         pairs = [printable(line).partition(" ") for line in said.names]
         return [Commit(sha, subject) for sha, _, subject in reversed(pairs)]
 
-    async def changed_files(self, folder: str, base: str) -> list[str]:
+    async def changed_files(self, folder: str, base: str, head: str = "HEAD") -> list[str]:
         """The files that the commits in a folder change, from where they left the base."""
-        fork = await self.merge_base(folder, base)
+        fork = await self._fork(folder, (await self._known_base(base)).sha, head)
         said = await self._git(
-            folder, "diff", "--name-only", "--no-renames", "-z", fork, "HEAD", doing="no diff"
+            folder, "diff", "--name-only", "--no-renames", "-z", fork, head, doing="no diff"
         )
         return sorted(printable(name) for name in said.names)
 
@@ -183,12 +183,13 @@ class Looking:
         )
         return said.names
 
-    async def diff(self, folder: str, base: str, limit: int = 64 * 1024) -> str:
+    async def diff(self, folder: str, base: str, limit: int = 64 * 1024, head: str = "HEAD") -> str:
         """What the commits in a folder change; of a longer diff the beginning and the end."""
-        fork = await self.merge_base(folder, base)
+        known = await self._known_base(base)
         # Four bytes are the longest character, so that no cut of bytes is shorter than the limit.
-        said = await self._git(folder, *_DIFF, fork, "HEAD", limit=4 * limit)
+        said = await self._git(folder, *_DIFF, f"{known.sha}...{head}", limit=4 * limit)
         if said.code:
+            await self._fork(folder, known.sha, head)  # says it, if they have no commit in common
             raise GitFailed("no diff", said)
         return cut(said.out.decode("utf-8", "replace"), limit, more=said.left_out)
 

@@ -20,6 +20,13 @@ _URL_SAFE = str.maketrans("+/", "-_")
 # What encoders leave as it is in a URL: letters and digits, and by their own rules these.
 _PLAIN = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~"
 _KEPT_IN_URLS = (_PLAIN, _PLAIN + b"/", _PLAIN + b"/:", _PLAIN + b"!'()*")
+# What stands for marks in HTML; of quotes there are several ways.
+_MARKUP = frozenset("&<>\"'")
+_ENTITIES = tuple(
+    str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': double, "'": single})
+    for double in ("&quot;", "&#34;", '"')
+    for single in ("&#x27;", "&#39;", "&apos;", "'")
+)
 # Every command looks at the names of variables, and compiling a pattern would take longer.
 _IN_NAMES = (
     *("TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "WEBHOOK"),
@@ -93,8 +100,12 @@ def _is_secret(value: str) -> bool:
 
 
 def _spelled(value: str) -> Iterator[str]:
-    """A value plainly, as JSON, as JSON in JSON, and in a URL."""
+    """A value plainly, as Python shows it, in HTML, as JSON, as JSON in JSON, and in a URL."""
     yield value
+    yield repr(value)[1:-1]
+    yield repr(value.encode("utf-8", "surrogateescape"))[2:-1]
+    for quotes in _ENTITIES if _MARKUP.intersection(value) else ():
+        yield value.translate(quotes)
     for once in (_in_json(value), _in_ascii_json(value)):
         yield from (once, once.replace("/", "\\/"), _in_json(once))
     if not (value.isascii() and value.isalnum()):

@@ -168,12 +168,12 @@ class MergedTests:
 
     async def _replaced(self, answer: GateAnswer) -> Hook | None:
         """What tested the base so far, where the work put something else in its place."""
-        source = answer.context.get("source")
-        changed = await self._repository.changed_files(self._work.worktree, self._prepared.base)
+        source, prepared = answer.context.get("source"), self._prepared
+        changed = await self._repository.changed_between(prepared.base_head, prepared.sha)
         if not any(glob_match(name, pattern) for name in changed for pattern in _telling(source)):
             return None
         around = self._around
-        async with self._repository.scratch(self._prepared.base_head) as folder:
+        async with self._repository.scratch(prepared.base_head) as folder:
             found = await find_runner(TEST_RUNNERS, folder, around.processes, around.environ)
         is_same = found is None or found.command == answer.context["command"]
         return None if found is None or is_same else _tester(found.command)

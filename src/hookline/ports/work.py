@@ -211,7 +211,7 @@ class Repository(Protocol):
         """The newest commits that the work in a folder has and the base has not, oldest first."""
         ...
 
-    async def changed_files(self, folder: str, base: str) -> list[str]:
+    async def changed_files(self, folder: str, base: str, head: str = "HEAD") -> list[str]:
         """The files that the commits in a folder change, from where they left the base."""
         ...
 
@@ -219,8 +219,22 @@ class Repository(Protocol):
         """The project's files in which two commits differ, each by its path from the root."""
         ...
 
-    async def diff(self, folder: str, base: str, limit: int = 65536) -> str:
+    async def diff(self, folder: str, base: str, limit: int = 65536, head: str = "HEAD") -> str:
         """What the commits in a folder change; of a longer diff the beginning and the end."""
+        ...
+
+    async def messages(self, folder: str, base: str, head: str, limit: int) -> dict[str, str]:
+        """What each commit says that the base has not, by its id; more than `limit` is an error."""
+        ...
+
+    async def contents(
+        self, folder: str, commit: str, names: Sequence[str], limit: int
+    ) -> dict[str, bytes]:
+        """Files as a commit holds them, as many as have place in `limit` bytes together."""
+        ...
+
+    async def size_of(self, folder: str, commit: str, names: Sequence[str]) -> int:
+        """How many bytes files have together, as a commit holds them."""
         ...
 
     async def merge_base(self, folder: str, base: str) -> str:

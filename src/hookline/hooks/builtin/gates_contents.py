@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.domain.secret_patterns import ASSIGNMENT, find_secrets
-from hookline.errors import BadInput, HookFailure
+from hookline.errors import HookFailure
 from hookline.hooks.builtin.gates_common import astray, passed, refused, standing
 from hookline.hooks.builtin.gates_diff import read_diff
 from hookline.hooks.framing import framed
 from hookline.hooks.globs import glob_match
-from hookline.hooks.projectfiles import read_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,27 +22,45 @@ if TYPE_CHECKING:
     from hookline.hooks.builtin.gates_diff import FileDiff
 
 MAX_DIFF = 8 * 1024 * 1024
-MAX_BINARY = 4 * 1024 * 1024
+MAX_BINARY = 32 * 1024 * 1024
+MAX_MESSAGES = 4 * 1024 * 1024
 SHOWN = 50
+# How files in UTF-16 begin.
+BYTE_ORDERS = (b"\xff\xfe", b"\xfe\xff")
 
 
 async def secrets(judging: Judging) -> GateAnswer:
-    """No line that the work adds may look like a credential."""
+    """Nothing that the work adds may look like a credential: lines, names, commit messages."""
     state = await standing(judging)
     if (answer := astray(judging, state)) is not None:
         return answer
-    diff = await _diff(judging)
+    head = str(state.head)
+    diff = await _diff(judging, head)
     if diff is None:
         return _too_long(judging)
     given: Secrets = judging.arguments
     files = [file for file in read_diff(diff) if not _matches(file.path, given.allow)]
+    binary = [file.path for file in files if file.binary and not file.deleted]
+    git, folder, base = judging.repository, judging.folder, judging.context.base_branch
+    contents = await git.contents(folder, head, binary, MAX_BINARY) if binary else {}
+    messages = await git.messages(folder, base, head, MAX_MESSAGES)
+    work = _Work(files, contents, messages)
     # Patterns over megabytes of text take seconds, in which others want to go on.
-    found = await asyncio.to_thread(_look_through, files, state.top or judging.folder, given.ignore)
+    found = await asyncio.to_thread(_look_through, work, given.ignore)
     if found.findings:
         return _leak(judging, found.findings)
+    if found.unseen:
+        return _unseen(found.unseen)
     lines = sum(len(file.added) for file in files)
-    unseen = f"; not looked into: {', '.join(found.unseen[:SHOWN])}" if found.unseen else ""
-    return passed(f"no credentials (files: {len(files)}, added lines: {lines}){unseen}")
+    return passed(f"no credentials (files: {len(files)}, added lines: {lines})")
+
+
+class _Work(NamedTuple):
+    """What is looked through: the diff, binary files by name, messages by commit."""
+
+    files: Sequence[FileDiff]
+    contents: dict[str, bytes]
+    messages: dict[str, str]
 
 
 class _Found(NamedTuple):
@@ -52,19 +68,33 @@ class _Found(NamedTuple):
     unseen: list[str]
 
 
-def _look_through(files: Sequence[FileDiff], top: str, ignore: Sequence[str]) -> _Found:
+def _look_through(work: _Work, ignore: Sequence[str]) -> _Found:
     found = _Found([], [])
-    for file in files:
-        if file.binary and not file.deleted:
-            _look_into_binary(file.path, top, ignore, found)
-        else:
+    for file in work.files:
+        found.findings.extend(_in_name(file, ignore))
+        if file.deleted or not file.binary:
             found.findings.extend(_in_added(file, ignore))
+        elif file.path in work.contents:
+            found.findings.extend(_in_binary(file.path, work.contents[file.path], ignore))
+        else:
+            found.unseen.append(file.path)
+    for commit, message in work.messages.items():
+        kinds = sorted({secret.kind for secret in find_secrets(message, ignore)})
+        found.findings.extend(f"message of {commit[:12]}: {kind} (not shown)" for kind in kinds)
     return found
+
+
+def _in_name(file: FileDiff, ignore: Sequence[str]) -> list[str]:
+    if file.deleted:
+        return []
+    kinds = sorted({secret.kind for secret in find_secrets(file.path, ignore)})
+    return [f"a file's name: {kind} (not shown)" for kind in kinds]
 
 
 def _in_added(file: FileDiff, ignore: Sequence[str]) -> list[str]:
     starts, texts, place = [], [], 0
-    for _, text in file.added:
+    for _, line in file.added:
+        text = line.replace("\0", "")  # UTF-16 that git was told to take for text
         starts.append(place)
         texts.append(text)
         place += len(text) + 1
@@ -78,22 +108,24 @@ def _in_added(file: FileDiff, ignore: Sequence[str]) -> list[str]:
     ]
 
 
-def _look_into_binary(path: str, top: str, ignore: Sequence[str], found: _Found) -> None:
-    """A file that git shows no lines of, which an attribute can say of any file."""
-    try:
-        text = read_file(top, path, MAX_BINARY).decode("latin-1")
-    except BadInput:
-        found.unseen.append(path)
-        return
-    kinds = {secret.kind for secret in find_secrets(text, (*ignore, ASSIGNMENT))}
-    found.findings.extend(f"{path}: {kind} (not shown)" for kind in sorted(kinds))
+def _in_binary(path: str, content: bytes, ignore: Sequence[str]) -> list[str]:
+    """A file that git shows no lines of: UTF-16, or what an attribute says of any file."""
+    text = content.decode("latin-1")
+    # Letters of UTF-16 and UTF-32 stand between zeros.
+    texts = [text, text.replace("\0", "")] if "\0" in text else [text]
+    kinds = {secret.kind for each in texts for secret in find_secrets(each, (*ignore, ASSIGNMENT))}
+    if content.startswith(BYTE_ORDERS):  # it says that it is text
+        kinds |= {
+            secret.kind for secret in find_secrets(content.decode("utf-16", "replace"), ignore)
+        }
+    return [f"{path}: {kind} (not shown)" for kind in sorted(kinds)]
 
 
 def _leak(judging: Judging, findings: list[str]) -> GateAnswer:
     shown = "\n".join(findings[:SHOWN])
     base = judging.context.base_branch
     prompt = (
-        "Your work adds credentials to the code. Remove each of them, and read it from the"
+        "Your work adds credentials. Remove each of them, and read it from the"
         " environment or from a file that git ignores. A later commit leaves a credential in the"
         " history: if you can run git, replace your commits by one without it, with `git reset"
         f" --soft $(git merge-base HEAD {base})` and a new commit. Never print a credential. Say in"
@@ -101,6 +133,17 @@ def _leak(judging: Judging, findings: list[str]) -> GateAnswer:
     )
     message = f"{len(findings)} credentials in the diff: {'; '.join(findings[:5])}"
     return refused(message, prompt, {"secrets": findings[:SHOWN]})
+
+
+def _unseen(names: list[str]) -> GateAnswer:
+    listed = ", ".join(names[:SHOWN])
+    return refused(
+        f"these files could not be looked into: {listed}",
+        "These files of your work cannot be checked for credentials: all binary files together are"
+        f" longer than {MAX_BINARY >> 20} MiB, or their names are not UTF-8. Take them out of your"
+        " work, or rename them. If they belong there, say why.\n\n"
+        + framed("The files", "\n".join(names[:SHOWN])),
+    )
 
 
 # Limits of a diff.
@@ -114,11 +157,14 @@ async def diff_limits(judging: Judging) -> GateAnswer:
     state = await standing(judging)
     if (answer := astray(judging, state)) is not None:
         return answer
-    names = await judging.repository.changed_files(judging.folder, judging.context.base_branch)
-    lines = await _changed_lines(judging) if given.lines is not None else 0
+    head = str(state.head)
+    base = judging.context.base_branch
+    names = await judging.repository.changed_files(judging.folder, base, head)
+    lines = await _changed_lines(judging, head) if given.lines is not None else 0
     if lines is None:
         return _too_long(judging)
-    size = _size(names, state.top or judging.folder) if given.bytes is not None else 0
+    measured = names if given.bytes is not None else []
+    size = await judging.repository.size_of(judging.folder, head, measured) if measured else 0
     broken = [
         f"{count} {what}, and at most {limit} are allowed"
         for what, count, limit in (
@@ -134,20 +180,9 @@ async def diff_limits(judging: Judging) -> GateAnswer:
     return passed(f"within the limits (changed files: {len(names)})")
 
 
-async def _changed_lines(judging: Judging) -> int | None:
-    diff = await _diff(judging)
+async def _changed_lines(judging: Judging, head: str) -> int | None:
+    diff = await _diff(judging, head)
     return None if diff is None else sum(file.lines for file in read_diff(diff))
-
-
-def _size(names: Sequence[str], top: str) -> int:
-    """The bytes of the changed files as they are now; a file that is gone has none."""
-    total = 0
-    for name in names:
-        try:
-            total += os.lstat(os.path.join(top, name)).st_size
-        except OSError:
-            continue
-    return total
 
 
 def _too_much(judging: Judging, broken: list[str], forbidden: list[str]) -> GateAnswer:
@@ -165,10 +200,10 @@ def _too_much(judging: Judging, broken: list[str], forbidden: list[str]) -> Gate
 # What they share.
 
 
-async def _diff(judging: Judging) -> str | None:
+async def _diff(judging: Judging, head: str) -> str | None:
     """The whole diff of the work, or None if it is too long to be looked through."""
     base = judging.context.base_branch
-    diff = await judging.repository.diff(judging.folder, base, MAX_DIFF)
+    diff = await judging.repository.diff(judging.folder, base, MAX_DIFF, head)
     return diff if len(diff) < MAX_DIFF else None
 
 
