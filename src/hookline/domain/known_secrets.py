@@ -102,7 +102,7 @@ def _is_secret(value: str) -> bool:
 def _spelled(value: str) -> Iterator[str]:
     """A value plainly, as Python shows it, in HTML, as JSON, as JSON in JSON, and in a URL."""
     yield value
-    yield repr(value)[1:-1]
+    yield from (repr(value)[1:-1], ascii(value)[1:-1])
     yield repr(value.encode("utf-8", "surrogateescape"))[2:-1]
     for quotes in _ENTITIES if _MARKUP.intersection(value) else ():
         yield value.translate(quotes)

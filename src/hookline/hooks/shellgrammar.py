@@ -28,11 +28,12 @@ _REDIRECTION = re.compile(r"\d*(<<<|<<-?|[<>]&|<>|>>|>\||[<>](?!\())")
 
 
 class Command(NamedTuple):
-    """The words of a simple command, or those that a loop goes through."""
+    """The words of a simple command, or those that a loop goes through with its `variable`."""
 
     start: int
     words: tuple[Word, ...]
     loop: bool = False
+    variable: str = ""
 
 
 class Pipe(NamedTuple):
@@ -43,12 +44,21 @@ class Pipe(NamedTuple):
     end: int
 
 
+class Write(NamedTuple):
+    """The offsets of what writes into a file, and the word that names the file."""
+
+    start: int
+    end: int
+    target: Word
+
+
 class Script(NamedTuple):
     """A line as it was read. `opaque`: parts of it may evaluate text and were not looked into."""
 
     sites: Mapping[int, Site]
     commands: tuple[Command, ...]
     pipes: tuple[Pipe, ...]
+    writes: tuple[Write, ...]
     functions: frozenset[str]
     opaque: bool
 
@@ -70,6 +80,7 @@ def read_script(line: str, marks: Mapping[int, int]) -> Script:
         reader.sites,
         tuple(reader.found),
         tuple(reader.pipes),
+        tuple(reader.writes),
         frozenset(reader.functions),
         reader.opaque,
     )
@@ -80,6 +91,7 @@ class _ScriptReader(WordReader):
         super().__init__(line, marks)
         self.found: list[Command] = []
         self.pipes: list[Pipe] = []
+        self.writes: list[Write] = []
         self.functions: set[str] = set()
         self._documents: list[tuple[Word, bool]] = []
 
@@ -155,6 +167,7 @@ class _ScriptReader(WordReader):
             self.pipes.append(Pipe(start, middle, self.pos))
 
     def _command(self) -> None:
+        start = self.pos
         while self._keyword() in _PREFIXES:
             self.pos += len(self._keyword())
             self._blanks()
@@ -173,7 +186,7 @@ class _ScriptReader(WordReader):
             self._simple()
             return
         self._blanks()
-        while self._redirection():
+        while self._redirection(start):
             self._blanks()
 
     def _compound(self, keyword: str) -> None:
@@ -192,11 +205,12 @@ class _ScriptReader(WordReader):
             self._loop()
 
     def _loop(self) -> None:
+        name = ""
         if self.at("(("):
             self.arithmetic()
         else:
             with self.inside("the name of a loop's variable"):
-                self.word()
+                name = self.word().text
         self._blanks(newlines=True)
         if self._keyword() == "in":
             start = self.pos
@@ -206,7 +220,7 @@ class _ScriptReader(WordReader):
             while self.peek() not in ("", *"\n;&|"):
                 words.append(self.word())
                 self._blanks()
-            self.found.append(Command(start, tuple(words), loop=True))
+            self.found.append(Command(start, tuple(words), loop=True, variable=name))
         self.commands("done")
 
     def _case(self) -> None:
@@ -265,7 +279,7 @@ class _ScriptReader(WordReader):
         start, words = self.pos, list[Word]()
         while True:
             self._blanks()
-            if self._redirection():
+            if self._redirection(start):
                 continue
             if self.peek() in _ENDS:
                 break
@@ -278,8 +292,15 @@ class _ScriptReader(WordReader):
         if words and words[0].text in _RESERVED:
             raise ShellError(f"{words[0].text!r} is not expected here", words[0].start)
         self.found.append(Command(start, tuple(words)))
+        if words and words[0].text == "exec" and len(words) == 1:
+            self._keep_writing(start)
 
-    def _redirection(self) -> bool:
+    def _keep_writing(self, start: int) -> None:
+        """After `exec > file` all that follows is written there."""
+        own = [each for each in self.writes if each.start == start]
+        self.writes += [each._replace(end=len(self.line)) for each in own]
+
+    def _redirection(self, start: int) -> bool:
         match = _REDIRECTION.match(self.line, self.pos, self.end)
         if not match:
             return False
@@ -294,7 +315,9 @@ class _ScriptReader(WordReader):
             self._documents.append((word, match[1] == "<<-"))
         else:
             with self.inside("a here-string" if match[1] == "<<<" else "a redirection's target"):
-                self.word()
+                target = self.word()
+            if ">" in match[1]:
+                self.writes.append(Write(start, self.pos, target))
         return True
 
     def _read_documents(self) -> None:

@@ -6,6 +6,7 @@ that is known to take a value. Of an option that is not known, none is assumed t
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from hookline.hooks.shellrisks import RUNNERS, language_of, name_of, programs_of, script_words
@@ -46,16 +47,60 @@ _PAIRED = _words("--arg --argjson")
 # Programs that read no option once an argument is there that is none.
 _OPTIONS_FIRST = _words("echo printf")
 _VALUED_BY_GIT = ("-C", "-c")
+_SETTERS = _words("export readonly")
+# What `set` gives values to.
+_POSITIONAL = tuple("@*123456789")
+_VARIABLE = re.compile(r"\$\{?(\w+|[@*])")
+_FIRST_VARIABLE = re.compile(r"[\"']*\$\{?(\w+|[@*])")
+_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"|\\.", re.DOTALL)
+# A value can be handed from one variable to the next so often.
+_PASSES = 4
 
 
-def option_places(script: Script) -> set[int]:
-    """The marks that can be read as an option, by their offsets."""
-    return {
-        mark
-        for command in script.commands
-        for word in _exposed(command)
-        for mark in _leading(word, script)
-    }
+def option_places(script: Script) -> dict[int, bool]:
+    """The marks that can be read as an option, by their offsets; True where each word of theirs is.
+
+    A value can get there through a variable of the line, which the shell splits where no quotes
+    are around it.
+    """
+    found: dict[int, bool] = {}
+    kept = _kept(script)
+    for command in script.commands:
+        for word in _exposed(command):
+            found |= dict.fromkeys(_leading(word, script), False)
+        for word in command.words if kept else ():
+            for name in _split_in(word, command):
+                found |= dict.fromkeys(kept.get(name, ()), True)
+        for word in _exposed(command) if kept else ():
+            if (first := _FIRST_VARIABLE.match(word.raw)) is not None:
+                found = dict.fromkeys(kept.get(first[1], ()), False) | found
+    return found
+
+
+def _kept(script: Script) -> dict[str, set[int]]:
+    """The variables of the line, and the marks whose values each may hold."""
+    found: dict[str, set[int]] = {}
+    for _ in range(_PASSES):
+        for command in script.commands:
+            places = [command.variable] if command.loop else []
+            if "set" in map(name_of, command.words):
+                places += _POSITIONAL
+            for word in command.words:
+                names = places or ([word.assigns] if word.assigns else [])
+                marks = {mark for mark in script.sites if word.start <= mark < word.end}
+                marks |= {
+                    mark for name in _VARIABLE.findall(word.raw) for mark in found.get(name, ())
+                }
+                for name in names if marks else ():
+                    found.setdefault(name, set()).update(marks)
+    return found
+
+
+def _split_in(word: Word, command: Command) -> list[str]:
+    """The variables of a word that the shell splits into several words."""
+    if word.assigns and not _SETTERS.intersection(map(name_of, command.words)):
+        return []
+    return _VARIABLE.findall(_QUOTED.sub("", word.raw))
 
 
 def _leading(word: Word, script: Script) -> list[int]:

@@ -5,6 +5,7 @@ A wrong refusal costs a help text and a wrong acceptance a machine, so doubt ref
 
 from __future__ import annotations
 
+import posixpath
 import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -153,7 +154,28 @@ def unfit_places(script: Script) -> dict[int, str]:
         if evaluates or any(_reads_code(each) for each in readers):
             reason = "text that the line pipes into a program that runs it"
             _add(script, found, pipe.start, pipe.middle, reason)
+    _add_written(script, found)
     return found
+
+
+def _add_written(script: Script, found: dict[int, str]) -> None:
+    """Add what the line writes into a file that it also runs, or may."""
+    if not script.writes and not script.pipes:
+        return
+    code = [word for command in script.commands for word, _ in _code_words(command, script)]
+    runs = {posixpath.normpath(word.text) for word in code if DYNAMIC not in word.text}
+    runs_any = any(DYNAMIC in word.text and "$" in word.raw for word in code)
+    written = [(each.start, each.end, each.target) for each in script.writes]
+    for pipe in script.pipes:
+        readers = (each for each in script.commands if pipe.middle <= each.start < pipe.end)
+        for each in readers:
+            names = [name_of(word) for word in each.words]
+            copies = each.words[names.index("tee") + 1 :] if "tee" in names else ()
+            written += [(pipe.start, pipe.middle, word) for word in copies]
+    for start, end, target in written:
+        is_known = DYNAMIC not in target.text
+        if posixpath.normpath(target.text) in runs if is_known else runs_any:
+            _add(script, found, start, end, "text that the line writes into a file and runs")
 
 
 def _add(script: Script, found: dict[int, str], start: int, end: int, reason: str) -> None:

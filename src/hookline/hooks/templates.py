@@ -39,6 +39,7 @@ _REFERENCE = re.compile(
     r"(?<!\\)(?P<slashes>(?:\\\\)*)(?P<escape>\\?)"
     r"\{\{[ \t]*(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*\}\}"
 )
+_OPTION_INSIDE = re.compile(r"\s-")
 _OPENING = re.compile(r"(?<!\\)\{\{[ \t]*([A-Za-z_][A-Za-z0-9_]*)")
 
 _EXPANSIONS = {
@@ -72,8 +73,9 @@ def fill_line(
 ) -> str:
     """The line that the shell is given for these values; HookFailure if it must not be run."""
     compiled, exposed = _compiled(line, allowed)
-    for name in exposed if options != ALLOW else ():
-        if values.get(name, "").startswith("-"):
+    for name, is_split in exposed if options != ALLOW else ():
+        value = values.get(name, "")
+        if value.startswith("-") or (is_split and _OPTION_INSIDE.search(value)):
             raise HookFailure(f"{is_option(name)}: {OPTION_HELP}")
     return compiled
 
@@ -84,30 +86,33 @@ def is_option(name: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _compiled(line: str, allowed: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """The line, and the variables in it that can be read as options."""
+def _compiled(line: str, allowed: tuple[str, ...]) -> tuple[str, tuple[tuple[str, bool], ...]]:
+    """The line, and the variables in it that can be read as options, each word or the first."""
     # Reading the shell's language costs more than running most lines.
     compiled, problems = compile_line(line, allowed)
     if problems:
         raise HookFailure("; ".join(f"{each.message}: {each.help}" for each in problems))
-    return compiled, tuple(dict.fromkeys(each.name for each in _exposed(line, VARIABLES)))
+    exposed = ((each.name, is_split) for each, is_split in _exposed(line, VARIABLES))
+    return compiled, tuple(dict.fromkeys(exposed))
 
 
 def option_warnings(
     line: str, known: Mapping[str, Variable] = VARIABLES
 ) -> Iterator[TemplateProblem]:
     """Each variable of a line without problems that can be read as an option."""
-    for each in _exposed(line, known):
+    for each, _ in _exposed(line, known):
         if each.variable is not None and each.variable.free and not each.variable.begins:
             message = f"{{{{{each.name}}}}} can be read as an option"
             length = each.end - each.start
             yield TemplateProblem(OPTION, each.start, length, message, OPTION_HELP)
 
 
-def _exposed(line: str, known: Mapping[str, Variable]) -> Iterator[_Reference]:
+def _exposed(line: str, known: Mapping[str, Variable]) -> Iterator[tuple[_Reference, bool]]:
     references = list(_references(line, known))
-    places = option_places(_script(line, references)) if references else ()
-    return (each for each in references if each.start in places and not each.escaped)
+    places = option_places(_script(line, references)) if references else {}
+    for each in references:
+        if each.start in places and not each.escaped:
+            yield each, places[each.start]
 
 
 def compile_line(
