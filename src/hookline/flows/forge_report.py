@@ -11,6 +11,7 @@ from hookline.domain.records import OK
 from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.flows import journal, prompts
 from hookline.flows.spending import cost_of, turns_of
+from hookline.hooks.gate_reports import JUDGED
 from hookline.hooks.names import short_name
 from hookline.hooks.verdicts import verdicts
 
@@ -112,7 +113,7 @@ class ForgeReports:
             pull = await self._forge.pull_request(number)
             for said in outcome.answer.context.get("gatekeepers", ()):
                 key = f"{run.run_id}/{run.chapter}/{effect.effect_id}/{hook.name}/{said['name']}"
-                head = str(outcome.answer.context.get("judgedHead"))
+                head = str(outcome.answer.context.get(JUDGED))
                 text, remarks = _verdict(said, head[:12]), list(_remarks(said))
                 await self._forge.comment(pull, text, key=key, head=head, remarks=remarks)
 

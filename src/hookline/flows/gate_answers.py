@@ -9,7 +9,7 @@ import msgspec
 from hookline.domain.records import OK
 from hookline.hooks.builtin.review_prompts import review_prompt
 from hookline.hooks.framing import framed
-from hookline.hooks.gate_reports import command_of, report
+from hookline.hooks.gate_reports import JUDGED, command_of, report
 from hookline.hooks.kinds.program import json_object
 from hookline.hooks.rules import RULES
 from hookline.points import GATE
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def gate_answer(called: Sequence[Called], passed: Sequence[str]) -> dict[str, Any]:
     """What the gates said together, who gave the last word, and who `passed`, now or before.
 
-    `gates` is what each said in short.
+    `gates` is what each said in short, `judged` are the commits that gates of ours looked at.
     """
     answer = msgspec.to_builtins(RULES[GATE].fold(called))
     names = [*passed, *(hook.name for hook, _ in called)]
@@ -33,7 +33,13 @@ def gate_answer(called: Sequence[Called], passed: Sequence[str]) -> dict[str, An
     if called and answer["status"] in ("failure", "pending"):
         last = {"hook": names.pop(), "remediationPrompt": _rejection(*called[-1])}
     reports = [_reported(*each) for each in called if each[1].status == OK]
-    return {**answer, **last, "passed": names, "gates": reports}
+    found = {"passed": names, "gates": reports, "judged": _commits(called)}
+    return {**answer, **last, **found}
+
+
+def _commits(called: Sequence[Called]) -> list[str]:
+    answers = [end.answer for hook, end in called if hook.kind == "built-in" and end.status == OK]
+    return sorted({str(each.context[JUDGED]) for each in answers if JUDGED in each.context})
 
 
 def _reported(hook: Hook, outcome: Outcome) -> dict[str, Any]:

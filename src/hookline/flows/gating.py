@@ -141,7 +141,9 @@ class Gating:
         """Whether the work still is what the gates saw, or what one of them made of it."""
         now = (await self.prepare())["head"]
         moved = (answer.get("context") or {}).get("head")
-        if now is None or now not in (prepared["head"], moved):
+        known = (prepared["head"], moved)
+        # Somebody may have put another commit in its place for a moment.
+        if now is None or not {now, *answer.get("judged", ())}.issubset(known):
             return False
         self.judged = now
         if point == BEFORE_SUBMIT or self.submitted == prepared["head"]:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 # What a gate's payload has in `extra`: what gates said about the work as it is, and what was found
 # in it before, with what its author said to that.
 GATES, ATTEMPTS = "gates", "attempts"
+# In the context of a gate's answer: the commit that it looked at.
+JUDGED = "judgedHead"
 MAX_MESSAGE = 500
 RUNNERS = (("built-in", "run_tests"), ("built-in", "lint"))
 

@@ -11,6 +11,7 @@ from hookline.errors import HookFailure
 from hookline.hooks.builtin.gates_common import astray, passed, refused, standing
 from hookline.hooks.builtin.gates_diff import read_diff
 from hookline.hooks.framing import framed
+from hookline.hooks.gate_reports import JUDGED
 from hookline.hooks.globs import glob_match
 
 if TYPE_CHECKING:
@@ -52,7 +53,8 @@ async def secrets(judging: Judging) -> GateAnswer:
     if found.unseen:
         return _unseen(found.unseen)
     lines = sum(len(file.added) for file in files)
-    return passed(f"no credentials (files: {len(files)}, added lines: {lines})")
+    said = f"no credentials (files: {len(files)}, added lines: {lines})"
+    return passed(said, {JUDGED: head})
 
 
 class _Work(NamedTuple):
@@ -177,7 +179,7 @@ async def diff_limits(judging: Judging) -> GateAnswer:
     forbidden = [name for name in names if _matches(name, given.forbid)]
     if broken or forbidden:
         return _too_much(judging, broken, forbidden)
-    return passed(f"within the limits (changed files: {len(names)})")
+    return passed(f"within the limits (changed files: {len(names)})", {JUDGED: head})
 
 
 async def _changed_lines(judging: Judging, head: str) -> int | None:

@@ -27,6 +27,7 @@ from hookline.hooks.builtin.review_prompts import (
     review_prompt,
 )
 from hookline.hooks.builtin.stop_context import one_line
+from hookline.hooks.gate_reports import JUDGED
 from hookline.hooks.kinds.agent import final_object, purpose
 from hookline.hooks.kinds.program import MAX_ANSWER
 from hookline.hooks.kinds.question import MAX_PROMPT, cut
@@ -134,7 +135,7 @@ async def gatekeeper(judging: Judging) -> GateAnswer:
 
 
 def _combined(judged: list[_Judged], own: list[str], head: str | None) -> GateAnswer:
-    context = {"gatekeepers": [_record(each) for each in judged], "judgedHead": head}
+    context = {"gatekeepers": [_record(each) for each in judged], JUDGED: head}
     against = [each for each in judged if each.verdict.verdict != "approve"]
     if not against:
         left_out = f" (not asked about its own work: {', '.join(own)})" if own else ""
