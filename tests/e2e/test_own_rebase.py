@@ -87,7 +87,7 @@ def test_a_gate_that_was_killed_in_its_rebase_goes_on(line: Pipeline) -> None:
     """Git and its caller die when the base is checked out, and a commit is picked and signed."""
     task, folder, _ = behind(line)
     signer = line.box / "signer"
-    signer.write_text(f'#!/bin/sh\nkill -9 $PPID "$(cat {line.box}/victim)"\n')
+    signer.write_text(f'#!/bin/sh\nkill -9 "$(cat {line.box}/victim)" $PPID\n')
     signer.chmod(0o755)
     line.git("config", "gpg.program", str(signer))
     line.git("config", "commit.gpgSign", "true")

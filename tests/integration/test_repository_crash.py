@@ -57,7 +57,7 @@ asyncio.run(walk())
 
 # Signs what is committed, but kills git and $VICTIM in a rebase.
 SIGNER = """#!/bin/sh
-if [ -d "$GIT_DIR/rebase-merge" ]; then kill -9 $PPID "$(cat "$VICTIM")"; fi
+if [ -d "$GIT_DIR/rebase-merge" ]; then kill -9 "$(cat "$VICTIM")" $PPID; fi
 printf '\\n[GNUPG:] SIG_CREATED \\n' >&2
 echo signed
 """
@@ -207,7 +207,8 @@ def test_a_scratch_checkout_of_a_dead_process_is_swept(tmp_path: Path) -> None:
     place.write("x", "x", at=place.root / ".hookline" / "worktrees" / "T-1")
     repository = place.repository()
     do(repository.commit_all(str(place.root / ".hookline" / "worktrees" / "T-1"), "Work"))
-    assert isinstance(do(repository.merge("refs/heads/hookline/T-1", "main", "M")), Merged)
+    merged = do(repository.merge("refs/heads/hookline/T-1", "main", "M", "rebase"))
+    assert isinstance(merged, Merged)
     assert not path.exists()
     assert str(path) not in place.git("worktree", "list")
 

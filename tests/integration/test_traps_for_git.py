@@ -48,7 +48,7 @@ def test_a_link_in_the_place_of_a_passing_checkout_leads_nowhere(
     path = worked(alone)
     left = path.parent / f".scratch-{_machine()}-999999-1-aaaa"
     left.symlink_to(feature)
-    assert isinstance(merge(alone), Merged)
+    assert isinstance(merge(alone, "rebase"), Merged)
     assert (feature / "draft").read_text() == "mine\n"
     assert not left.is_symlink()
 
@@ -67,7 +67,7 @@ def test_a_link_in_the_place_of_a_repaired_worktree_leads_nowhere(
 def test_an_odd_name_beside_the_worktrees_stops_no_merge(alone: Place) -> None:
     path = worked(alone)
     (path.parent / ".scratch-x").mkdir()
-    assert isinstance(merge(alone), Merged)
+    assert isinstance(merge(alone, "rebase"), Merged)
 
 
 @pytest.mark.parametrize("name", ["secret.env", "build/kept"])
