@@ -57,6 +57,7 @@ asyncio.run(walk())
 
 # Signs what is committed, but kills git and $VICTIM in a rebase.
 SIGNER = """#!/bin/sh
+cat > /dev/null
 if [ -d "$GIT_DIR/rebase-merge" ]; then kill -9 "$(cat "$VICTIM")" $PPID; fi
 printf '\\n[GNUPG:] SIG_CREATED \\n' >&2
 echo signed
