@@ -136,7 +136,7 @@ def running_hub(line: HubPipeline) -> Iterator[Hub]:
     """The stand-in while it listens; every request and answer must be as GitHub describes it."""
     with Hub(Description()) as running:
         running.line = line
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         try:
             yield running

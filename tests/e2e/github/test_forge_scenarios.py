@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.e2e.hub_rig import Hub
 
 GATES = "method: squash, tries: 2"
-HOOKS = "before_submit: [create_pr], before_merge: [{ci_status: {retry_after: 0.01}}]"
+HOOKS = "before_submit: [create_pr], before_merge: [{ci_status: {retry_after: 0.2}}]"
 # The agent fixes whatever it is told, or resolves a conflict.
 TURN = """\
 if grep -q 'Leave no marker line' "$box/$n"; then resolve
