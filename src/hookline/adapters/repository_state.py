@@ -10,6 +10,7 @@ import msgspec
 from hookline.adapters.git.checkout import BrokenWorktree, NoRepository, checkout_of
 from hookline.adapters.git.door import NETWORK, Git, GitFailed, NoGit, cut, printable
 from hookline.adapters.git.reading import INITIAL, STATUS, branch_in, read_status
+from hookline.adapters.git.refs import plain_commit
 from hookline.adapters.git.settings import Settings
 from hookline.adapters.repository_locks import exclusive
 from hookline.domain.repository import (
@@ -307,6 +308,8 @@ class Looking:
         """The commit that a full ref or a hash names; None when there is none."""
         if name.startswith("-") or any(c.isspace() for c in name):
             return None
+        if (found := plain_commit(self._at(folder), name)) is not None:
+            return found
         said = await self._git(folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
         return said.text or None if not said.code else None
 
