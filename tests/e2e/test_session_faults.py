@@ -200,7 +200,7 @@ def test_hooks_that_hang_die_or_flood_cost_the_session_nothing(cli: Cli) -> None
     assert rig.run().code == 0
     assert not is_running(int(pids.read_text()))
     (prompt,) = rig.prompts()
-    assert in_order(prompt.text, "no end after 1 s", "BEFORE", "THE END", "FINE", "do it")
+    assert in_order(prompt.text, "timed out after 1 s", "BEFORE", "THE END", "FINE", "do it")
     assert "AFTER" not in prompt.text
     assert len(prompt.text) < 200_000
     assert cli.calls("hangs") == ["timeout"]

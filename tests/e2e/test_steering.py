@@ -336,7 +336,7 @@ def test_a_hook_that_hangs_is_ended_and_the_next_is_asked(cli: Cli) -> None:
     entry = f"{{name: hang, script: {hang.name}, timeout: 1}}"
     steer(cli, {}, f"{TWO}hooks:\n  {START}: [{entry}]\n")
     assert (start(cli, "one").json["status"], trace(cli)) == ("completed", ["a"])
-    assert errors(cli)[0] == ("hang", "no end after 1 s; it was killed")
+    assert errors(cli)[0] == ("hang", "timed out after 1 s")
     assert not is_running(int((cli.root / "pid").read_text()))
 
 

@@ -242,7 +242,7 @@ def test_a_timeout_kills_the_whole_group(world: World) -> None:
             return problem.error
         return ""
 
-    assert "no end after 2 s" in world.finish(hangs)
+    assert "timed out after 2 s" in world.finish(hangs)
     assert not _runs(int((world.root / "pid").read_text()))
 
 

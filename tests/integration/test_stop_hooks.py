@@ -198,9 +198,9 @@ def test_conditions_and_switches_hold_for_each_hook(project: Project) -> None:
 
 def test_each_hook_and_the_chain_have_their_own_time(project: Project) -> None:
     project.configure("    - all_of: [{command: 'sleep 60', timeout: 0.2}]")
-    assert "no end after 0.2 s" in project.decides()["metadata"]["error"]
+    assert "timed out after 0.2 s" in project.decides()["metadata"]["error"]
     project.configure("    - {all_of: [{command: 'echo $$ > pid; exec sleep 300'}], timeout: 2}")
-    assert "no end after 2 s" in project.decides()["metadata"]["error"]
+    assert "timed out after 2 s" in project.decides()["metadata"]["error"]
     assert not is_running(int((project.root / "pid").read_text()))
 
 

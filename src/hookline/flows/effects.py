@@ -265,7 +265,7 @@ class Executor:
         except CannotStart as problem:
             raise HooklineError(str(problem)) from problem
         if done.timed_out:
-            raise Temporary(f"no end after {timeout:g} s; it was killed")
+            raise Temporary(f"timed out after {timeout:g} s")
         return done
 
     def note_attempt(self, tx: Transaction, run: Run, effect: JournalEffect) -> None:

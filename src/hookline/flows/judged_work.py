@@ -34,7 +34,7 @@ def refuse_verdict(view: View, task: Task, verb: str, changes: Collection[str] =
     judge = judge_of(view, task)
     if judge is not None:
         raise PeopleOnly(
-            f"{task.id} is judged by {judge}: to {verb} it is for people",
+            f"{task.id} is judged by {judge}: only a person can {verb} it",
             help="say in your last message, or in a note, what you want to be done",
         )
 

@@ -108,7 +108,7 @@ async def _finding(rule: Rule, world: ValidationWorld, agent_output: str) -> Fin
     except BadInput as problem:
         verdict = _Verdict(False, problem.message)
     except TimeoutError:
-        verdict = _Verdict(False, f"the rule could not run: no end after {_time(rule):g} s")
+        verdict = _Verdict(False, f"the rule could not run: timed out after {_time(rule):g} s")
     return Finding(
         rule_name=rule.name,
         passed=verdict.passed,
@@ -229,7 +229,7 @@ async def _run(
     except CannotStart as problem:
         raise HookFailure(str(problem)) from problem
     if finished.timed_out:
-        raise failure(f"no end after {timeout:g} s; it was killed", finished)
+        raise failure(f"timed out after {timeout:g} s", finished)
     if finished.exit_code < 0:
         raise failure(f"killed by signal {-finished.exit_code}", finished)
     return finished

@@ -57,7 +57,7 @@ async def judge(hook: Hook, call: Call, world: World) -> GateAnswer:
     except TimeoutError as late:
         if not deadline.expired():
             raise
-        raise HookTimeout(f"no end after {limit or 0:g} s; it was stopped") from late
+        raise HookTimeout(f"timed out after {limit or 0:g} s") from late
     except ForgeTemporary as later:
         return waiting(later.message, "forge", pause_until(later.until, FORGE_WAIT))
     except (RepositoryError, ForgeError, BadInput) as problem:

@@ -188,7 +188,7 @@ async def _run(
         raise HookFailure(str(problem), exit_code=NOT_FOUND) from problem
     if done.timed_out:
         raise HookTimeout(
-            f"`{shown}` had no end after {limits.timeout:g} s; it was killed",
+            f"`{shown}` timed out after {limits.timeout:g} s",
             stdout=done.stdout,
             stderr=done.stderr,
         )

@@ -44,7 +44,7 @@ async def _run_chain(hook: Hook, world: World) -> Reply:
         async with asyncio.timeout(limit):
             called = await _ask(hook, world)
     except TimeoutError as late:
-        raise HookTimeout(f"no end after {limit or 0:g} s; its hooks were killed") from late
+        raise HookTimeout(f"timed out after {limit or 0:g} s") from late
     return Reply(answer=fold_chain(hook.target, called), text=_said(called))
 
 

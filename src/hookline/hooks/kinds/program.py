@@ -42,7 +42,7 @@ async def run_program(argv: Sequence[str], hook: Hook, call: Call, world: World)
     except CannotStart as error:
         raise HookFailure(str(error)) from error
     if finished.timed_out:
-        raise HookTimeout(f"no end after {call.timeout:g} s; it was killed", **_said(finished))
+        raise HookTimeout(f"timed out after {call.timeout:g} s", **_said(finished))
     if finished.exit_code < 0:
         raise failure(f"killed by {_signal_name(-finished.exit_code)}", finished)
     return finished

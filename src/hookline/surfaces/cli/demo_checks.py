@@ -46,7 +46,7 @@ def _stored(view: View) -> list[Fact]:
         Fact("a failing test went to the agent, which fixed it", codes == [1, 0]),
         Fact("a hook whose condition was false was skipped", _skipped(links)),
         Fact("the stop hook believed the tests, not the agent", _decided(view)),
-        Fact("a gate blocked, and the agent remedied it", _was_fixed(view, "T-2", "changelog")),
+        Fact("a gate blocked, and the agent fixed it", _was_fixed(view, "T-2", "changelog")),
         Fact("a gatekeeper asked for a change, then approved", _was_fixed(view, "T-3", KEEPER)),
         Fact("a hook made the review task T-4", _is_review(view.graph.find("T-4"))),
     ]
