@@ -171,7 +171,7 @@ def test_a_part_of_a_sessions_work_is_judged_with_it(cli: Cli) -> None:
     line.begin("task_types: {feature: {hooks: {before_submit: []}}}\n", remote=False)
     line.turn(SPLITS.format(python=sys.executable))
     own, other = (cli.add(goal, "--type", "feature") for goal in ("mine", "another"))
-    line.worker("--tasks", "1")
+    assert line.worker("--tasks", "1", code=4)["waiting"] == [other]
     assert cli.task(own)["state"] == "completed"
     (part,) = (each for each in cli.json("task", "list", "--all") if each["goal"] == "a part")
     assert (part["state"], made(part)) == ("completed", (own, "feature"))
