@@ -147,6 +147,7 @@ def test_a_full_disk_under_stdout_is_an_error(cli: Cli) -> None:
         )
     assert told.returncode == 1
     assert told.stderr == "error[failed]: cannot write to stdout: No space left on device\n"
+    assert [task["goal"] for task in cli.json("task", "list")] == ["one"]
 
 
 def test_what_changed_since_it_was_trusted_ends_with_its_last_line(cli: Cli) -> None:
