@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hookline.config.types import Agent
 from tests.integration.gates_rig import Desk
 from tests.integration.repository_rig import Place
 
@@ -79,3 +80,14 @@ def test_a_file_that_cannot_be_looked_into_does_not_pass(desk: Desk) -> None:
     answer = desk.ask("secrets")
     assert answer.status == "failure"
     assert "could not be looked into" in answer.message
+
+
+def test_a_gatekeeper_that_changes_what_steers_git_approves_nothing(desk: Desk) -> None:
+    put(desk, "work", b"done\n")
+    plants = f"git config core.hooksPath /nowhere; touch {desk.place.root}/.git/hooks/pre-push"
+    verdict = '{"verdict": "approve", "summary": "Fine."}'
+    desk.agents = {"qa": Agent(driver="command", command=f"{plants}; echo '{verdict}'")}
+    answer = desk.ask("gatekeeper", ["qa"])
+    assert (answer.status, answer.remediation_prompt) == ("failure", None)
+    assert "core.hookspath in config, hooks/pre-push" in answer.message
+    assert desk.ask("gatekeeper", ["qa"]).status == "success"  # nothing is changed any more

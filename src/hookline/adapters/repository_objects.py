@@ -26,8 +26,9 @@ class Objects(Looking):
 
         Git itself does not look: it reads, tests and checks out what somebody put in their place.
         """
-        look = ("rev-list", "--objects", "--verify-objects", "--quiet", *asked)
-        said = await self._git(folder, *look)
+        # What a partial clone has not fetched yet is not fetched for this.
+        look = ("--objects", "--verify-objects", "--missing=allow-promisor", "--quiet")
+        said = await self._git(folder, "rev-list", *look, *asked)
         if said.code or "error:" in said.err:  # of a file's content git tells by its words alone
             help = "`git fsck` lists them; a copy of the repository may have them whole"
             raise GitFailed("objects of git are damaged or were replaced", said, help=help)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from hookline.errors import BadInput, HooklineError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_SHOWN = 5  # so many names stand in a message
 
 BRANCH_PREFIX = "hookline/"
 # One path component, and one of a branch's name, that no program takes for an option.
@@ -260,3 +265,15 @@ class Merged(msgspec.Struct, frozen=True):
     sha: str
     base: str
     notices: tuple[str, ...] = ()
+
+
+def control_changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """What steers git and was added, removed or changed."""
+    return sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+
+
+def control_told(changed: Sequence[str]) -> str:
+    """Why a person has to look at what steers git."""
+    more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
+    names = ", ".join(changed[:_SHOWN]) + more
+    return f"what steers git in .git was changed while the agent worked: {names}"

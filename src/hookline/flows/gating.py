@@ -8,10 +8,10 @@ import msgspec
 
 from hookline.domain.forge import TOLD
 from hookline.domain.moments import seconds
+from hookline.domain.repository import control_told
 from hookline.domain.submissions import CONFLICT, SIGNAL, GateSettings, Submission
 from hookline.flows import prompts
 from hookline.flows.fix_prompts import fix_opening, fix_rules
-from hookline.flows.git_control import told
 from hookline.flows.judged import gate_payload
 from hookline.hooks.gate_reports import ATTEMPTS, GATES
 from hookline.hooks.names import short_name
@@ -217,7 +217,7 @@ class Gating:
         self.attempts.append({"gate": short_name(name), "message": found, "agent": said})
         self.conversation = turn.get("conversation") or self.conversation
         if changed := turn.get("gitChanged"):
-            return self._refused(told(changed), WORKTREE, told(changed))
+            return self._refused(control_told(changed), WORKTREE, control_told(changed))
         wait = turn.get("wait")
         if wait:
             self.tries[name] = made  # the model is to blame, not the agent

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hookline.domain.repository import control_changes
+
 if TYPE_CHECKING:
     from hookline.domain.runs import Run
     from hookline.flows.effects import Surroundings
     from hookline.ports.store import Transaction, View
 
 _BEFORE, _CHANGED = "hookline.git-before", "hookline.git-changed"
-_SHOWN = 5
 
 
 class GitControl:
@@ -39,8 +40,7 @@ class GitControl:
 
     async def changed(self, before: dict[str, str]) -> list[str]:
         """What was added, removed or changed since."""
-        now = await self._look()
-        return sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+        return control_changes(before, await self._look())
 
     @staticmethod
     def end(tx: Transaction, run: Run, changed: list[str]) -> None:
@@ -58,10 +58,3 @@ class GitControl:
 def changed_in(view: View, run: Run) -> list[str]:
     """What steers git and changed in the turns of a run."""
     return list(view.runs.value(run.run_id, _CHANGED) or ())
-
-
-def told(changed: list[str]) -> str:
-    """Why a person has to look."""
-    more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
-    names = ", ".join(changed[:_SHOWN]) + more
-    return f"what steers git in .git was changed while the agent worked: {names}"

@@ -11,6 +11,7 @@ import msgspec
 from hookline.domain.events import FIRED, TASK_DONE, TOLD
 from hookline.domain.payloads import check_payload, problems_of
 from hookline.domain.records import PENDING
+from hookline.domain.repository import control_told
 from hookline.domain.runs import ERROR, OK, Resolution
 from hookline.domain.sessions import HeldOutput
 from hookline.domain.turns import AgentEvent
@@ -20,7 +21,7 @@ from hookline.flows.fired_events import as_event
 from hookline.flows.forge_report import ForgeReports
 from hookline.flows.gate_answers import gate_answer
 from hookline.flows.gate_commands import commands_of
-from hookline.flows.git_control import GitControl, told
+from hookline.flows.git_control import GitControl
 from hookline.flows.outcomes import CUT
 from hookline.flows.session_verbs import may_begin
 from hookline.flows.spending import purpose_of
@@ -106,7 +107,7 @@ class Outward:
         error = turn.error
         if changed:
             value["gitChanged"] = changed
-            error = error or told(changed)
+            error = error or control_told(changed)
 
         def ended(tx: Transaction) -> None:
             self._control.end(tx, run, changed)

@@ -11,6 +11,7 @@ import msgspec
 from hookline.domain import tasks as task_states
 from hookline.domain.limits import raised
 from hookline.domain.moments import seconds
+from hookline.domain.repository import control_told
 from hookline.domain.runs import CANCELLED
 from hookline.domain.sessions import (
     COMPLETED,
@@ -32,7 +33,7 @@ from hookline.domain.tasks import BLOCKED, SETTLED
 from hookline.errors import ClaimRefused, HooklineError, StaleClaim
 from hookline.flows import control, gate_verbs, gating, journal, spending
 from hookline.flows.continuation import story, was_sent_back
-from hookline.flows.git_control import changed_in, told
+from hookline.flows.git_control import changed_in
 from hookline.flows.session_state import LEASE_MARGIN
 from hookline.tasks import checkpoints, claims, registrations, verbs
 from hookline.tasks.verbs import Holder
@@ -276,7 +277,7 @@ def _finish_task(tx: Transaction, run: Run, task: Task, ended: dict[str, Any]) -
         with tx.nested():
             verbs.update(tx, task.id, {"turnsUsed": used}, holder=holder)
             if ended["outcome"] == COMPLETED and (changed := changed_in(tx, run)):
-                _leave_to_person(tx, run, task, told(changed), holder)
+                _leave_to_person(tx, run, task, control_told(changed), holder)
             elif ended["outcome"] == COMPLETED and run.input.get("branch"):
                 verbs.submit(tx, task.id, result=ended["reason"][:2000], holder=holder)
                 _submit(tx, run, task, ended)

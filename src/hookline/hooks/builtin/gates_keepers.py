@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
+from hookline.domain.repository import control_changes, control_told
 from hookline.domain.turns import GATEKEEPER
 from hookline.errors import BadInput, HookFailure
 from hookline.hooks.builtin.gates_common import (
@@ -123,11 +124,14 @@ async def gatekeeper(judging: Judging) -> GateAnswer:
     if not keepers:
         return _no_verdict(f"nobody is left to judge: {author} would judge its own work")
     judged: list[_Judged] = []
+    control = await judging.repository.control_state()
     for keeper in keepers:
         said = await _ask(judging, keeper)
         if not isinstance(said, Verdict):
             return said
         judged.append(_Judged(keeper, said))
+    if changed := control_changes(control, await judging.repository.control_state()):
+        return refused(control_told(changed))
     after = await standing(judging)
     if after.head != state.head:
         return refused(f"the work changed while it was judged, from {state.head} to {after.head}")
