@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.agents.model import Reply, Rule
 from tests.agents.session_desk import PATIENCE, WORKERS
-from tests.e2e.conftest import Cli, kill
+from tests.e2e.conftest import Cli, eventually, kill
 from tests.e2e.pipeline_rig import Pipeline, finish, work_ended
 
 if TYPE_CHECKING:
@@ -45,39 +45,44 @@ def test_turns_that_a_kill_cuts_count_as_far_as_they_told(
     cli = line.cli
     task = cli.add("MAKE-PART-ONE")
     work = claude.shell("echo x > parts/T-1; echo T-1 >> log; git add -A")
+    look = codex.shell("cat log")
     model = scripted(
-        Rule("JUDGE-THIS", Reply(hold=True), times=1),
-        Rule("JUDGE-THIS", Reply(text=APPROVE, usage=(2003, 17))),
+        Rule("JUDGE-THIS", Reply(calls=(look,), usage=(1009, 13)), times=1),
         Rule("MAKE-PART-ONE", Reply(calls=(work,), usage=(8009, 23)), times=1),
         Rule("", Reply(hold=True), times=1),
-        Rule("", Reply(text=PROMISE, usage=(16001, 29))),
+        Rule("", Reply(text=PROMISE, usage=(16001, 29)), times=1),
+        Rule("", Reply(hold=True), times=1),
+        Rule("", Reply(text=APPROVE, usage=(2003, 17))),
     )
     for worker in (claude, codex):
         cli.env |= worker.environment(model, tmp_path / "home")
 
-    def cut_at(request: int) -> dict[str, dict[str, object]]:
-        """Kill the worker once its agent waits for an answer; what each role cost by then."""
-        process = cli.start("work", "--once", "--json")
-        model.wait_for(request, PATIENCE)
-        kill(process)
+    def roles() -> dict[str, dict[str, Any]]:
         return {each["role"]: each for each in cli.task(task)["cost"]["roles"]}
 
+    def cut(request: int, role: str) -> dict[str, Any]:
+        """Kill the worker while its agent waits for an answer; what the role cost by then."""
+        process = cli.start("work", "--once", "--json")
+        model.wait_for(request, PATIENCE)
+        eventually(lambda: roles()[role]["inputTokens"] > 0, "what the agent has told")
+        kill(process)
+        return roles()[role]
+
     # Claude Code has told the tokens of its first step; the money it tells at the end.
-    author = cut_at(2)["implementer"]
+    author = cut(2, "implementer")
     assert (author["turns"], author["unfinished"]) == (1, 1)
     assert (author["inputTokens"], author["outputTokens"], author["usd"]) == (8009, 23, None)
     shown = cli("task", "show", task).stdout
     assert "in 1 turn (1 unfinished)" in shown
     assert SAYS in " ".join(shown.split())
 
-    # Codex, a gatekeeper, has told nothing; its turn is counted all the same.
-    judge = cut_at(4)["gatekeeper"]
-    assert (judge["turns"], judge["unfinished"], judge["inputTokens"]) == (1, 1, 0)
+    # Codex tells its tokens at the end, and has recorded those of its first step.
+    judge = cut(5, "gatekeeper")
+    assert (judge["turns"], judge["unfinished"]) == (1, 1)
+    assert (judge["inputTokens"], judge["outputTokens"]) == (1009, 13)
     ended = work_ended(finish(cli.start("work", "--once", "--json"), PATIENCE))
     assert ended["merged"] == [task], [each.newest for each in model.requests]
-    roles = {each["role"]: each for each in cli.task(task)["cost"]["roles"]}
-    assert (roles["implementer"]["turns"], roles["implementer"]["unfinished"]) == (2, 1)
-    assert (roles["gatekeeper"]["turns"], roles["gatekeeper"]["unfinished"]) == (2, 1)
-    assert roles["implementer"]["inputTokens"] == 8009 + 16001
-    assert roles["gatekeeper"]["inputTokens"] == 2003
-    assert roles["implementer"]["usd"] > 0, "the turn that ended told its price"
+    author, judge = (roles()[role] for role in ("implementer", "gatekeeper"))
+    assert [(each["turns"], each["unfinished"]) for each in (author, judge)] == [(2, 1), (2, 1)]
+    assert [each["inputTokens"] for each in (author, judge)] == [8009 + 16001, 1009 + 2003]
+    assert author["usd"] > 0, "the turn that ended told its price"

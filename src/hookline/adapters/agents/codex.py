@@ -7,14 +7,14 @@ as in many containers, none of its commands runs, and the turn says so as its er
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.adapters.agents.codex_tokens import Tokens, TurnTokens
 from hookline.adapters.agents.lines import (
     DETAIL,
     described,
@@ -26,8 +26,7 @@ from hookline.adapters.agents.lines import (
 )
 from hookline.adapters.agents.steps import STOPPED, Steps
 from hookline.adapters.agents.waits import model_wait
-from hookline.domain.turns import AgentEvent, AgentTurn, Usage
-from hookline.files import own_folder, publish, read_regular
+from hookline.domain.turns import AgentEvent, AgentTurn
 from hookline.ports.processes import CannotStart
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from hookline.ports.processes import Finished
 
 SERVER = "mcp_servers.hookline"
-MAX_RECORD = 1 << 16
 CONVERSATION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 UNKNOWN = "no rollout found"
 NO_SANDBOX = "bwrap: "
@@ -129,8 +127,6 @@ def _setting(name: str, value: Any) -> list[str]:
 
 # The lines, as far as they are read
 
-Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
-
 
 class _Line(msgspec.Struct):
     type: str = ""
@@ -140,13 +136,8 @@ class _Started(msgspec.Struct):
     thread_id: str
 
 
-class _Tokens(msgspec.Struct):
-    input_tokens: Count = 0
-    output_tokens: Count = 0
-
-
 class _Completed(msgspec.Struct):
-    usage: _Tokens
+    usage: Tokens
 
 
 class _Problem(msgspec.Struct):
@@ -188,7 +179,8 @@ class _Hearing:
         self._talk = talk
         self._conversation: str | None = None
         self._text = ""
-        self._total: _Tokens | None = None
+        self._total: Tokens | None = None
+        self._tokens = TurnTokens(talk)
         self._problem: str | None = None
         self._tools = 0
         self._open: set[str] = set()
@@ -222,7 +214,7 @@ class _Hearing:
             error=error,
             stop_reason=ending if error else "end_turn",
             conversation=self._conversation,
-            usage=self._used(),
+            usage=self._tokens.used(self._total),
             tools=self._tools,
             wait=model_wait(blamed) if blamed else None,
         )
@@ -230,6 +222,7 @@ class _Hearing:
     def _began(self, conversation: str) -> None:
         if CONVERSATION.fullmatch(conversation):
             self._conversation = conversation
+            self._tokens.begin(conversation)
             self._talk.request.on_conversation(conversation)
 
     def _item_began(self, item: _Item) -> None:
@@ -254,6 +247,7 @@ class _Hearing:
             self._open.discard(item.id)
             self.steps.answer()
             self._watch_sandbox(item)
+            self._tokens.tell()
             name, _ = _described(item, self._talk.folder)
             ok = item.status != "failed"
             self._talk.request.on_event(AgentEvent(type="tool_result", name=name, ok=ok))
@@ -276,40 +270,6 @@ class _Hearing:
             why = f"Codex's sandbox cannot work here ({shown(self._no_sandbox, DETAIL)})"
             return f"{why}, so none of its commands ran; `permissions: full` needs no sandbox"
         return ended or (None if self._total else "the agent ended without a result")
-
-    def _used(self) -> Usage:
-        """What this turn used: Codex counts all turns of a conversation together."""
-        if self._total is None:
-            return Usage()
-        before = _Tokens()
-        if self._conversation is not None:
-            try:
-                before = _swap(_record(self._talk, self._conversation), self._total)
-            except OSError as problem:
-                notice(
-                    self._talk, f"the tokens of this turn are those of all before, too: {problem}"
-                )
-        return Usage(
-            input_tokens=max(self._total.input_tokens - before.input_tokens, 0),
-            output_tokens=max(self._total.output_tokens - before.output_tokens, 0),
-        )
-
-
-def _record(talk: Talk, conversation: str) -> str:
-    """The file with a conversation's total at the end of its last turn."""
-    folder = talk.request.env.get("HOOKLINE_DIR") or os.path.join(talk.root, ".hookline")
-    return os.path.join(folder, "agents", f"codex-{conversation.replace('/', '_')}")
-
-
-def _swap(path: str, total: _Tokens) -> _Tokens:
-    """Record a new total; the one before."""
-    before = _Tokens()
-    with suppress(FileNotFoundError, msgspec.MsgspecError):
-        before = msgspec.json.decode(read_regular(path, MAX_RECORD), type=_Tokens)
-    place, name = os.path.split(path)
-    with own_folder(*os.path.split(place)) as folder:
-        publish(folder, name, msgspec.json.encode(total))
-    return before
 
 
 def _explained(problem: str) -> str:
