@@ -37,11 +37,15 @@ _DATA: dict[str, dict[str, Any]] = {
     "task_unblocked": {"state": "ready"},
     "task_submitted": {"result": "works"},
     "task_needs_continuation": {
-        "reason": "signed: cat signed exited 1 (attempts to fix it: 1)",
+        "reason": "signed: `cat signed` exited 1 (attempts to fix it: 1)",
         "gate": "signed",
         "output": "`cat signed` exited 1",
         "attempts": [
-            {"gate": "signed", "message": "cat signed exited 1", "agent": "I did not find the pen."}
+            {
+                "gate": "signed",
+                "message": "`cat signed` exited 1",
+                "agent": "I did not find the pen.",
+            }
         ],
     },
     "task_completed": {"result": "works", "artifacts": ["parser.py"]},

@@ -53,7 +53,7 @@ def test_the_plan_of_an_agent_is_shown_changed_and_started_by_a_word(
     told = asked(model, FIRST).prompt or ""
     assert "# Tasks (0 of 2 done)\n\n- T-2 (ready): write answer.sh in one line" in told
     assert "celebrate" not in told
-    assert "0: planned: no file changed; Three parts." in told
+    assert '0: you planned: no file changed. You said: "Three parts."' in told
     states = [cli.task(task)["state"] for task in ("T-1", "T-2", "T-3", "T-4")]
     assert states == ["completed", "completed", "completed", "cancelled"]
     cost = cli.task("T-1")["cost"]

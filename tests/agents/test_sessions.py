@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
 
 FIRST, SECOND = "This is iteration 1 of", "This is iteration 2 of"
-RECOVERY = "Your last turn did not come to its end"
+RECOVERY = "Your last turn broke off"
 pytestmark = pytest.mark.timeout(3 * PATIENCE)
 each_agent = pytest.mark.parametrize("agent", LIGHT)
 

@@ -91,7 +91,7 @@ def the_script(is_merged: threading.Event) -> list[Rule]:
             Reply(text="The log lists both parts."),
         ),
         Rule(
-            r"(?s)This is task T-2\b.*did not come to its end",
+            r"(?s)This is task T-2\b.*broke off",
             msgspec.structs.replace(DONE, after=is_merged),
             anywhere=True,
             times=1,
@@ -103,7 +103,7 @@ def the_script(is_merged: threading.Event) -> list[Rule]:
         *script(
             r"parts/T-3:1: Add your name", Reply(calls=(CLAUDE.shell(sign.format("T-3")),)), thanks
         ),
-        Rule(r"(?s)This is task T-3\b.*did not come to its end", DONE, anywhere=True, times=1),
+        Rule(r"(?s)This is task T-3\b.*broke off", DONE, anywhere=True, times=1),
         *worked("T-3", Reply(calls=(CLAUDE.shell(part.format("T-3")),)), Reply(hold=True)),
         # T-4: its model has too much to do at first.
         *reviewed("T-4", CLAUDE.review(asks("T-4")), CLAUDE.review(APPROVES)),
@@ -187,7 +187,7 @@ def cost(line: Pipeline, task: str) -> tuple[int, int]:
 
 def branch(task: str) -> str:
     """How whoever works on a task, or reviews it, is told of its branch."""
-    return rf"the branch hookline/{task}\b"
+    return rf"the branch `hookline/{task}`"
 
 
 def told(model: ScriptedModel, task: str) -> str:

@@ -50,7 +50,7 @@ def test_gates_are_told_in_order_with_their_commands_and_who_reviews(cli: Cli) -
         "3. size: `du -s .` (only when commits_count > 1)",
         "4. gatekeeper: review of your diff against this task, by qa, strict",
         "5. human: a person decides: Shall it go in?",
-        "6. merge: the result of merging into main must pass `sh check.sh`",
+        "6. merge: the merged result must pass `sh check.sh`",
         "uncommitted work is refused",
         "Do not push, merge or switch branches.",
     )
@@ -62,7 +62,7 @@ def test_work_without_gates_or_tests_is_told_of_none(cli: Cli) -> None:
     found = told(cli, {"before_submit": []}, {"test": "none"})
     assert "Gates" not in found
     assert "Run the commands" not in found
-    assert "You work on the branch hookline/T-1 in the worktree" in found
+    assert "You work on the branch `hookline/T-1` in the worktree" in found
 
 
 def test_rules_and_stop_hooks_are_told_in_the_users_own_folder(cli: Cli) -> None:
@@ -83,6 +83,6 @@ def test_rules_and_stop_hooks_are_told_in_the_users_own_folder(cli: Cli) -> None
         "- dated: `a.txt` must match `^20`",
         "- covered: at least 80.0% test coverage",
         "- tidy: `make tidy`",
-        "Run the commands yourself",
+        "Run the commands above yourself",
     )
-    assert "branch" not in found
+    assert "hookline/T-1" not in found

@@ -72,8 +72,8 @@ def test_markers_that_are_left_are_told_by_their_lines_and_asked_for_again(sides
     sides.turn(f"{NO_GIT}[ $n = 1 ] && {{ {first}; }} || {{ {then}\n{BOTH}}}\n")
     sides.submit(task)
     _, again = sides.prompts(task)
-    assert "- `text`: markers in lines 2, 4\n" in again
-    assert "- `moved`: markers in line" in again
+    assert "- `text`: markers are left in lines 2, 4. Remove them.\n" in again
+    assert "- `moved`: markers are left in line" in again
     assert "`guide`: markers" not in again
     assert sides.shown("guide").splitlines()[-3:] == ["mine", "<<<<<<< HEAD", "theirs"]
     sides.check(task)
@@ -90,16 +90,14 @@ def test_conflicts_without_lines_are_told_in_words_and_decided_by_the_files(side
         for line in prompt.partition("How to resolve it")[0].splitlines()
         if line.startswith("- `")
     }
-    assert "move `picture~theirs` over it to take the version of main" in told["picture"]
-    assert told["gone-here"].startswith("you deleted it, or gave it another name, and main changed")
-    assert told["gone-there"].startswith(
-        "main deleted it, or gave it another name, and you changed"
-    )
-    assert told["link"].startswith("both sides changed where this link leads")
-    assert "100644 is yours, 100755 is of main" in told["tool"]
-    assert told["old-name"].startswith("you and main gave this file different new names")
-    assert told["my-name"].startswith("only your side has something of this name")
-    assert told["their-name"].startswith("only main has something of this name")
+    assert "move `picture~theirs` over it to take main's version" in told["picture"]
+    assert told["gone-here"].startswith("you deleted or renamed it, and main changed it.")
+    assert told["gone-there"].startswith("main deleted or renamed it, and you changed it.")
+    assert told["link"].startswith("both sides changed the target of this link")
+    assert "yours are 100644, main's are 100755" in told["tool"]
+    names = "you renamed it to `my-name`, and main renamed it to `their-name`."
+    assert told["old-name"].startswith(names)
+    assert not {"my-name", "their-name"} & set(told)
     listed = sides.git("ls-tree", "-r", "main").splitlines()
     tree = {line.partition("\t")[2]: line.split(" ")[0] for line in listed}
     assert {"gone-here", "their-name", "picture"} <= set(tree)
@@ -156,7 +154,8 @@ def test_a_turn_that_failed_decides_nothing(sides: Sides) -> None:
     task = sides.part("echo mine > gone-there", theirs="rm gone-there")
     sides.turn("[ $n = 1 ] && exit 3; rm gone-there\n")
     sides.submit(task, code=3)  # nothing is left of the work
-    assert "nobody has said yet that the files are as they should be" in sides.prompts(task)[1]
+    again = sides.prompts(task)[1]
+    assert "This is left:\n\n- `gone-there`: main deleted or renamed it" in again
     assert "no commit is left of the work" in sides.cli.task(task)["blockReason"]
 
 

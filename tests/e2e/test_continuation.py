@@ -58,7 +58,7 @@ def test_the_conflict_and_earlier_submissions_are_told(line: Pipeline, cli: Cli)
     told = line.prompts(task)[-1]
     assert "rebase_on_main: conflict with main in log" in told
     assert f"File log\n--- your side:\n{task}\n--- main:\nother\n" in told
-    assert "sent back 2 times" in told
+    assert "\nBefore that: rebase_on_main: conflict with main in log" in told
     first, second = cli.events("task_needs_continuation")
     assert first["data"]["gate"] == second["data"]["gate"] == "rebase_on_main"
     line.turn("resolve\n")

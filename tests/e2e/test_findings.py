@@ -31,7 +31,7 @@ def test_a_large_file_is_told_to_the_agent_and_never_committed(line: Pipeline, c
     )
     task = cli.add("a part")
     assert line.worker()["merged"] == [task]
-    assert "core.dump (10.0 KB)" in line.prompts(task)[1]
+    assert "core.dump (10,241 bytes)" in line.prompts(task)[1]
     assert len(line.prompts(task)) == 2
     assert line.git("log", "--all", "--format=%h", "--", "core.dump") == ""
     assert line.git("ls-tree", "--name-only", "main", "fits", at=line.main) == "fits"
@@ -46,7 +46,7 @@ def test_a_large_file_in_any_commit_is_found(line: Pipeline, cli: Cli) -> None:
     (place / "big file").unlink()
     line.commit("out again", at=place)
     assert cli("submit", task).code == 3
-    assert "big file (5.0 MB) is larger than 5 MB" in cli.task(task)["blockReason"]
+    assert "big file (5,242,881 bytes) is larger than 5 MB" in cli.task(task)["blockReason"]
     assert line.merges() == []
 
 

@@ -207,7 +207,7 @@ def test_a_result_that_fails_its_test_is_not_merged_until_it_is_mended(
     ]
     (prompt,) = line.prompts(task)
     assert "FAILED: the log lists\n" in prompt
-    assert f"Merged into main at {before}, your work fails `make test`" in prompt
+    assert f"A trial merge of your work into main at {before} fails `make test`." in prompt
     line.check_main()
 
 

@@ -42,7 +42,7 @@ def test_a_plan_is_shown_changed_and_started_by_a_word(cli: Cli) -> None:
     assert "# Tasks (0 of 2 done)\n\n- T-2 (ready): write it well" in first
     assert "- T-4 (ready): read it" in first
     assert "test it" not in first
-    assert "0: planned: no file changed; Two parts." in first
+    assert '0: you planned: no file changed. You said: "Two parts."' in first
     assert cli.task("T-1")["turnsUsed"] == 2
     assert cli.json("attention") == []
 
@@ -71,7 +71,7 @@ def test_a_plan_that_was_cut_by_a_failure_is_shown_too(cli: Cli) -> None:
     rig.turns("exit 3", PLAN, PROMISE)
     assert "planned: 2 tasks" in cli("run", "--plan", "x", "--name", "s", "--agent", "bot").stdout
     assert rig.resume().said[:2] == (0, "completed")
-    assert "failed at first: the agent exited 3; then" in rig.prompts()[-1].text
+    assert "it failed at first (the agent exited 3); then" in rig.prompts()[-1].text
 
 
 def test_a_worker_waits_for_nobody(cli: Cli) -> None:

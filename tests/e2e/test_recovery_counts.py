@@ -44,7 +44,10 @@ def test_a_recovery_is_validated_and_judged_by_stop_hooks(cli: Cli) -> None:
     assert rig.run(iterations=5).said[:2] == (0, "completed")
     _, _, second = rig.prompts()
     assert in_order(
-        second.text, "# Next", "failed at first: the agent exited 3; then", "I wrote half of it."
+        second.text,
+        "# Next",
+        "it failed at first (the agent exited 3); then",
+        "I wrote half of it.",
     )
     went_on, done = rig.data("session_iteration_ended")
     assert (went_on["passed"], went_on["rules"], done["passed"]) == (0, 1, 1)
@@ -57,7 +60,7 @@ def test_what_a_failed_turn_was_told_is_told_once_more_and_no_third_time(cli: Cl
     rig.run(iterations=3)
     first, recovery, second, again, third = (each.text for each in rig.prompts())
     assert "STARTED" in first
-    assert in_order(recovery, "# Goal", "LOOK", "STARTED", "Your last turn did not come to its end")
+    assert in_order(recovery, "# Goal", "LOOK", "STARTED", "Your last turn broke off")
     assert "STARTED" not in second
     assert "LOOK" not in second
     assert "LOOK" in again

@@ -196,7 +196,9 @@ def test_a_resumed_session_goes_on_where_it_was(cli: Cli) -> None:
     third = rig.prompts()[2]
     assert third.iteration == 3
     assert "STARTED" not in third.text
-    assert in_order(third.text, "- 1: no file changed; one", "- 2: no file changed; two")
+    assert in_order(
+        third.text, '- 1: no file changed. You said: "one"', '- 2: no file changed. You said: "two"'
+    )
 
 
 def test_killed_in_a_turn_it_recovers_and_goes_on_without_session_start_or_end(cli: Cli) -> None:

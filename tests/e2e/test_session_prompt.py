@@ -16,7 +16,7 @@ def test_a_prompt_names_the_goal_the_iteration_and_how_to_end(cli: Cli) -> None:
     rig.run(goal="make {{iteration}} work", iterations=7, name="mine")
     first = rig.prompts()[0].text
     assert in_order(first, "# Goal", "make {{iteration}} work", "iteration 1 of at most 7")
-    assert "session mine" in first
+    assert "session `mine`" in first
     assert "<promise>COMPLETE</promise>" in first
 
 
@@ -52,8 +52,13 @@ def test_tasks_below_the_sessions_own_are_listed_while_they_can_be_worked_on(cli
     cli.add("not of this session", quiet=False)
     rig.run()
     _, second = rig.prompts()
-    assert in_order(second.text, "Tasks (1 of 3 done)", "- T-3 (ready): first part")
-    for other in ("second part", "third part", "not of this session"):
+    assert in_order(
+        second.text,
+        "Tasks (1 of 3 done)",
+        "- T-3 (ready): first part",
+        "(waits for T-3): second part",
+    )
+    for other in ("third part", "not of this session"):
         assert other not in second.text
 
 

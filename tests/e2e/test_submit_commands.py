@@ -70,7 +70,7 @@ def test_work_that_a_gate_rejects_is_sent_back_with_the_reason(repo: Repo, cli: 
     assert repo.merged() == []
     found = cli.task(task)
     assert found["state"] == "needs_continuation"
-    assert "ready: test -f ok exited 1" in found["blockReason"]
+    assert "ready: `test -f ok` exited 1" in found["blockReason"]
     assert repo.runs() == [("submit", "completed")]
 
 

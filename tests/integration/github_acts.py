@@ -127,7 +127,13 @@ def _statuses(hub: GitHub, values: dict[str, str], query: dict[str, str], body: 
     combined = hub.description.example("combined-commit-status")
     example = combined["statuses"][0]
     found = [
-        {**example, "context": name, "state": state, "target_url": f"https://ci.test/{name}"}
+        {
+            **example,
+            "context": name,
+            "state": state,
+            "description": f"the build ended with {state}",
+            "target_url": f"https://ci.test/{name}",
+        }
         for name, state in hub.statuses
     ]
     page = _page(found, query)

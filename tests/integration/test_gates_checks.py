@@ -194,7 +194,7 @@ def test_failed_checks_are_named_with_their_pages(checked: tuple[Desk, Checked])
     )
     answer = desk.ask("ci_status")
     assert answer.status == "failure"
-    assert "build https://ci.example/7" in (answer.remediation_prompt or "")
+    assert "build: failure https://ci.example/7" in (answer.remediation_prompt or "")
     assert "e2e" not in (answer.remediation_prompt or "")
 
 

@@ -180,7 +180,7 @@ async def trusts_every(hook: Hook) -> None:
 
 
 # The payload stands in the prompt between two lines of its own.
-TELL = r"sed -n '/^<payload /,/^<\/payload /p' | sed '1d;$d' > seen.json; cat answer.json"
+TELL = r"sed -n '/^<data /,/^<\/data /p' | sed '1d;$d' > seen.json; cat answer.json"
 AGENTS = {
     "teller": Agent(driver="command", command=TELL),
     "failing": Agent(driver="command", command="echo no luck >&2; exit 3"),
@@ -295,7 +295,7 @@ PLAIN = "echo 2 tests fail; echo not on a Friday >&2; exit 2"
             "gate",
             {
                 "status": "failure",
-                "message": f"{PLAIN} exited 2",
+                "message": f"`{PLAIN}` exited 2",
                 "remediationPrompt": "2 tests fail\n\nnot on a Friday\n",
             },
         ),

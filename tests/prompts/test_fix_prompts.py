@@ -105,10 +105,9 @@ def test_what_an_agent_hook_rejects(line: Pipeline) -> None:
     rejected(line, gates({"agent": "qa", "prompt": "Is it signed?"}), qa=answer)
     compare("fix-agent-hook", line, the_prompt(line))
     question = asked.read_text()
-    before, _, rest = question.partition("<payload ")
-    payload, _, after = rest.partition("</payload ")
+    payload = question.partition("<data ")[2].partition("\n")[2].partition("\n</data ")[0]
     assert '"task_id":"T-1"' in payload
-    compare("review-agent-hook", line, f"{before}<payload (JSON) </payload {after}")
+    compare("review-agent-hook", line, question.replace(payload, "(the payload)"))
 
 
 def test_what_a_person_rejects(line: Pipeline) -> None:

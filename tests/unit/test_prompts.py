@@ -76,17 +76,17 @@ def test_who_repeats_a_prompt_has_promised_nothing(text: str) -> None:
 
 
 def test_our_own_prompts_promise_nothing() -> None:
-    assert find_promises(prompts.fill(prompts.DEFAULT, {})) == []
-    assert "``" not in prompts.fill(prompts.DEFAULT, {})
+    for template in (prompts.DEFAULT, prompts.DEFAULT_LAST):
+        assert find_promises(prompts.fill(template, {})) == []
+        assert "``" not in prompts.fill(template, {})
 
 
 def test_output_of_hooks_stands_in_a_frame_that_names_its_source() -> None:
-    framed = prompts.frame(OUTPUT, "abcd")
-    begin, source, text, end = framed.strip().splitlines()
-    assert "abcd" in begin
-    assert "abcd" in end
-    assert (source, text) == ("[post_iteration: tests]", "1 failed")
-    assert prompts.frame([], "abcd") == ""
+    framed = prompts.hook_output(OUTPUT, "abcd")
+    lead, _, *lines = framed.strip().splitlines()
+    assert "between the two lines marked abcd" in lead
+    assert lines == ["<data abcd>", "[post_iteration: tests]", "1 failed", "</data abcd>"]
+    assert prompts.hook_output([], "abcd") == ""
 
 
 def test_long_output_keeps_its_head_and_its_tail() -> None:
@@ -105,8 +105,10 @@ def test_lists_are_sections_and_empty_ones_are_nothing() -> None:
     assert prompts.notes([{"kind": "tip", "text": "a\nb"}]) == "# Notes\n\n- tip: a b\n"
     assert prompts.messages(["stop that"]) == "# A person says\n\n- stop that\n"
     ready = {"ready": [{"id": "T-2", "state": "ready", "goal": "x"}], "done": 1, "all": 3}
-    listed = "# Tasks (1 of 3 done)\n\n- T-2 (ready): x\n\nMark one as done with the tool"
+    listed = "# Tasks (1 of 3 done)\n\n- T-2 (ready): x\n\nMark each task when it is done"
     assert prompts.ready_tasks(ready).startswith(listed)
+    waits = [{"id": "T-3", "state": "created", "goal": "y", "waitsFor": ["T-2"]}]
+    assert "x\n- T-3 (waits for T-2): y\n" in prompts.ready_tasks({**ready, "waiting": waits})
     assert prompts.ready_tasks({**ready, "ready": []}) == ""
     assert prompts.history([]) == prompts.notes([]) == prompts.messages([]) == ""
 

@@ -207,14 +207,14 @@ def test_gate_reads_every_field_in_either_spelling() -> None:
 
 
 def test_gate_reads_plain_exit_codes() -> None:
-    assert wire(plain("gate", 0, "fine")) == {"status": "success", "message": "make check passed"}
+    assert wire(plain("gate", 0, "fine")) == {"status": "success", "message": "`make check` passed"}
     assert wire(plain("gate", 75, "waiting for CI\n")) == {
         "status": "pending",
         "message": "waiting for CI",
     }
     assert wire(plain("gate", 1, "1 failed\n", "boom\n")) == {
         "status": "failure",
-        "message": "make check exited 1",
+        "message": "`make check` exited 1",
         "remediationPrompt": "1 failed\n\nboom\n",
     }
 

@@ -55,14 +55,44 @@ class Stages(NamedTuple):
 
 
 class MergedTree(NamedTuple):
-    """What a merge comes to: the tree, with markers, and the paths in conflict."""
+    """What a merge comes to: the tree, with markers, and the paths in conflict.
+
+    `renames` are files to which each side gave another new name, by their old one.
+    """
 
     tree: str
     conflicts: tuple[Stages, ...]
+    renames: dict[str, tuple[str, str]]
 
 
-def read_stages(fields: list[bytes]) -> tuple[Stages, ...]:
-    """The paths in conflict, as `git merge-tree -z` lists them: MODE OBJECT STAGE, tab, path."""
+def read_merge(out: bytes) -> MergedTree:
+    """What `git merge-tree --messages -z` says."""
+    tree, *fields = out.split(b"\0")
+    end = fields.index(b"")
+    stages = _read_stages(fields[:end])
+    alone = {each.path for each in stages if len(each.modes) == 1}
+    renames = {
+        old: (mine, other)
+        for old, mine, other in _renames(fields[end + 1 :])
+        if {old, mine, other} <= alone
+    }
+    return MergedTree(tree.decode(), stages, renames)
+
+
+def _renames(fields: list[bytes]) -> Iterator[tuple[str, str, str]]:
+    """Of git's messages, each a number, so many paths, a kind and a text, those about renames."""
+    at = 0
+    while at < len(fields) and fields[at].isdigit():
+        count = int(fields[at])
+        paths, kind = fields[at + 1 : at + 1 + count], fields[at + 1 + count]
+        at += count + 3
+        if kind == b"CONFLICT (rename/rename)" and count == 3:
+            old, mine, other = map(os.fsdecode, paths)
+            yield old, mine, other
+
+
+def _read_stages(fields: list[bytes]) -> tuple[Stages, ...]:
+    """The paths in conflict: MODE OBJECT STAGE, tab, path."""
     found: dict[str, Stages] = {}
     for field in fields:
         about, _, name = os.fsdecode(field).partition("\t")

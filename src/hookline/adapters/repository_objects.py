@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hookline.adapters.git.door import GitFailed, printable
-from hookline.adapters.repository_conflicts import MergedTree, read_stages
+from hookline.adapters.repository_conflicts import MergedTree, read_merge
 from hookline.adapters.repository_state import Looking
 from hookline.domain.repository import RepositoryError
 
@@ -95,9 +95,8 @@ class Objects(Looking):
 
     async def _merge_trees(self, folder: str, ours: str, theirs: str) -> MergedTree:
         """What a merge of two commits comes to. It is made beside every checkout."""
-        asked = ("merge-tree", "--write-tree", "--no-messages", "-z", ours, theirs)
+        asked = ("merge-tree", "--write-tree", "--messages", "-z", ours, theirs)
         said = await self._git(folder, *STYLE, *asked)
         if said.code not in (0, 1):
             raise GitFailed("the two cannot be merged", said)
-        tree, *fields = said.out.split(b"\0")
-        return MergedTree(tree.decode(), read_stages([field for field in fields if b"\t" in field]))
+        return read_merge(said.out)

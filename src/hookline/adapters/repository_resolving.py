@@ -246,14 +246,16 @@ class Resolving(Changing):
 
     async def _described(self, top: str, note: ConflictNote, merged: MergedTree) -> OpenConflict:
         files = await self._files(top, merged)
-        return OpenConflict(onto=note.onto, files=files, count=len(merged.conflicts))
+        return OpenConflict(onto=note.onto, files=files, count=len(_listed(merged)))
 
     async def _files(self, top: str, merged: MergedTree) -> tuple[ConflictFile, ...]:
         """The first of the files in conflict, from the side of the work."""
-        shown = merged.conflicts[:SHOWN_FILES]
+        shown = _listed(merged)[:SHOWN_FILES]
         return tuple([await self._file(top, merged, each) for each in shown])
 
     async def _file(self, top: str, merged: MergedTree, file: Stages) -> ConflictFile:
+        if file.path in merged.renames:
+            return await self._renamed(top, merged, file.path)
         written = await self._written(top, merged, file)
         kind = file.kind(written)
         if kind in ("submodule", "mode"):
@@ -267,6 +269,16 @@ class Resolving(Changing):
         return msgspec.structs.replace(
             found, kind=kind, aside=printable(aside) if has_aside else None
         )
+
+    async def _renamed(self, top: str, merged: MergedTree, old: str) -> ConflictFile:
+        """A file that each side gave another name, with what it is under them."""
+        mine, other = merged.renames[old]
+        stages = {each.path: each for each in merged.conflicts}
+        ours = (await self._versions(top, stages[mine])).get(OURS)
+        theirs = (await self._versions(top, stages[other])).get(THEIRS)
+        names = (printable(mine), printable(other))
+        found = sides(old, ours, theirs)
+        return msgspec.structs.replace(found, kind="renamed-twice", renamed=names)
 
     async def _written(self, top: str, merged: MergedTree, file: Stages) -> bytes | None:
         """What git makes of both sides of a file, with markers; None if it is no text."""
@@ -371,3 +383,9 @@ class Resolving(Changing):
         if said.text == "0":  # whoever resolved it has rebased
             return tip
         return await self._flat(tip, note.fits, note.onto, f"{note.stopped}^@")
+
+
+def _listed(merged: MergedTree) -> list[Stages]:
+    """The paths in conflict, without the new names of files that are listed by their old one."""
+    new_names = {name for pair in merged.renames.values() for name in pair}
+    return [each for each in merged.conflicts if each.path not in new_names]

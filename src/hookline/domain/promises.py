@@ -42,6 +42,11 @@ def find_promises(
     return list(found.values())
 
 
+def without_promises(text: str) -> str:
+    """What an agent said beside its promises."""
+    return _PROMISE.sub("", text)
+
+
 def _type_of(wanted: str) -> str:
     read = _WANTED.fullmatch(wanted)
     name = (read["name"] or read["bare"]) if read else ""

@@ -125,7 +125,8 @@ ConflictKind = Literal[
 class ConflictFile(msgspec.Struct, frozen=True):
     """A file that two sides changed: `ours` is the task's side, `theirs` the base's, both cut.
 
-    A side that removed the file is None. `aside` is where the base's side of it lies.
+    A side without the file is None. `aside` is where the base's side of it lies, `renamed` is what
+    each side calls it.
     """
 
     path: str
@@ -133,6 +134,7 @@ class ConflictFile(msgspec.Struct, frozen=True):
     theirs: str | None
     kind: ConflictKind = "marked"
     aside: str | None = None
+    renamed: tuple[str, str] | None = None
 
 
 class Finding(msgspec.Struct, frozen=True):

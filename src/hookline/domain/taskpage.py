@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -9,6 +10,7 @@ if TYPE_CHECKING:
 
 
 SENT_BACK = "## Sent back"
+_HEADING = re.compile(f"^{SENT_BACK}", re.MULTILINE)
 
 
 def task_page(task: Task, sent_back: str = "") -> str:
@@ -24,6 +26,11 @@ def task_page(task: Task, sent_back: str = "") -> str:
     for heading, items in (("Deliverables", task.desired_deliverables), ("Notes", task.notes)):
         if items:
             parts.append(f"## {heading}\n\n" + "\n".join(f"- {item}" for item in items))
-    if sent_back:
-        parts.append(f"{SENT_BACK}\n\n{sent_back}")
-    return "\n\n".join(parts) + "\n"
+    # Indented, no line of a task passes for the heading below which it ends.
+    page = _HEADING.sub(f" {SENT_BACK}", "\n\n".join(parts))
+    return "\n\n".join([page, f"{SENT_BACK}\n\n{sent_back}"] if sent_back else [page]) + "\n"
+
+
+def without_story(page: str) -> str:
+    """What a task asks for, without why it was sent back."""
+    return page.partition(f"\n{SENT_BACK}\n")[0].strip()

@@ -33,7 +33,7 @@ SHOWN = 300
 _PLAIN = {
     "evidence": "a promise counts only if the checks passed after your last edit",
     "create_pr": "a pull request is opened for you",
-    "secrets": "your changes must hold no credentials",
+    "secrets": "your changes must contain no credentials",
     "ci_status": "the CI checks of the pull request must pass",
 }
 _LIMITS = {"files": "changed files", "lines": "changed lines", "bytes": "bytes of changes"}
@@ -141,9 +141,7 @@ class ChecksAhead:
             with suppress(HookFailure):  # the gate tells of it, or the merge
                 line = await self._command(hook)
                 lines += [code(line)] if line is not None else []
-        return [
-            f"merge: the result of merging into {charge.base} must pass {each}" for each in lines
-        ]
+        return [f"merge: the merged result must pass {each}" for each in lines]
 
 
 def _own(hook: Hook) -> str | None:

@@ -46,9 +46,9 @@ async def close_conflict(repository: Repository, args: dict[str, Any]) -> dict[s
     if refused is None:
         return None
     prompt = (
-        f"You resolved the conflict with {args['base']}, and git does not commit it. Find out why,"
-        " and fix the cause in the files of your folder; do not work around a hook that refuses"
-        " it. Do not abort the merge.\n\n" + framed("What was said about it", refused.output)
+        f"You resolved the conflict with {args['base']}, but git does not commit it. Find out why,"
+        " and fix the cause in the files of this folder. Do not bypass a hook of git with"
+        " `--no-verify`. Do not abort the merge.\n\n" + framed("What git said", refused.output)
     )
     return _refused(f"{refused.reason}: {refused.output}", prompt)
 

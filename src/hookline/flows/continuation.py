@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hookline.flows import prompts
+from hookline.hooks.framing import framed
 
 if TYPE_CHECKING:
     from hookline.ports.store import View
@@ -26,22 +27,21 @@ def story(view: View, task_id: str) -> str:
     if not found:
         return ""
     *earlier, last = found
-    parts = [str(last.get("reason") or "no reason was given")]
-    if last.get("output"):
-        parts.append(f"What {last['gate']} said:\n\n{prompts.capped(last['output']).strip()}")
-    if last.get("attempts"):
-        lines = "\n".join(_attempt(each) for each in last["attempts"])
-        parts.append(f"What was tried before that:\n\n{lines}")
-    if earlier:
-        lines = "\n".join(f"- {prompts.one_line(_reason(each))}" for each in earlier[-EARLIER:])
-        parts.append(f"It was sent back {len(found)} times. Before that:\n\n{lines}")
-    return "\n\n".join(parts)
+    record = [f"It was sent back: {_reason(last)}"]
+    record += [_attempt(each, _reason(last)) for each in last.get("attempts") or ()]
+    record += [f"Before that: {prompts.one_line(_reason(each))}" for each in earlier[-EARLIER:]]
+    told = framed("What happened", "\n".join(record))
+    # Words for an agent, in which what others said stands in frames of its own.
+    output = str(last.get("output") or "").strip()
+    is_new = output and output not in _reason(last)
+    return f"{prompts.capped(output)}\n\n{told}" if is_new else told
 
 
 def _reason(data: dict[str, Any]) -> str:
     return str(data.get("reason") or "no reason was given")
 
 
-def _attempt(attempt: dict[str, Any]) -> str:
+def _attempt(attempt: dict[str, Any], reason: str) -> str:
     found = prompts.one_line(f"{attempt['gate']}: {attempt['message']}", 300)
-    return f"- {found}\n  the agent: {attempt['agent'] or 'said nothing'}"
+    about = "" if found in reason else f" ({found})"
+    return f"An attempt to fix it{about}. Its author said: {attempt['agent'] or 'nothing'}"

@@ -18,11 +18,15 @@ How to end your turn:
 - The goal is reached, and you have verified it: end your last message with \
 `<promise>COMPLETE</promise>`.
 - You cannot go on without a person: say what you need and end with `<promise>BLOCKED</promise>`.
-- Otherwise: say what is left to do, for the next iteration."""
+- Otherwise: say what is left to do{next}."""
 _GIT = {
-    "commit": "Commit on this branch if you can; what you leave uncommitted is committed for you.",
+    "commit": "Commit if you can; what you leave uncommitted is committed for you.",
     "refuse": "Commit all of your work on this branch: uncommitted work is refused.",
 }
+_OWN_FOLDER = (
+    "Do not commit, push, stash or switch branches unless the goal asks for it. Leave changes alone"
+    " that were there before you."
+)
 
 
 def done_means(
@@ -30,6 +34,8 @@ def done_means(
     rules: Sequence[Mapping[str, Any]],
     details: Mapping[str, Any],
     ahead: Mapping[str, Any],
+    *,
+    is_last: bool = False,
 ) -> str:
     """Where the work is, what belongs to it, what will check it, and how to end.
 
@@ -41,13 +47,13 @@ def done_means(
         "# What done means",
         _place(charge),
         task_details(details),
-        _listed("Checks that run after each turn of yours:", [f"- {line}" for line in checks]),
-        _listed("Gates that the work must pass in this order once you promise it is done:", gates),
-        "What a gate finds comes back to you." * bool(gates),
-        "Run the commands yourself before you end your turn." * bool(checks or gates),
+        _listed("Checks that run after each of your turns:", [f"- {line}" for line in checks]),
+        _listed("Gates that the work must pass in this order once you promise COMPLETE:", gates),
+        "What a gate finds comes back to you. " * bool(gates)
+        + "Run the commands above yourself before you end your turn." * bool(checks or gates),
         _frozen(ahead),
         _git(charge, ahead),
-        _ENDING,
+        _ENDING.format(next="" if is_last else ", for the next iteration"),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -68,14 +74,14 @@ def _place(charge: Charge) -> str:
             " committed, merged or submitted for you."
         )
     return (
-        f"This is task {charge.task_id}. You work on the branch {charge.branch} in the worktree"
-        f" {charge.worktree}. The work goes into {charge.base}."
+        f"This is task {charge.task_id}. You work on the branch {code(charge.branch)} in the"
+        f" worktree {charge.worktree}. The work goes into {code(str(charge.base))}."
     )
 
 
 def _git(charge: Charge, ahead: Mapping[str, Any]) -> str:
     if charge.branch is None:
-        return ""
+        return _OWN_FOLDER
     rule = _GIT[ahead.get("uncommitted", "commit")]
     return f"{rule} Do not push, merge or switch branches."
 
@@ -83,7 +89,7 @@ def _git(charge: Charge, ahead: Mapping[str, Any]) -> str:
 def _frozen(ahead: Mapping[str, Any]) -> str:
     lines = [f"- {code(pattern)}" for pattern in ahead.get("frozen", ())]
     if ahead.get("trusted"):
-        lines.append("- hookline.yaml and the scripts it runs, unless the goal asks for it")
+        lines.append("- hookline.yaml and the scripts that it names, unless the goal asks for it")
     return _listed("Do not change:", lines)
 
 

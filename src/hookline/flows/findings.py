@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.hooks.framing import framed
+from hookline.hooks.framing import framed, without_history
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,18 +16,16 @@ _UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB"))
 _REMEDIES = {
     "large": (
         "Large files do not belong in the repository. Remove them, or add them to .gitignore if"
-        " they have to stay. If they are in your commits, take them out of every commit that has"
-        " them: a commit that removes them leaves them in the history."
+        " they have to stay in the folder."
     ),
     "nested": (
         "A repository inside your work would be recorded as a bare commit id, and its files would"
-        " be lost. If its files belong to your work, remove its .git. Otherwise remove it, or add"
-        " it to .gitignore. Take it out of every commit of yours that has it."
+        " be lost. If its files belong to your work, remove its .git. Otherwise remove the"
+        " repository, or add it to .gitignore."
     ),
     "own": (
         "The files that Hookline keeps in .hookline, such as its database, are not part of your"
-        " work: merged, they would replace those of the project. Take them out of every commit of"
-        " yours."
+        " work: merged, they would replace those of the project."
     ),
     "submodule": (
         "Nobody else can get a commit of a submodule that its remote does not have. Record a commit"
@@ -38,6 +36,8 @@ _REMEDIES = {
         " Undo that with `git update-index --no-assume-unchanged --no-skip-worktree FILE`."
     ),
 }
+# What must not be in any commit of the work.
+_WHOLE = {"large", "nested", "own"}
 
 
 def reason(found: Sequence[Finding], largest: int) -> str:
@@ -47,15 +47,16 @@ def reason(found: Sequence[Finding], largest: int) -> str:
     return "; ".join([*words, *more])
 
 
-def prompt(found: Sequence[Finding], largest: int, branch: str) -> str:
+def prompt(found: Sequence[Finding], largest: int, base: str) -> str:
     """What the agent has to do about it."""
     kinds = dict.fromkeys(each.kind for each in found)
     listed = "\n".join(f"- {_words(each, largest)}" for each in found[:SHOWN])
     said = "\n\n".join(dict.fromkeys(each.said for each in found if each.said))
     parts = [
-        f"Your work on {branch} holds files that must not be merged.",
+        "Your work contains files that must not be merged.",
         framed("What was found", listed),
         *(_REMEDIES[kind] for kind in kinds),
+        *([without_history(base)] if _WHOLE & set(kinds) else []),
         *([framed("What git says", said)] if said else []),
     ]
     return "\n\n".join(parts)
@@ -63,7 +64,10 @@ def prompt(found: Sequence[Finding], largest: int, branch: str) -> str:
 
 def _words(each: Finding, largest: int) -> str:
     if each.kind == "large":
-        return f"{each.path} ({_size(each.size, '.1f')}) is larger than {_size(largest)}"
+        shown = _size(each.size, ".1f")
+        if shown == _size(largest, ".1f"):
+            shown = f"{each.size:,} bytes"
+        return f"{each.path} ({shown}) is larger than {_size(largest)}"
     if each.kind == "nested":
         return f"{each.path} is a repository of its own"
     if each.kind == "unwatched":

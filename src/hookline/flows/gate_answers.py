@@ -8,9 +8,10 @@ import msgspec
 
 from hookline.domain.records import OK
 from hookline.hooks.builtin.review_prompts import review_prompt
-from hookline.hooks.framing import framed
+from hookline.hooks.framing import framed, framed_wishes
 from hookline.hooks.gate_reports import JUDGED, command_of, report
 from hookline.hooks.kinds.program import json_object
+from hookline.hooks.names import short_name
 from hookline.hooks.rules import RULES
 from hookline.points import GATE
 
@@ -50,15 +51,19 @@ def _reported(hook: Hook, outcome: Outcome) -> dict[str, Any]:
 def _rejection(hook: Hook, outcome: Outcome) -> str | None:
     """What a gate found, for the author of the work; None where an agent can do nothing about it.
 
-    What a program printed is data, and what an agent wrote is a review: neither may give orders.
+    What a program printed is data, and what an agent or a hook of the project wrote is about the
+    work only: none of them gives other orders.
     """
     wish = outcome.answer.remediation_prompt if outcome.status == OK else None
     if not wish:
         return None
     if hook.kind == "agent":
         return review_prompt(wish)
+    if hook.kind == "built-in":
+        return str(wish)
     is_plain = outcome.exit_code and json_object(outcome.stdout) is None
     if hook.kind not in ("command", "script") or not is_plain:
-        return str(wish)
+        name = short_name(hook.name)
+        return f"The gate {name} rejected your work.\n\n" + framed_wishes("What it says", wish)
     lead = f"`{hook.target}` failed on your work with exit code {outcome.exit_code}."
     return f"{lead}\n\n" + framed("What it printed", wish)

@@ -8,26 +8,30 @@ import msgspec
 
 from hookline.domain.forge import TOLD
 from hookline.domain.moments import seconds
+from hookline.domain.promises import find_promises, without_promises
 from hookline.domain.repository import control_told
 from hookline.domain.submissions import CONFLICT, SIGNAL, GateSettings, Submission
 from hookline.flows import prompts
 from hookline.flows.fix_prompts import fix_opening, fix_rules
 from hookline.flows.judged import gate_payload
-from hookline.hooks.gate_reports import ATTEMPTS, GATES
+from hookline.hooks.gate_reports import ATTEMPTS, GATES, MAX_REVIEW, REVIEW
 from hookline.hooks.names import short_name
 
 if TYPE_CHECKING:
     from hookline.domain.runs import Run
     from hookline.flows.context import Context
+    from hookline.flows.fix_prompts import Counts
 
 PINS = "gates"
-# Goes up when submitting and merging ask for other effects, or for the same in another order.
-CODE_VERSION = "7"
+# Goes up when submitting and merging ask for other effects, for the same in another order, or in
+# other words: the prompts are part of what they ask for.
+CODE_VERSION = "8"
 BEFORE_SUBMIT, BEFORE_MERGE = "before_submit", "before_merge"
 CHANGED, WORKTREE = "changed", "worktree"
 # Gates that nobody wakes are asked again after this time.
 LOOK_AGAIN = 60.0
 MODEL_WAIT = 60.0
+GIVES_UP = ("BLOCKED", "ESCALATE")
 
 
 class Refused(msgspec.Struct, omit_defaults=True):
@@ -61,8 +65,9 @@ class Gating:
         self.waiting: dict[str, float] = {}
         self.prepared: dict[str, Any] = {}
         self.had_commits = False
-        # Who found the conflict that lies open in the files of the worktree.
+        # Who found the conflict that lies open in the files of the worktree, and what they said.
         self.conflict: str | None = None
+        self.unresolved: str | None = None
         self.turns = self.work.turns
         self.conversation = self.work.conversation
         # The commits that passed the last point, and before_submit.
@@ -176,11 +181,18 @@ class Gating:
         return self.prepared
 
     async def fix(
-        self, name: str, prompt: str | None, message: str, *, conflicts: bool = False
+        self,
+        name: str,
+        prompt: str | None,
+        message: str,
+        *,
+        conflicts: bool = False,
+        review: Any = None,
     ) -> Refused | None:
         """Let the agent fix what `name` rejects, so many times; then it goes to a person.
 
-        Work that `conflicts` with its base is merged with it before, in the files only.
+        Work that `conflicts` with its base is merged with it before, in the files only. A `review`
+        is kept for the next one.
         """
         made = self.tries.get(name, 0)
         reason = f"{short_name(name)}: {message.removeprefix(f'{name} failed: ')}"
@@ -194,7 +206,7 @@ class Gating:
             opened = await self.ctx.repo("open_conflict", self._place())
             if not opened["open"]:
                 return None
-            self.conflict, prompt = name, str(opened["prompt"])
+            self.conflict, self.unresolved, prompt = name, prompt, str(opened["prompt"])
         turn = await self.ctx.agent(
             f"{prompt.rstrip()}\n\n{self._what_to_do()}",
             agent=self.work.agent,
@@ -210,12 +222,7 @@ class Gating:
             max_turns=self.settings.turns,
             check=False,
         )
-        self.turns += 1
-        self.trouble = turn.get("error")
-        said = prompts.one_line(self.trouble or turn.get("text") or "")
-        found = prompts.one_line(message)
-        self.attempts.append({"gate": short_name(name), "message": found, "agent": said})
-        self.conversation = turn.get("conversation") or self.conversation
+        said = self._note_attempt({"gate": short_name(name), "message": message}, turn, review)
         if changed := turn.get("gitChanged"):
             return self._refused(control_told(changed), WORKTREE, control_told(changed))
         wait = turn.get("wait")
@@ -224,7 +231,21 @@ class Gating:
             await self._let_others_go()
             now = seconds(await self.ctx.now())
             await self.ctx.sleep(max(1.0, (wait.get("until") or now + MODEL_WAIT) - now))
+        if not self.trouble and find_promises(turn.get("text") or "", GIVES_UP):
+            return self._refused(f"{reason}; the agent needs a person: {said}", name, prompt)
         return None
+
+    def _note_attempt(self, found: dict[str, str], turn: dict[str, Any], review: Any) -> str:
+        """Keep what was tried, for those who judge the work next; what the agent said."""
+        self.turns += 1
+        self.trouble = turn.get("error")
+        self.conversation = turn.get("conversation") or self.conversation
+        said = prompts.one_line(self.trouble or without_promises(turn.get("text") or ""))
+        attempt = {**found, "message": prompts.one_line(found["message"]), "agent": said}
+        if isinstance(review, str):  # any hook may have something of that name
+            attempt[REVIEW] = review[:MAX_REVIEW]
+        self.attempts.append(attempt)
+        return said
 
     def _without_commits(self, point: str) -> Refused | None:
         """Why work without a commit does not get past a point.
@@ -245,7 +266,8 @@ class Gating:
         if self.conflict is not None:
             kept = (await self.ctx.repo("drop_conflict", self._place()))["kept"]
             note = f"\n\nWhat was edited to resolve it is kept as {kept}." if kept else ""
-            refused = msgspec.structs.replace(refused, output=f"{refused.output or ''}{note}")
+            output = prompts.capped(self.unresolved or refused.output or "")
+            refused = msgspec.structs.replace(refused, output=f"{output}{note}")
         found = msgspec.to_builtins(refused)
         await self.ctx.gate("send_back", {**found, "turns": self.turns})
         return {"outcome": "sent_back", "taskId": self.work.task_id, "reason": refused.reason}
@@ -255,14 +277,16 @@ class Gating:
         reported = (each.get("command") for each in self.reports)
         commands = dict.fromkeys(line for line in (*reported, *self.commands) if line)
         takes_all = self.settings.uncommitted == "commit" and "uncommitted" not in self.prepared
-        takes_all = takes_all or self.conflict is not None
-        return fix_rules(self.work.branch, list(commands), takes_all=takes_all)
+        counts: Counts = "all" if takes_all else "committed"
+        if self.conflict is not None:
+            counts = "conflict"
+        return fix_rules(self.work.branch, list(commands), counts)
 
     def _opening(self) -> str:
         """What an agent has to know that remembers nothing of its work."""
         goal = self.prepared.get("goal") or f"{self.work.task_id} in this project"
         page = self.prepared.get("task") or f"# {self.work.task_id}: {goal}"
-        return fix_opening(page, self.work.branch)
+        return fix_opening(page)
 
     async def _clear(self, prepared: dict[str, Any]) -> Refused | None:
         """Let the agent fix a worktree in which nothing can be committed."""
@@ -273,8 +297,11 @@ class Gating:
 
     async def _remedy(self, point: str, answer: dict[str, Any]) -> Refused | None:
         name, prompt = answer.get("hook") or point, answer.get("remediationPrompt")
-        conflicts = bool((answer.get("context") or {}).get(CONFLICT))
-        return await self.fix(name, prompt, answer.get("message", ""), conflicts=conflicts)
+        context = answer.get("context") or {}
+        conflicts, review = bool(context.get(CONFLICT)), context.get(REVIEW)
+        return await self.fix(
+            *(name, prompt, answer.get("message", "")), conflicts=conflicts, review=review
+        )
 
     async def _waited_too_long(self, answer: dict[str, Any]) -> Refused | None:
         """Why work goes back that waits for a gate which no person decides."""

@@ -133,6 +133,8 @@ class _Merging(Gating):
         if merged["status"] == "changed":
             return self.changed()
         self._hear_people(merged)
+        if line := merged.get("command"):
+            self.commands = [*self.commands, line]
         prompt, conflicts = merged.get("remediationPrompt"), "onto" in merged
         return await self.fix(MERGE_STEP, prompt, merged["message"], conflicts=conflicts)
 

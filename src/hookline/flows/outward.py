@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -27,6 +26,7 @@ from hookline.flows.session_verbs import may_begin
 from hookline.flows.spending import purpose_of
 from hookline.hooks.calls.firing import Firing, fire
 from hookline.hooks.calls.settle import task_of
+from hookline.hooks.framing import new_word
 from hookline.hooks.overrides import overrides
 from hookline.hooks.registered import both, decide, hook_of
 from hookline.hooks.rules import RULES, fed_text
@@ -214,9 +214,7 @@ class Outward:
         if rule_of(point) == FEED:
             said = [_piped(hook, outcome, point) for hook, outcome in called]
             items = [each for each in said if each is not None and not _is_held(point, each)]
-            # A nonce that nothing in the output could have known.
-            nonce = os.urandom(4).hex()
-            value = {"text": answer.text, "items": items, "nonce": nonce}
+            value = {"text": answer.text, "items": items, "nonce": new_word()}
             return Resolution(OK, value, also=records.write)
         return Resolution(OK, msgspec.to_builtins(answer), also=records.write)
 

@@ -172,14 +172,13 @@ class RepoEffects:
         folder, branch = args["worktree"], args["branch"]
         state = await self._repository.describe(folder)
         if state.blocking is None and state.operation is not None:
-            return unfinished_prompt(state.operation, folder, branch)
+            return unfinished_prompt(state.operation)
         if state.blocking is None and state.branch != branch:
             return astray_prompt(state, branch)
         if state.blocking is None and state.dirty:
             return (
-                f"Your work in {folder} could not be committed on {branch}. Fix what stands in the"
-                " way; do not work around a hook of git that refuses the commit.\n\n"
-                + framed("What git said", problem.message)
+                "Your work could not be committed. Fix what stands in the way. Do not bypass a hook"
+                " of git with `--no-verify`.\n\n" + framed("What happened", problem.message)
             )
         return None
 
@@ -274,9 +273,9 @@ class RepoEffects:
 
         tested = await tests.run_once(args["test"], note)
         if tested.failure is not None:
-            failure = tested.failure
-            prompt = failure.remediation_prompt
-            return {"status": "failed", "message": failure.message, "remediationPrompt": prompt}
+            failed, command = tested.failure, tested.failure.context.get("command")
+            how = {"remediationPrompt": failed.remediation_prompt, "command": command}
+            return {"status": "failed", "message": failed.message, **how}
         facts = {"testedBy": tested.by, "untested": tested.untested}
         self._note(run, guard, TESTED, {**facts, "head": prepared.head})
         return await self._land(run, task, prepared, args, {**facts, "commits": commits})
@@ -394,7 +393,7 @@ def _found(found: tuple[Finding, ...], args: dict[str, Any]) -> dict[str, Any]:
     largest = _largest(args)
     return {
         "refused": findings.reason(found, largest),
-        "remediationPrompt": findings.prompt(found, largest, args["branch"]),
+        "remediationPrompt": findings.prompt(found, largest, args["base"]),
     }
 
 

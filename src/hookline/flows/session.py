@@ -63,7 +63,7 @@ class _Session(Talk):
         if is_cut:
             return
         self._state.iteration = 1
-        self._state.history = [{"iteration": 0, "line": f"planned: {line_of(planned)}"}]
+        self._state.history = [{"iteration": 0, "line": f"you planned: {line_of(planned)}"}]
         if self._charge.shows_plan and not (self._is_cut or self._asked_to):
             await self._do("wait", id="show-plan", paused=True, used=self._used, planned=True)
             await self._rest()
@@ -106,11 +106,11 @@ class _Session(Talk):
         """
         state, nonce = self._state, brief["nonce"]
         once = {
-            "hook_output": prompts.frame([*state.held, *outputs], nonce),
+            "hook_output": prompts.hook_output([*state.held, *outputs], nonce),
             "messages": prompts.messages(state.messages),
             "next_prompt": prompts.next_prompt(state.next_prompt, nonce),
         }
-        sent_back = prompts.sent_back(state.sent_back, nonce)
+        sent_back = prompts.sent_back(state.sent_back)
         self._situation = self._prompt(self._template, brief, ahead, sent_back=sent_back)
         prompt = self._prompt(self._template, brief, ahead, sent_back=sent_back, **once)
         told = len(state.messages)  # more may come while the model is waited for

@@ -16,8 +16,9 @@ from hookline.flows.session_state import PINS, Plan
 if TYPE_CHECKING:
     from hookline.hooks.standing import Standing
 
-# Goes up when sessions ask for other effects, or for the same ones in another order.
-CODE_VERSION = "3"
+# Goes up when sessions ask for other effects, for the same ones in another order, or in other
+# words: the prompts are part of what they ask for.
+CODE_VERSION = "4"
 POINTS = (
     "session_start",
     "pre_iteration",

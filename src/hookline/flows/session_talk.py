@@ -117,7 +117,7 @@ class Talk:
 
     def _opening(self, turn: Turn) -> str:
         """What an agent is told first that does not remember its turn."""
-        return prompts.opening(self._situation, line_of(turn))
+        return prompts.opening(self._situation, "" if turn.failure else line_of(turn))
 
     async def _fire(self, point: str, more: dict[str, Any] | None = None) -> Any:
         """Fire a point of the session; what its hooks have for the agent now."""
@@ -177,7 +177,9 @@ class Talk:
     @property
     def _template(self) -> str:
         own = self._plan.template
-        return prompts.DEFAULT if own is None else prompts.completed(own)
+        if own is not None:
+            return prompts.completed(own)
+        return prompts.DEFAULT_LAST if self._is_last else prompts.DEFAULT
 
     @property
     def _lease(self) -> float:
@@ -224,7 +226,7 @@ class Talk:
             "history": prompts.history(state.history),
             "role": self._plan.roles.get(charge.agent or "", ""),
             "details": task_details(details),
-            "done": done_means(charge, self._plan.rules, details, ahead),
+            "done": done_means(charge, self._plan.rules, details, ahead, is_last=self._is_last),
             **told,
         }
         return prompts.fill(template, values)
@@ -233,15 +235,19 @@ class Talk:
 def line_of(turn: Turn) -> str:
     """A turn in a line, for the turns after it."""
     if turn.failure:
-        return f"failed: {prompts.one_line(turn.failure, SHOWN_OF_TURN)}"
+        return f"it failed: {prompts.one_line(turn.failure, SHOWN_OF_TURN)}"
     files = len(turn.files_modified)
     changed = f"{files} file{'s' * (files > 1)} changed" if files else "no file changed"
     why = turn.recovered_from
-    first = f"failed at first: {prompts.one_line(why, SHOWN_OF_TURN)}; then " if why else ""
-    return f"{first}{changed}; {said_in(turn)}"
+    first = f"it failed at first ({prompts.one_line(why, SHOWN_OF_TURN)}); then " if why else ""
+    said = [f'"{prompts.one_line(each, SHOWN_OF_TURN)}"' for each in _words(turn)]
+    return f"{first}{changed}. You said: {', then: '.join(said) or 'nothing'}"
 
 
 def said_in(turn: Turn) -> str:
     """What the agent said, in a line: in its turn, and in answer to the last delivery."""
-    said = [prompts.one_line(each, SHOWN_OF_TURN) for each in (turn.text, turn.last_words) if each]
-    return "; then: ".join(said)
+    return "; then: ".join(prompts.one_line(each, SHOWN_OF_TURN) for each in _words(turn))
+
+
+def _words(turn: Turn) -> list[str]:
+    return [each for each in (turn.text, turn.last_words) if each.strip()]

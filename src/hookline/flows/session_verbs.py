@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +34,7 @@ from hookline.flows import control, gate_verbs, gating, journal, spending
 from hookline.flows.continuation import story, was_sent_back
 from hookline.flows.git_control import changed_in
 from hookline.flows.session_state import LEASE_MARGIN
+from hookline.hooks.framing import new_word
 from hookline.tasks import checkpoints, claims, registrations, verbs
 from hookline.tasks.verbs import Holder
 
@@ -128,7 +128,7 @@ def _brief(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
         **lost,
         "held": _told(tx.sessions.drain(run.run_id)) if taken else [],
         "sentBack": _sent_back(tx, run) if taken else "",
-        "nonce": os.urandom(4).hex(),
+        "nonce": new_word(),
         "tasks": tasks,
         "notes": _notes(tx, run),
         "details": _details(tx, run, args),
@@ -148,7 +148,7 @@ def _drain(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
     return {
         "held": _told(tx.sessions.drain(run.run_id)),
         "messages": _messages(tx, run) if args.get("messages") else [],
-        "nonce": os.urandom(4).hex(),
+        "nonce": new_word(),
     }
 
 
@@ -475,13 +475,19 @@ def tasks_below(view: View, task_id: str) -> list[Task]:
 def _tasks(tx: Transaction, task_id: str) -> dict[str, Any]:
     below = [task for task in tasks_below(tx, task_id) if task.state != "cancelled"]
     ready = [task for task in below if task.state in ("ready", "active")]
+    waiting = [task for task in below if task.state in task_states.OPEN and task not in ready]
     return {
         "done": sum(task.state in SETTLED for task in below),
         "all": len(below),
-        "ready": [
-            {"id": task.id, "goal": task.goal, "state": task.state} for task in ready[:READY_SHOWN]
-        ],
+        "ready": [_shown(tx, task) for task in ready[:READY_SHOWN]],
+        "waiting": [_shown(tx, task) for task in waiting[:READY_SHOWN]],
     }
+
+
+def _shown(tx: Transaction, task: Task) -> dict[str, Any]:
+    needed = [edge.to_id for edge in tx.graph.edges_from(task.id, task_states.DEPENDS_ON)]
+    waits = [each for each in needed if tx.graph.task(each).state != task_states.COMPLETED]
+    return {"id": task.id, "goal": task.goal, "state": task.state, "waitsFor": waits}
 
 
 def _notes(tx: Transaction, run: Run) -> list[dict[str, Any]]:

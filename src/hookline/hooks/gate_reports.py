@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 # What a gate's payload has in `extra`: what gates said about the work as it is, and what was found
 # in it before, with what its author said to that.
 GATES, ATTEMPTS = "gates", "attempts"
-# In the context of a gate's answer: the commit that it looked at.
+# In the context of a gate's answer: the commit that it looked at, and all that a review asks for.
 JUDGED = "judgedHead"
+REVIEW, MAX_REVIEW = "review", 4 * 1024
 MAX_MESSAGE = 500
 RUNNERS = (("built-in", "run_tests"), ("built-in", "lint"))
 

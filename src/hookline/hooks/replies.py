@@ -100,12 +100,12 @@ def _plain_gate(reply: Reply, hook: Hook) -> GateAnswer:
     if reply.exit_code in (0, PENDING_EXIT):
         _check_plain(reply, "gate")
     if reply.exit_code == 0:
-        return GateAnswer(status="success", message=f"{hook.target} passed")
+        return GateAnswer(status="success", message=f"`{hook.target}` passed")
     if reply.exit_code == PENDING_EXIT:
         return GateAnswer(status="pending", message=_output(reply).strip()[:500])
     return GateAnswer(
         status="failure",
-        message=f"{hook.target} exited {reply.exit_code}",
+        message=f"`{hook.target}` exited {reply.exit_code}",
         remediation_prompt=_output(reply) or f"`{hook.target}` exited {reply.exit_code}",
     )
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.hooks.builtin.stop_context import one_line
-from hookline.hooks.framing import MAX_OUTPUT, ends, framed
+from hookline.hooks.framing import MAX_OUTPUT, ends, file_name, framed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -14,33 +13,39 @@ if TYPE_CHECKING:
 
 SHOWN = 50
 SHOWN_LINES = 20
-MAX_NAME = 300
 _LATER = (
-    " If you cannot write with git, leave it: when the work is submitted again, Hookline merges"
-    " {base} into your files and asks you to edit them."
+    " If you cannot run git commands that write, leave the conflict: when the work is submitted"
+    " again, Hookline merges {base} into your files and asks you to edit them."
 )
+_AGAIN = "you were asked to resolve it. Your edits are kept. This is left"
 # What each kind of conflict is, and how the state of the files resolves it.
 _KINDS = {
     "marked": "both sides changed the same lines. Edit them and remove the markers:"
-    " `<<<<<<< HEAD` begins your side, `=======` ends it, `>>>>>>>` ends the side of {base}.",
-    "binary": "both sides changed a file that has no lines to merge. It holds your version. Leave"
-    " it to keep your version,{aside} or write a file that serves both.",
-    "link": "both sides changed where this link leads. It leads where your side has it. Make it"
-    " lead where both sides need it.",
-    "mode": "both sides added it with the same content and other permissions ({ours} is yours,"
-    " {theirs} is of {base}; 100755 can be run). Set the right ones with `chmod`.",
-    "submodule": "both sides moved this submodule: you to {ours}, {base} to {theirs}. Hookline has"
-    " taken the commit of {base}. Leave it, and make your work fit to it.",
-    "deleted-by-base": "{base} deleted it, or gave it another name, and you changed it. It holds"
-    " your version. Keep the file to keep it, delete it to delete it.",
-    "deleted-by-work": "you deleted it, or gave it another name, and {base} changed it. It holds"
-    " the version of {base}. Keep the file to keep it, delete it to delete it.",
-    "renamed-twice": "you and {base} gave this file different new names, which are in this list."
-    " Keep the file under one of them, with what both sides meant, and delete the other one.",
+    " `<<<<<<< HEAD` begins your side, `=======` ends it, `>>>>>>>` ends {base}'s side.",
+    "binary": "both sides changed a file that has no lines to merge. It has your version now. Leave"
+    " it to keep your version,{aside} or write a file that serves both.{cleared}",
+    "link": "both sides changed the target of this link. It has your target now. Set the right"
+    " one.",
+    "mode": "both sides added it with the same content and different permissions: yours are {ours},"
+    " {base}'s are {theirs} (100755 is executable). Set the right ones with `chmod`.",
+    "submodule": "both sides moved this submodule: you to {ours}, {base} to {theirs}. It has"
+    " {base}'s commit now. Leave it, and make your work fit it.",
+    "deleted-by-base": "{base} deleted or renamed it, and you changed it. It has your version now."
+    " Leave the file to keep it, or delete it.",
+    "deleted-by-work": "you deleted or renamed it, and {base} changed it. It has {base}'s version"
+    " now. Leave the file to keep it, or delete it.",
+    "renamed-twice": "you renamed it{mine}, and {base} renamed it{other}. Keep one of the two, with"
+    " what both sides meant in it, and delete the other.",
     "name-of-work": "only your side has something of this name; {base} has it under another name."
     " Keep the file under the right name, with what both sides meant, and delete the other one.",
     "name-of-base": "only {base} has something of this name; your side has it under another name."
     " Keep the file under the right name, with what both sides meant, and delete the other one.",
+}
+# What the sides of a file are, where it is not its content.
+_SIDES = {
+    "link": "Target of the link",
+    "mode": "Permissions of",
+    "submodule": "Commit of submodule",
 }
 
 
@@ -52,41 +57,46 @@ def found_prompt(
     return (
         f"Your commits conflict with the newest {base} ({onto}). Nothing was changed: your branch"
         f" is as it was. If you can, run `git rebase {onto}`, keep what both sides meant in each"
-        f" file, and finish the rebase. Do not push.{later}\n\n" + _all_sides(base, files)
+        f" file, and finish the rebase. Do not push.{later}" + _all_sides(base, files)
     )
 
 
 def resolve_prompt(base: str, found: OpenConflict) -> str:
     """A conflict that lies in the files of the agent's folder, for it to resolve by editing."""
-    files = [f"- `{_name(each.path)}`: {_how(each, base)}" for each in found.files[:SHOWN]]
-    if found.count > len(files):
-        files.append(f"- and {found.count - len(files)} more; look for lines with `<<<<<<< HEAD`")
+    again = [*_still(base, found)]
+    left = again[:SHOWN] or [_entry(each, base) for each in found.files[:SHOWN]]
+    count = len(again) or found.count
+    if count > len(left):
+        left.append(f"- and {count - len(left)} more; look for lines with `<<<<<<< HEAD`")
+    asks = "these files need you" if not again else _AGAIN
     return (
         f"Your commits conflict with the newest {base} ({found.onto}). Hookline has merged {base}"
-        " into the files of your folder, and these need you:\n\n"
-        + "\n".join([*files, "", *_still(base, found), ""])
-        + "How to resolve it:\n\n"
-        "1. Edit these files until they hold what both sides meant. Leave no marker line.\n"
-        f"2. Leave all other changes of {base} in your folder as they are.\n"
+        f" into the files of this folder, and {asks}:\n\n" + "\n".join(left) + "\n\n"
+        "How to resolve it:\n\n"
+        "1. Make each file in conflict contain what both sides meant. Leave no marker line.\n"
+        f"2. Do not undo the other changes from {base}. Edit them only if a test needs it.\n"
         "3. Run the tests and fix what broke.\n"
-        f"4. End your turn. Hookline checks the files and commits them on top of {base}.\n\n"
-        "You need no git for this. Do not abort the merge, and do not rebase. If you commit the"
-        " merge yourself, that is fine too.\n\n" + _all_sides(base, found.files)
+        "4. End your turn. Hookline checks the files and commits them.\n\n"
+        "You need no git for this. You may commit the merge yourself. Do not abort the merge, and"
+        " do not rebase." + _all_sides(base, found.files)
     )
+
+
+def _entry(file: ConflictFile, base: str) -> str:
+    return f"- {file_name(file.path)}: {_how(file, base)}"
 
 
 def _still(base: str, found: OpenConflict) -> Iterator[str]:
     """What is left to do when it was asked before."""
-    left = [f"- `{_name(each.path)}`: markers in {_lines(each.lines)}" for each in found.markers]
-    left += [
-        f"- `{_name(path)}`: a change of {base} was undone. Hookline has put it back. Leave it."
-        for path in found.restored
-    ]
+    for each in found.markers:
+        yield f"- {file_name(each.path)}: markers are left in {_lines(each.lines)}. Remove them."
+    for path in found.restored:
+        yield (
+            f"- {file_name(path)}: you undid a change from {base}. Hookline has restored it. Leave"
+            " it, and make your work fit it."
+        )
     if found.undecided:
-        left.append("- nobody has said yet that the files are as they should be")
-    if left:
-        more = [f"- and {len(left) - SHOWN} more"] if len(left) > SHOWN else []
-        yield from ("You were asked before. This is still to do:", "", *left[:SHOWN], *more, "")
+        yield from (_entry(each, base) for each in found.files if each.kind != "marked")
 
 
 def left_to_do(found: OpenConflict) -> str:
@@ -114,25 +124,28 @@ def _lines(numbers: Sequence[int]) -> str:
 
 
 def _how(file: ConflictFile, base: str) -> str:
-    aside = ""
+    aside = cleared = ""
     if file.aside is not None:
-        aside = f" move `{_name(file.aside)}` over it to take the version of {base},"
-    sides = {"ours": file.ours, "theirs": file.theirs} if file.kind in ("mode", "submodule") else {}
-    return _KINDS[file.kind].format_map({"base": base, "aside": aside, **sides})
-
-
-def _name(path: str) -> str:
-    return one_line(path, MAX_NAME).replace("`", "'")
+        name = file_name(file.aside)
+        aside = f" move {name} over it to take {base}'s version,"
+        cleared = f" A {name} that is left is removed for you."
+    mine, other = (f" to {file_name(name)}" for name in file.renamed) if file.renamed else ("", "")
+    told = {"base": base, "aside": aside, "cleared": cleared, "mine": mine, "other": other}
+    sides = {"ours": file.ours, "theirs": file.theirs} if file.kind in _SIDES else {}
+    return _KINDS[file.kind].format_map({**told, **sides})
 
 
 def _all_sides(base: str, files: Sequence[ConflictFile]) -> str:
     share = MAX_OUTPUT // max(len(files), 1) // 2
     told = "\n\n".join(_sides(each, base, share) for each in files)
-    return framed("Each file with both sides", told, 2 * MAX_OUTPUT)
+    return "\n\n" + framed("Each file with both sides", told, 2 * MAX_OUTPUT)
 
 
 def _sides(file: ConflictFile, base: str, share: int) -> str:
     mine, other = (
-        "(removed)" if side is None else ends(side, share) for side in (file.ours, file.theirs)
+        "(no file of this name)" if side is None else ends(side, share)
+        for side in (file.ours, file.theirs)
     )
-    return f"File {file.path}\n--- your side:\n{mine}\n--- {base}:\n{other}"
+    what = _SIDES.get(file.kind, "File")
+    my_name, other_name = (f", {name}" for name in file.renamed) if file.renamed else ("", "")
+    return f"{what} {file.path}\n--- your side{my_name}:\n{mine}\n--- {base}{other_name}:\n{other}"

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from hookline.domain.repository import RebaseConflict, RepositoryError
 from hookline.domain.submissions import CONFLICT
-from hookline.domain.taskpage import SENT_BACK
 from hookline.errors import HookFailure
 from hookline.hooks.builtin.conflict_prompts import found_prompt, named_conflict
 from hookline.hooks.builtin.gates_common import (
@@ -71,8 +70,7 @@ async def _hindered(judging: Judging, problem: RepositoryError) -> GateAnswer:
     state = await standing(judging)
     base = judging.context.base_branch
     if state.operation is not None:
-        branch = judging.context.branch_name
-        return refused(told(problem), unfinished_prompt(state.operation, judging.folder, branch))
+        return refused(told(problem), unfinished_prompt(state.operation))
     if (answer := astray(judging, state)) is not None:
         return answer
     if state.dirty:
@@ -80,20 +78,20 @@ async def _hindered(judging: Judging, problem: RepositoryError) -> GateAnswer:
     raise HookFailure(f"nothing was rebased onto {base}: {told(problem)}") from problem
 
 
-def unfinished_prompt(operation: str, folder: str, branch: str) -> str:
+def unfinished_prompt(operation: str) -> str:
     """How an agent gets out of the middle of something that git does."""
     return (
-        f"Git is in the middle of a {operation} in {folder}, so your work on {branch} cannot be"
-        f" judged. Finish the {operation}, or end it with `git {operation} --abort` if it is not"
-        " wanted. Lose no work."
+        f"Git is in the middle of a {operation} in this folder, so your work cannot be judged."
+        f" Finish the {operation}, or end it with `git {operation} --abort` if it is not wanted."
+        " Lose no work."
     )
 
 
 def _uncommitted(judging: Judging, state: RepositoryState) -> str:
     names = "\n".join(state.dirty)
     return (
-        f"Not all files in {judging.folder} are committed, so your work cannot be rebased onto"
-        f" {judging.context.base_branch}. Keep those that belong to your task; remove the others,"
+        "Not all files in this folder are committed, so your work cannot be rebased onto"
+        f" {judging.context.base_branch}. Commit those that belong to your task. Remove the others,"
         " or have git ignore them.\n\n" + framed("The files", names)
     )
 
@@ -134,10 +132,9 @@ async def _body(judging: Judging) -> str:
     commits = await judging.repository.commits(judging.folder, context.base_branch, SHOWN)
     files = await judging.repository.changed_files(judging.folder, context.base_branch)
     by = f" by {context.agent_name}" if context.agent_name else ""
-    wanted = task_text(judging).partition(f"\n{SENT_BACK}\n")[0]
     made = _listed([f"{each.sha[:12]} {each.subject}" for each in commits])
     return (
-        f"{ends(wanted.strip(), MAX_BODY)}\n\n---\n\nTask {context.task_id}{by}.\n\n"
+        f"{ends(task_text(judging), MAX_BODY)}\n\n---\n\nTask {context.task_id}{by}.\n\n"
         f"Commits:\n\n{made}\n\nFiles ({len(files)}):\n\n{_listed(files)}\n"
     )
 

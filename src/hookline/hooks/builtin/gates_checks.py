@@ -70,16 +70,20 @@ async def _check(
     again = f" {runs} times" if runs > 1 else ""
     where = " on the merged result" if into else ""
     message = f"`{tested.command}` {'fails' if into else 'failed'}{again}{where}"
-    return refused(message, _failing(judging, tested, into), context)
+    return refused(message, _failing(tested, into), context)
 
 
-def _failing(judging: Judging, tested: Tested, into: str | None) -> str:
+def _failing(tested: Tested, into: str | None) -> str:
     """What the author of the work is told about a check that fails."""
-    lead = f"`{tested.command}` failed on your work, in {judging.folder}."
+    told = f"`{tested.command}` failed on your work. Run it in this folder to see the failure."
     if into:
-        lead = f"Merged into {into}, your work fails `{tested.command}`."
-    how = "Run it in the folder that you are in to reproduce the failure."
-    return f"{lead} {how}\n\n" + framed(f"What `{tested.command}` printed", tested.output)
+        told = (
+            f"A trial merge of your work into {into} fails `{tested.command}`. Nothing was merged."
+            " Run it in this folder to see the failure. If it passes here, the cause is in commits"
+            f" that this folder does not have: `git log HEAD..{into.rpartition(' ')[2]}` shows"
+            " them."
+        )
+    return f"{told}\n\n" + framed(f"What `{tested.command}` printed", tested.output)
 
 
 async def _run_again(
@@ -150,16 +154,16 @@ def _broken(checks: Sequence[Check], short: str) -> str:
     share = MAX_OUTPUT // max(len(failed), 1)
     found = "\n\n".join(ends(_described(each), share) for each in failed)
     return (
-        f"These checks of your commit {short} failed on the CI server. Find the cause in what they"
-        " say, run the same here if you can, and fix it. You may have no network: everything that"
-        " the server tells is below.\n\n"
+        f"These checks failed on the CI server, on your commit {short}. Find the cause in their"
+        " output, and fix it. Run the same commands here if you can. All that the server reported"
+        " is below, so that you need no network.\n\n"
         + framed("The failed checks", found, MAX_OUTPUT + 4 * SHOWN_CHECKS)
     )
 
 
 def _described(check: Check) -> str:
     """All that is known about a failed check, its log last."""
-    found = [f"{check.name} {check.url}".rstrip(), check.title, check.summary]
+    found = [f"{check.name}: {check.status} {check.url}".rstrip(), check.title, check.summary]
     found += [f"- {each}" for each in check.annotations]
     if check.log:
         found.append(f"The end of its log:\n{check.log}")

@@ -7,8 +7,10 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookline.domain.answers import GateAnswer
+from hookline.domain.taskpage import without_story
 from hookline.errors import BadInput, HookFailure
 from hookline.hooks.builtin.stop_context import one_line
+from hookline.hooks.framing import file_name
 from hookline.hooks.projectfiles import read_file
 
 if TYPE_CHECKING:
@@ -127,7 +129,7 @@ def task_text(judging: Judging) -> str:
         except BadInput as problem:
             why = problem.message
         else:
-            return found.decode("utf-8", "replace").strip() or context.task_title
+            return without_story(found.decode("utf-8", "replace")) or context.task_title
     return f"{context.task_title}\n\n(The task's file cannot be shown: {why}.)"
 
 
@@ -162,9 +164,10 @@ def astray(judging: Judging, state: RepositoryState) -> GateAnswer | None:
 
 def astray_prompt(state: RepositoryState, wanted: str) -> str:
     """How an agent gets back onto its branch."""
-    there = f"the branch {state.branch}" if state.branch else "no branch"
+    there = f"the branch {file_name(state.branch)}" if state.branch else "no branch"
+    keep = f", and do not delete {file_name(state.branch)}" if state.branch else ""
     return (
-        f"Your work belongs on the branch {wanted}, but {there} is checked out in the folder that"
-        f" you are in. Bring your commits onto {wanted} and check it out. Lose no work. If you"
-        " cannot run git, say so."
+        f"This folder has {there} checked out. Your work belongs on the branch `{wanted}`. Switch"
+        f" to `{wanted}` and bring your commits there, for example with `git cherry-pick`."
+        f" Switching is allowed for this. Lose no work{keep}."
     )

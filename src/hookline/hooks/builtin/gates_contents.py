@@ -10,7 +10,7 @@ from hookline.domain.secret_patterns import ASSIGNMENT, find_secrets
 from hookline.errors import HookFailure
 from hookline.hooks.builtin.gates_common import astray, passed, refused, standing
 from hookline.hooks.builtin.gates_diff import read_diff
-from hookline.hooks.framing import framed
+from hookline.hooks.framing import file_name, framed, without_history
 from hookline.hooks.gate_reports import JUDGED
 from hookline.hooks.globs import glob_match
 
@@ -127,11 +127,10 @@ def _leak(judging: Judging, findings: list[str]) -> GateAnswer:
     shown = "\n".join(findings[:SHOWN])
     base = judging.context.base_branch
     prompt = (
-        "Your work adds credentials. Remove each of them, and read it from the"
-        " environment or from a file that git ignores. A later commit leaves a credential in the"
-        " history: if you can run git, replace your commits by one without it, with `git reset"
-        f" --soft $(git merge-base HEAD {base})` and a new commit. Never print a credential. Say in"
-        " your last message which ones must be revoked.\n\n" + framed("Where they are", shown)
+        "Your work adds credentials. Remove each of them. Read them from the environment or from a"
+        " file that git ignores. Never print a credential. In your last message name each one that"
+        f" must be revoked, by file and kind.\n\n{without_history(base)}\n\n"
+        + framed("Where they are", shown)
     )
     message = f"{len(findings)} credentials in the diff: {'; '.join(findings[:5])}"
     return refused(message, prompt, {"secrets": findings[:SHOWN]})
@@ -190,11 +189,12 @@ async def _changed_lines(judging: Judging, head: str) -> int | None:
 def _too_much(judging: Judging, broken: list[str], forbidden: list[str]) -> GateAnswer:
     base = judging.context.base_branch
     told = [*broken, *(f"{name} must not change" for name in forbidden[:SHOWN])]
+    lines = [*broken, *(f"{file_name(name)} must not change" for name in forbidden[:SHOWN])]
+    listed = "\n".join(f"- {line}" for line in lines)
     prompt = (
-        "Your work changes more than it may. Keep what the task needs: take out generated, vendored"
-        " and unrelated files, and bring files that must not change back to what they are in"
-        f" {base}. If the task cannot be done within the limits, say why.\n\n"
-        + framed("The limits that it breaks", "\n".join(told))
+        f"Your work changes more than it may. It breaks these limits:\n\n{listed}\n\n"
+        "Keep what the task needs. Take out generated, vendored and unrelated files. Bring files"
+        f" that must not change back to what they are in {base}."
     )
     return refused("; ".join(told), prompt)
 

@@ -28,7 +28,8 @@ from hookline.hooks.builtin.review_prompts import (
     review_prompt,
 )
 from hookline.hooks.builtin.stop_context import one_line
-from hookline.hooks.gate_reports import JUDGED
+from hookline.hooks.framing import ends
+from hookline.hooks.gate_reports import JUDGED, MAX_REVIEW, REVIEW
 from hookline.hooks.kinds.agent import final_object, purpose
 from hookline.hooks.kinds.program import MAX_ANSWER
 from hookline.hooks.kinds.question import MAX_PROMPT, cut
@@ -139,7 +140,8 @@ async def gatekeeper(judging: Judging) -> GateAnswer:
 
 
 def _combined(judged: list[_Judged], own: list[str], head: str | None) -> GateAnswer:
-    context = {"gatekeepers": [_record(each) for each in judged], JUDGED: head}
+    records = [_record(each) for each in judged]
+    context: dict[str, Any] = {"gatekeepers": records, JUDGED: head}
     against = [each for each in judged if each.verdict.verdict != "approve"]
     if not against:
         left_out = f" (not asked about its own work: {', '.join(own)})" if own else ""
@@ -149,7 +151,9 @@ def _combined(judged: list[_Judged], own: list[str], head: str | None) -> GateAn
     if not any(_wishes(each) for each in against):
         return refused(f"{message}, without saying what to change", None, context)
     who = "A colleague" if len(judged) == 1 else f"{len(judged)} colleagues"
-    return refused(message, review_prompt("\n\n".join(wishes), who), context)
+    review = "\n\n".join(wishes)
+    context[REVIEW] = ends(review, MAX_REVIEW)
+    return refused(message, review_prompt(review, who), context)
 
 
 def _record(judged: _Judged) -> dict[str, Any]:

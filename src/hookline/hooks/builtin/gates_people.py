@@ -8,6 +8,7 @@ import msgspec
 
 from hookline.errors import HookFailure
 from hookline.hooks.builtin.gates_common import astray, passed, refused, standing, waiting
+from hookline.hooks.framing import framed_wishes
 
 if TYPE_CHECKING:
     from hookline.domain.answers import GateAnswer
@@ -44,9 +45,10 @@ async def human(judging: Judging) -> GateAnswer:
     if last.decision == "approve":
         said = f": {comment}" if comment else ""
         return passed(f"approved by {by}{said}", {"approvedBy": by, "approvedHead": state.head})
-    lead = f"{by}, a person, looked at your work and rejected it. Do what they ask for:"
     message = f"rejected by {by}: {comment or 'no reason was given'}"
-    return refused(message, f"{lead}\n\n{comment}" if comment else None)
+    lead = "A person looked at your work and rejected it. Do what they ask for."
+    prompt = f"{lead}\n\n" + framed_wishes(f"What {by} says", comment)
+    return refused(message, prompt if comment else None)
 
 
 def _ask(head: str, question: str | None, moved: bool) -> GateAnswer:

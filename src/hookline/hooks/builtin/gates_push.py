@@ -31,14 +31,14 @@ def refusal(pushed: Refused, branch: str, remote: str) -> tuple[str, str | None]
     if pushed.kind == "diverged":
         return (
             pushed.reason,
-            f"The branch {branch} at {remote} has commits that you do not have. Fetch them and"
+            f"The branch `{branch}` at {remote} has commits that you do not have. Fetch them and"
             f" rebase yours onto them, so that nobody's work is lost.\n\n{output}",
         )
     if pushed.kind == "rejected":
         return (
             pushed.reason,
-            f"A rule or a hook of {remote} rejected the push of {branch}. If it names something in"
-            " your work or your commits, fix that; do not work around the rule. The push is"
-            f" repeated for you. If there is nothing that you can fix, say so.\n\n{output}",
+            f"A rule or a hook of {remote} rejected the push of `{branch}`. If it names something"
+            " in your work or your commits, fix that. Do not work around the rule. The push is"
+            f" repeated for you.\n\n{output}",
         )
     return f"{pushed.reason}: {pushed.output}", None

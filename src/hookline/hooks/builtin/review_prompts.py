@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hookline.hooks.builtin.gates_common import task_text
-from hookline.hooks.framing import framed, framed_review
-from hookline.hooks.gate_reports import ATTEMPTS, GATES
+from hookline.hooks.framing import framed, framed_wishes
+from hookline.hooks.gate_reports import ATTEMPTS, GATES, REVIEW
 from hookline.hooks.names import short_name
 
 if TYPE_CHECKING:
@@ -18,11 +18,11 @@ MAX_DIFF = 128 * 1024
 MAX_LAST_ANSWER = 2 * 1024
 
 _QUESTION = """\
-You review the work of another agent on the task {task_id}. Your verdict decides whether the work \
-is merged into {base}.
+You review the work of another agent on the task {task_id}. The work is merged into {base} only if \
+you approve it.
 
-The work is in the folder that you are in, on the branch {branch}. You may read every file there. \
-Change nothing: no file, no commit, no setting.
+The work is in this folder, on the branch `{branch}`. You may read every file here, and run \
+commands that change nothing, if you can run any. Change nothing: no file, no commit, no setting.
 
 {view}# What to block for
 
@@ -34,8 +34,8 @@ Block the work (`request_changes`) if one of these holds:
 - New behaviour has no test, although the project has tests.
 {also}
 Nothing else is a reason to block: not style, taste or naming, and not code that the diff leaves \
-as it was. You may comment on it. If you cannot find out whether one of the reasons holds, block \
-the work and say what you could not find out.
+as it was. You may still comment on such things. If you cannot find out whether one of the reasons \
+holds, take it as holding, and say what you could not find out.
 
 # The work
 
@@ -43,11 +43,12 @@ the work and say what you could not find out.
 
 # Your review
 
-- `verdict`: `approve` or `request_changes`.
+- `verdict`: `approve` or `request_changes`. With `request_changes` at least one comment is \
+blocking, with `approve` none is.
 - `summary`: why, in one or two sentences.
 - `comments`: one for each thing that you found, or none. `file` and `line` say where, or are \
 null. `blocking` is true if it must be changed before the merge, else false. `comment` says what \
-is wrong and what to do about it. The author reads it and cannot ask you back.
+is wrong and what to do about it. The author reads it and cannot ask you questions.
 """
 _VIEW = "# Your point of view\n\n{asked}\n\n"
 _ALSO = "- Your point of view above names a further reason to block, and it holds.\n"
@@ -60,9 +61,15 @@ Your last answer could not be used: {why}. Give your review again, with `verdict
 _REVIEWED = """\
 {who} reviewed your work and asked for changes. Make these changes; those marked optional only if \
 you find them right. If the review is wrong about something, leave that as it is and say why in \
-your last message: the reviewer reads it.
+your last message, which is shown to the reviewer.
 
 {review}"""
+
+
+_ROUNDS = (
+    "Check whether each earlier request is met. Where the author disagreed, judge the reasons"
+    " yourself."
+)
 
 
 def question(judging: Judging, asked: str | None, diff: str) -> str:
@@ -70,7 +77,7 @@ def question(judging: Judging, asked: str | None, diff: str) -> str:
     context = judging.context
     base = context.base_branch
     work = [
-        framed("The task", task_text(judging), 4 * MAX_DIFF),
+        framed("The task, by which you judge the work", task_text(judging), 4 * MAX_DIFF),
         framed(f"The diff of the work against {base}", diff, 4 * MAX_DIFF)
         + "\n\nIf the diff is cut, read the files.",
         *_so_far(judging),
@@ -92,7 +99,7 @@ def question_again(why: str, said: str) -> str:
 
 def review_prompt(review: str, who: str = "A colleague") -> str:
     """What the author of the work is told about a review."""
-    return _REVIEWED.format(who=who, review=framed_review("The review", review))
+    return _REVIEWED.format(who=who, review=framed_wishes("The review", review))
 
 
 def _so_far(judging: Judging) -> Iterator[str]:
@@ -104,7 +111,10 @@ def _so_far(judging: Judging) -> Iterator[str]:
     name = short_name(judging.hook.name)
     rounds = [_round(each) for each in _entries(extra, ATTEMPTS) if each.get("gate") == name]
     if rounds:
-        yield framed("Earlier reviews, and what the author answered", "\n".join(rounds))
+        yield framed(
+            "Earlier reviews at this gate, and what the author answered", "\n\n".join(rounds)
+        )
+        yield _ROUNDS
 
 
 def _entries(extra: dict[str, Any], name: str) -> list[dict[str, Any]]:
@@ -120,4 +130,5 @@ def _report(report: dict[str, Any]) -> str:
 
 
 def _round(attempt: dict[str, Any]) -> str:
-    return f"- {attempt.get('message', '')}\n  The author: {attempt.get('agent') or 'no answer'}"
+    asked = attempt.get(REVIEW) or attempt.get("message", "")
+    return f"{asked}\nThe author answered: {attempt.get('agent') or 'nothing'}"

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hookline.hooks.builtin.stop_context import Result, Seen
 
 MAX_SHORT = 120
+_FIX = "Fix your work until these checks pass. Do not change the checks."
 
 Preset = Callable[[dict[str, Any], Any], StopDecision]
 
@@ -84,7 +85,7 @@ def _by_results(seen: Seen) -> StopDecision | None:
     return StopDecision(
         action="continue",
         reason=bounded(f"{len(failing)} of {len(results)} {rules} {fail}: {told}", MAX_REASON),
-        next_prompt=bounded(f"Fix the validation rules that fail:\n{lines}", MAX_PROMPT),
+        next_prompt=bounded(f"{_FIX}\n{lines}", MAX_PROMPT),
     )
 
 

@@ -30,12 +30,14 @@ if TYPE_CHECKING:
 INSTRUCTIONS = (
     "Hookline keeps your tasks and decides when your work is done. Loop: task_get, hook_register,"
     " iteration_start, then work and call iteration_validate until its completionSignal is"
-    " COMPLETE or ESCALATE. Errors say what to call next."
+    " COMPLETE or ESCALATE. At COMPLETE call iteration_complete, then task_complete. At ESCALATE"
+    " stop, and call task_block. Answers and errors say what to call next."
 )
 IN_SESSION = (
     "Your session runs the loop: when your turn ends it checks your work and decides whether you"
-    " are done. task_get, task_create, dep_add and note_add help you; hook_register adds a check"
-    " of your own that must pass before you are done."
+    " are done. End your turn as your prompt says; session_complete makes the same promise."
+    " task_get, task_create, dep_add and note_add help you. hook_register adds a check of your own"
+    " that must pass before you are done; hook_clear removes it."
 )
 # What the command line's remedies are called here.
 _HELP = {
