@@ -26,6 +26,8 @@ DATA_FOLDERS = (
 )
 _OWN = (*DATABASE, ".gitignore", *DATA_FOLDERS, "worktrees")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_BY_NUMBER = "/proc/self/fd" if hasattr(os, "O_PATH") and os.path.isdir("/proc/self/fd") else None
+_GONE = " (deleted)"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -42,6 +44,21 @@ def open_regular(path: str) -> int:
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     return _regular(os.open(path, flags), path)
+
+
+def real_path(path: str) -> str:
+    """As os.path.realpath, which asks for every folder on the way; the kernel knows it at once."""
+    if _BY_NUMBER is None:
+        return os.path.realpath(path)
+    try:
+        fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except (OSError, ValueError):  # it also knows where what is not there would be
+        return os.path.realpath(path)
+    try:
+        found = os.readlink(f"{_BY_NUMBER}/{fd}")
+    finally:
+        os.close(fd)
+    return os.path.realpath(path) if found.endswith(_GONE) else found
 
 
 def refuse_links(folder: str) -> None:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from hookline.domain.repository import RepositoryError
-from hookline.files import read_regular
+from hookline.files import read_regular, real_path
 from hookline.project import FOLDER_NAME
 
 _MARK = os.path.join(os.sep + FOLDER_NAME, "worktrees", "")
@@ -58,7 +58,7 @@ def checkout_of(folder: str, worktrees: str | None = None) -> Checkout:
 
 def top_of(folder: str) -> str:
     """The top of the checkout that a folder lies in; the root of all folders outside of one."""
-    top = os.path.realpath(folder)
+    top = real_path(folder)
     while not os.path.lexists(os.path.join(top, ".git")) and top != os.path.dirname(top):
         top = os.path.dirname(top)
     return top
@@ -70,16 +70,15 @@ def own_checkout(top: str) -> Checkout | None:
     git_dir = link if os.path.isdir(link) else _named(link, "gitdir: ")
     # Without a work tree around it, a repository is its own folder.
     for place in (git_dir, top):
-        if place is not None and _is_git_dir(place):
-            own = os.path.realpath(place)
-            return Checkout(top, own, _common_of(own))
+        if place is not None and (common := _common_if_git(place)) is not None:
+            return Checkout(top, real_path(place), common)
     if git_dir is not None and not os.path.isdir(link):
         raise NoRepository(f"{link} names {git_dir}, where no repository is")
     return None
 
 
 def _found_from(folder: str) -> Checkout:
-    top = os.path.realpath(folder)
+    top = real_path(folder)
     while True:
         if (found := own_checkout(top)) is not None:
             return found
@@ -93,12 +92,12 @@ def linked_checkout(path: str, common: str) -> Checkout:
     _check_folder(path)
     link = os.path.join(path, ".git")
     named = _named(link, "gitdir: ")
-    git_dir = os.path.realpath(named) if named is not None else ""
+    git_dir = real_path(named) if named is not None else ""
     if os.path.dirname(git_dir) != os.path.join(common, "worktrees"):
         raise BrokenWorktree(f"{link} points to {named}, not to a worktree of this repository")
-    own = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+    own = os.path.join(real_path(os.path.dirname(path)), os.path.basename(path))
     back = _named(os.path.join(git_dir, "gitdir"))
-    if back is None or os.path.realpath(os.path.dirname(back)) != own:
+    if back is None or real_path(os.path.dirname(back)) != own:
         raise BrokenWorktree(f"{link} points to {git_dir}, which belongs to {back}")
     if (found := _common_of(git_dir)) != common:
         raise BrokenWorktree(f"{git_dir} belongs to the repository {found}, not to {common}")
@@ -125,12 +124,12 @@ def _check_folder(path: str) -> None:
 
 def _check_objects(path: str, common: str) -> None:
     """Objects that are borrowed from a worktree would be gone with it."""
-    inside = os.path.realpath(os.path.dirname(path)) + os.sep
+    inside = real_path(os.path.dirname(path)) + os.sep
     objects = os.path.join(common, "objects")
     alternates = os.path.join(objects, "info", "alternates")
     with suppress(OSError):
         for line in read_regular(alternates, _MOST).splitlines():
-            place = os.path.realpath(os.path.join(objects, os.fsdecode(line)))
+            place = real_path(os.path.join(objects, os.fsdecode(line)))
             if place.startswith(inside):
                 raise BrokenWorktree(f"{alternates} borrows objects from a worktree: {place}")
 
@@ -152,11 +151,13 @@ def _named(path: str, before: str = "") -> str | None:
 
 
 def _common_of(git_dir: str) -> str:
-    return os.path.realpath(_named(os.path.join(git_dir, "commondir")) or git_dir)
+    return real_path(_named(os.path.join(git_dir, "commondir")) or git_dir)
 
 
-def _is_git_dir(path: str) -> bool:
+def _common_if_git(path: str) -> str | None:
+    """The shared git folder of a git folder; None if the path is none."""
     if not os.path.lexists(os.path.join(path, "HEAD")):
-        return False
+        return None
     common = _common_of(path)
-    return all(os.path.isdir(os.path.join(common, name)) for name in ("objects", "refs"))
+    is_git = all(os.path.isdir(os.path.join(common, name)) for name in ("objects", "refs"))
+    return common if is_git else None

@@ -59,4 +59,5 @@ class Settings:
         return self._known[1]
 
     def _stamp(self) -> Any:
-        return stamp_of(*(os.path.join(self._common(), name) for name in _FILES))
+        common = self._common()
+        return stamp_of(*(os.path.join(common, name) for name in _FILES))
