@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,10 +16,16 @@ from tests.e2e.pipeline_rig import Pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     Script = Callable[..., ScriptedModel]
     Seat = Callable[[str], SessionDesk]
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A folder outside of /dev, which agents' sandboxes hide."""
+    with TemporaryDirectory(prefix="hookline-agents-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
 
 
 @pytest.fixture
