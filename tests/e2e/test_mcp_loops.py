@@ -160,7 +160,7 @@ def test_a_loop_that_ended(agent: Agent) -> None:
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ({"completionPromises": ["DONE"]}, "COMPLETE, BLOCKED, ESCALATE"),
+        ({"completionPromises": ["DONE"]}, "COMPLETE, CONTINUE, BLOCKED, ESCALATE"),
         ({"validationRules": [{"name": "a", "type": "command"}]}, "command"),
         ({"validationRules": [{"name": "a", "type": "magic"}]}, "type"),
         ({"maxIterations": 0}, "maxIterations"),

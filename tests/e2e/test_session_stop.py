@@ -155,6 +155,17 @@ def test_a_stop_hook_that_breaks_asks_for_a_person(cli: Cli) -> None:
     assert rig.trace == ["end escalated"]
 
 
+def test_checks_that_pass_do_not_end_work_that_its_agent_calls_unfinished(cli: Cli) -> None:
+    rig = Rig(cli)
+    half = "echo x > good; echo 'The rest is left. <promise>CONTINUE</promise>'"
+    rig.turns(half, "echo 'Now all is there.'")
+    rig.configure({}, validation=GREEN)
+    ended = rig.run()
+    assert ended.said == (0, "completed", "All validation rules pass (1)")
+    assert len(rig.prompts()) == 2
+    assert "<promise>CONTINUE</promise>" in rig.prompts()[0].text
+
+
 # Evidence
 
 

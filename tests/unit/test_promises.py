@@ -109,5 +109,5 @@ def test_only_what_is_wanted_is_found(wanted: str) -> None:
 def test_unknown_promise_is_refused(wanted: str) -> None:
     with pytest.raises(BadInput) as problem:
         find_promises("", ["COMPLETE", wanted])
-    assert problem.value.help == "the promises are COMPLETE, BLOCKED, ESCALATE"
+    assert problem.value.help == "the promises are COMPLETE, CONTINUE, BLOCKED, ESCALATE"
     assert len(problem.value.message) < 200

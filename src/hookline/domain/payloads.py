@@ -246,7 +246,7 @@ class ValidationResult(Payload):
 class CompletionPromise(Payload):
     """A completion signal found in the agent's own text."""
 
-    type: Literal["COMPLETE", "BLOCKED", "ESCALATE"]
+    type: Literal["COMPLETE", "CONTINUE", "BLOCKED", "ESCALATE"]
     detected: bool
     content: str
     detected_at: str | None = None

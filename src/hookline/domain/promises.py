@@ -12,7 +12,7 @@ from hookline.errors import BadInput
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-PROMISES = ("COMPLETE", "BLOCKED", "ESCALATE")
+PROMISES = ("COMPLETE", "CONTINUE", "BLOCKED", "ESCALATE")
 
 _NAME = r"\s*+(?P<name>[A-Z]++)\s*+"
 _PROMISE = re.compile(rf"<promise\s*+>{_NAME}</promise\s*+>")

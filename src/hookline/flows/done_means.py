@@ -18,7 +18,7 @@ How to end your turn:
 - The goal is reached, and you have verified it: end your last message with \
 `<promise>COMPLETE</promise>`.
 - You cannot go on without a person: say what you need and end with `<promise>BLOCKED</promise>`.
-- Otherwise: say what is left to do{next}."""
+- Otherwise: say what is left to do{next}, and end with `<promise>CONTINUE</promise>`."""
 _GIT = {
     "commit": "Commit if you can; what you leave uncommitted is committed for you.",
     "refuse": "Commit all of your work on this branch: uncommitted work is refused.",

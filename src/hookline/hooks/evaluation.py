@@ -140,8 +140,9 @@ class Evaluator:
     def _context(
         self, loop: Loop, results: list[ValidationResult], files: list[str], report: Report
     ) -> dict[str, Any]:
-        # A call for help counts whether the loop was started with it or not.
-        wanted = tuple(dict.fromkeys((*loop.plan.completion_promises, "BLOCKED", "ESCALATE")))
+        # That it is not done, or needs help, counts whether the loop was started with it or not.
+        always = ("CONTINUE", "BLOCKED", "ESCALATE")
+        wanted = tuple(dict.fromkeys((*loop.plan.completion_promises, *always)))
         context = AgentContext(
             task_id=loop.task_id,
             iteration=loop.iteration,

@@ -34,12 +34,17 @@ class NoArguments(Arguments, frozen=True):
 
 
 def default(context: dict[str, Any], arguments: Any = None) -> StopDecision:
-    """Promises first, then validation results."""
+    """Promises first, then validation results; rules that pass end no work that is not done."""
     read_arguments(NoArguments, arguments)
     seen = read_context(context)
+    by_results = _by_results(seen)
+    if by_results and by_results.action == "complete" and seen.promised("CONTINUE"):
+        by_results = StopDecision(
+            action="continue", reason="Agent signaled more to do via <promise>CONTINUE</promise>"
+        )
     return (
         _by_promise(seen)
-        or _by_results(seen)
+        or by_results
         or StopDecision(action="continue", reason="Iteration in progress")
     )
 
