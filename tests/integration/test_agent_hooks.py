@@ -367,6 +367,9 @@ def test_an_agent_that_repeats_its_question_has_not_answered_it(project: Asking)
 
 # It was only asked
 
+# In a person's own checkout nobody else can tell whose edits these are.
+LEFT = "this was not undone (the folder is not a task's worktree): look at it before you go on"
+
 
 @pytest.fixture
 def repository(project: Asking) -> Asking:
@@ -399,7 +402,7 @@ def test_an_agent_that_changes_files_has_failed(
     repository: Asking, line: str, changed: str
 ) -> None:
     answer, outcome = repository.ask("gate", program(f"""{line}; echo '{{"status": "success"}}'"""))
-    error = f"agent ada: files changed while it was only asked: {changed}"
+    error = f"agent ada: files changed while it was only asked: {changed}; {LEFT}"
     assert (outcome.status, outcome.error) == ("failed", error)
     assert answer == {"status": "failure", "message": f"qa failed: {error}"}
 
@@ -407,7 +410,7 @@ def test_an_agent_that_changes_files_has_failed(
 def test_an_agent_that_commits_what_it_was_asked_about_has_failed(repository: Asking) -> None:
     line = "git -c user.name=Eve -c user.email=eve@example.com commit -q -a -m 'All good'"
     _, outcome = repository.ask("gate", program(f"""{line}; echo '{{"status": "success"}}'"""))
-    error = "agent ada: another commit is checked out although it was only asked"
+    error = f"agent ada: another commit is checked out although it was only asked; {LEFT}"
     assert (outcome.status, outcome.error) == ("failed", error)
 
 
@@ -417,7 +420,7 @@ def test_a_script_that_changes_files_has_failed(repository: Asking) -> None:
     _, outcome = repository.ask("gate", Agent(driver="scripted", script="turns.json"))
     assert outcome.error == (
         "agent ada: `echo x > new.txt; exit 1` exited 1; "
-        "files changed while it was only asked: new.txt"
+        f"files changed while it was only asked: new.txt; {LEFT}"
     )
 
 

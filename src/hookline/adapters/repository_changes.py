@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from hookline.adapters.git.checkout import BrokenWorktree
-from hookline.adapters.git.door import HOOKED, NETWORK, GitFailed, printable
+from hookline.adapters.git.door import ALONE, HOOKED, NETWORK, RESCUED, GitFailed, printable
 from hookline.adapters.repository_conflicts import SHOWN_FILES, marked, passages, sides
 from hookline.adapters.repository_objects import STYLE, Objects
 from hookline.digest import sha256
@@ -30,8 +30,6 @@ _PLAIN = ("--merge", "--no-autostash", "--no-autosquash", "--no-fork-point", "--
 REBASE = ("rebase", *_PLAIN)
 # The commit that a head was, or is about to be, merged as.
 MERGED = "refs/hookline/merged/"
-# Submodules have repositories of their own, and are brought along by themselves.
-ALONE = ("-c", "submodule.recurse=false")
 _SETTINGS = "look at core.* in `git config --list --show-origin`"
 _COMMITS = re.compile(r"([0-9a-f]{40,64})\n([0-9a-f]{40,64})\n(refs/heads/.+)")
 _GIT_DIR = "git rev-parse --absolute-git-dir"
@@ -276,7 +274,7 @@ class Changing(Objects):
         saved = (await self._git(top, "stash", "create", "put away by Hookline")).text
         if not saved:
             return None
-        ref = f"refs/hookline/rescued/{saved}"
+        ref = f"{RESCUED}{saved}"
         await self._git(top, "update-ref", ref, saved, doing="nothing was put away")
         return ref
 

@@ -12,8 +12,8 @@ from contextlib import suppress
 
 import msgspec
 
-from hookline.adapters.git.door import HOOKED, LIMIT, GitFailed, printable
-from hookline.adapters.repository_changes import ALONE, Changing, as_message, lock_of
+from hookline.adapters.git.door import ALONE, HOOKED, LIMIT, GitFailed, printable
+from hookline.adapters.repository_changes import Changing, as_message, lock_of
 from hookline.adapters.repository_conflicts import (
     OURS,
     SHOWN_FILES,

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import msgspec
 
 from hookline.adapters.agents.steps import STOPPED
-from hookline.adapters.git.work import GitWork
+from hookline.adapters.git.work import GitWork, branch_at
 from hookline.adapters.gitlock import drop_dead_lock
 from hookline.adapters.identity import all_processes, kill_marked
+from hookline.domain.repository import RepositoryError
 from hookline.domain.turns import AgentEvent, TurnCost, Usage
 from hookline.errors import BadInput, HooklineError, StoreError
 from hookline.ports.agents import ToolServer
@@ -246,9 +247,12 @@ def _signed(tools: ToolServer | None, by: Mapping[str, str]) -> ToolServer | Non
 
 
 async def _watched(take: Callable[[], Awaitable[AgentTurn]], talk: Talk) -> AgentTurn:
-    """A turn that fails if the folder's files or its commit are not as they were before it."""
+    """A turn that fails if the folder's files or its commit are not as they were before it.
+
+    What it changed is undone where that is certain to lose nothing of others.
+    """
     work = GitWork(talk.processes, talk.request.env, objects="")
-    before = await work.state(talk.folder)
+    before, head = await work.state(talk.folder), branch_at(talk.folder)
     turn = await take()
     after = await work.state(talk.folder)
     changed = await work.between(talk.folder, before, after)
@@ -259,4 +263,9 @@ async def _watched(take: Callable[[], Awaitable[AgentTurn]], talk: Talk) -> Agen
     error = f"files changed while it was only asked: {shown}"
     if not changed:
         error = after.error or "another commit is checked out although it was only asked"
+    try:
+        ref = await work.restore(talk.folder, before, head)
+        error += f"; Hookline undid that, and kept it as {ref}"
+    except RepositoryError as problem:
+        error += f"; this was not undone ({problem.message}): look at it before you go on"
     return msgspec.structs.replace(turn, error=f"{turn.error}; {error}" if turn.error else error)

@@ -83,6 +83,10 @@ _ALWAYS = (
     # Commits are read as they are, and not as a file says that is there to save time.
     *("-c", "core.commitGraph=false"),
 )
+# Submodules have repositories of their own, and are brought along by themselves.
+ALONE = ("-c", "submodule.recurse=false")
+# What Hookline took out of a worktree is kept here.
+RESCUED = "refs/hookline/rescued/"
 _NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
 # A lock on the index would be met by an agent's own git.
 _LOOKING = ("--no-optional-locks", *_NO_HOOKS)

@@ -11,16 +11,18 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hookline.adapters.git.checkout import NoRepository, checkout_of, top_of
-from hookline.adapters.git.door import Git, NoGit, printable
+from hookline.adapters.git.door import ALONE, RESCUED, Git, NoGit, printable
 from hookline.adapters.git.reading import INITIAL, STATUS, read_status
 from hookline.digest import sha256
 from hookline.domain.repository import RepositoryError
 from hookline.domain.work import WorkState, WorkTree
+from hookline.files import read_regular
 from hookline.project import FOLDER_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from hookline.adapters.git.checkout import Checkout
     from hookline.adapters.git.door import Said
     from hookline.ports.processes import Processes
 
@@ -33,6 +35,9 @@ _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _OWN = f"{FOLDER_NAME}/"
 _SHARED = (f"{_OWN}hooks/", f"{_OWN}flows/")
 _UNKNOWN = "what was done is unknown"
+_NOT_UNDONE = "it cannot be undone"
+_WORKTREES = os.path.join(os.sep + FOLDER_NAME, "worktrees", "")
+_LONGEST_HEAD = 4096
 _NOTHING = (NoGit, NoRepository)  # a machine without git has no repositories
 
 
@@ -137,6 +142,28 @@ class GitWork:
             return set()
         return {printable(name) for name in _seen_from(folder, said.names)}
 
+    async def restore(self, folder: str, before: WorkState, head: str | None) -> str:
+        """Bring a task's worktree back to a clean state of before, and name the ref that keeps
+        what is undone; RepositoryError where it is not certain that this loses nothing else."""
+        at = checkout_of(folder)
+        if not at.is_linked or at.top != os.path.realpath(folder) or _WORKTREES not in at.top:
+            raise RepositoryError("the folder is not a task's worktree")
+        if before.stamps or not before.commit or before.commit == INITIAL:
+            raise RepositoryError("not everything was committed before")
+        if head is None or any(map(os.path.exists, _rebases(at))):
+            raise RepositoryError("no branch was checked out before, or a rebase has begun")
+        ask = partial(self._door.run, at, doing=_NOT_UNDONE, timeout=TIMEOUT, hooks=False)
+        await ask("add", "--all")
+        kept = (await ask("stash", "create", "put away by Hookline")).text
+        kept = kept or (await ask("rev-parse", "HEAD")).text
+        ref = f"{RESCUED}{kept}"
+        await ask("update-ref", ref, kept)
+        await ask("symbolic-ref", "HEAD", head)
+        await ask(*ALONE, "reset", "--hard", "--quiet", before.commit)
+        if await self.state(folder) != before:
+            raise RepositoryError(f"git cannot bring all of it back; it is kept as {ref}")
+        return ref
+
     async def tree(self, folder: str, base: str | None = None) -> WorkTree:
         """The content of a folder as a tree, and how it differs from a tree of before."""
         try:
@@ -169,6 +196,20 @@ class GitWork:
         count = differences.count(b"\0") // 2
         digest = sha256(differences).hexdigest() if count else None
         return WorkTree(True, tree, digest, count)
+
+
+def branch_at(folder: str) -> str | None:
+    """The branch that a folder has checked out, by its full name; None if it has none."""
+    try:
+        head = read_regular(os.path.join(checkout_of(folder).git_dir, "HEAD"), _LONGEST_HEAD)
+    except (OSError, RepositoryError):
+        return None
+    name = os.fsdecode(head).strip()
+    return name.removeprefix("ref: ") if name.startswith("ref: refs/heads/") else None
+
+
+def _rebases(at: Checkout) -> list[str]:
+    return [os.path.join(at.git_dir, name) for name in ("rebase-merge", "rebase-apply")]
 
 
 def _seen_from(folder: str, names: Iterable[str]) -> list[str]:
