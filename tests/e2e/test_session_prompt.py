@@ -31,6 +31,25 @@ def test_notes_of_one_iteration_are_in_the_next(cli: Cli) -> None:
     assert in_order(second.text, "# Notes", "learning: the port is 8081", "stuck: no network")
 
 
+def test_notes_of_people_and_on_the_task_are_in_every_prompt(cli: Cli) -> None:
+    rig = Rig(cli)
+    rig.turns(f"{HOOKLINE} note add 'the lexer is generated' > /dev/null")
+    rig.configure({})
+    task, other = cli.add("a task"), cli.add("another")
+    cli("note", "add", "ask Eve about names", "--task", task)
+    cli("note", "add", "the build is slow", "--kind", "tip")
+    cli("note", "add", "not for this one", "--task", other)
+    said = ("# Notes", "learning: ask Eve about names", "tip: the build is slow")
+    cli("run", "--task", task, "--iterations", "1")
+    cli("run", "--task", task)
+    prompts = [each.text for each in (*rig.prompts("R-1"), *rig.prompts("R-2"))]
+    assert len(prompts) > 1
+    assert all(in_order(text, *said) for text in prompts)
+    assert not any("not for this one" in text for text in prompts)
+    # What a session on the task learnt is known to the next one.
+    assert "the lexer is generated" in prompts[-1]
+
+
 def test_notes_of_another_session_are_not(cli: Cli) -> None:
     rig = Rig(cli)
     rig.turns(f'{HOOKLINE} note add --kind tip "a secret of $HOOKLINE_SESSION" > /dev/null')

@@ -102,7 +102,14 @@ def test_long_output_keeps_its_head_and_its_tail() -> None:
 def test_lists_are_sections_and_empty_ones_are_nothing() -> None:
     past = [{"iteration": 1, "line": "2 files changed; done"}]
     assert prompts.history(past) == "# Iterations so far\n\n- 1: 2 files changed; done\n"
-    assert prompts.notes([{"kind": "tip", "text": "a\nb"}]) == "# Notes\n\n- tip: a b\n"
+    told = prompts.notes([{"kind": "tip", "text": "a\nb"}], "word")
+    assert told.startswith("# Notes\n\nWhat agents and people noted, between")
+    assert "\n<data word>\n- tip: a b\n</data word>\n" in told
+    many = [{"kind": "tip", "text": f"{n} {'x' * 900}"} for n in range(50)]
+    shown = prompts.notes(many, "word")
+    assert "- tip: 49 xx" in shown
+    assert "- tip: 30 xx" not in shown
+    assert len(shown) < 9000
     assert prompts.messages(["stop that"]) == "# A person says\n\n- stop that\n"
     ready = {"ready": [{"id": "T-2", "state": "ready", "goal": "x"}], "done": 1, "all": 3}
     listed = "# Tasks (1 of 3 done)\n\n- T-2 (ready): x\n\nMark each task when it is done"
@@ -110,7 +117,7 @@ def test_lists_are_sections_and_empty_ones_are_nothing() -> None:
     waits = [{"id": "T-3", "state": "created", "goal": "y", "waitsFor": ["T-2"]}]
     assert "x\n- T-3 (waits for T-2): y\n" in prompts.ready_tasks({**ready, "waiting": waits})
     assert prompts.ready_tasks({**ready, "ready": []}) == ""
-    assert prompts.history([]) == prompts.notes([]) == prompts.messages([]) == ""
+    assert prompts.history([]) == prompts.notes([], "") == prompts.messages([]) == ""
 
 
 def test_a_line_is_bounded() -> None:

@@ -23,7 +23,7 @@ VARIABLES = {
     "goal": "what is to be done",
     "task": "the session's task: its id and goal",
     "ready_tasks": "tasks of this session that are left: what can be worked on, then what waits",
-    "notes": "notes that earlier iterations left",
+    "notes": "notes on the task, of its sessions, and of people for all tasks, framed",
     "history": "what the last iterations did",
     "sent_back": "why the work was sent back, in the first prompt after that",
     "next_prompt": "what the stop hooks want the agent to do next",
@@ -87,6 +87,7 @@ _SOURCE = re.compile(r"^(\[\w+: )", re.MULTILINE)
 MAX_PROMPT = 256 * 1024
 SHOWN_OF_TEXT = 600
 CAP = 32 * 1024
+MAX_NOTES = 8 * 1024
 
 
 def read(root: str, name: str) -> str:
@@ -196,9 +197,20 @@ def _standing(task: Mapping[str, Any]) -> str:
     return f"waits for {waits}" if waits else str(task["state"])
 
 
-def notes(found: Sequence[Mapping[str, Any]]) -> str:
-    """The notes of earlier iterations."""
-    return section("Notes", [f"- {each['kind']}: {one_line(each['text'])}" for each in found])
+def notes(found: Sequence[Mapping[str, Any]], nonce: str) -> str:
+    """What agents and people noted, oldest first; the oldest are left out where it is too much."""
+    lines: list[str] = []
+    left = MAX_NOTES
+    for each in reversed(found):
+        line = f"- {each['kind']}: {one_line(each['text'])}"
+        left -= len(line.encode()) + 1
+        if left < 0:
+            break
+        lines.insert(0, line)
+    if not lines:
+        return ""
+    lead = "# Notes\n\nWhat agents and people noted"
+    return framed_wishes(lead, "\n".join(lines), nonce) + "\n"
 
 
 def history(past: Sequence[Mapping[str, Any]]) -> str:

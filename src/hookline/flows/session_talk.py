@@ -222,7 +222,7 @@ class Talk:
             "task": f"{charge.task_id}: {charge.goal}",
             "task_id": charge.task_id,
             "ready_tasks": prompts.ready_tasks(brief["tasks"]) if "tasks" in brief else "",
-            "notes": prompts.notes(brief["notes"]) if "notes" in brief else "",
+            "notes": prompts.notes(brief["notes"], brief["nonce"]) if "notes" in brief else "",
             "history": prompts.history(state.history),
             "role": self._plan.roles.get(charge.agent or "", ""),
             "details": task_details(details),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain import tasks as task_states
+from hookline.domain.events import SYSTEM_NODE
 from hookline.domain.limits import raised
 from hookline.domain.moments import seconds
 from hookline.domain.repository import control_told
@@ -41,6 +42,7 @@ from hookline.tasks.verbs import Holder
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hookline.domain.events import Event
     from hookline.domain.runs import Run
     from hookline.domain.sessions import HeldOutput
     from hookline.domain.tasks import Task
@@ -491,13 +493,18 @@ def _shown(tx: Transaction, task: Task) -> dict[str, Any]:
 
 
 def _notes(tx: Transaction, run: Run) -> list[dict[str, Any]]:
-    """Notes of this session, or on its task; the newest are kept."""
-    started = tx.log.events(node_id=run.run_id, types=("session_started",), limit=1)
-    begun = started[0].seq if started else 0
-    own = {run.input["taskId"], *(t.id for t in tasks_below(tx, run.input["taskId"]))}
-    found = [
+    """Notes on the session's tasks, of its sessions, and of people for all; the newest are kept."""
+    task_id = run.input["taskId"]
+    tasks = {task_id, *(task.id for task in tasks_below(tx, task_id))}
+    sessions = {each.run_id for each in tx.runs.of_flow(FLOW) if each.input["taskId"] == task_id}
+
+    def belongs(event: Event) -> bool:
+        by = event.metadata.get("run")
+        is_for_all = event.node_id == SYSTEM_NODE and by is None
+        return event.node_id in tasks or by in sessions or is_for_all
+
+    return [
         {"kind": event.data["kind"], "text": event.data["text"]}
-        for event in tx.log.events(types=("note_added",), after=begun)
-        if event.node_id in own or event.metadata.get("run") == run.run_id
-    ]
-    return found[-NOTES_SHOWN:]
+        for event in tx.log.events(types=("note_added",))
+        if belongs(event)
+    ][-NOTES_SHOWN:]
