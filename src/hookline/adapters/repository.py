@@ -35,7 +35,7 @@ class GitRepository(Inspecting, Controlling):
         """Where a remote is."""
         said = await self._git(self.root, "remote", "get-url", "--", remote)
         if not said.text:
-            raise RepositoryError(
-                f"there is no remote {remote[:80]!r}", help="`git remote -v` shows them"
-            )
+            name = remote[:80]
+            help = f"`git remote add {name} URL` adds it; `git remote -v` shows which there are"
+            raise RepositoryError(f"there is no remote {name!r}", help=help)
         return said.text

@@ -142,7 +142,7 @@ class Merging(Signing):
             return Merged(prepared.sha, base.name, await self._bring_along(prepared.sha, base.name))
         if now.sha != prepared.base_head:
             return BaseMoved(base.name, prepared.base_head, now.sha)
-        return refusal(said, f"{base.name} was not moved at {base.remote}")
+        return refusal(said, f"{base.name} was not moved at {base.remote}", base.remote)
 
     async def _landed_earlier(self, prepared: Prepared, base: Base) -> Merged:
         """What a process that died after its push left to be done."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.adapters.git.door import HOOKED, NETWORK
+from hookline.adapters.git.door import HOOKED, NETWORK, cut
 from hookline.adapters.repository_resolving import Resolving
-from hookline.domain.repository import Pushed, Refused, RepositoryError
+from hookline.domain.repository import Problem, Pushed, Refused, RepositoryError
 
 if TYPE_CHECKING:
     from hookline.adapters.git.door import Said
@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 # What we pushed, and what we are about to push: a crash in between leaves the second.
 _PUSHED = "refs/hookline/pushed/"
 _PUSHING = "refs/hookline/pushing/"
+# How long somebody waits for a remote who only wants to know whether it answers.
+ASKED = 30.0
+# How git ends that has not come to speak with the remote; a hook or a rule makes it end with 1.
+GAVE_UP = 128
+SAID = 300
+_CORRECT = "`git ls-remote` must work: `git remote set-url` corrects the remote's address"
 
 
 class Pushing(Resolving):
@@ -54,9 +60,30 @@ class Pushing(Resolving):
         lease = () if fits else (f"--force-with-lease=refs/heads/{branch}:{tip}",)
         said = await self._push_ref(folder, remote, f"{head}:refs/heads/{branch}", *lease)
         if await self._listed(folder, remote, branch) != head:
-            return refusal(said, f"{branch} was not pushed to {remote}")
+            return refusal(said, f"{branch} was not pushed to {remote}", remote)
         await self._remember(folder, branch, head)
         return Pushed(branch, remote, head)
+
+    async def push_problem(self, remote: str | None = None) -> Problem | None:
+        """Why work could not be pushed in the end; None where a remote answers, or none is used.
+
+        Without a name it is the remote that the base lives on.
+        """
+        help = _CORRECT if remote else f"{_CORRECT}; or set `gates: {{remote: ''}}` to use none"
+        try:
+            if (await self.describe()).blocking is not None:
+                return None
+            base = await self.base_branch()
+            remote = remote or await self._remote(base)
+            if remote is None:
+                return None
+            listed = await self._listed(self.root, remote, base, timeout=ASKED)
+        except RepositoryError as problem:
+            return Problem("no-push", problem.message, problem.help or help, blocks=True)
+        if not isinstance(listed, Refused):
+            return None
+        said = cut(" ".join(listed.output.split()), SAID)
+        return Problem("no-push", f"{listed.reason}: {said}", help, blocks=True)
 
     async def remove_pushed(self, branch: str, remote: str) -> str | None:
         """Remove a branch from the remote, if nobody has added to what we pushed."""
@@ -72,20 +99,23 @@ class Pushing(Resolving):
             lease = f"--force-with-lease=refs/heads/{branch}:{tip}"
             said = await self._push_ref(self.root, remote, f":refs/heads/{branch}", lease)
             left = await self._listed(self.root, remote, branch)
-            return refusal(said, f"{branch} was not removed at {remote}").reason if left else None
+            if not left:
+                return None
+            return refusal(said, f"{branch} was not removed at {remote}", remote).reason
 
     async def _push_ref(self, folder: str, remote: str, spec: str, *options: str) -> Said:
         return await self._git(
             folder, "push", "--porcelain", *options, remote, spec, timeout=HOOKED
         )
 
-    async def _listed(self, folder: str, remote: str, branch: str) -> str | Refused:
+    async def _listed(
+        self, folder: str, remote: str, branch: str, *, timeout: float = NETWORK
+    ) -> str | Refused:
         """The commit that the remote has under a branch, empty for none."""
         ref = f"refs/heads/{branch}"
-        said = await self._git(folder, "ls-remote", remote, ref, timeout=NETWORK)
+        said = await self._git(folder, "ls-remote", remote, ref, timeout=timeout)
         if said.code:
-            reason = f"{remote} does not answer, or does not let us in"
-            return Refused("unreachable", reason, said.words)
+            return _unreachable(remote, said)
         for line in said.text.splitlines():
             sha, _, name = line.partition("\t")
             if name == ref:
@@ -116,10 +146,17 @@ class Pushing(Resolving):
         return remote
 
 
-def refusal(said: Said, what: str) -> Refused:
+def _unreachable(remote: str, said: Said) -> Refused:
+    reason = f"{remote} does not answer, or does not let us in"
+    return Refused("unreachable", reason, said.words)
+
+
+def refusal(said: Said, what: str, remote: str) -> Refused:
     """Why a push came to nothing, by what git tells programs."""
     for line in said.out.decode("utf-8", "replace").splitlines():
         if line.startswith("!"):
             summary = line.rpartition("\t")[2]
             return Refused("rejected", f"{what}: {summary}", said.words)
+    if said.code == GAVE_UP:
+        return _unreachable(remote, said)
     return Refused("rejected", f"{what}: git or a hook of it refused", said.words)

@@ -1,4 +1,4 @@
-"""Whether the forge allows what the settings want: found before an agent is paid."""
+"""Whether the forge and the remote take what the settings want: found before an agent is paid."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from hookline.adapters.repository import GitRepository
 from hookline.domain.forge import ForgeError, ForgeSetup, ForgeTemporary, MergePlan
 from hookline.domain.repository import Problem, RepositoryError
 from hookline.domain.submissions import PEOPLE
+from hookline.wiring.calls import is_trusted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,17 +19,22 @@ if TYPE_CHECKING:
     from hookline.project import Project
 
 GITHUB = "github"
+_REACH = "see whether GitHub can be reached from here (GITHUB_API_URL, HTTPS_PROXY), or try later"
 
 
 async def forge_problems(
-    project: Project, sections: Sections, environ: Mapping[str, str], *, ask: bool
+    project: Project,
+    sections: Sections,
+    environ: Mapping[str, str],
+    *,
+    ask: bool,
+    trusted: bool = False,
 ) -> list[Problem]:
-    """What stands in the way at the forge; without `ask` only what can be told offline."""
-    gates = sections.gates
-    if gates.forge != GITHUB:
-        return []
-    from hookline.adapters.forges.github import github_forge  # brings an HTTP client
+    """What stands in the way at the forge; without `ask` only what can be told offline.
 
+    The remote is asked as well, by git, which does so only in a repository that is trusted.
+    """
+    gates = sections.gates
     git = GitRepository(
         LocalProcesses(project.blobs),
         project.root,
@@ -36,18 +42,35 @@ async def forge_problems(
         environ,
         base=gates.base,
         remote=gates.remote,
-        trusted=False,
+        trusted=trusted,
     )
-    remote = gates.remote or "origin"
+    is_github = gates.forge == GITHUB
+    found = await _of_github(git, sections, environ, ask=ask) if is_github else []
+    if ask and trusted and not any(each.blocks for each in found):
+        problem = await git.push_problem(_github_remote(sections) if is_github else None)
+        found += [problem] if problem is not None else []
+    return found
+
+
+def _github_remote(sections: Sections) -> str:
+    return sections.gates.remote or "origin"
+
+
+async def _of_github(
+    git: GitRepository, sections: Sections, environ: Mapping[str, str], *, ask: bool
+) -> list[Problem]:
+    from hookline.adapters.forges.github import github_forge  # brings an HTTP client
+
+    remote = _github_remote(sections)
     try:
         url = await git.remote_url(remote)
-        forge = github_forge(url, environ, api=gates.api, push_remote=remote)
+        forge = github_forge(url, environ, api=sections.gates.api, push_remote=remote)
         if not ask:
             return []
         return await forge.problems(_plan(sections, await git.base_branch()))
     except (RepositoryError, ForgeError) as problem:
-        blocks = not isinstance(problem, ForgeTemporary)
-        return [Problem(problem.code, problem.message, problem.help or "", blocks)]
+        help = _REACH if isinstance(problem, ForgeTemporary) else problem.help or ""
+        return [Problem(problem.code, problem.message, help, blocks=True)]
 
 
 def _plan(sections: Sections, base: str) -> MergePlan:
@@ -60,7 +83,9 @@ async def check_forge(app: App) -> list[Problem]:
     """Refuse to begin where the forge would refuse the work in the end; what else is to be told."""
     if app.settings is None:
         return []
-    found = await forge_problems(app.project, app.settings.sections, app.environ, ask=True)
+    found = await forge_problems(
+        app.project, app.settings.sections, app.environ, ask=True, trusted=is_trusted(app)
+    )
     for problem in found:
         if problem.blocks:
             raise ForgeSetup(problem.message, help=problem.help)

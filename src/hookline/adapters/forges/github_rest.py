@@ -250,7 +250,8 @@ class GitHubRest:
             )
         if status == 404:
             raise ForgeMissing(
-                f"GitHub has no {path} in {self.repository}, or hides it from this token",
+                f"GitHub has no {f'{path} in ' if path else ''}{self.repository}, or hides it from"
+                " this token",
                 help="check `git remote -v`, and that the token may see the repository",
             )
         raise Refusal(f"GitHub refuses that in {self.repository}: {said}", status)

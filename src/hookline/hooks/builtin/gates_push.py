@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from hookline.domain.answers import GateAnswer
     from hookline.hooks.builtin.gates_common import Judging
 
+# How a push was refused, in the context of a gate's answer.
+PUSH = "push"
+
 
 async def push(judging: Judging) -> GateAnswer | None:
     """Push where the forge lives on a remote; what stands in the way, if something does."""
@@ -22,7 +25,7 @@ async def push(judging: Judging) -> GateAnswer | None:
     pushed = await judging.repository.push(judging.folder, branch, remote)
     if not isinstance(pushed, Refused):
         return None
-    return refused(*refusal(pushed, branch, remote))
+    return refused(*refusal(pushed, branch, remote), {PUSH: pushed.kind})
 
 
 def refusal(pushed: Refused, branch: str, remote: str) -> tuple[str, str | None]:

@@ -10,6 +10,7 @@ from hookline.domain.sessions import FLOW
 from hookline.domain.submissions import FORGE, MERGE, PEOPLE, SIGNAL, SUBMIT, TRUST
 from hookline.domain.tasks import BLOCKED
 from hookline.flows.git_control import changed_in
+from hookline.hooks.builtin.gates_push import PUSH
 from hookline.hooks.verdicts import asked_person, merge_wait, verdicts
 from hookline.surfaces.cli.gate_show import shown_hook
 
@@ -93,16 +94,24 @@ def _sent_back_help(app: App, view: View, task: Task) -> Help | None:
     kind = merge.get("kind")
     if kind == "local-edits":
         return _edits_help(merge, again)
-    if kind in ("rejected", "diverged"):
-        return Help("the remote refused the push: see to its rules or your rights", again)
-    if kind == "unreachable":
-        return Help("the remote did not answer", f"git ls-remote && {again}")
+    if help := _push_help(kind, again):
+        return help
     found = [each for each in verdicts(view, task.id) if each.run == run.run_id]
     last = found[-1] if found else None
     return _failed_gate(last, again) if last is not None and last.status == "failure" else None
 
 
+def _push_help(kind: str | None, again: str) -> Help | None:
+    if kind in ("rejected", "diverged"):
+        return Help("the remote refused the push: see to its rules or your rights", again)
+    if kind == "unreachable":
+        return Help("see to the remote: `git ls-remote` must work", again)
+    return None
+
+
 def _failed_gate(last: Verdict, again: str) -> Help | None:
+    if help := _push_help(last.context.get(PUSH), again):
+        return help
     hook = shown_hook(last.hook or "a gate")
     if last.timed_out:
         return Help(f"give {hook} more time with `timeout:` in hookline.yaml", again)

@@ -73,7 +73,7 @@ def _check(args: Namespace) -> int:
     project, home = _here()
     settings = load_settings(project, home)
     problems = [*settings.problems, *untested(settings, project.root)]
-    problems += _of_forge(project, settings, ask=args.forge)
+    problems += _of_forge(project, home, settings, ask=args.forge)
     problems += _missing(project, home, settings)
     changed = changed_since_trusted(project, home, settings)
     errors, warnings = count(problems)
@@ -94,16 +94,18 @@ def _check(args: Namespace) -> int:
     return USAGE if errors else OK
 
 
-def _of_forge(project: Project, settings: Settings, *, ask: bool) -> list[Problem]:
+def _of_forge(project: Project, home: str, settings: Settings, *, ask: bool) -> list[Problem]:
     """What stands in the way at the forge; offline unless it is to be asked."""
-    if settings.has_errors or settings.sections.gates.forge == "local":
+    if settings.has_errors or (settings.sections.gates.forge == "local" and not ask):
         return []
     import asyncio  # only a forge of another machine needs these
 
+    from hookline.app import judge
     from hookline.wiring.forges import forge_problems
 
-    report = Report()
-    found = asyncio.run(forge_problems(project, settings.sections, os.environ, ask=ask))
+    report, sections = Report(), settings.sections
+    trusted = ask and judge(project, home, settings, os.environ).verdict.trusted
+    found = asyncio.run(forge_problems(project, sections, os.environ, ask=ask, trusted=trusted))
     for each in found:
         tell = report.error if ask and each.blocks else report.warning
         tell(each.code, Mark(CONFIG_NAME), each.message, help=each.help)

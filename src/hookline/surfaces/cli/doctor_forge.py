@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from hookline.app import judge
 from hookline.config import load_settings
 from hookline.surfaces.cli.doctor_checks import failed, ok, warning
 from hookline.wiring.forges import forge_problems
@@ -17,12 +18,16 @@ if TYPE_CHECKING:
 
 
 def forge_checks(project: Project, home: str, environ: Mapping[str, str]) -> Iterator[Check]:
-    """What stands in the way at the forge; nothing where pull requests are files."""
+    """What stands in the way at the forge and its remote, where there are agents to work."""
     settings = load_settings(project, home)
-    if settings.has_errors or settings.sections.gates.forge == "local":
+    forge, agents = settings.sections.gates.forge, settings.sections.agents
+    if settings.has_errors or (forge == "local" and not agents):
         return
-    found = asyncio.run(forge_problems(project, settings.sections, environ, ask=True))
+    trusted = judge(project, home, settings, environ).verdict.trusted
+    found = asyncio.run(
+        forge_problems(project, settings.sections, environ, ask=True, trusted=trusted)
+    )
     for each in found:
         yield (failed if each.blocks else warning)("forge", each.message, each.help)
     if not found:
-        yield ok("forge", f"{settings.sections.gates.forge} allows what the settings want")
+        yield ok("forge", f"{forge} allows what the settings want")

@@ -35,6 +35,7 @@ from hookline.surfaces.cli.stopping import Stopping
 from hookline.tasks import verbs
 from hookline.tasks.claims import check_allowed
 from hookline.trust import refuse_agents
+from hookline.wiring.forges import check_forge
 from hookline.wiring.work import begin_work
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ def _worktree(app: App, task_id: str | None, agent: str) -> Worktree | None:
     check_allowed(task, agent, claim_rule(app.settings))
     if not belongs_in_worktree(app.settings, app.project.folder, task):
         return None
+    asyncio.run(check_forge(app))
     return asyncio.run(begin_work(app, task.id))
 
 
