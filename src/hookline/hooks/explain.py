@@ -10,10 +10,10 @@ from hookline.domain.events import FIRED, RUN_EVENTS, STEERED
 from hookline.domain.records import CUT, DEAD, FAILED, OK, PENDING, SKIPPED, TIMEOUT
 from hookline.domain.sessions import FLOW as SESSION
 from hookline.domain.tasks import SETTLED
-from hookline.hooks.verdicts import run_of, verdicts
+from hookline.hooks.verdicts import run_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from hookline.domain.events import Event
     from hookline.domain.records import Delivery
@@ -158,14 +158,19 @@ def explain_event(view: View, event: Event, is_held: IsHeld) -> Explanation:
     )
 
 
-def explain_task(view: View, task: Task, waits: tuple[str, str] | None = None) -> Explanation:
-    """Why a task is in the state it is in; `waits` is why it stays there, and what to type."""
+def explain_task(
+    view: View, task: Task, gates: Sequence[Step], waits: tuple[str, str] | None = None
+) -> Explanation:
+    """Why a task is in the state it is in; `waits` is why it stays there, and what to type.
+
+    `gates` are what was said when its work was last judged.
+    """
     steps = []
     for edge in view.graph.edges_from(task.id, "depends_on"):
         target = view.graph.task(edge.to_id)
         met = "met" if target.state in SETTLED else "unmet"
         steps.append(Step(target.id, "depends on", met, f"{target.state}: {target.goal}"))
-    steps += _gate_steps(view, task)
+    steps += gates
     events = view.log.events(node_id=task.id)
     steps += [Step(f"event {e.seq}", e.type, _by(e), _short(e.data)) for e in events[-8:]]
     unmet = [step.where for step in steps if step.result == "unmet"]
@@ -187,16 +192,6 @@ def explain_run(view: View, run: Run, status: str, reason: str | None, next: str
     steps = [Step(f"event {e.seq}", e.type, _by(e), _short(e.data)) for e in told[-8:]]
     verdict = f"{run.run_id} ({run.flow}) is {status}{f': {reason}' if reason else ''}"
     return Explanation(subject=run.run_id, verdict=verdict, steps=[*effects, *steps], next=next)
-
-
-def _gate_steps(view: View, task: Task) -> list[Step]:
-    """What the gates said when the task's work was last judged."""
-    found = [each for each in verdicts(view, task.id) if each.run is not None]
-    last = [each for each in found if each.run == found[-1].run]
-    return [
-        Step(f"event {each.seq}", f"{each.point} {each.hook or ''}", each.status, each.message)
-        for each in last[-8:]
-    ]
 
 
 def _why_so(task: Task, unmet: list[str]) -> str:

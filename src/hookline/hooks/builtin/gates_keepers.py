@@ -197,15 +197,19 @@ def _wishes(judged: _Judged) -> str:
 
 
 def _line(comment: str | Comment) -> str:
-    if isinstance(comment, str):
-        comment = Comment(comment)
+    line = comment_line(Comment(comment) if isinstance(comment, str) else comment)
+    return f"- {line}" if line else ""
+
+
+def comment_line(comment: Comment) -> str:
+    """A comment behind its weight and place; nothing where it says nothing."""
     text = comment.comment.strip()
     place = comment.file or ""
     if place and comment.line is not None:
         place = f"{place}:{comment.line}"
     weight = "" if comment.blocking is None else "blocking" if comment.blocking else "optional"
     where = ", ".join(part for part in (weight, place) if part)
-    return f"- {where}: {text}" if where and text else f"- {text}" if text else ""
+    return f"{where}: {text}" if where and text else text
 
 
 # Asking one.

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hookline.adapters.blobs import FileBlobs
+from hookline.flows.judgements import judgements
 from hookline.flows.spending import asked_by, cost_of, turns_of
 from hookline.hooks.names import short_name
 from hookline.hooks.resolution import Worker, resolve
-from hookline.hooks.verdicts import verdicts
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.cost_show import cost_text, role_lines
 from hookline.surfaces.cli.gate_decide import DECIDE_COMMANDS
 from hookline.surfaces.cli.gate_override import OVERRIDE_COMMANDS
 from hookline.surfaces.cli.gate_run import RUN_COMMANDS
-from hookline.surfaces.cli.gate_show import output_lines, verdict_line
+from hookline.surfaces.cli.gate_show import MAX_SAID, output_lines, review_lines, verdict_line
 from hookline.surfaces.cli.gate_work import agent_argument, task_argument, worker_of
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import next_step, note, paint, say, say_json, say_row, untrusted
@@ -31,14 +32,18 @@ def _list(args: Namespace) -> None:
     with reading() as app, app.read() as view:
         task = view.graph.task(args.task)
         turns = turns_of(view, task.id)
-        found = [(each, cost_of(asked_by(each, turns))) for each in verdicts(view, task.id)]
+        judged = judgements(view, task.id, FileBlobs(app.project.blobs))
+        found = [(each, cost_of(asked_by(each.verdict, turns))) for each in judged]
     if args.json:
-        say_json([{**msgspec.to_builtins(each), "cost": cost} for each, cost in found])
+        said = [(msgspec.to_builtins(each.verdict), each.answer, cost) for each, cost in found]
+        say_json([{**verdict, "answer": answer, "cost": cost} for verdict, answer, cost in said])
         return
     for each, cost in found:
-        say_row(verdict_line(each), 4)
-        for line in output_lines(each.output):
+        say_row(verdict_line(each.verdict), 4)
+        for line in output_lines(each.verdict.output):
             say(line)
+        for line in review_lines(each):
+            say_row(f"    {paint('│', 'dim')} {untrusted(line, MAX_SAID)}", 6)
         for line in role_lines(cost.roles):
             say(f"    {paint(line, 'dim')}")
     if turns:

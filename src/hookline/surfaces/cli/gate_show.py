@@ -7,7 +7,6 @@ import time
 from typing import TYPE_CHECKING
 
 from hookline.flows.journal import inside
-from hookline.flows.merge_trust import UNTRUSTED, WAITS
 from hookline.hooks.names import short_name
 from hookline.surfaces.cli.live_text import one_line, padded
 from hookline.surfaces.cli.output import note, paint, printable, untrusted
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from hookline.domain.runs import JournalEffect
+    from hookline.flows.judgements import Judgement
     from hookline.hooks.verdicts import Verdict
     from hookline.ports.store import Blobs
 
@@ -27,6 +27,8 @@ MARKS = {
 }
 # So much of a remediation is shown; `--json` has it whole.
 LINES, COLUMNS = 40, 200
+# So much of a comment or an answer is shown.
+MAX_SAID = 2000
 UNTOLD = "it cannot be told yet"
 
 
@@ -43,20 +45,6 @@ def verdict_line(verdict: Verdict, stream: TextIO | None = None) -> str:
 def shown_hook(hook: str) -> str:
     """A hook as people read its name."""
     return one_line(short_name(hook))
-
-
-def trouble_of(effect: JournalEffect, blobs: Blobs) -> tuple[str, str] | None:
-    """What kept work from being committed or merged, and why, where no gate says so."""
-    if effect.kind != "repo" or effect.resolved_seq is None:
-        return None
-    value = inside(effect.value, blobs)
-    if not isinstance(value, dict):
-        return None
-    if effect.args["verb"] == "merge" and value.get("status") not in ("merged", UNTRUSTED, WAITS):
-        return "merge", str(value.get("message") or "it failed")
-    if effect.args["verb"] == "prepare" and value.get("refused"):
-        return "worktree", str(value["refused"])
-    return None
 
 
 def left_out(effects: list[JournalEffect], blobs: Blobs) -> tuple[list[str], int]:
@@ -88,6 +76,12 @@ def output_lines(output: str) -> list[str]:
         *cut,
         *(f"    {paint('│', 'dim')} {printable(each, COLUMNS)}" for each in lines[-LINES:]),
     ]
+
+
+def review_lines(found: Judgement) -> list[str]:
+    """What a reviewer asks for, and what the author said to it."""
+    answer = [f"the author said: {found.answer}"] if found.answer else []
+    return [*found.comments, *answer]
 
 
 def note_remediation(prompt: str | None) -> None:

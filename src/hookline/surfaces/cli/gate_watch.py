@@ -11,13 +11,14 @@ from hookline.adapters.blobs import FileBlobs
 from hookline.adapters.wakeup import AsyncWaker
 from hookline.flows import gate_verbs
 from hookline.flows.gate_verbs import TURN
+from hookline.flows.judgements import trouble_of
 from hookline.flows.runner import Runner
 from hookline.flows.waits import moment_of
 from hookline.hooks.verdicts import merge_wait, verdicts
 from hookline.outside import engine
 from hookline.points import TOLD_IN_FEED
 from hookline.surfaces.cli.flow_watch import at_work, park, refuse_inside
-from hookline.surfaces.cli.gate_show import COLUMNS, clock, trouble_of, verdict_line
+from hookline.surfaces.cli.gate_show import COLUMNS, clock, verdict_line
 from hookline.surfaces.cli.opening import deliver, tell_failure
 from hookline.surfaces.cli.output import note, paint, untrusted
 from hookline.surfaces.cli.serving import serving

@@ -12,12 +12,14 @@ from hookline.adapters.blobs import FileBlobs
 from hookline.domain.moments import seconds
 from hookline.errors import BadInput
 from hookline.files import own_folder, publish
+from hookline.flows.judgements import judgements
 from hookline.flows.session_verbs import tasks_below
 from hookline.flows.spending import cost_of, turns_of
 from hookline.hooks.names import short_name
 from hookline.hooks.overrides import OVERRIDDEN, of_event
 from hookline.surfaces.cli import report_html as page
 from hookline.surfaces.cli.cost_show import unfinished_text, who
+from hookline.surfaces.cli.gate_show import review_lines
 from hookline.surfaces.cli.live_lines import money
 from hookline.surfaces.cli.live_text import took
 from hookline.surfaces.cli.opening import reading
@@ -106,6 +108,7 @@ def _page(app: App, view: View, run: Run) -> Iterator[str]:
     yield from story
     yield from _tasks(view, run)
     yield from _costs(view, run)
+    yield from _gates(app, view, run)
     yield from _overridden(view, run)
     yield from _notes(view, run)
     yield from _held(view, run)
@@ -186,6 +189,23 @@ def _costs(view: View, run: Run) -> Iterator[str]:
         for role, agent, each in (*named, ("all", "", cost))
     ]
     yield page.table(("role", "agent", "turns", "time", "tokens in", "tokens out", "money"), rows)
+
+
+def _gates(app: App, view: View, run: Run) -> Iterator[str]:
+    """What gates, reviewers and merges said about the work, and what its author answered."""
+    found = judgements(view, run.input["taskId"], FileBlobs(app.project.blobs))
+    if not found:
+        return
+    yield f"<h2>Gates of {page.text(run.input['taskId'])}</h2>\n"
+    rows = [
+        (
+            *(verdict.started_at or "", verdict.point, short_name(verdict.hook or "")),
+            *(verdict.status, "\n".join([verdict.message, *review_lines(each)])),
+        )
+        for each in found
+        for verdict in (each.verdict,)
+    ]
+    yield page.table(("when", "point", "gate", "verdict", "what was said"), rows)
 
 
 def _overridden(view: View, run: Run) -> Iterator[str]:

@@ -32,6 +32,7 @@ STATE_STYLE = {
 
 # Where the goal begins, and what a row tells.
 TASK_HANG, ROW_HANG = 20, 15
+MAX_SAID = 2000
 
 
 def task_line(task: Task) -> str:
@@ -52,8 +53,10 @@ def show_task(
     events: Sequence[Event],
     cost: Sequence[str],
     waits: Standing | None,
+    review: Sequence[str],
 ) -> None:
-    """Everything about one task; `cost` is the whole cost and a line for each role."""
+    """Everything about one task; `cost` is the whole cost and a line for each role, `review` what
+    the last reviewer asks for, and what the author said to it."""
     say_row(task_line(task), TASK_HANG)
     rows = {
         "type": task.type,
@@ -80,6 +83,8 @@ def show_task(
     for name, value in rows.items():
         if value not in (None, "", ()):
             say_row(f"  {paint(f'{name:12}', 'dim')} {untrusted(str(value))}", ROW_HANG)
+    for each in review:
+        say_row(f"  {paint('review      ', 'dim')} {untrusted(each, MAX_SAID)}", ROW_HANG)
     for each in task.notes:
         say_row(f"  {paint('note         ', 'dim')}{untrusted(each)}", ROW_HANG)
     for number, line in enumerate(cost):

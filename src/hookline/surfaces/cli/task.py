@@ -118,8 +118,11 @@ def _list(args: Namespace) -> None:
 
 
 def _show(args: Namespace) -> None:
-    from hookline.flows.spending import cost_of, turns_of  # only this verb tells costs
+    from hookline.adapters.blobs import FileBlobs  # only this verb tells costs and reviews
+    from hookline.flows.judgements import judgements
+    from hookline.flows.spending import cost_of, turns_of
     from hookline.surfaces.cli.cost_show import cost_lines
+    from hookline.surfaces.cli.gate_show import review_lines
     from hookline.surfaces.cli.task_standing import standing
 
     with reading() as app, app.read() as view:
@@ -131,7 +134,9 @@ def _show(args: Namespace) -> None:
             return
         dependents = [e.from_id for e in view.graph.edges_to(task.id, "depends_on")]
         events = view.log.events(node_id=task.id)
-        show_task(task, dependents, events, cost_lines(cost), waits)
+        found = judgements(view, task.id, FileBlobs(app.project.blobs))
+        review = review_lines(found[-1]) if found and waits is not None else []
+        show_task(task, dependents, events, cost_lines(cost), waits, review)
     if waits is not None:
         next_step(waits.command)
 

@@ -12,6 +12,7 @@ from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.errors import UnknownEvent, UnknownHook
 from hookline.hooks.explain import (
     Explanation,
+    Step,
     explain_event,
     explain_hook,
     explain_run,
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 
     from hookline.adapters.store.sqlite import View
     from hookline.app import App
+    from hookline.flows.judgements import Judgement
 
+GATES_SHOWN = 8
 _STYLES = {
     "matched": "green",
     "true": "green",
@@ -81,11 +84,28 @@ def _explain(app: App, view: View, subject: str) -> Explanation:
 
 
 def _task(app: App, view: View, subject: str) -> Explanation:
-    from hookline.surfaces.cli.task_standing import standing  # only tasks need it
+    from hookline.adapters.blobs import FileBlobs  # only tasks need these
+    from hookline.flows.judgements import judgements
+    from hookline.surfaces.cli.task_standing import standing
 
     task = view.graph.task(subject)
     found = standing(app, view, task)
-    return explain_task(view, task, (found.reason, found.command) if found else None)
+    gates = _gate_steps(judgements(view, task.id, FileBlobs(app.project.blobs)))
+    return explain_task(view, task, gates, (found.reason, found.command) if found else None)
+
+
+def _gate_steps(found: list[Judgement]) -> list[Step]:
+    """What was said when the task's work was last judged, and what its author answered."""
+    runs = [each.verdict.run for each in found if each.verdict.run is not None]
+    last = [each for each in found if runs and each.verdict.run == runs[-1]]
+    steps = []
+    for each in last[-GATES_SHOWN:]:
+        verdict = each.verdict
+        what = f"{verdict.point} {verdict.hook or ''}".rstrip()
+        steps.append(Step(f"event {verdict.seq}", what, verdict.status, verdict.message))
+        steps += [Step("", "  comment", line) for line in each.comments]
+        steps += [Step("", "  the author said", each.answer)] if each.answer else []
+    return steps
 
 
 def _run(app: App, view: View, subject: str) -> Explanation:

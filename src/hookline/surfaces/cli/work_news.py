@@ -23,9 +23,9 @@ from hookline.domain.sessions import LIVE, STANDING
 from hookline.domain.submissions import MERGE, SUBMIT, untested
 from hookline.errors import StoreError
 from hookline.flows.gate_verbs import open_runs, wait_of
+from hookline.flows.judgements import trouble_of
 from hookline.flows.spending import Spending
 from hookline.hooks.verdicts import asked_person, merge_wait, verdicts
-from hookline.surfaces.cli.gate_show import trouble_of
 from hookline.surfaces.cli.work_waits import waiting
 
 if TYPE_CHECKING:
