@@ -76,3 +76,27 @@ def test_a_base_that_the_configuration_names_counts(line: Pipeline, cli: Cli) ->
     refused = cli("work", "--once")
     assert refused.code == 1
     assert "gates: {base: NAME}" in refused.stderr
+
+
+@pytest.mark.parametrize(("first", "branch"), [("trunk", "trunk"), ("master", "main")])
+def test_the_base_is_chosen_before_the_first_commit(
+    line: Pipeline, cli: Cli, first: str, branch: str
+) -> None:
+    line.git("init", "--quiet", "--initial-branch", first)
+    cli.put(".gitignore", ".hookline/\n")
+    assert cli("init", "--yes").code == 0
+    line.git("branch", "--move", branch)  # a branch without commits can still change its name
+    line.commit("begin")
+    line.git("switch", "--quiet", "--create", "private")
+    cli.put("private", "mine\n")
+    line.commit("not for main")
+    task = cli.add("a part")
+    cli.configure(f"{NO_GATES}agents: {{bot: {line.profile}}}\n")
+    (line.box / "agent.sh").write_text(
+        "cat > /dev/null; touch made; echo '<promise>COMPLETE</promise>'"
+    )
+    line.has_remote = False
+    assert line.worker()["merged"] == [task]
+    merged = line.git("ls-tree", "--name-only", branch).split()
+    assert ("made" in merged, "private" in merged) == (True, False)
+    assert [each["data"] for each in cli.events("base_pinned")][-1] == {"branch": branch}

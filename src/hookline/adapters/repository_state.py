@@ -57,7 +57,8 @@ class Looking:
     """What can be learnt without changing anything but remote-tracking refs.
 
     `root` is the project's folder and `folder` its `.hookline`. `base` is the branch that was
-    chosen, `remote` the one that the configuration names; an empty `remote` means to use none.
+    chosen, `unborn` that it had no commit then and may never get one; `remote` is the one that the
+    configuration names; an empty `remote` means to use none.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Looking:
         environ: Mapping[str, str],
         *,
         base: str | None = None,
+        unborn: bool = False,
         remote: str | None = None,
         trusted: bool = True,
     ) -> None:
@@ -75,6 +77,7 @@ class Looking:
         self.root = root
         self.folder = folder
         self._wanted_base = base
+        self._base_was_unborn = unborn
         self._wanted_remote = remote
         self._checked: set[str] = set()
         self._settings = Settings(self._git, root, lambda: self._common)
@@ -120,17 +123,18 @@ class Looking:
 
     async def base_branch(self) -> str:
         """The branch that finished work goes into."""
-        if self._wanted_base is not None:
-            return await self._existing(self._wanted_base)
-        if await self._sha(self.root, "HEAD") is None and not await self._any_branch():
+        wanted = self._wanted_base
+        if wanted is not None and (self.base_is_chosen or await self._has_branch(wanted)):
+            return await self._existing(wanted)
+        if await self._has_no_commits():
             raise RepositoryError(
                 "the repository has no commits yet", help="make a first commit, then try again"
             )
-        found = await self._remote_head() or await self._branch(self.root)
-        if found and not found.startswith(BRANCH_PREFIX) and await self._has_branch(found):
-            return found
-        for name in ("main", "master"):
-            if await self._has_branch(name):
+        usual = ("main", "master")
+        here = await self._remote_head() or await self._branch(self.root)
+        # A branch that got another name before its first commit is rather one of those.
+        for name in (here, *usual) if wanted is None else (*usual, here):
+            if name and not name.startswith(BRANCH_PREFIX) and await self._has_branch(name):
                 return name
         raise RepositoryError(
             "no branch is checked out, and there is neither main nor master to work towards",
@@ -140,7 +144,11 @@ class Looking:
     @property
     def base_is_chosen(self) -> bool:
         """Whether the base is known without a look at the repository."""
-        return self._wanted_base is not None
+        return self._wanted_base is not None and not self._base_was_unborn
+
+    async def unborn_branch(self) -> str | None:
+        """The branch that the first commit will be on; None once there is a commit."""
+        return await self._branch(self.root) if await self._has_no_commits() else None
 
     async def base_is_named(self) -> bool:
         """Whether the base was chosen, or the remote says what it is."""
@@ -273,9 +281,11 @@ class Looking:
             return False
         return True
 
-    async def _any_branch(self) -> bool:
+    async def _has_no_commits(self) -> bool:
+        if await self._sha(self.root, "HEAD") is not None:
+            return False
         said = await self._git(self.root, "for-each-ref", "--count=1", "refs/heads", "refs/remotes")
-        return bool(said.text)
+        return not said.text
 
     async def _check_branch(self, name: str) -> None:
         if name in self._checked:

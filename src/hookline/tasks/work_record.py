@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookline.domain.events import SYSTEM_NODE
 from hookline.domain.tasks import NO_CHANGES
@@ -19,16 +19,27 @@ UPDATED = "task_updated"
 REVIEW = "review"
 
 
-def pinned_base(view: View) -> str | None:
+class Base(NamedTuple):
+    """The branch that finished work goes into; `unborn` if it had no commit when it was chosen."""
+
+    branch: str
+    unborn: bool
+
+
+def pinned_base(view: View) -> Base | None:
     """The branch that finished work goes into; None as long as none was chosen."""
     pinned = view.log.events(node_id=SYSTEM_NODE, types=(PINNED,), after=adopted_at(view.log))
-    return str(pinned[-1].data["branch"]) if pinned else None
+    if not pinned:
+        return None
+    data = pinned[-1].data
+    return Base(str(data["branch"]), data.get("unborn") is True)
 
 
-def pin_base(tx: Transaction, branch: str) -> None:
-    """Choose the branch that finished work goes into; the first choice counts."""
-    if pinned_base(tx) is None:
-        tx.append(PINNED, SYSTEM_NODE, {"branch": branch})
+def pin_base(tx: Transaction, branch: str, *, unborn: bool = False) -> None:
+    """Choose the branch that finished work goes into; the first that has a commit counts."""
+    known = pinned_base(tx)
+    if known is None or (known.unborn and known != (branch, unborn)):
+        tx.append(PINNED, SYSTEM_NODE, {"branch": branch, **({"unborn": True} if unborn else {})})
 
 
 def start_of(view: View, task_id: str) -> str | None:

@@ -204,13 +204,14 @@ def repository(app: App) -> GitRepository:
     wanted = sections.gates if sections is not None else None
     named = wanted.base if wanted else None
     with app.read() as view:
-        base = named or pinned_base(view)
+        pinned = pinned_base(view)
     return GitRepository(
         git_processes(app),
         app.project.root,
         app.project.folder,
         app.environ,
-        base=base,
+        base=named or (pinned.branch if pinned else None),
+        unborn=not named and pinned is not None and pinned.unborn,
         remote=wanted.remote if wanted else None,
         trusted=is_trusted(app),
     )

@@ -34,6 +34,16 @@ async def pin_base(app: App, branch: str | None = None) -> None:
         app.change(work_record.pin_base, chosen)
 
 
+async def pin_first_base(app: App) -> None:
+    """Choose the base of a project that is set up, before its first commit too."""
+    git = repository(app)
+    unborn = await git.unborn_branch()
+    if unborn is None or git.base_is_chosen:
+        await pin_base(app)
+    else:
+        app.change(work_record.pin_base, unborn, unborn=True)
+
+
 async def person(app: App) -> str:
     """Who types this: as git knows them, else by the name of their account."""
     return await repository(app).identity() or str(app.metadata()["triggeredBy"])

@@ -162,10 +162,10 @@ def _pin_base() -> None:
     """The branch that is the base now stays it, whatever is checked out later."""
     import asyncio  # only a repository needs it
 
-    from hookline.wiring.work import pin_base
+    from hookline.wiring.work import pin_first_base
 
-    with suppress(RepositoryError), writing() as app:  # such as one without commits
-        asyncio.run(pin_base(app))
+    with suppress(RepositoryError), writing() as app:  # such as one without a branch
+        asyncio.run(pin_first_base(app))
 
 
 def _first_command(found: Found) -> str:
