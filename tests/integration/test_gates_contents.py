@@ -71,7 +71,7 @@ def test_a_file_that_is_declared_binary_is_looked_into(desk: Desk) -> None:
     desk.work("notes.txt", f"it is {TOKEN}\n")
     answer = desk.ask("secrets")
     assert answer.status == "failure"
-    assert "notes.txt: github-token" in answer.message
+    assert "notes.txt:1: github-token" in answer.message
 
 
 def test_names_that_git_quotes_are_shown_as_they_are(desk: Desk) -> None:

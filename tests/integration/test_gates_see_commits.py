@@ -64,7 +64,7 @@ def test_a_file_that_is_changed_while_it_is_judged_changes_nothing(desk: Desk) -
     put(desk, ".gitattributes", b"*.txt binary\n")
     put(desk, "notes.txt", f"it is {TOKEN}\n".encode())
     (desk.tree / "notes.txt").write_text("harmless\n")
-    assert "notes.txt: github-token" in leak(desk)
+    assert "notes.txt:1: github-token" in leak(desk)
     answer = desk.ask("diff_limits", {"bytes": 30})
     assert "bytes in changed files" in answer.message
 

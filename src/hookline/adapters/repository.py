@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from hookline.adapters.git.door import printable
 from hookline.adapters.repository_control import Controlling
+from hookline.adapters.repository_diff import Diffing
 from hookline.adapters.repository_findings import Inspecting
 from hookline.domain.repository import RepositoryError
 
 
-class GitRepository(Inspecting, Controlling):
+class GitRepository(Inspecting, Controlling, Diffing):
     """A project's repository."""
 
     async def identity(self) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.adapters.git.checkout import BrokenWorktree, NoRepository, checkout_of
-from hookline.adapters.git.door import NETWORK, Git, GitFailed, NoGit, cut, printable
+from hookline.adapters.git.door import NETWORK, Git, GitFailed, NoGit, printable
 from hookline.adapters.git.reading import INITIAL, STATUS, branch_in, read_status
 from hookline.adapters.git.refs import plain_commit
 from hookline.adapters.git.settings import Settings
@@ -41,7 +41,6 @@ _OPERATIONS: Mapping[str, Operation] = {
     "REVERT_HEAD": "revert",
     "BISECT_LOG": "bisect",
 }
-_DIFF = ("diff", "--src-prefix=a/", "--dst-prefix=b/")
 
 
 class Base(NamedTuple):
@@ -178,9 +177,8 @@ class Looking:
     async def changed_files(self, folder: str, base: str, head: str = "HEAD") -> list[str]:
         """The files that the commits in a folder change, from where they left the base."""
         fork = await self._fork(folder, (await self._known_base(base)).sha, head)
-        said = await self._git(
-            folder, "diff", "--name-only", "--no-renames", "-z", fork, head, doing="no diff"
-        )
+        asked = ("diff", "--name-only", "--no-renames", "--ignore-submodules=none", "-z")
+        said = await self._git(folder, *asked, fork, head, doing="no diff")
         return sorted(printable(name) for name in said.names)
 
     async def changed_between(self, older: str, newer: str) -> list[str]:
@@ -191,16 +189,6 @@ class Looking:
             doing="no diff",
         )
         return said.names
-
-    async def diff(self, folder: str, base: str, limit: int = 64 * 1024, head: str = "HEAD") -> str:
-        """What the commits in a folder change; of a longer diff the beginning and the end."""
-        known = await self._known_base(base)
-        # Four bytes are the longest character, so that no cut of bytes is shorter than the limit.
-        said = await self._git(folder, *_DIFF, f"{known.sha}...{head}", limit=4 * limit)
-        if said.code:
-            await self._fork(folder, known.sha, head)  # says it, if they have no commit in common
-            raise GitFailed("no diff", said)
-        return cut(said.out.decode("utf-8", "replace"), limit, more=said.left_out)
 
     async def fetch(self, base: str) -> Base:
         """The base as the remote has it now; a remote that does not answer is a notice."""

@@ -215,6 +215,14 @@ class Commit(msgspec.Struct, frozen=True):
     subject: str
 
 
+class FileChange(msgspec.Struct, frozen=True):
+    """A file that work changes, and how many of its lines; a binary file has none."""
+
+    path: str
+    added: int | None = None
+    removed: int | None = None
+
+
 class Pushed(msgspec.Struct, frozen=True):
     """The remote has the branch at this commit."""
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         Cleaned,
         Commit,
         Elsewhere,
+        FileChange,
         Finding,
         Kept,
         MergeConflict,
@@ -217,6 +218,10 @@ class Repository(Protocol):
 
     async def changed_between(self, older: str, newer: str) -> list[str]:
         """The project's files in which two commits differ, each by its path from the root."""
+        ...
+
+    async def changes(self, folder: str, base: str, head: str = "HEAD") -> list[FileChange]:
+        """The files that the commits in a folder change, and how many lines of each."""
         ...
 
     async def diff(self, folder: str, base: str, limit: int = 65536, head: str = "HEAD") -> str:

@@ -111,7 +111,7 @@ def _in_added(file: FileDiff, ignore: Sequence[str]) -> list[str]:
 
 
 def _in_binary(path: str, content: bytes, ignore: Sequence[str]) -> list[str]:
-    """A file that git shows no lines of: UTF-16, or what an attribute says of any file."""
+    """A file that has no lines, such as one in UTF-16."""
     text = content.decode("latin-1")
     # Letters of UTF-16 and UTF-32 stand between zeros.
     texts = [text, text.replace("\0", "")] if "\0" in text else [text]

@@ -217,9 +217,9 @@ def comment_line(comment: Comment) -> str:
 
 async def _ask(judging: Judging, keeper: Keeper) -> Verdict | GateAnswer:
     """Ask one gatekeeper; once more, with what was wrong, where its answer is no verdict."""
-    context = judging.context
-    diff = await judging.repository.diff(judging.folder, context.base_branch, MAX_DIFF)
-    asked = question(judging, keeper.asked, diff)
+    git, folder, base = judging.repository, judging.folder, judging.context.base_branch
+    diff = await git.diff(folder, base, MAX_DIFF)
+    asked = question(judging, keeper.asked, await git.changes(folder, base), diff)
     said = await _answer(judging, keeper, keeper.name, prompt=asked)
     if isinstance(said, _NoVerdict):
         again = question_again(said.why, said.text)

@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hookline.hooks.builtin.gates_common import task_text
-from hookline.hooks.framing import framed, framed_wishes
+from hookline.hooks.framing import file_name, framed, framed_wishes
 from hookline.hooks.gate_reports import ATTEMPTS, GATES, REVIEW
 from hookline.hooks.names import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from hookline.domain.repository import FileChange
     from hookline.hooks.builtin.gates_common import Judging
 
 MAX_DIFF = 128 * 1024
+MAX_FILES = 400
 MAX_LAST_ANSWER = 2 * 1024
 
 _QUESTION = """\
@@ -72,12 +74,17 @@ _ROUNDS = (
 )
 
 
-def question(judging: Judging, asked: str | None, diff: str) -> str:
+def question(judging: Judging, asked: str | None, changes: Sequence[FileChange], diff: str) -> str:
     """What a gatekeeper is asked; without words of its own, the general standard is enough."""
     context = judging.context
     base = context.base_branch
     work = [
         framed("The task, by which you judge the work", task_text(judging), 4 * MAX_DIFF),
+        framed(
+            "The files that the work changes, with their added and removed lines",
+            _listed(changes),
+            4 * MAX_DIFF,
+        ),
         framed(f"The diff of the work against {base}", diff, 4 * MAX_DIFF)
         + "\n\nIf the diff is cut, read the files.",
         *_so_far(judging),
@@ -100,6 +107,17 @@ def question_again(why: str, said: str) -> str:
 def review_prompt(review: str, who: str = "A colleague") -> str:
     """What the author of the work is told about a review."""
     return _REVIEWED.format(who=who, review=framed_wishes("The review", review))
+
+
+def _listed(changes: Sequence[FileChange]) -> str:
+    """The files of a diff, which may be cut."""
+    lines = [f"- {file_name(each.path)} {_lines(each)}" for each in changes[:MAX_FILES]]
+    left = len(changes) - MAX_FILES
+    return "\n".join([*lines, *([f"and {left} more that are not named here"] * (left > 0))])
+
+
+def _lines(change: FileChange) -> str:
+    return "binary" if change.added is None else f"+{change.added} -{change.removed}"
 
 
 def _so_far(judging: Judging) -> Iterator[str]:
