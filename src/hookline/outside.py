@@ -27,7 +27,7 @@ from hookline.flows.steering import Steering
 from hookline.hooks.calls.call import base_environment
 from hookline.ports.agents import ToolServer
 from hookline.project import user_folder
-from hookline.trust import TypedFlows, under_agent
+from hookline.trust import TypedFlows, configuration_errors, under_agent
 from hookline.wiring.calls import (
     agents,
     forge,
@@ -83,6 +83,7 @@ def engine(
         clean=app.cleaner.value,
         is_current=lambda: is_current(app),
         merge_trust=lambda: merge_trust(app),
+        configuration_errors=lambda folder: configuration_errors(folder, user_folder(app.environ)),
         verify_line=trees.verify_line if (trees := worktrees(app)) else lambda line, folder: None,
     )
     waker = AsyncWaker(app.project.folder)
@@ -125,7 +126,10 @@ def flow_finder(app: App) -> FlowFinder:
         allowed=lambda: _allowed(app, verify),
         plugins=_plugins,
         admit=lambda run_id, name: _refuse_unnamed(app, run_id, name),
-        own={"session": lambda: _session_flow(app), **gate_flows(sections_of(app))},
+        own={
+            "session": lambda: _session_flow(app),
+            **gate_flows(sections_of(app), app.project.root),
+        },
     )
 
 

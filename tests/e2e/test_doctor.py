@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.e2e.conftest import Cli
+
 CONTROLS = {
     *("untrusted hook", "injection", "nested shell", "closed gate"),
     *("guard", "stop hook", "promise", "link-local", "timeout"),
@@ -414,3 +416,16 @@ def test_a_control_notices_that_its_guard_is_gone(
     found = {each.name: each for each in doctor_controls.control_checks()}
     assert found[control].status == "failed"
     assert found[control].fix == doctor_controls.REPORT
+
+
+def test_the_doctor_sees_what_check_warns_of(cli: Cli) -> None:
+    types = "task_types: {part: {hooks: {before_submit: [secrets, create_pr]}}}\n"
+    for gates, status, said in (
+        ("", "warning", "1 warning"),
+        ("gates: {test: 'true'}\n", "ok", "2 hooks, no problems"),
+    ):
+        cli.configure(f"{gates}{types}")
+        assert cli.json("check")["warnings"] == (status == "warning")
+        checks = cli("doctor", "--json").json["checks"]
+        (found,) = (each for each in checks if each["name"] == "configuration")
+        assert (found["status"], found["message"]) == (status, said)

@@ -83,3 +83,16 @@ def test_a_worker_waits_for_nobody(cli: Cli) -> None:
     assert line.merges() == [task]
     plan, _ = line.prompts(task)
     assert "# Plan first" in plan
+
+
+def test_parts_of_a_plan_are_not_planned_again(cli: Cli) -> None:
+    line = Pipeline(cli)
+    gates = "gates: {test: none}\n"
+    line.begin(f"{gates}session: {{plan: true}}\ntask_types: {{part: {{hooks: {{}}}}}}\n")
+    plans, works = f"{ADD} 'one more' > /dev/null", 'echo x > "parts/$HOOKLINE_TASK_ID"'
+    line.turn(f'if [ "$HOOKLINE_ITERATION" = 0 ]; then {plans}; else {works}; fi\n')
+    task = cli.add("a part", "--type", "part")
+    line.worker()
+    assert line.merges() == [task, "T-2"]
+    assert ["# Plan first" in each for each in line.prompts(task)] == [True, False]
+    assert ["# Plan first" in each for each in line.prompts("T-2")] == [False]

@@ -98,6 +98,28 @@ def test_what_reviewers_reject(line: Pipeline) -> None:
     compare("fix-review", line, the_prompt(line))
 
 
+def test_whoever_remembers_nothing_is_told_its_role_and_what_to_leave_alone(line: Pipeline) -> None:
+    """One of two reviewers approves; the test of the merged result is named before it runs."""
+    answers = {"qa": ASKS, "ops": {"verdict": "approve", "summary": "Fine.", "comments": []}}
+    says = {name: f"cat > /dev/null; echo '{json.dumps(each)}'" for name, each in answers.items()}
+    line.cli.put("roles/bot.md", "You write small parts.\n")
+    commands = {"bot": f"sh {line.box}/agent.sh", **says}
+    agents: dict[str, Any] = {
+        name: {"driver": "command", "command": each} for name, each in commands.items()
+    }
+    agents["bot"]["prompt"] = "roles/bot.md"
+    hooks = {"before_submit": [{"gatekeeper": ["qa", "ops"]}, {"diff_limits": {"forbid": ["x/*"]}}]}
+    settings = f"hooks: {json.dumps(hooks)}\ngates: {{tries: 1, test: sh check.sh}}\n"
+    line.begin(settings, agents=f"agents: {json.dumps(agents)}\n")
+    line.turn("true\n")
+    line.by_hand(line.cli.add("a part"))
+    prompt = the_prompt(line)
+    assert prompt.startswith("You write small parts.\n\nYou worked on this task before")
+    assert "Do not change:\n- `x/*`\n- hookline.yaml and the scripts" in prompt
+    assert "\n\nA colleague reviewed your work and asked for changes." in prompt
+    assert "Run them yourself before you end: `sh check.sh`\n" in prompt
+
+
 def test_what_an_agent_hook_rejects(line: Pipeline) -> None:
     """Also what the hook itself is asked."""
     asked = line.box / "asked"

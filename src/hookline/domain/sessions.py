@@ -61,7 +61,8 @@ class Charge(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
     With a `branch`, the agent works in a worktree, and what it finishes goes through the gates
     into the `base`. With `plan` it plans first, as where the configuration wants that; if it
-    `shows_plan`, the session rests after that until a person goes on with it.
+    `shows_plan`, the session rests after that until a person goes on with it. A task that is
+    `part` of another is not planned again because the configuration wants plans.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Charge(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     skip_pr: bool = False
     plan: bool = False
     shows_plan: bool = False
+    part: bool = False
 
     def in_worktree(self, place: Worktree, *, skip_pr: bool) -> Charge:
         """The same charge, carried out in a worktree and delivered through the gates."""

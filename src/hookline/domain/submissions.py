@@ -57,6 +57,8 @@ class GateSettings(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=T
     turn_timeout: float = 3600.0
     max_file: int = MAX_FILE
     delete_branch: bool = True
+    # The prompt files of agents, by their name.
+    roles: dict[str, str] = {}
 
 
 def untested(events: Iterable[Event]) -> str | None:

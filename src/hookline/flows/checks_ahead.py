@@ -23,6 +23,8 @@ from hookline.hooks.overrides import overrides
 from hookline.hooks.resolution import Worker, gatekeepers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from hookline.domain.runs import Run
     from hookline.flows.effects import Surroundings
     from hookline.hooks.registry import Hook
@@ -61,8 +63,7 @@ class ChecksAhead:
         return {
             "stop": stop[:MOST],
             "gates": [*gates[:MOST], *await self._merged()],
-            "frozen": [each for hook in hooks for each in _argument(hook, "forbid", [])][:MOST],
-            "trusted": self._around.merge_trust() is not None,
+            **frozen_by(hooks, self._around),
             "uncommitted": self._settings.uncommitted,
         }
 
@@ -142,6 +143,14 @@ class ChecksAhead:
                 line = await self._command(hook)
                 lines += [code(line)] if line is not None else []
         return [f"merge: the merged result must pass {each}" for each in lines]
+
+
+def frozen_by(hooks: Iterable[Hook], around: Surroundings) -> dict[str, Any]:
+    """What gates and trust do not let an agent change."""
+    return {
+        "frozen": [each for hook in hooks for each in _argument(hook, "forbid", [])][:MOST],
+        "trusted": around.merge_trust() is not None,
+    }
 
 
 def _own(hook: Hook) -> str | None:

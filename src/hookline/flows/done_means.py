@@ -51,7 +51,7 @@ def done_means(
         _listed("Gates that the work must pass in this order once you promise COMPLETE:", gates),
         "What a gate finds comes back to you. " * bool(gates)
         + "Run the commands above yourself before you end your turn." * bool(checks or gates),
-        _frozen(ahead),
+        frozen(ahead),
         _git(charge, ahead),
         _ENDING.format(next="" if is_last else ", for the next iteration"),
     ]
@@ -86,7 +86,8 @@ def _git(charge: Charge, ahead: Mapping[str, Any]) -> str:
     return f"{rule} Do not push, merge or switch branches."
 
 
-def _frozen(ahead: Mapping[str, Any]) -> str:
+def frozen(ahead: Mapping[str, Any]) -> str:
+    """What the agent must leave as it is; nothing where it may change everything."""
     lines = [f"- {code(pattern)}" for pattern in ahead.get("frozen", ())]
     if ahead.get("trusted"):
         lines.append("- hookline.yaml and the scripts that it names, unless the goal asks for it")

@@ -67,7 +67,8 @@ class Surroundings(NamedTuple):
     those who watch a run what happens in it. `verify_line` raises Untrusted for a shell line that
     would run something else in a folder than what was trusted. `is_current` is whether the
     configuration is still the one that this process began with; `merge_trust` compares what a merge
-    brings with what was trusted, None where nothing has to be.
+    brings with what was trusted, None where nothing has to be; `configuration_errors` are those of
+    the project in a checkout.
     """
 
     root: str
@@ -90,6 +91,7 @@ class Surroundings(NamedTuple):
     verify_line: Callable[[str, str], None] = lambda line, folder: None
     is_current: Callable[[], bool] = lambda: True
     merge_trust: Callable[[], MergeTrust | None] = lambda: None
+    configuration_errors: Callable[[str], list[str]] = lambda folder: []
     clean: Callable[[Any], Any] = lambda value: value
 
 

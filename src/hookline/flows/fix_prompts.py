@@ -15,11 +15,11 @@ MAX_COMMAND = 300
 SHOWN_COMMANDS = 20
 
 _OPENING = """\
-You worked on this task before, in this folder:
+{role}You worked on this task before, in this folder:
 
 {page}
 
-Your work on it cannot be merged yet:
+{frozen}Your work on it cannot be merged yet:
 """
 _RULES = """\
 # What to do now
@@ -41,9 +41,10 @@ _COMMIT: dict[Counts, str] = {
 }
 
 
-def fix_opening(page: str) -> str:
+def fix_opening(page: str, role: str, frozen: str) -> str:
     """What an agent has to know that remembers nothing of its work."""
-    return _OPENING.format(page=capped(page).strip())
+    before, after = (f"{text.strip()}\n\n" if text.strip() else "" for text in (role, frozen))
+    return _OPENING.format(page=capped(page).strip(), role=before, frozen=after)
 
 
 def fix_rules(branch: str, commands: Sequence[str], counts: Counts) -> str:

@@ -10,8 +10,9 @@ from hookline.domain.forge import TOLD
 from hookline.domain.moments import seconds
 from hookline.domain.promises import find_promises, without_promises
 from hookline.domain.repository import control_told
-from hookline.domain.submissions import CONFLICT, SIGNAL, GateSettings, Submission
+from hookline.domain.submissions import CONFLICT, NO_TEST, SIGNAL, GateSettings, Submission
 from hookline.flows import prompts
+from hookline.flows.done_means import frozen
 from hookline.flows.fix_prompts import fix_opening, fix_rules
 from hookline.flows.judged import gate_payload
 from hookline.hooks.gate_reports import ATTEMPTS, GATES, MAX_REVIEW, REVIEW
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 PINS = "gates"
 # Goes up when submitting and merging ask for other effects, for the same in another order, or in
 # other words: the prompts are part of what they ask for.
-CODE_VERSION = "8"
+CODE_VERSION = "9"
 BEFORE_SUBMIT, BEFORE_MERGE = "before_submit", "before_merge"
 CHANGED, WORKTREE = "changed", "worktree"
 # Gates that nobody wakes are asked again after this time.
@@ -275,7 +276,8 @@ class Gating:
     def _what_to_do(self) -> str:
         """What holds whenever an agent fixes its work, whatever was found."""
         reported = (each.get("command") for each in self.reports)
-        commands = dict.fromkeys(line for line in (*reported, *self.commands) if line)
+        test = self.settings.test if self.settings.test != NO_TEST else None
+        commands = dict.fromkeys(line for line in (*reported, *self.commands, test) if line)
         takes_all = self.settings.uncommitted == "commit" and "uncommitted" not in self.prepared
         counts: Counts = "all" if takes_all else "committed"
         if self.conflict is not None:
@@ -286,7 +288,10 @@ class Gating:
         """What an agent has to know that remembers nothing of its work."""
         goal = self.prepared.get("goal") or f"{self.work.task_id} in this project"
         page = self.prepared.get("task") or f"# {self.work.task_id}: {goal}"
-        return fix_opening(page)
+        role = self.settings.roles.get(self.work.agent or "", "")
+        # What is in conflict has to be edited, whatever it is.
+        ahead = self.prepared.get("ahead", {}) if self.conflict is None else {}
+        return fix_opening(page, role, frozen(ahead))
 
     async def _clear(self, prepared: dict[str, Any]) -> Refused | None:
         """Let the agent fix a worktree in which nothing can be committed."""

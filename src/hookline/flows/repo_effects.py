@@ -20,12 +20,12 @@ from hookline.domain.submissions import MAX_FILE
 from hookline.domain.taskpage import task_page
 from hookline.errors import HookFailure, Untrusted
 from hookline.flows import conflict_effects, findings, prompts
-from hookline.flows.checks_ahead import ChecksAhead
+from hookline.flows.checks_ahead import ChecksAhead, frozen_by
 from hookline.flows.conflict_effects import conflicting
 from hookline.flows.forge_merge import ForgeMerge, not_yet, refused_by_git, waits
 from hookline.flows.judged import export_task
-from hookline.flows.merge_trust import untrusted_result
-from hookline.flows.merged_tests import TREES, MergedTests
+from hookline.flows.merge_trust import unfit_result
+from hookline.flows.merged_tests import POINTS, TREES, MergedTests
 from hookline.flows.people_merge import PeopleMerge
 from hookline.hooks.builtin.gates_branch import unfinished_prompt
 from hookline.hooks.builtin.gates_common import astray_prompt
@@ -77,6 +77,8 @@ class RepoEffects:
         folder = args["worktree"]
         place: dict[str, Any] = {"goal": task.goal, "taskPath": "", "commits": 0, "head": None}
         place["task"] = prompts.capped(task_page(task))
+        gates = [hook for point in POINTS for hook in self._gates(run, task, point)]
+        place["ahead"] = frozen_by(gates, self._around)
         try:
             if (left := await self._settle_conflict(args)) is not None:
                 return {**place, **left}
@@ -146,8 +148,7 @@ class RepoEffects:
         with self._around.store.read() as view:
             task, start = view.graph.task(args["taskId"]), start_of(view, args["taskId"])
             excused = is_excused(view, task)
-        points = ("before_submit", "before_merge")
-        has_gates = task.type is not None and any(self._gates(run, task, each) for each in points)
+        has_gates = task.type is not None and any(self._gates(run, task, each) for each in POINTS)
         wanted = "park" if has_gates and not excused else "complete"
         if self._is_yours(args):
             return {"withoutCommits": wanted}
@@ -263,8 +264,8 @@ class RepoEffects:
             return conflicting(args["base"], prepared.base_head, prepared.files, is_yours=yours)
         if prepared.merged:  # nothing is left to be tested, or to be counted
             return await self._land(run, task, prepared, args, self._facts(run, prepared.head))
-        if untrusted := await untrusted_result(self._around, prepared):
-            return {**untrusted, "head": head}
+        if unfit := await unfit_result(self._around, prepared):
+            return {**unfit, "head": head}
         key = self._executor.test_key(run, effect)
         tests = MergedTests(self._around, run, task, prepared, key)
 

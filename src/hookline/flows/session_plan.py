@@ -8,7 +8,7 @@ import msgspec
 
 from hookline.flows import prompts
 from hookline.flows.definitions import Flow
-from hookline.flows.gate_plan import gate_settings
+from hookline.flows.gate_plan import gate_settings, roles
 from hookline.flows.gating import PINS as GATE_PINS
 from hookline.flows.session import session
 from hookline.flows.session_state import PINS, Plan
@@ -50,17 +50,12 @@ def _plan(sections: Any, standing: Standing, root: str) -> Plan:
         **msgspec.to_builtins(given.budget),
         **_numbers(given.guards),
     }
-    roles = {
-        name: prompts.read(root, profile.prompt)
-        for name, profile in sections.agents.items()
-        if profile.prompt is not None
-    }
     return Plan(
         points=_points(standing),
         limits=limits,
         rules=[msgspec.to_builtins(rule) for rule in sections.validation],
         template=prompts.read(root, given.prompt) if given.prompt is not None else None,
-        roles=roles,
+        roles=roles(sections, root),
         plan=given.plan,
         conversation=given.conversation,
         turn_timeout=given.turn_timeout,

@@ -28,7 +28,8 @@ class Talk:
         self._charge = charge
         self._plan = plan
         self._is_new = state is None
-        self._state = state or State(iteration=0 if plan.plan or charge.plan else 1)
+        plans = charge.plan or (plan.plan and not charge.part)
+        self._state = state or State(iteration=0 if plans else 1)
         self._waited = 0.0
         self._asked_to: str | None = None
         self._stopped_by: str | None = None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hookline.trust.cover import covered_files, covered_uses, named_files
     from hookline.trust.flows import TypedFlows
     from hookline.trust.manifest import Change, Entry, Manifest, fingerprint
-    from hookline.trust.merging import Incoming, MergeTrust
+    from hookline.trust.merging import Incoming, MergeTrust, configuration_errors
     from hookline.trust.people import refuse_agents, under_agent
     from hookline.trust.stores import adopt_store, owns_store, recorded_store
     from hookline.trust.watch import Renewed, Watch
@@ -40,6 +40,7 @@ __all__ = [
     "Watch",
     "Worktrees",
     "adopt_store",
+    "configuration_errors",
     "configured_hooks",
     "configured_uses",
     "configured_variables",
@@ -60,7 +61,7 @@ _HOMES = {
     "cover": ("covered_files", "covered_uses", "named_files"),
     "flows": ("TypedFlows",),
     "manifest": ("Change", "Entry", "Manifest", "fingerprint"),
-    "merging": ("Incoming", "MergeTrust"),
+    "merging": ("Incoming", "MergeTrust", "configuration_errors"),
     "people": ("refuse_agents", "under_agent"),
     "stores": ("adopt_store", "owns_store", "recorded_store"),
     "watch": ("Renewed", "Watch"),

@@ -94,6 +94,20 @@ class MergeTrust:
         return (msgspec.json.encode(named) + bytes(self._settings.raw_sections)).decode()
 
 
+def configuration_errors(folder: str, home: str) -> list[str]:
+    """The errors of a project's configuration in a checkout of it."""
+    from hookline.config.load import read_settings  # brings YAML; few merges get here
+    from hookline.config.problems import ERROR, Mark
+
+    found = read_settings(Project(folder, os.path.join(folder, FOLDER_NAME)), home)
+    return [
+        f"{Mark(each.file, each.line)}: {each.message}"
+        for each in found.settings.problems
+        # The user's own file, which has a whole path, is no part of the work.
+        if each.severity == ERROR and not os.path.isabs(each.file)
+    ]
+
+
 def _is_there(project: Project, name: str) -> bool:
     try:
         return examine(project, os.path.join(project.root, name)).digest != MISSING

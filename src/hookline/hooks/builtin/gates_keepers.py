@@ -150,7 +150,7 @@ def _combined(judged: list[_Judged], own: list[str], head: str | None) -> GateAn
     wishes = [text for each in judged if (text := _wishes(each))]
     if not any(_wishes(each) for each in against):
         return refused(f"{message}, without saying what to change", None, context)
-    who = "A colleague" if len(judged) == 1 else f"{len(judged)} colleagues"
+    who = "A colleague" if len(against) == 1 else f"{len(against)} colleagues"
     review = "\n\n".join(wishes)
     context[REVIEW] = ends(review, MAX_REVIEW)
     return refused(message, review_prompt(review, who), context)

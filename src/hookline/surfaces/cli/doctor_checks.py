@@ -17,12 +17,14 @@ from hookline.adapters.process import LocalProcesses
 from hookline.app import judge
 from hookline.config import load_settings
 from hookline.config.render import count
+from hookline.config.untested import untested
 from hookline.errors import HooklineError, LinkedFolder
 from hookline.files import refuse_links
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from hookline.config import Settings
     from hookline.project import Project
 
 OK, WARNING, FAILED, SKIPPED = "ok", "warning", "failed", "skipped"
@@ -171,7 +173,7 @@ def _has_writer(name: str) -> bool:
 def configuration_checks(project: Project, home: str) -> Iterator[Check]:
     """The settings hold together, and the user has trusted what the repository brings."""
     settings = load_settings(project, home)
-    errors, warnings = count(settings.problems)
+    errors, warnings = count([*settings.problems, *untested(settings, project.root)])
     if errors:
         message = (
             f"{many(errors, 'error')}, {many(warnings, 'warning')}: configured hooks do not run"
@@ -180,10 +182,16 @@ def configuration_checks(project: Project, home: str) -> Iterator[Check]:
     elif warnings:
         yield warning("configuration", many(warnings, "warning"), "hookline check")
     else:
-        yield ok("configuration", f"{many(len(settings.hooks), 'hook')}, no problems")
+        yield ok("configuration", f"{many(_hooks(settings), 'hook')}, no problems")
     verdict = judge(project, home, settings, os.environ).verdict
     if verdict.trusted:
         yield ok("trust", verdict.why)
     else:
         message = f"this repository's hooks do not run: {verdict.why}"
         yield warning("trust", message, "look at them, then run: hookline trust")
+
+
+def _hooks(settings: Settings) -> int:
+    """How many hooks there are, those of task types and agents included."""
+    scopes = [*settings.type_hooks.values(), *settings.agent_hooks.values()]
+    return len(settings.hooks) + sum(len(hooks) for each in scopes for hooks in each.values())

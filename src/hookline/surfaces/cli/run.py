@@ -171,6 +171,7 @@ def _charge(
         limits=limits,
         plan=args.plan,
         shows_plan=not args.yes,
+        part=task.parent_task_id is not None,
     )
 
 

@@ -198,7 +198,8 @@ class WorkDesk:
         if stopped is not None:
             app.change(self._resume, stopped.run_id)
             return stopped.run_id
-        charge = Charge(name=name, goal=task.goal, task_id=task.id, agent=agent)
+        part = task.parent_task_id is not None
+        charge = Charge(name=name, goal=task.goal, task_id=task.id, agent=agent, part=part)
         charge = charge.in_worktree(place, skip_pr=skips_pr(app.settings, task.type))
 
         def begin(tx: Transaction) -> Charge:
