@@ -106,7 +106,7 @@ def test_what_is_no_verdict_keeps_the_gate_shut(desk: Desk, said: str, told: str
     desk.agents = {"qa": saying(said)}
     answer = desk.ask("gatekeeper", ["qa"])
     assert (answer.status, answer.remediation_prompt) == ("failure", None)
-    assert answer.message.startswith("gatekeeper qa (agent qa) ")
+    assert answer.message.startswith("qa gave no verdict")
     assert told in answer.message
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from hookline.ports.store import View
 
 SENT_BACK, STARTED = "task_needs_continuation", "task_started"
+BLOCKED = "task_blocked"
 # So many earlier times are told, each in a line.
 EARLIER = 5
 
@@ -19,6 +20,14 @@ def was_sent_back(view: View, task_id: str) -> bool:
     """Whether nobody has begun with a task since it was last sent back."""
     found = view.log.events(node_id=task_id, types=(SENT_BACK, STARTED))
     return bool(found) and found[-1].type == SENT_BACK
+
+
+def asked(view: View, task_id: str) -> str:
+    """What a person was asked when a task was blocked, if nobody has begun with it since."""
+    found = view.log.events(node_id=task_id, types=(BLOCKED, SENT_BACK, STARTED))
+    if not found or found[-1].type != BLOCKED:
+        return ""
+    return framed("What was asked", str(found[-1].data.get("reason") or ""))
 
 
 def story(view: View, task_id: str) -> str:

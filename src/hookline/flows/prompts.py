@@ -25,7 +25,7 @@ VARIABLES = {
     "ready_tasks": "tasks of this session that are left: what can be worked on, then what waits",
     "notes": "notes on the task, of its sessions, and of people for all tasks, framed",
     "history": "what the last iterations did",
-    "sent_back": "why the work was sent back, in the first prompt after that",
+    "sent_back": "why the work was sent back, or what a person was asked; in one prompt",
     "next_prompt": "what the stop hooks want the agent to do next",
     "role": "the prompt file of the agent's profile",
     "done": "what done means: branch, deliverables, checks, gates, git rules, how to end",
@@ -157,10 +157,16 @@ def next_prompt(text: str | None, nonce: str) -> str:
     return framed_wishes(lead, capped(text).rstrip(), nonce) + "\n"
 
 
-def sent_back(text: str) -> str:
-    """Why the work was sent back, as `continuation.story` tells it."""
+def sent_back(text: str, *, asked: bool = False) -> str:
+    """Why the work was sent back, as `continuation.story` tells it; or what was `asked`."""
     if not text:
         return ""
+    if asked:
+        lead = (
+            "An earlier session on this task stopped to ask a person. That person has since let the"
+            " task go on. Look for an answer in the goal, the notes and the messages."
+        )
+        return f"# Asked before\n\n{lead}\n\n{capped(text).rstrip()}\n"
     lead = "This work was sent back. Fix what was found before anything else."
     return f"# Sent back\n\n{lead}\n\n{capped(text).rstrip()}\n"
 

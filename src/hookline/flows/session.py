@@ -82,7 +82,8 @@ class _Session(Talk):
             return await self._obey()
         before = await self._fire("pre_iteration")
         self._hold(brief["held"])
-        self._state.sent_back = brief.get("sentBack") or self._state.sent_back
+        if brief.get("sentBack"):
+            self._state.sent_back, self._state.asked = brief["sentBack"], brief.get("asked", False)
         ahead = await self._ahead()
         turn = await self._work(brief, ahead, before["items"])
         if not turn.begun:
@@ -110,7 +111,7 @@ class _Session(Talk):
             "messages": prompts.messages(state.messages),
             "next_prompt": prompts.next_prompt(state.next_prompt, nonce),
         }
-        sent_back = prompts.sent_back(state.sent_back)
+        sent_back = prompts.sent_back(state.sent_back, asked=state.asked)
         self._situation = self._prompt(self._template, brief, ahead, sent_back=sent_back)
         prompt = self._prompt(self._template, brief, ahead, sent_back=sent_back, **once)
         told = len(state.messages)  # more may come while the model is waited for

@@ -41,6 +41,7 @@ class State(msgspec.Struct, rename="camel", kw_only=True):
     conversation: str | None = None
     next_prompt: str | None = None
     sent_back: str = ""
+    asked: bool = False
     messages: list[str] = []
     held: list[dict[str, Any]] = []
     history: list[dict[str, Any]] = []

@@ -32,7 +32,7 @@ from hookline.domain.submissions import SUBMIT, Submission
 from hookline.domain.tasks import BLOCKED, SETTLED
 from hookline.errors import ClaimRefused, HooklineError, StaleClaim
 from hookline.flows import control, gate_verbs, gating, journal, spending
-from hookline.flows.continuation import story, was_sent_back
+from hookline.flows.continuation import asked, story, was_sent_back
 from hookline.flows.git_control import changed_in
 from hookline.flows.session_state import LEASE_MARGIN
 from hookline.hooks.framing import new_word
@@ -73,13 +73,14 @@ def start(
             )
     agent = charge.agent or "agent"
     _refuse_second(tx, charge.task_id)
-    continues = was_sent_back(tx, tx.graph.task(charge.task_id).id)
+    task_id = tx.graph.task(charge.task_id).id
+    continues = was_sent_back(tx, task_id) or asked(tx, task_id)
     _take_task(tx, charge.task_id, agent, lease)
     given = msgspec.to_builtins(charge)
     run_id = journal.start(tx, FLOW, given, {}, code_digest=code_digest, pins=pins)
     tx.runs.set_value(run_id, STANDING, LIVE)
     if continues:
-        tx.runs.set_value(run_id, CONTINUES, True)
+        tx.runs.set_value(run_id, CONTINUES, continues)
     tx.append("session_started", run_id, given)
     return run_id
 
@@ -129,7 +130,7 @@ def _brief(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
         "lost": None,
         **lost,
         "held": _told(tx.sessions.drain(run.run_id)) if taken else [],
-        "sentBack": _sent_back(tx, run) if taken else "",
+        **(_continued(tx, run) if taken else {"sentBack": ""}),
         "nonce": new_word(),
         "tasks": tasks,
         "notes": _notes(tx, run),
@@ -137,12 +138,16 @@ def _brief(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _sent_back(tx: Transaction, run: Run) -> str:
-    """Why the work was sent back, for the first prompt of the session that goes on with it."""
-    if tx.runs.value(run.run_id, CONTINUES) is None:
-        return ""
+def _continued(tx: Transaction, run: Run) -> dict[str, Any]:
+    """Why the work was sent back, or what a person was asked about it: for the first prompt of the
+    session that goes on with it."""
+    continues = tx.runs.value(run.run_id, CONTINUES)
+    if continues is None:
+        return {"sentBack": ""}
     tx.runs.set_value(run.run_id, CONTINUES, None)
-    return story(tx, tx.graph.task(run.input["taskId"]).id)
+    if isinstance(continues, str):
+        return {"sentBack": continues, "asked": True}
+    return {"sentBack": story(tx, tx.graph.task(run.input["taskId"]).id)}
 
 
 def _drain(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:

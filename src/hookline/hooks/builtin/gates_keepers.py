@@ -263,7 +263,9 @@ async def _answer(
 
 
 def _who(keeper: Keeper) -> str:
-    return f"gatekeeper {keeper.name} (agent {keeper.profile})"
+    if keeper.name == keeper.profile:
+        return keeper.name
+    return f"{keeper.name} (agent {keeper.profile})"
 
 
 def _read(turn: AgentTurn) -> Verdict | _NoVerdict:

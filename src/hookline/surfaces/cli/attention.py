@@ -23,6 +23,7 @@ from hookline.domain.tasks import (
 from hookline.errors import NEEDS_PERSON
 from hookline.flows.gate_verbs import open_runs, run_of, wait_of
 from hookline.flows.outcomes import is_passed_over, is_stuck, last_parked, what_waits
+from hookline.points import GATE, rule_of
 from hookline.surfaces.cli.attention_gates import (
     AFTER_MERGE,
     asked_help,
@@ -45,6 +46,7 @@ from hookline.surfaces.cli.session_facts import (
     is_held,
     resume_command,
 )
+from hookline.surfaces.cli.task_standing import untaken
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from hookline.domain.tasks import Task
     from hookline.hooks.verdicts import Verdict
     from hookline.surfaces.cli.session_facts import Facts
+    from hookline.surfaces.cli.task_standing import Standing
 
 EVERY = 1_000_000
 COLUMNS = 100
@@ -87,6 +90,7 @@ def _attention(args: Namespace) -> int:
             *_after_merge(view),
             *_submissions(app, view),
             *_tasks(app, view, left),
+            *_untaken(app, view),
             *_failing(app, view),
             *_dead(view),
         ]
@@ -279,6 +283,18 @@ def _tasks(app: App, view: View, found: Iterable[Facts]) -> Iterator[Item]:
         yield Item("task", task.id, _since(view, task), message, command)
 
 
+def _untaken(app: App, view: View) -> Iterator[Item]:
+    """Tasks that could begin, if one of those who may take them were there."""
+    reasons: dict[str | None, Standing | None] = {}
+    for task in view.graph.tasks(states=(READY,)):
+        if task.type not in reasons:
+            reasons[task.type] = untaken(app, task.type)
+        found = reasons[task.type]
+        if found is not None and task.claim is None:
+            message = f"{task.goal} ({found.reason})"
+            yield Item("task", task.id, _since(view, task), message, found.command)
+
+
 def _waiting_gates(view: View) -> Iterator[tuple[Run, Verdict]]:
     """Every run that waits for a person's decision, with what it asks."""
     for flow in (SUBMIT, MERGE):
@@ -296,7 +312,8 @@ def _since(view: View, task: Task) -> str | None:
 def _failing(app: App, view: View) -> Iterator[Item]:
     switches = view.calls.switches()
     for row in app.standing.failing(view.calls):
-        if switches.get(row.hook, True):
+        # A gate that failed is told of with the task whose work it judged.
+        if switches.get(row.hook, True) and rule_of(row.point) != GATE:
             message = f"it failed at event {row.event_seq} ({row.point}): {row.error}"
             yield _call("hook", view, row, message)
 

@@ -90,6 +90,10 @@ def _sent_back_help(app: App, view: View, task: Task) -> Help | None:
     run = _last_run(view, task, SUBMIT, MERGE)
     if run is None:
         return None
+    if _had_no_commit(view, run):
+        done = f"hookline task update {task.id} --changes none && {again}"
+        more = f"hookline run --task {task.id}"
+        return Help(f"say so if nothing had to change; otherwise an agent goes on: {more}", done)
     merge = _refused_merge(view, run)
     kind = merge.get("kind")
     if kind == "local-edits":
@@ -153,6 +157,15 @@ def _refused_merge(view: View, run: Run) -> dict[str, Any]:
         if effect.kind == "repo" and effect.args.get("verb") in ("merge", "ask_people"):
             return effect.value if isinstance(effect.value, dict) else {}
     return {}
+
+
+def _had_no_commit(view: View, run: Run) -> bool:
+    """Whether a run ended because there was no work, here or elsewhere."""
+    return any(
+        (each.kind, each.args.get("verb")) == ("gate", "without_commits")
+        and not each.args.get("elsewhere")
+        for each in view.runs.effects(run)
+    )
 
 
 def _edits_help(merge: dict[str, Any], again: str) -> Help:

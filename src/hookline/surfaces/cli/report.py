@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from hookline.app import App
     from hookline.domain.runs import Run
     from hookline.domain.tasks import Task
+    from hookline.flows.spending import Cost
 
 
 # Events of a session that is at work, and those that end that for a while.
@@ -183,12 +184,17 @@ def _costs(view: View, run: Run) -> Iterator[str]:
     rows = [
         (
             *(role, agent, f"{each.turns}{unfinished_text(each)}", took(each.seconds)),
-            *(f"{each.input_tokens:,}", f"{each.output_tokens:,}"),
+            *(_tokens(each, count) for count in (each.input_tokens, each.output_tokens)),
             money(each.usd) if each.usd is not None else "",
         )
         for role, agent, each in (*named, ("all", "", cost))
     ]
     yield page.table(("role", "agent", "turns", "time", "tokens in", "tokens out", "money"), rows)
+
+
+def _tokens(cost: Cost, count: int) -> str:
+    """A number of tokens; nothing where the agents told none."""
+    return f"{count:,}" if cost.tokens else ""
 
 
 def _gates(app: App, view: View, run: Run) -> Iterator[str]:

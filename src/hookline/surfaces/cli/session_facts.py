@@ -182,9 +182,15 @@ def next_command(known: Facts) -> str:
 
 
 def resume_command(known: Facts) -> str:
-    """What to type to go on with a session: a budget that it used up is raised."""
-    more = raised(known.limit, known.used)
-    return f"hookline run --resume --name {untrusted(shlex.quote(known.name))}{more}"
+    """What to type to go on with a session: a budget that it used up is raised.
+
+    One that needs a person would only ask again, so it is answered first.
+    """
+    more, name = raised(known.limit, known.used), untrusted(shlex.quote(known.name))
+    answer = ""
+    if known.status == sessions.ESCALATED:
+        answer = f'hookline session message {name} "YOUR ANSWER" && '
+    return f"{answer}hookline run --resume --name {name}{more}"
 
 
 # Which session is meant

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.domain.submissions import MERGE, SUBMIT
-from hookline.domain.tasks import ACTIVE, BLOCKED, NEEDS_CONTINUATION, SUBMITTED
+from hookline.domain.tasks import ACTIVE, BLOCKED, NEEDS_CONTINUATION, READY, SUBMITTED
+from hookline.errors import BadInput
 from hookline.flows.gate_verbs import open_runs
 from hookline.flows.outcomes import is_passed_over, is_stuck, last_parked
 from hookline.surfaces.cli.attention_gates import (
@@ -19,6 +20,7 @@ from hookline.surfaces.cli.attention_gates import (
     left_help,
     open_question,
 )
+from hookline.surfaces.cli.session_agent import chosen_agent
 from hookline.surfaces.cli.session_facts import (
     KILLED,
     PARKED,
@@ -36,8 +38,9 @@ if TYPE_CHECKING:
     from hookline.domain.tasks import Task
     from hookline.surfaces.cli.session_facts import Facts
 
-# Where a task stands: at its gates, at what cannot go on, with a person, with an agent.
+# Where a task stands: at its gates, at what cannot go on, with a person, with an agent, with none.
 AT_GATES, STUCK, SENT_BACK, AT_WORK = "waiting", "parked", "sentBack", "atWork"
+NOT_TAKEN = "notTaken"
 STATES = (ACTIVE, BLOCKED, SUBMITTED, NEEDS_CONTINUATION)
 UNTAKEN = "nothing takes it through its gates"
 
@@ -65,6 +68,26 @@ def all_standing(app: App, view: View) -> dict[str, Standing]:
     return {task_id: each for task_id, each in found if each is not None}
 
 
+def untaken(app: App, task_type: str | None) -> Standing | None:
+    """Why no agent can take tasks of a type on this machine; None if one can."""
+    problems = []
+    for name in implementers(app, task_type):
+        try:
+            chosen_agent(app, name)
+        except BadInput as problem:
+            problems.append(problem.message)
+        else:
+            return None
+    reason = f"no agent here may take it: {'; '.join(problems)}"
+    return Standing(NOT_TAKEN, reason, "hookline doctor") if problems else None
+
+
+def implementers(app: App, task_type: str | None) -> list[str]:
+    """The agents that alone may take tasks of a type; none where anybody may."""
+    types = app.settings.task_types if app.settings is not None else {}
+    return list(types[task_type].agents.implementer) if task_type in types else []
+
+
 class _Stand:
     """What is under way for tasks: the run that takes each through its gates, and its sessions."""
 
@@ -85,6 +108,8 @@ class _Stand:
             command = f"hookline {last_flow(self._view, task)} {task.id}"
             return Standing(AT_GATES, UNTAKEN, command)
         session = self._session(task)
+        if task.state == READY:
+            return untaken(self._app, task.type) if task.claim is None else None
         if task.state == ACTIVE:
             return _with_session(session) if session is not None else None
         if task.state not in (BLOCKED, NEEDS_CONTINUATION):

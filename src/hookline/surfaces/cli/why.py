@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hookline.domain.excerpts import excerpt
 from hookline.domain.numbers import is_number
 from hookline.domain.runs import TERMINAL
 from hookline.domain.sessions import FLOW as SESSION
+from hookline.domain.sessions import UnknownSession
 from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.errors import UnknownEvent, UnknownHook
 from hookline.hooks.explain import (
@@ -21,7 +23,7 @@ from hookline.hooks.explain import (
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import paint, printable, say, say_json, say_row, untrusted
-from hookline.surfaces.cli.session_facts import facts, is_held, next_command
+from hookline.surfaces.cli.session_facts import facts, find, is_held, next_command
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -74,6 +76,8 @@ def _explain(app: App, view: View, subject: str) -> Explanation:
         return _task(app, view, subject)
     if subject[:2] in ("R-", "r-"):
         return _run(app, view, subject)
+    with suppress(UnknownSession):
+        return _run(app, view, find(view, subject).run_id)
     try:
         app.standing.get(subject)
     except UnknownHook as problem:

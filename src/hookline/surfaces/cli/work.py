@@ -21,8 +21,8 @@ from hookline.surfaces.cli.output import (
     next_step,
     note,
     paint,
-    say,
     say_json,
+    say_row,
     spoken,
     untrusted,
 )
@@ -117,8 +117,9 @@ async def _advance(
     signals: Stopping,
 ) -> Worker:
     def observe(what: str, details: dict[str, Any]) -> None:
-        if what == "effect":
-            desk.notice(details["runId"], details["effectId"])
+        # Also what is only begun: a gate that is gone on with is seen before it ends.
+        if what in ("begun", "effect"):
+            desk.notice(details["runId"], details["effectId"], is_done=what == "effect")
 
     served = engine(app, observe)
     budget = Budget(args.tasks, args.minutes, args.usd)
@@ -166,7 +167,7 @@ def _tell_end(args: Namespace, found: Account) -> int:
             for task, why in others[:SHOWN]:
                 note(f"{paint(f'{task:5}', 'bold', sys.stderr)} {untrusted(why, 300)}")
             style = "green" if found.exit_code == 0 else "yellow"
-            say(f"{paint(found.headline, style)}: {found.summary}")
+            say_row(f"{paint(found.headline, style)}: {found.summary}", 2)
             next_step(*found.next)
     return found.exit_code
 

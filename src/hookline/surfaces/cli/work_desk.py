@@ -131,9 +131,9 @@ class WorkDesk:
         with self._app.read() as view:
             return self.spending.usd(view)
 
-    def notice(self, run_id: str, effect_id: str) -> None:
-        """A run was advanced here: its task is one that this worker deals with."""
-        if effect_id.startswith(MERGE):  # whoever makes it counts it
+    def notice(self, run_id: str, effect_id: str, *, is_done: bool) -> None:
+        """A run is advanced here: its task is one that this worker deals with."""
+        if is_done and effect_id.startswith(MERGE):  # whoever makes it counts it
             self.merges.add(run_id)
         if run_id not in self._noticed:
             self._noticed.add(run_id)

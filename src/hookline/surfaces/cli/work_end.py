@@ -13,7 +13,14 @@ from hookline.errors import FAILED, INTERRUPTED, LIMIT, NEEDS_PERSON, OK
 from hookline.flows.spending import WholeCost, cost_of
 from hookline.surfaces.cli.cost_show import spent_text
 from hookline.surfaces.cli.live_text import plural
-from hookline.surfaces.cli.task_standing import AT_GATES, SENT_BACK, STUCK, all_standing
+from hookline.surfaces.cli.task_standing import (
+    AT_GATES,
+    SENT_BACK,
+    STUCK,
+    all_standing,
+    implementers,
+    untaken,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -132,6 +139,7 @@ def account(app: App, worker: Worker, desk: WorkDesk, place: int) -> Account:
         stuck = (*sent_back, *waiting, *parked, *blocked, *left_alone)
         failed = _needed(view, view.graph.tasks(states=(TASK_FAILED,)))
         held = _held(view, app.store.now())
+        not_taken = desk.not_for_any_lane(view)
         return Account(
             outcome="stopped" if worker.is_stopping else "limit" if limit else "done",
             reason=worker.why if worker.is_stopping else None,
@@ -150,9 +158,19 @@ def account(app: App, worker: Worker, desk: WorkDesk, place: int) -> Account:
             left_alone=left_alone,
             held_back=_dependents(view, (*stuck, *failed)),
             held=[each for each in held if each not in stuck],
-            not_taken=desk.not_for_any_lane(view),
-            why={each: found[each].reason for each in stuck if each in found},
+            not_taken=not_taken,
+            why={
+                **{each: found[each].reason for each in stuck if each in found},
+                **{each: _why_not_taken(app, view.graph.task(each)) for each in not_taken},
+            },
         )
+
+
+def _why_not_taken(app: App, task: Task) -> str:
+    if (found := untaken(app, task.type)) is not None:
+        return found.reason
+    names = ", ".join(implementers(app, task.type))
+    return f"no agent here may take it: tasks of type {task.type} are for {names}"
 
 
 def _held(view: View, now: str) -> list[str]:

@@ -26,6 +26,7 @@ from hookline.flows.gate_verbs import open_runs, wait_of
 from hookline.flows.judgements import trouble_of
 from hookline.flows.spending import Spending
 from hookline.hooks.verdicts import asked_person, merge_wait, verdicts
+from hookline.surfaces.cli.attention_gates import asked_help
 from hookline.surfaces.cli.work_waits import waiting
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ class News:
         self._told: set[object] = set()
         self._said: deque[dict[str, Any]] = deque()
         self._begun = after
+        # From where on verdicts on a task count whose gates others had begun to ask.
+        self._since: dict[str, int] = {}
         self._next_figures = 0.0
         self._looked = iso(time.time())
 
@@ -111,7 +114,7 @@ class News:
         return record(kind, timestamp, **place, **more)
 
     def _verdicts(self, view: View, task_id: str) -> Iterator[dict[str, Any]]:
-        for each in verdicts(view, task_id, after=self._begun):
+        for each in verdicts(view, task_id, after=self._since.get(task_id, self._begun)):
             key = _key(each)
             if key not in self._told and not each.is_under_way:
                 self._told.add(key)
@@ -221,7 +224,19 @@ class News:
             yield self._about(strand, "parked", event.timestamp, flow=run.flow, **why)
         elif strand is not None and strand.run.flow != SESSION:
             yield from self._verdicts(view, strand.task_id)
+            yield from self._asks_person(view, strand, event)
             yield from self._asked_again(view, strand, event)
+
+    def _asks_person(self, view: View, strand: Strand, event: Event) -> Iterator[dict[str, Any]]:
+        """A merge that waits for a person's trust or word, which no gate tells of."""
+        merge = merge_wait(view, strand.run)
+        if merge is None or not merge.waits_for_person:
+            return
+        key = ("asks", strand.run.run_id, merge.message)
+        if key not in self._told:
+            self._told.add(key)
+            hint, command = asked_help(strand.run, merge)
+            yield self._about(strand, "asks_person", event.timestamp, reason=hint, command=command)
 
     def _asked_again(self, view: View, strand: Strand, event: Event) -> Iterator[dict[str, Any]]:
         """When gates are asked again that wait for no person; told once, as what they say is."""
@@ -286,6 +301,9 @@ class News:
         for flow in (SUBMIT, MERGE):
             for run in open_runs(view, flow):
                 if self._is_new(run):
+                    asked = (e for e in view.runs.pending(run) if e.kind == "hook")
+                    began = min((e.requested_seq for e in asked), default=self._begun)
+                    self._since[run.input["taskId"]] = min(began, self._begun)
                     yield self._is_submitted(run, since)
 
     def _is_new(self, run: Run) -> bool:

@@ -178,6 +178,10 @@ class Board:
         hook = shown_hook(data["hook"] or "it")
         yield _told(data, "yellow", f"{hook} is asked again at {clock(seconds(data['at']))}")
 
+    def _asks_person(self, data: dict[str, Any]) -> Iterator[Line]:
+        yield _told(data, "yellow", f"waits for you: {one_line(data['reason'])}")
+        yield plain(f"  type: {one_line(data['command'])}", "dim", wraps=True)
+
     def _model_wait(self, data: dict[str, Any]) -> Iterator[Line]:
         why = f": {one_line(data['reason'])}" if data["reason"] else ""
         until = clock(seconds(data["at"]))
@@ -257,6 +261,7 @@ _TELL: dict[str, Callable[[Board, dict[str, Any]], Iterator[Line]]] = {
     "remediation": Board._fixes,
     "trouble": Board._trouble,
     "asked_again": Board._asked_again,
+    "asks_person": Board._asks_person,
     "model_wait": Board._model_wait,
     "submitted": Board._submitted,
     "merged": Board._merged_line,
