@@ -33,8 +33,8 @@ def test_what_a_gatekeeper_changed_is_undone(cli: Cli, does: str) -> None:
     rescued = line.git("for-each-ref", "--format=%(objectname)", "refs/hookline/rescued")
     assert line.git("show", f"{rescued}:extra.txt") == "by qa"
     # What attention proposes merges the author's work and nothing else.
-    (item,) = [each for each in cli("attention", "--json").json if each["id"] == task]
-    assert item["command"] == f"hookline submit {task}"
+    (item,) = cli("attention", "--json").json  # the gate that failed is no entry of its own
+    assert (item["id"], item["command"]) == (task, f"hookline submit {task}")
     assert cli("submit", task).code == 0
     assert line.git("diff", "--name-only", "main~1", "main").split() == ["log", f"parts/{task}"]
 

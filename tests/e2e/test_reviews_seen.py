@@ -27,6 +27,7 @@ def test_people_see_what_the_reviewer_wants_and_what_the_author_said(cli: Cli) -
     report = cli.root / "report.html"
     cli("session", "report", f"{task}-bot", "--output", str(report))
     page = report.read_text()
+    assert "<td>0</td><td>0</td>" not in page  # these agents tell no tokens
     for said in (
         cli("gate", "list", task).stdout,
         cli("why", task).stdout,

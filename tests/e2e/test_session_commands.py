@@ -218,7 +218,8 @@ def test_an_escalated_session_is_one_thing_to_see_to(cli: Cli) -> None:
     assert "T-1 is blocked" in done.stderr
     (item,) = cli("attention", "--json").json
     assert (item["kind"], item["id"]) == ("session", "one")
-    assert item["command"] == "hookline run --resume --name one"
+    answer = 'hookline session message one "YOUR ANSWER"'
+    assert item["command"] == f"{answer} && hookline run --resume --name one"
     assert item["since"] is not None
     cli.put("say", PROMISE)
     assert cli("run", "--resume").code == 0
