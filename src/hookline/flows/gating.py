@@ -15,6 +15,7 @@ from hookline.flows import prompts
 from hookline.flows.done_means import frozen
 from hookline.flows.fix_prompts import fix_opening, fix_rules
 from hookline.flows.judged import gate_payload
+from hookline.flows.session_state import Turn
 from hookline.hooks.gate_reports import ATTEMPTS, GATES, MAX_REVIEW, REVIEW
 from hookline.hooks.names import short_name
 
@@ -239,7 +240,7 @@ class Gating:
     def _note_attempt(self, found: dict[str, str], turn: dict[str, Any], review: Any) -> str:
         """Keep what was tried, for those who judge the work next; what the agent said."""
         self.turns += 1
-        self.trouble = turn.get("error")
+        self.trouble = msgspec.convert(turn, Turn).failure
         self.conversation = turn.get("conversation") or self.conversation
         said = prompts.one_line(self.trouble or without_promises(turn.get("text") or ""))
         attempt = {**found, "message": prompts.one_line(found["message"]), "agent": said}
