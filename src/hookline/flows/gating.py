@@ -117,7 +117,7 @@ class Gating:
                     if refused is not None:
                         return refused
                     continue
-                passed = [name for name in answer["passed"] if name not in outdated]
+                passed = [name for name in answer.get("passed", ()) if name not in outdated]
                 if answer["status"] == "pending":
                     if refused := await self._waited_too_long(answer):
                         return refused
