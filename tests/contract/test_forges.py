@@ -108,7 +108,7 @@ def test_a_merge_is_made_once_and_known_later(site: Site) -> None:
     now = do(site.forge.pull_request(pull.number))
     assert (now.state, now.merged_sha) == ("merged", first.sha)
     again = do(site.forge.merge(pull, HEAD, "squash"))
-    assert again == MergeOutcome(first.sha, already=True)
+    assert again == MergeOutcome(first.sha, already=True, head=first.head)
     assert do(site.forge.find_pull_request("work", "main")) is None
     assert site.open().number != pull.number, "merged work is not added to"
 

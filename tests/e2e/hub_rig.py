@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tests.e2e.pipeline_rig import Pipeline
 from tests.integration.github_acts import NAME, OWNER
 from tests.integration.github_description import Description
-from tests.integration.github_stand_in import TOKEN, GitHub, Rules
+from tests.integration.github_stand_in import TOKEN, Fault, GitHub, Rules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,7 +30,8 @@ class Hub(GitHub):
     """Knows the branches of the repository, and moves its main by what it merges.
 
     `ci` says how the checks of a commit stand; None is a repository without any. `green` are the
-    commits that it has told somebody to be green, `landed` the heads that were merged here.
+    commits that it has told somebody to be green, `landed` the heads that were merged here. What
+    is in `meanwhile` happens when it is asked to merge, one for each time.
     """
 
     line: HubPipeline
@@ -41,6 +42,7 @@ class Hub(GitHub):
         self.green: set[str] = set()
         self.landed: list[str] = []
         self.messages: list[str] = []
+        self.meanwhile: list[Callable[[], object]] = []
 
     def forget(self) -> None:
         """Back to a repository without rules, reviews, checks and faults."""
@@ -50,12 +52,7 @@ class Hub(GitHub):
         self.faults.clear()
 
     def do(self, operation: Operation, query: dict[str, str], body: Any) -> Reply:
-        listed = ("for-each-ref", "--format=%(refname:short) %(objectname)")
-        refs = self.line.git(*listed, at=self.line.remote)
-        self.heads = dict(ref.split() for ref in refs.splitlines())
-        for pull in self.pulls.values():
-            if pull["state"] == "open":
-                pull["head"]["sha"] = self.heads.get(pull["head"]["ref"], pull["head"]["sha"])
+        self.look()
         merged = set(self.merges)
         reply = super().do(operation, query, body)
         runs = reply.value.get("check_runs", ()) if isinstance(reply.value, dict) else ()
@@ -67,6 +64,21 @@ class Hub(GitHub):
             self.join(number, body["merge_method"], self.messages[-1])
             reply.value["sha"] = self.pulls[number]["merge_commit_sha"]
         return reply
+
+    def fault_for(self, method: str, path: str) -> Fault | None:
+        if method == "PUT" and self.meanwhile:
+            self.meanwhile.pop(0)()
+            self.look()
+        return super().fault_for(method, path)
+
+    def look(self) -> None:
+        """See where the branches are."""
+        listed = ("for-each-ref", "--format=%(refname:short) %(objectname)")
+        refs = self.line.git(*listed, at=self.line.remote)
+        self.heads = dict(ref.split() for ref in refs.splitlines())
+        for pull in self.pulls.values():
+            if pull["state"] == "open":
+                pull["head"]["sha"] = self.heads.get(pull["head"]["ref"], pull["head"]["sha"])
 
     def knows(self, sha: str) -> bool:
         asked = ("git", "cat-file", "-e", sha)
@@ -87,19 +99,19 @@ class Hub(GitHub):
         return [("build", "completed" if is_over else "in_progress", state if is_over else None)]
 
     def join(self, number: int, method: str, message: str) -> None:
-        """Put the work of a pull request on main."""
+        """Put the work of a pull request on its base."""
         pull, at, git = self.pulls[number], self.line.remote, self.line.git
-        head = pull["head"]["sha"]
+        head, base = pull["head"]["sha"], pull["base"]["ref"]
         if method != "rebase":
-            tree = git("merge-tree", "--write-tree", "main", head, at=at)
+            tree = git("merge-tree", "--write-tree", base, head, at=at)
             more = ("-p", head) if method == "merge" else ()
-            head = git("commit-tree", tree, "-p", "main", *more, "-m", message, at=at)
-        git("update-ref", "refs/heads/main", head, at=at)
+            head = git("commit-tree", tree, "-p", base, *more, "-m", message, at=at)
+        git("update-ref", f"refs/heads/{base}", head, at=at)
         pull |= {"state": "closed", "merged": True, "merged_at": "2026-01-17T10:00:00Z"}
         pull["merge_commit_sha"] = head
 
     def squash(self, number: int) -> None:
-        """A person squashes a pull request into main."""
+        """A person squashes a pull request into its base."""
         self.join(number, "squash", self.pulls[number]["title"])
 
 

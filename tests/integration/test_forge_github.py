@@ -193,8 +193,8 @@ def test_what_is_no_commit_never_becomes_a_path(hub: GitHub, rig: Rig) -> None:
 
 def test_a_merge_happens_once(hub: GitHub, rig: Rig) -> None:
     pull = rig.open()
-    assert rig.merge(pull) == MergeOutcome(MERGE_SHA)
-    assert rig.merge(pull) == MergeOutcome(MERGE_SHA, already=True)
+    assert rig.merge(pull) == MergeOutcome(MERGE_SHA, head=HEAD)
+    assert rig.merge(pull) == MergeOutcome(MERGE_SHA, already=True, head=HEAD)
     assert hub.merges == [1]
     [sent] = [a.body for a in hub.asked if a.method == "PUT"]
     assert sent == {"sha": HEAD, "merge_method": "squash"}
@@ -456,6 +456,25 @@ def test_the_token_is_in_no_error(hub: GitHub, rig: Rig, status: int) -> None:
     told = "".join(traceback.format_exception(caught.value)) + str(caught.value.help)
     assert TOKEN not in told
     assert "\x1b" not in told
+
+
+def test_a_token_in_escapes_is_in_no_answer(hub: GitHub, rig: Rig) -> None:
+    spelled = "".join(f"\\u{ord(letter):04x}" for letter in TOKEN)
+    pull = rig.open()
+    listed = json.dumps([hub.pulls[1] | {"title": "TOKEN", "body": "\x1b[31mTOKEN"}])
+    hub.faults.append(
+        Fault("GET", "/pulls", "answer", 200, listed.replace("TOKEN", spelled).encode())
+    )
+    found = rig.find()
+    assert found is not None
+    assert (found.number, found.title) == (pull.number, "[redacted GITHUB_TOKEN]")
+    assert found.body == found.title
+    for status, said in ((200, '[{"state": "TOKEN"}]'), (400, '{"message": "TOKEN"}')):
+        body = said.replace("TOKEN", spelled).encode()
+        hub.faults.append(Fault("GET", "/pulls", "answer", status, body))
+        with pytest.raises(ForgeError) as caught:
+            rig.find()
+        assert TOKEN not in "".join(traceback.format_exception(caught.value))
 
 
 def test_the_token_leaves_by_its_header_only(hub: GitHub, rig: Rig) -> None:

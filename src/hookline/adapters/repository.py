@@ -28,6 +28,12 @@ class GitRepository(Inspecting, Controlling, Diffing):
         """The newest commit of a base, as its remote has it now."""
         return (await self.fetch(base)).sha
 
+    async def holds(self, base: str, commit: str) -> bool:
+        """Whether a base, as its remote has it now, holds a commit."""
+        newest = await self.base_head(base)
+        known = await self._sha(self.root, commit)
+        return known is not None and await self._is_ancestor(self.root, known, newest)
+
     async def tree_of(self, commit: str) -> str:
         """The id of all that a commit holds."""
         return await self._tree(commit)

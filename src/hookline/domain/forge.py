@@ -99,10 +99,14 @@ class CheckState(msgspec.Struct, rename="camel", frozen=True):
 
 
 class MergeOutcome(msgspec.Struct, rename="camel", frozen=True):
-    """A merge that happened: its commit, and whether it had happened `already`."""
+    """A merge that happened: its commit, and whether it had happened `already`.
+
+    `head` is the commit of the branch that was merged, None where git merges.
+    """
 
     sha: str
     already: bool = False
+    head: str | None = None
 
 
 class ForgeError(HooklineError):
@@ -184,6 +188,21 @@ class MergePlan(msgspec.Struct, frozen=True):
     base: str
     method: MergeMethod | None
     past_pull_requests: bool = False
+
+
+def refuse_other_base(pull: PullRequest, base: str) -> None:
+    """Raise if somebody gave the pull request another base than the work is for."""
+    if pull.base == base or pull.state == "closed":
+        return
+    if pull.state == "merged":
+        raise ForgeRejected(
+            f"pull request {pull.number} was merged into {pull.base}, not into {base}"
+        )
+    raise MergeWaits(
+        f"pull request {pull.number} asks to be merged into {pull.base}, not into {base}:"
+        f" change its base at {pull.url}",
+        for_people=True,
+    )
 
 
 def objections(

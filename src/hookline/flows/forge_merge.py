@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.forge import TOLD, ForgeTemporary, MergeWaits, objections
+from hookline.domain.forge import TOLD, ForgeTemporary, MergeWaits, NotMergeable, objections
 from hookline.domain.records import OK, SKIPPED
 from hookline.domain.repository import Refused
 from hookline.domain.submissions import Submission
 from hookline.errors import HookFailure
 from hookline.flows import prompts
 from hookline.flows.judged import gate_payload
+from hookline.flows.merge_facts import MergeFacts
 from hookline.flows.merge_trust import WAITS
 from hookline.flows.merged_tests import POINTS, Unrecorded
 from hookline.hooks.builtin.gates_common import pause_until
@@ -26,7 +27,7 @@ from hookline.points import GATE
 
 if TYPE_CHECKING:
     from hookline.domain.answers import GateAnswer
-    from hookline.domain.forge import PullRequest, Review
+    from hookline.domain.forge import MergeOutcome, PullRequest, Review
     from hookline.domain.repository import Prepared
     from hookline.domain.runs import Run
     from hookline.domain.tasks import Task
@@ -127,12 +128,23 @@ class ForgeMerge:
         against = objections(said, judged, self._args.get(TOLD, {}))
         return objection(against, prepared.head) if against else None
 
-    async def merge(self, prepared: Prepared, pull: PullRequest, message: str) -> str | None:
-        """The commit on the base; None if the base moved since the result was tested."""
-        if await self._repository.base_head(prepared.base) != prepared.base_head:
-            return None
-        outcome = await self._forge.merge(pull, prepared.head, self._args["method"], message)
-        return outcome.sha
+    async def merge(self, prepared: Prepared, pull: PullRequest, message: str) -> MergeOutcome:
+        """Let the forge merge; NotMergeable if the base moved since the result was tested."""
+
+        async def check() -> None:
+            if await self._repository.base_head(prepared.base) != prepared.base_head:
+                raise NotMergeable(f"{prepared.base} moved since the result was tested")
+
+        method = self._args["method"]
+        return await self._forge.merge(pull, prepared.head, method, message, check=check)
+
+    async def facts(
+        self, run: Run, prepared: Prepared, pull: PullRequest, done: MergeOutcome
+    ) -> dict[str, Any]:
+        """What is known of what the forge merged: nothing keeps others from merging meanwhile."""
+        merged = msgspec.structs.replace(pull, head=done.head)
+        known = MergeFacts(self._around, run, self._args)
+        return await known.of_pull(merged, done.sha, prepared.head)
 
 
 def objection(against: list[Review], head: str) -> dict[str, Any]:

@@ -148,6 +148,7 @@ def _merged(tx: Transaction, run: Run, args: dict[str, Any]) -> dict[str, Any]:
         _note_facts(tx, task, args)
         if args.get("untested"):
             data = {"sha": args["sha"], "reason": args["untested"]}
+            data |= {"unjudged": True} if args.get("unjudged") else {}
             tx.append(MERGED_UNTESTED, task.id, data)
         verbs.complete(tx, task.id, result=task.result, artifacts=[args["sha"]])
     return {}

@@ -148,6 +148,8 @@ class _Merging(Gating):
     async def _finish(self, merged: Any) -> Any:
         facts = {"sha": merged["sha"], "commits": merged["commits"], "turns": self.turns}
         facts["untested"] = merged.get("untested")
+        if merged.get("unjudged"):
+            facts["unjudged"] = True
         await self.ctx.gate("merged", facts)
         await self.tell("after_merge")
         unwanted = self.settings.delete_branch and not self.work.skip_pr

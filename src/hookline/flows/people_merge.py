@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain.forge import TOLD, objections
-from hookline.domain.repository import MergeConflict, Refused
+from hookline.domain.repository import Refused
 from hookline.domain.taskpage import task_page
 from hookline.flows import prompts
 from hookline.flows.forge_merge import objection
+from hookline.flows.merge_facts import merged_by_others, prove_merged, since
 
 if TYPE_CHECKING:
     from hookline.domain.forge import PullRequest
@@ -21,15 +22,20 @@ MAX_TITLE = 120
 class PeopleMerge:
     """Asks whether the work of a task was merged, and sees to it that it can be."""
 
-    def __init__(self, repository: Repository, forge: Forge, task: Task) -> None:
+    def __init__(
+        self, repository: Repository, forge: Forge, task: Task, submitted: str | None
+    ) -> None:
         self._repository, self._forge, self._task = repository, forge, task
+        self._submitted = submitted
 
     async def ask(self, args: dict[str, Any], pull: PullRequest | None) -> dict[str, Any]:
         """`merged`, `refused` where it was closed, or `waits` with what a person can do."""
         head = str((await self._repository.describe(args["worktree"])).head)
         sha = await self._merged(args, pull, head)
         if sha is not None:
-            return {"status": "merged", "sha": sha, "head": head}
+            merged = head if pull is None or pull.head is None else pull.head
+            facts = merged_by_others(merged, is_judged=merged in (args["judged"], self._submitted))
+            return {"status": "merged", "sha": sha, "head": head, **facts}
         if pull is not None and pull.state == "closed":
             why = f"pull request {pull.number} was closed without being merged"
             return {"status": "refused", "message": why}
@@ -52,16 +58,15 @@ class PeopleMerge:
     ) -> str | None:
         """The commit that holds the work on the base, if somebody has merged it."""
         if pull is not None and pull.state == "merged":
-            return pull.merged_sha or head
+            found = pull.merged_sha or head
+            await prove_merged(self._repository, pull, found, head, args["base"])
+            return found
         if self._forge.merges and pull is not None:
             return None  # it knows
-        # By a squash nothing is added any more, however the work was merged.
-        built = await self._repository.prepare_merge(head, args["base"], self._task.goal, "squash")
-        if isinstance(built, MergeConflict) or not (built.merged or built.sha == built.base_head):
-            return None
-        if pull is not None:
-            await self._forge.merge(pull, built.sha, args["method"])
-        return built.sha
+        sha = await since(self._repository, head, args["base"])
+        if sha is not None and pull is not None:
+            await self._forge.merge(pull, sha, args["method"])
+        return sha
 
     async def _show(
         self, args: dict[str, Any], head: str, pull: PullRequest | None

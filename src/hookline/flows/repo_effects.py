@@ -6,7 +6,13 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain.commit_message import commit_message, trailers_of
-from hookline.domain.forge import ForgeError, ForgeTemporary, MergeWaits, NotMergeable
+from hookline.domain.forge import (
+    ForgeError,
+    ForgeTemporary,
+    MergeWaits,
+    NotMergeable,
+    refuse_other_base,
+)
 from hookline.domain.repository import (
     BaseMoved,
     Kept,
@@ -24,6 +30,7 @@ from hookline.flows.checks_ahead import ChecksAhead, frozen_by
 from hookline.flows.conflict_effects import conflicting
 from hookline.flows.forge_merge import ForgeMerge, not_yet, refused_by_git, waits
 from hookline.flows.judged import export_task
+from hookline.flows.merge_facts import REBASED, TESTED, MergeFacts
 from hookline.flows.merge_trust import unfit_result
 from hookline.flows.merged_tests import POINTS, TREES, MergedTests
 from hookline.flows.people_merge import PeopleMerge
@@ -47,8 +54,6 @@ if TYPE_CHECKING:
 MOVES = 5
 MOVED_WAIT = 5.0
 NAMED = 5
-# What tested the result of a run's merge, and what we made of the commit that was judged.
-TESTED, REBASED = "hookline.tested", "hookline.rebased"
 
 
 class RepoEffects:
@@ -210,24 +215,24 @@ class RepoEffects:
     async def _ask_people(self, run: Run, effect: JournalEffect, guard: Any) -> dict[str, Any]:
         """Whether people have merged the work."""
         args = effect.args
-        asking = PeopleMerge(self._repository, self._forge, self._task(args["taskId"]))
+        task, submitted = self._task(args["taskId"]), run.pins.get("submitted")
+        asking = PeopleMerge(self._repository, self._forge, task, submitted)
         try:
             found = await asking.ask(args, await self._pull_request(args))
-        except ForgeTemporary as problem:
+        except (ForgeTemporary, MergeWaits) as problem:
             found = await not_yet(self._repository, args, problem)
         except (RepositoryError, ForgeError) as problem:
             return {"status": "refused", "message": problem.message}
-        return {**self._facts(run, None), "commits": None, **found}
+        return {"commits": None, **found}
 
     async def _merged_there(self, run: Run, args: dict[str, Any]) -> dict[str, Any] | None:
         """The merge that a forge has made of this very work: before a crash, or for a person."""
         pull = await self._pull_request(args) if self._forge.merges else None
         if pull is None or pull.state != "merged" or pull.merged_sha is None:
             return None
-        state = await self._repository.describe(args["worktree"])
-        if state.head != pull.head:
-            return None
-        return _merged(pull.merged_sha, self._facts(run, pull.head))
+        head = str((await self._repository.describe(args["worktree"])).head)
+        facts = MergeFacts(self._around, run, args)
+        return _merged(pull.merged_sha, await facts.of_pull(pull, pull.merged_sha, head))
 
     async def _build_and_land(
         self, run: Run, effect: JournalEffect, guard: Any
@@ -235,7 +240,8 @@ class RepoEffects:
         args, repository = effect.args, self._repository
         task = self._task(args["taskId"])
         state = await repository.describe(args["worktree"])
-        if not self._is_judged(run, args, state.head):
+        known = MergeFacts(self._around, run, args)
+        if not known.is_judged(state.head):
             return _changed(state.head, args)
         if self._is_yours(args):
             await repository.check(args["worktree"], args["branch"])
@@ -263,7 +269,8 @@ class RepoEffects:
             yours = self._is_yours(args)
             return conflicting(args["base"], prepared.base_head, prepared.files, is_yours=yours)
         if prepared.merged:  # nothing is left to be tested, or to be counted
-            return await self._land(run, task, prepared, args, self._facts(run, prepared.head))
+            facts = await known.of(prepared.head, prepared.sha)
+            return await self._land(run, task, prepared, args, facts)
         if unfit := await unfit_result(self._around, prepared):
             return {**unfit, "head": head}
         key = self._executor.test_key(run, effect)
@@ -278,7 +285,8 @@ class RepoEffects:
             how = {"remediationPrompt": failed.remediation_prompt, "command": command}
             return {"status": "failed", "message": failed.message, **how}
         facts = {"testedBy": tested.by, "untested": tested.untested}
-        self._note(run, guard, TESTED, {**facts, "head": prepared.head})
+        tree = await repository.tree_of(prepared.sha)
+        self._note(run, guard, TESTED, {**facts, "head": prepared.head, "tree": tree})
         return await self._land(run, task, prepared, args, {**facts, "commits": commits})
 
     def _merge_message(self, run: Run, task: Task) -> str:
@@ -289,13 +297,6 @@ class RepoEffects:
             task.goal, [*trailers_of(task.id, run.input.get("agent")), *passed_by]
         )
 
-    def _is_judged(self, run: Run, args: dict[str, Any], head: str | None) -> bool:
-        """Whether a commit is the one that passed the gates, or what we made of it."""
-        judged = args.get("head")  # an effect that an older Hookline asked for has none
-        with self._around.store.read() as view:
-            ours = view.runs.value(run.run_id, REBASED)
-        return judged in (None, head) or ours == {"from": judged, "head": head}
-
     def _note(self, run: Run, guard: Any, name: str, facts: dict[str, Any]) -> None:
         """Store what nothing else tells after a kill, before the base moves."""
 
@@ -304,14 +305,6 @@ class RepoEffects:
             tx.runs.set_value(run.run_id, name, facts)
 
         self._around.change(note)
-
-    def _facts(self, run: Run, head: str | None) -> dict[str, Any]:
-        """What tested a commit that is merged already, if we merged it."""
-        with self._around.store.read() as view:
-            noted = view.runs.value(run.run_id, TESTED)
-        if not isinstance(noted, dict) or noted.get("head") != head:
-            noted = {"testedBy": [], "untested": "it was merged by somebody else"}
-        return {name: noted[name] for name in ("testedBy", "untested")}
 
     async def _land(
         self,
@@ -328,8 +321,8 @@ class RepoEffects:
             if (found := await side.hindrance(prepared, pull)) is not None:
                 return found
             if pull is not None and forge.merges:
-                sha = await side.merge(prepared, pull, self._merge_message(run, task))
-                return None if sha is None else _merged(sha, facts)
+                done = await side.merge(prepared, pull, self._merge_message(run, task))
+                return {**_merged(done.sha, facts), **await side.facts(run, prepared, pull, done)}
         landed = await self._repository.land(prepared)
         if isinstance(landed, BaseMoved):
             return None
@@ -343,7 +336,9 @@ class RepoEffects:
         if args["skipPr"]:
             return None
         if args.get("pullRequest") is not None:
-            return await self._forge.pull_request(int(args["pullRequest"]))
+            pull = await self._forge.pull_request(int(args["pullRequest"]))
+            refuse_other_base(pull, args["base"])
+            return pull
         return await self._forge.find_pull_request(args["branch"], args["base"])
 
     async def _clean(self, run: Run, effect: JournalEffect, guard: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from hookline.domain.forge import (
@@ -94,15 +94,22 @@ class Forge(Protocol):
         ...
 
     async def merge(
-        self, pull_request: PullRequest, sha: str, method: MergeMethod, message: str = ""
+        self,
+        pull_request: PullRequest,
+        sha: str,
+        method: MergeMethod,
+        message: str = "",
+        *,
+        check: Callable[[], Awaitable[None]] | None = None,
     ) -> MergeOutcome:
         """Merge, or find that it is merged.
 
         Where the forge `merges`, `sha` is the head that was judged, `message` that of the commit
-        that it makes. HeadMoved is raised when the head is another one, NotMergeable when it does
-        not fit on the base, MergeWaits while reviews or checks are missing. Where it does not
-        merge, git has merged, and `sha` is the commit that holds the work on the base: the forge
-        records it.
+        that it makes; `check` is asked before every try, and raises if there must be none. The
+        pull request is only merged into the base that is given with it. HeadMoved is raised when
+        the head is another one, NotMergeable when it does not fit on the base, MergeWaits while
+        reviews or checks are missing. Where it does not merge, git has merged, and `sha` is the
+        commit that holds the work on the base: the forge records it.
         """
         ...
 
@@ -144,6 +151,10 @@ class Repository(Protocol):
 
     async def base_head(self, base: str) -> str:
         """The newest commit of a base, as its remote has it now."""
+        ...
+
+    async def holds(self, base: str, commit: str) -> bool:
+        """Whether a base, as its remote has it now, holds a commit."""
         ...
 
     async def tree_of(self, commit: str) -> str:

@@ -63,10 +63,17 @@ class DeferredForge:
         return await (await self._forge()).reviews(pull_request)
 
     async def merge(
-        self, pull_request: PullRequest, sha: str, method: MergeMethod, message: str = ""
+        self,
+        pull_request: PullRequest,
+        sha: str,
+        method: MergeMethod,
+        message: str = "",
+        *,
+        check: Callable[[], Awaitable[None]] | None = None,
     ) -> MergeOutcome:
         """Merge, or find that it is merged."""
-        return await (await self._forge()).merge(pull_request, sha, method, message)
+        forge = await self._forge()
+        return await forge.merge(pull_request, sha, method, message, check=check)
 
     async def problems(self, plan: MergePlan) -> list[Problem]:
         """What stands in the way of what the settings want."""

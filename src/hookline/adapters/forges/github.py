@@ -57,6 +57,7 @@ from hookline.domain.forge import (
     Remark,
     Review,
     combined,
+    refuse_other_base,
 )
 
 if TYPE_CHECKING:
@@ -196,7 +197,13 @@ class GitHubForge:
         return found
 
     async def merge(
-        self, pull_request: PullRequest, sha: str, method: MergeMethod, message: str = ""
+        self,
+        pull_request: PullRequest,
+        sha: str,
+        method: MergeMethod,
+        message: str = "",
+        *,
+        check: Callable[[], Awaitable[None]] | None = None,
     ) -> MergeOutcome:
         """Merge exactly this head, or find that the pull request is merged."""
         number, asked = pull_request.number, {"sha": _sha(sha), "merge_method": method}
@@ -205,17 +212,22 @@ class GitHubForge:
             asked |= {"commit_title": self._title(subject), "commit_message": self._body(body)}
 
         async def look() -> MergeOutcome | None:
-            return _merged_already(await self._pull(number), sha)
+            found = _merged_already(await self._pull(number), sha, pull_request.base)
+            if found is None and check is not None:
+                await check()
+            return found
 
         async def act() -> MergeOutcome:
+            path = f"/pulls/{number:d}/merge"
             try:
-                answer = await self._rest.send("PUT", f"/pulls/{number:d}/merge", body=asked)
+                # After a limit, too, the base may be another one.
+                answer = await self._rest.send("PUT", path, body=asked, patience=0)
             except Refusal as refusal:
-                return await self._refused_merge(refusal, number, sha, method)
+                return await self._refused_merge(refusal, pull_request, sha, method)
             outcome = answer.read(Merged)
             if not outcome.merged:
                 raise NotMergeable(f"GitHub did not merge pull request {number}")
-            return MergeOutcome(outcome.sha)
+            return MergeOutcome(outcome.sha, head=sha)
 
         return await self._once(look, act)
 
@@ -338,14 +350,15 @@ class GitHubForge:
         return found
 
     async def _refused_merge(
-        self, refusal: Refusal, number: int, sha: str, method: MergeMethod
+        self, refusal: Refusal, asked: PullRequest, sha: str, method: MergeMethod
     ) -> MergeOutcome:
+        number = asked.number
         if refusal.status == 409:
             raise _head_moved(number, sha) from refusal
         if refusal.status != 405:
             raise refusal
         pull = await self._pull(number)
-        done = _merged_already(pull, sha)
+        done = _merged_already(pull, sha, asked.base)
         if done is not None:
             return done
         if pull.mergeable is None:
@@ -370,11 +383,13 @@ class GitHubForge:
         return texts.body(self._rest.hide(text), limit)
 
 
-def _merged_already(pull: Pull, sha: str) -> MergeOutcome | None:
+def _merged_already(pull: Pull, sha: str, base: str) -> MergeOutcome | None:
     """The merge that happened before; an error where none can happen."""
     shown = pull.shown()
+    refuse_other_base(shown, base)
     if shown.state == "merged":
-        return MergeOutcome(shown.merged_sha or pull.head.sha, already=True)
+        merged = shown.merged_sha or pull.head.sha
+        return MergeOutcome(merged, already=True, head=pull.head.sha)
     if shown.state == "closed":
         raise ForgeRejected(
             f"pull request {pull.number} was closed without being merged",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -15,6 +15,7 @@ CHANGES_REQUESTED = "CHANGES_REQUESTED"
 _PASSED = ("success", "neutral", "skipped")
 # Lines of a patch begin with a sign, so nothing else in it looks like this.
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
+Sha = Annotated[str, msgspec.Meta(pattern=r"\A(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")]
 MAX_URL = 2000
 MAX_TITLE = 300
 MAX_SUMMARY = 4 * 1024
@@ -26,7 +27,7 @@ class _Place(msgspec.Struct):
 
 class _End(msgspec.Struct):
     ref: str
-    sha: str
+    sha: Sha
     repo: _Place | None = None
 
 
@@ -54,7 +55,7 @@ class Pull(msgspec.Struct):
     base: _End
     body: str | None = None
     merged_at: str | None = None
-    merge_commit_sha: str | None = None
+    merge_commit_sha: Sha | None = None
     mergeable: bool | None = None
     mergeable_state: str = "unknown"
     draft: bool = False
@@ -94,7 +95,7 @@ class Pull(msgspec.Struct):
 class Merged(msgspec.Struct):
     """The answer to a merge."""
 
-    sha: str
+    sha: Sha
     merged: bool
 
 

@@ -72,6 +72,7 @@ class Answer(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: bytes
+    cleaner: Cleaner
 
     @property
     def has_next(self) -> bool:
@@ -79,12 +80,24 @@ class Answer(NamedTuple):
         return _NEXT.search(self.headers.get("link", "")) is not None
 
     def read(self, kind: type[T]) -> T:
-        """The body as a value of that type."""
+        """The body as a value of that type, clean: JSON can spell a secret so that none is seen."""
         try:
-            return msgspec.json.decode(self.body, type=kind)
+            value: T = self.cleaner.value(msgspec.json.decode(self.body, type=kind))
         except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-            said = shown(str(problem))
-            raise ForgeError(f"GitHub's answer cannot be understood: {said}") from problem
+            said = shown(self.cleaner.text(str(problem)))
+            raise ForgeError(f"GitHub's answer cannot be understood: {said}") from None
+        return value
+
+    @property
+    def message(self) -> str:
+        """What an error of GitHub says, with the details that name the field."""
+        try:
+            problem = self.read(_Problem)
+        except ForgeError:
+            return ""
+        details = problem.errors if isinstance(problem.errors, list) else [problem.errors]
+        said = [problem.message, *map(_detail, details[:10])]
+        return "; ".join(part for part in said if part)
 
 
 class _Problem(msgspec.Struct):
@@ -140,9 +153,10 @@ class GitHubRest:
         *,
         query: Mapping[str, str | int] | None = None,
         body: Mapping[str, Any] | None = None,
+        patience: float | None = None,
     ) -> Answer:
         """One request; only GitHub's limits, by which nothing was done, are waited out."""
-        left = self._patience
+        left = self._patience if patience is None else patience
         while True:
             answer = await self._exchange(method, path, query, body)
             wait = _wait_for_limit(answer)
@@ -175,7 +189,7 @@ class GitHubRest:
         except (Unsure, TimeoutError, httpx.HTTPError, httpx.InvalidURL) as problem:
             raise ForgeError(shown(self.hide(str(problem))) or type(problem).__name__) from problem
         if reply.status_code != 200:
-            raise ForgeError(f"status {reply.status_code} at {shown(target.host)}")
+            raise ForgeError(f"status {reply.status_code} at {shown(self.hide(target.host))}")
         return body.decode("utf-8", "replace")
 
     async def _exchange(
@@ -195,8 +209,8 @@ class GitHubRest:
                     method, url, params=query or None, content=content, headers=headers
                 )
                 reply = await client.send(request, stream=True)
-                answer = self._cleaner.data(await _read(reply))
-                return Answer(reply.status_code, reply.headers, answer)
+                answer = await _read(reply)
+                return Answer(reply.status_code, reply.headers, answer, self._cleaner)
         except TimeoutError as problem:
             raise Unsure(f"GitHub did not answer within {self._timeout:g} s") from problem
         except httpx.HTTPError as problem:
@@ -231,7 +245,7 @@ class GitHubRest:
             return answer
         if status >= 500 or status == 408:
             raise Unsure(f"GitHub answered with status {status}")
-        said = shown(_message(answer.body)) or f"status {status}"
+        said = shown(answer.message) or f"status {status}"
         if status < 400:
             raise ForgeMissing(
                 f"{self.repository} has moved, and redirects are not followed",
@@ -285,7 +299,7 @@ def _wait_for_limit(answer: Answer) -> float | None:
     if answer.headers.get("x-ratelimit-remaining") == "0":
         reset = _SECONDS.fullmatch(answer.headers.get("x-ratelimit-reset", ""))
         return max(1.0, float(reset[0]) - _server_time(answer) + 1) if reset else LIMIT_PAUSE
-    if answer.status == 429 or _SECONDARY.search(_message(answer.body)):
+    if answer.status == 429 or _SECONDARY.search(answer.message):
         return LIMIT_PAUSE
     return None
 
@@ -296,17 +310,6 @@ def _server_time(answer: Answer) -> float:
         return parsedate_to_datetime(answer.headers.get("date", "")).timestamp()
     except (ValueError, TypeError, OverflowError):
         return time.time()
-
-
-def _message(body: bytes) -> str:
-    """What an error of GitHub says, with the details that name the field."""
-    try:
-        problem = msgspec.json.decode(body, type=_Problem)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return ""
-    details = problem.errors if isinstance(problem.errors, list) else [problem.errors]
-    said = [problem.message, *map(_detail, details[:10])]
-    return "; ".join(part for part in said if part)
 
 
 def _detail(error: object) -> str:

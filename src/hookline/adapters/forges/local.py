@@ -35,7 +35,7 @@ from hookline.domain.moments import iso
 from hookline.files import own_folder, publish
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 
     from hookline.domain.repository import Problem
 
@@ -124,7 +124,13 @@ class LocalForge:
         return []
 
     async def merge(
-        self, pull_request: PullRequest, sha: str, method: MergeMethod, message: str = ""
+        self,
+        pull_request: PullRequest,
+        sha: str,
+        method: MergeMethod,
+        message: str = "",
+        *,
+        check: Callable[[], Awaitable[None]] | None = None,
     ) -> MergeOutcome:
         """Write down that git merged, and by which commit; the first one stays."""
         async with self._locked():

@@ -31,6 +31,7 @@ from hookline.surfaces.cli.attention_gates import (
     last_flow,
     last_pending,
     left_help,
+    merged_unjudged,
     open_question,
 )
 from hookline.surfaces.cli.command import Command, no_arguments
@@ -88,6 +89,7 @@ def _attention(args: Namespace) -> int:
             *_gates(view),
             *_pending_gates(app, view),
             *_after_merge(view),
+            *_unjudged(view),
             *_submissions(app, view),
             *_tasks(app, view, left),
             *_untaken(app, view),
@@ -226,6 +228,14 @@ def _after_merge(view: View) -> Iterator[Item]:
         hook = shown_hook(failed.hook or "a hook")
         message = f"{task.goal if task else task_id} (merged, but {hook} failed: {failed.message})"
         yield Item(AFTER_MERGE, task_id, failed.started_at, message, f"hookline why {failed.seq}")
+
+
+def _unjudged(view: View) -> Iterator[Item]:
+    for run in merged_unjudged(view):
+        task_id, sha = run.input["taskId"], run.value["sha"]
+        task = view.graph.find(task_id)
+        message = f"{task.goal if task else task_id} (merged untested: {run.value['untested']})"
+        yield Item("merged", task_id, run.updated_at, message, f"git diff {sha}^ {sha}")
 
 
 # Submitted work that nobody takes through its gates

@@ -137,6 +137,16 @@ def failed_after_merge(view: View) -> Iterator[tuple[str, Verdict]]:
                     yield task_id, each
 
 
+def merged_unjudged(view: View) -> Iterator[Run]:
+    """The newest merges of what no gate has judged, or nothing tested, since one that was right."""
+    merges = [run for run in view.runs.of_flow(MERGE) if isinstance(run.value, dict)]
+    for run in reversed(merges[-MERGES:]):
+        if run.value.get("unjudged"):
+            yield run
+        elif run.value.get("outcome") == "merged":
+            return
+
+
 def last_pending(view: View, run: Run) -> Verdict | None:
     """The gate that a run waits for and that no person decides, or the forge."""
     if (waits := merge_wait(view, run)) is not None:
