@@ -32,6 +32,8 @@ from hookline.adapters.forges.github_rest import BACKOFF, GitHubRest, Refusal, U
 from hookline.adapters.forges.github_rules import (
     BranchRules,
     branch_rules,
+    head_moved,
+    merged_already,
     missing,
     no_branch,
     of_branch,
@@ -47,7 +49,6 @@ from hookline.domain.forge import (
     ForgeMissing,
     ForgeRejected,
     ForgeSetup,
-    HeadMoved,
     MergeMethod,
     MergeOutcome,
     MergePlan,
@@ -57,7 +58,6 @@ from hookline.domain.forge import (
     Remark,
     Review,
     combined,
-    refuse_other_base,
 )
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ class GitHubForge:
             asked |= {"commit_title": self._title(subject), "commit_message": self._body(body)}
 
         async def look() -> MergeOutcome | None:
-            found = _merged_already(await self._pull(number), sha, pull_request.base)
+            found = merged_already(await self._pull(number), sha, pull_request.base)
             if found is None and check is not None:
                 await check()
             return found
@@ -354,11 +354,11 @@ class GitHubForge:
     ) -> MergeOutcome:
         number = asked.number
         if refusal.status == 409:
-            raise _head_moved(number, sha) from refusal
+            raise head_moved(number, sha) from refusal
         if refusal.status != 405:
             raise refusal
         pull = await self._pull(number)
-        done = _merged_already(pull, sha, asked.base)
+        done = merged_already(pull, sha, asked.base)
         if done is not None:
             return done
         if pull.mergeable is None:
@@ -381,30 +381,6 @@ class GitHubForge:
 
     def _body(self, text: str, limit: int = texts.MAX_TEXT) -> str:
         return texts.body(self._rest.hide(text), limit)
-
-
-def _merged_already(pull: Pull, sha: str, base: str) -> MergeOutcome | None:
-    """The merge that happened before; an error where none can happen."""
-    shown = pull.shown()
-    refuse_other_base(shown, base)
-    if shown.state == "merged":
-        merged = shown.merged_sha or pull.head.sha
-        return MergeOutcome(merged, already=True, head=pull.head.sha)
-    if shown.state == "closed":
-        raise ForgeRejected(
-            f"pull request {pull.number} was closed without being merged",
-            help=f"reopen it at {shown.url}, or submit the work again",
-        )
-    if pull.head.sha != sha:
-        raise _head_moved(pull.number, sha)
-    return None
-
-
-def _head_moved(number: int, sha: str) -> HeadMoved:
-    return HeadMoved(
-        f"the head of pull request {number} moved: it is not {sha[:12]} any more; "
-        "nothing was merged"
-    )
 
 
 def _sha(text: str) -> str:

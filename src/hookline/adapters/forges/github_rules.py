@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.adapters.forges.texts import shown
-from hookline.domain.forge import MergeWaits
+from hookline.domain.forge import (
+    ForgeRejected,
+    HeadMoved,
+    MergeOutcome,
+    MergeWaits,
+    refuse_other_base,
+)
 from hookline.domain.repository import Problem
 
 if TYPE_CHECKING:
@@ -144,6 +150,31 @@ def missing(
     return MergeWaits(
         f"pull request {pull.number} is not merged yet: {found}",
         for_people=any(people) or not checks,
+    )
+
+
+def merged_already(pull: Pull, sha: str, base: str) -> MergeOutcome | None:
+    """The merge that happened before; an error where none can happen."""
+    told = pull.shown()
+    refuse_other_base(told, base)
+    if told.state == "merged":
+        merged = told.merged_sha or pull.head.sha
+        return MergeOutcome(merged, already=True, head=pull.head.sha)
+    if told.state == "closed":
+        raise ForgeRejected(
+            f"pull request {pull.number} was closed without being merged",
+            help=f"reopen it at {told.url}, or submit the work again",
+        )
+    if pull.head.sha != sha:
+        raise head_moved(pull.number, sha)
+    return None
+
+
+def head_moved(number: int, sha: str) -> HeadMoved:
+    """The error where a branch is not at the commit that was judged."""
+    return HeadMoved(
+        f"the head of pull request {number} moved: it is not {sha[:12]} any more; "
+        "nothing was merged"
     )
 
 
