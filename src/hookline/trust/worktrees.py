@@ -94,5 +94,6 @@ def _not_trusted(name: str, trusted: str, found: str) -> Untrusted:
     holds = "it is gone from the task's worktree" if found == MISSING else _OTHER
     return Untrusted(
         f"{shown} is not the one that was trusted: {holds}."
-        f' Undo that there, or let the hook run "$HOOKLINE_PROJECT/{shown}"'
+        " If the task changed it, undo that there; if the project did, rebase the task's branch,"
+        f' as the gate `rebase_on_main` does; or let the hook run "$HOOKLINE_PROJECT/{shown}"'
     )
