@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, NamedTuple, ParamSpec, TypeV
 import msgspec
 
 from hookline.adapters.identity import owner_name, this_process
-from hookline.domain.events import SYSTEM_NODE, check_type
+from hookline.domain.events import INSIDE, SYSTEM_NODE, check_type
 from hookline.domain.numbers import is_number
 from hookline.domain.records import Delivered
 from hookline.errors import BadInput, Untrusted
@@ -95,6 +95,8 @@ class App:
         self.owner = owner_name(this_process())
         # Ends what this process starts, should it be killed; only where runs are advanced.
         self.reaper: Reaper | None = None
+        # Why what is started inside sessions gets no more turns of agents from this process.
+        self.spent: Callable[[], str | None] = lambda: None
         # Who hears of each call that was recorded, and of trouble with calling at all.
         self.listen: Callable[[Delivery], None] = lambda row: None
         self.tell: Callable[[str], None] = lambda message: None
@@ -229,6 +231,8 @@ class App:
         for name, variable in (("session", "HOOKLINE_SESSION"), ("run", "HOOKLINE_RUN_ID")):
             if value := env.get(variable):
                 found[name] = value
+        if self._is_within("HOOKLINE_SESSION"):
+            found[INSIDE] = True
         if self._is_within("HOOKLINE_ITERATION"):
             found["iteration"] = _number(env, "ITERATION")
         if self.under_hook:

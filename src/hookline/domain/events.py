@@ -100,6 +100,8 @@ LOOP_EVENTS = frozenset(
 
 # What a turn of an agent has used until now.
 TURN = "agent_turn"
+# In the metadata of events: a program inside a session caused it, such as its agent.
+INSIDE = "inside"
 
 # A store that somebody else made became this user's own; what was registered before is void.
 ADOPTED = "store_adopted"

@@ -30,18 +30,31 @@ class Purpose(msgspec.Struct, kw_only=True, frozen=True):
     """What a turn is for: the role, the task, and what asks for it.
 
     `call` is the place in a run, such as `R-1/1/turn`, or the key of a hook's call; `hook` is the
-    hook that asks.
+    hook that asks, `cause` the place in the log of the event at which it was called.
     """
 
     role: str = HOOK
     task_id: str | None = None
     call: str = ""
     hook: str | None = None
+    cause: int | None = None
+
+    @property
+    def run_id(self) -> str | None:
+        """The run that asks for the turn, if one does."""
+        return run_of(self.call)
+
+
+def run_of(call: str) -> str | None:
+    """The run that a call is a place in."""
+    run = call.partition("/")[0]
+    return run if run[:2] == "R-" else None
 
 
 class TurnCost(msgspec.Struct, rename="camel", kw_only=True, frozen=True, omit_defaults=True):
     """What one turn used until now. The last record of a turn counts, and only that one.
 
+    `session` is the run of the session that led to it, where it is no turn of that run itself.
     `unfinished`: it is under way, or was cut short, so that it may have used more than is known.
     """
 
@@ -51,6 +64,7 @@ class TurnCost(msgspec.Struct, rename="camel", kw_only=True, frozen=True, omit_d
     model: str | None = None
     call: str = ""
     hook: str | None = None
+    session: str | None = None
     input_tokens: int = 0
     output_tokens: int = 0
     usd: float | None = None

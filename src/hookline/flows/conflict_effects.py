@@ -33,9 +33,7 @@ async def open_conflict(repository: Repository, args: dict[str, Any]) -> dict[st
 async def still_open(repository: Repository, args: dict[str, Any]) -> dict[str, Any] | None:
     """Why the conflict in a worktree is not resolved yet; None if nothing is left to do."""
     base = args["base"]
-    # Without it, no turn of this run has been about the conflict.
-    answered = bool(args.get("answered"))
-    found = await repository.conflict(args["worktree"], answered=answered)
+    found = await repository.conflict(args["worktree"], answered=args.get("answered", True))
     if found is None or found.is_resolved:
         return None
     message = f"{named_conflict(base, found.files)}: {left_to_do(found)}"

@@ -23,7 +23,7 @@ from hookline.flows.gate_commands import commands_of
 from hookline.flows.git_control import GitControl
 from hookline.flows.outcomes import CUT
 from hookline.flows.session_verbs import may_begin
-from hookline.flows.spending import purpose_of
+from hookline.flows.spending import budget_used_up, purpose_of
 from hookline.hooks.calls.firing import Firing, fire
 from hookline.hooks.calls.settle import task_of
 from hookline.hooks.framing import new_word
@@ -58,6 +58,8 @@ OF_PULL_REQUESTS = frozenset({"create_pr", "ci_status"})
 # Here our own hooks act on what really happens to tasks and runs, never on what a flow fires.
 EVENT_RULES = frozenset({REACT, STEER})
 LONGEST_REASON = 2000
+# The step in which an agent goes on with a turn that failed.
+RECOVERY = "recovery"
 # How long the end of a turn waits for what hooks have to say about tasks completed in it.
 LONGEST_TELLING, GLANCE = 60.0, 0.05
 
@@ -90,6 +92,9 @@ class Outward:
         with self._around.store.read() as view:
             if session and not may_begin(view, run, effect.step):
                 return Resolution(OK, {**CUT, "begun": False})
+            spent = budget_used_up(view, run) if session and effect.step == RECOVERY else None
+        if spent is not None:
+            return Resolution(OK, {"error": spent, "begun": False})
         feed = self._around.feed(run.run_id)
         before = await self._state(run) if session else None
         control = await self._control.begin(run, guard)

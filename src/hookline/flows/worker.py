@@ -143,7 +143,14 @@ class Worker:
             return "tasks"
         if budget.minutes is not None and time.monotonic() - self._began >= budget.minutes * 60:
             return "minutes"
-        return "usd" if budget.usd is not None and self._desk.usd() >= budget.usd else None
+        return "usd" if self.money_spent() else None
+
+    def money_spent(self) -> str | None:
+        """That all the money of this run is spent, in words."""
+        usd = self._budget.usd
+        if usd is None or self._desk.usd() < usd:
+            return None
+        return f"the ${usd:.2f} of `hookline work --usd` are spent"
 
     def kept_from(self) -> str | None:
         """The limit that keeps this worker from tasks that it could begin."""

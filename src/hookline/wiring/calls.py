@@ -20,7 +20,7 @@ from hookline.hooks.frames import DRY_RUN
 from hookline.hooks.registry import HookContext
 from hookline.ports.processes import ProcessGroup
 from hookline.project import CONFIG_NAME, user_folder
-from hookline.trust import Watch
+from hookline.trust import Watch, under_agent
 from hookline.trust.manifest import MISSING, examine
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from hookline.ports.processes import Processes
     from hookline.ports.work import Forge, Repository
     from hookline.trust import MergeTrust, Worktrees
+
+
+UNPAID_TRIAL = "only people try hooks that ask agents: such a turn is in nobody's budget"
 
 
 class _Deferred:
@@ -254,16 +257,25 @@ def forge(app: App) -> Forge:
 def agents(app: App, processes: Processes) -> LocalAgents:
     """The agents of a project, started by these processes."""
     from hookline.adapters.agents.drivers import LocalAgents
-    from hookline.flows.spending import record_turn
+    from hookline.flows.spending import record_turn, refusal
+
+    # A hook that is only tried belongs to nothing, be there a store or not.
+    is_trial = app.store.read_only or not os.path.exists(app.project.database)
 
     def record(purpose: Purpose, cost: TurnCost) -> None:
-        # A hook that is only tried belongs to nothing, be there a store or not.
-        if not app.store.read_only and os.path.exists(app.project.database):
+        if not is_trial:
             app.change(record_turn, purpose, cost)
+
+    def refuse(purpose: Purpose) -> str | None:
+        if is_trial:
+            return UNPAID_TRIAL if under_agent(app.environ) else None
+        spent = app.spent()
+        with app.read() as view:
+            return refusal(view, purpose, app.metadata(), spent)
 
     profiles = app.settings.agents if app.settings is not None else {}
     default = app.settings.agent if app.settings is not None else None
-    return LocalAgents(profiles, default, app.project.root, processes, app.cleaner, record)
+    return LocalAgents(profiles, default, app.project.root, processes, app.cleaner, record, refuse)
 
 
 def _judges(app: App, processes: Processes) -> Agents:

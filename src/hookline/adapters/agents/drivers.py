@@ -16,7 +16,7 @@ from hookline.adapters.git.work import GitWork, branch_at
 from hookline.adapters.gitlock import drop_dead_lock
 from hookline.adapters.identity import all_processes, kill_marked
 from hookline.domain.repository import RepositoryError
-from hookline.domain.turns import AgentEvent, TurnCost, Usage
+from hookline.domain.turns import AgentEvent, AgentTurn, TurnCost, Usage
 from hookline.errors import BadInput, HooklineError, StoreError
 from hookline.ports.agents import ToolServer
 from hookline.ports.processes import TURN_MARK
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from hookline.domain.cleaning import Cleaner
-    from hookline.domain.turns import AgentTurn, Purpose
+    from hookline.domain.turns import Purpose
     from hookline.ports.agents import TurnRequest
     from hookline.ports.processes import Processes
 
@@ -77,6 +77,7 @@ class LocalAgents:
         processes: Processes,
         cleaner: Cleaner | None = None,
         record: Callable[[Purpose, TurnCost], None] = lambda purpose, cost: None,
+        refuse: Callable[[Purpose], str | None] = lambda purpose: None,
     ) -> None:
         self._profiles = profiles
         self._default = default
@@ -84,6 +85,7 @@ class LocalAgents:
         self._processes = processes
         self._cleaner = cleaner
         self._record = record
+        self._refuse = refuse
 
     async def turn(self, name: str | None, request: TurnRequest) -> AgentTurn:
         """One turn of an agent; what goes wrong with it is part of the turn."""
@@ -98,6 +100,8 @@ class LocalAgents:
 
     async def _turn(self, name: str | None, request: TurnRequest) -> AgentTurn:
         name, profile = self._profile(name)
+        if (why := self._refuse(request.purpose)) is not None:
+            return AgentTurn(error=why)
         mark = str(uuid.uuid4())
         signed = {"HOOKLINE_AGENT": name, TURN_MARK: mark}
         env = {**request.env, **profile.env, **signed}

@@ -177,6 +177,7 @@ class Caller:
             },
             timeout=timeout_of(hook, frame.point),
             name=frame.name or frame.key,
+            cause=frame.event.seq if frame.event else None,
         )
         world = World(
             root=around.root,

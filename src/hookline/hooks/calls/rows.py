@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.domain.events import INSIDE
 from hookline.domain.records import DEAD, FAILED, TIMEOUT, Delivery
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ def new_row(event: Event, hook: Hook, point: str, position: int, **more: Any) ->
     return Delivery(*about, condition=hook.when, **more)
 
 
+INHERITED = ("session", "run", "iteration", INSIDE)
+
+
 def report_hook_error(tx: Transaction, event: Event, hook: str, error: str) -> None:
     """A `hook_error` event for the one at which the hook failed."""
     original = msgspec.to_builtins(event)
@@ -48,7 +52,7 @@ def report_hook_error(tx: Transaction, event: Event, hook: str, error: str) -> N
 def caused_by(base: dict[str, Any], event: Event, hook: str) -> dict[str, Any]:
     """The metadata of events that a hook causes."""
     depth = event.metadata.get("depth", 0) + 1
-    inherited = {k: v for k, v in event.metadata.items() if k in ("session", "run", "iteration")}
+    inherited = {k: v for k, v in event.metadata.items() if k in INHERITED}
     return {**base, **inherited, "cause": event.seq, "hook": hook, "depth": depth}
 
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """One call of one hook: the payload as JSON, its variables, and the time it has.
 
-    `name` is what the log calls the firing, or the key of the call.
+    `name` is what the log calls the firing, or the key of the call; `cause` is the place in the log
+    of the event at which the hook is called, if it is one.
     """
 
     point: str
@@ -32,6 +33,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     env: Mapping[str, str]
     timeout: float
     name: str = ""
+    cause: int | None = None
 
 
 class World(NamedTuple):

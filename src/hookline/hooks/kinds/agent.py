@@ -51,7 +51,13 @@ async def run(hook: Hook, call: Call, world: World) -> Reply:
 
 def purpose(role: str, hook: Hook, call: Call) -> Purpose:
     """What a turn is for that a hook asks for."""
-    return Purpose(role=role, task_id=call.values.get("task_id"), call=call.name, hook=hook.name)
+    return Purpose(
+        role=role,
+        task_id=call.values.get("task_id"),
+        call=call.name,
+        hook=hook.name,
+        cause=call.cause,
+    )
 
 
 def final_object(text: str) -> dict[str, Any] | None:

@@ -124,6 +124,7 @@ async def _advance(
     served = engine(app, observe)
     budget = Budget(args.tasks, args.minutes, args.usd)
     worker = Worker(served, Runner(served), lanes, desk, budget=budget, tell=watch.say)
+    app.spent = worker.money_spent
     steps = Steps(signals, worker.stop, watch.say, (AFTER_TURNS, NOW))
     async with at_work(app, _call_failed(watch), watch.say, desk.keep):
         with serving(app), signals.answered_by(steps):
