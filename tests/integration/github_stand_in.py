@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
@@ -30,12 +31,12 @@ class Fault(NamedTuple):
 
     `answer`: it is answered by this, and nothing is done. `drop`: the connection is closed before
     anything is done. `lose`: it is done, and the connection closed. `cut`: it is done, and the
-    connection closed in the middle of the answer.
+    connection closed in the middle of the answer. `slow`: the answer comes byte by byte.
     """
 
     method: str
     ending: str
-    kind: Literal["answer", "drop", "lose", "cut"]
+    kind: Literal["answer", "drop", "lose", "cut", "slow"]
     status: int = 0
     body: bytes = b""
     headers: Mapping[str, str] = {}
@@ -236,6 +237,8 @@ class Handler(BaseHTTPRequestHandler):
         fault = hub.fault_for(asked.method, asked.path)
         if fault and fault.kind == "drop":
             return self._hang_up()
+        if fault and fault.kind == "slow":
+            return self._drip()
         if fault and fault.kind == "answer":
             return self._send_bytes(fault.status, fault.body, fault.headers)
         if asked.headers.get("authorization") != f"Bearer {TOKEN}":
@@ -266,6 +269,13 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("content-length", str(length or len(data)))
         self.end_headers()
         self.wfile.write(data)
+
+    def _drip(self) -> None:
+        """Answer without end, until nobody listens any more."""
+        self._send_bytes(200, b"[", {}, length=10_000_000)
+        while True:
+            self.wfile.write(b" ")
+            time.sleep(0.02)
 
     def _hang_up(self) -> None:
         self.close_connection = True

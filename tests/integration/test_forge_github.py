@@ -431,6 +431,19 @@ def test_a_server_that_does_not_answer_is_left(hub: GitHub) -> None:
         asyncio.run(rest.get("/pulls"))
 
 
+def test_an_answer_that_comes_byte_by_byte_is_left(hub: GitHub) -> None:
+    place = Repository("github.com", OWNER, NAME)
+
+    async def nothing(seconds: float) -> None:
+        """No pauses here."""
+
+    hub.faults += [Fault("GET", "/pulls", "slow")] * 4
+    rest = GitHubRest(hub.url, place, TOKEN, timeout=0.3, sleep=nothing)
+    with pytest.raises(ForgeTemporary, match=r"within 0\.3 s"):
+        asyncio.run(rest.get("/pulls"))
+    hub.faults.clear()  # one may not have been met while the one before still wrote
+
+
 @pytest.mark.parametrize("body", [b"", b"<html>log in</html>", b'[{"number": "one"}]', b"\xff[]"])
 def test_an_answer_that_is_not_githubs_is_an_error(hub: GitHub, rig: Rig, body: bytes) -> None:
     hub.faults.append(Fault("GET", "/pulls", "answer", 200, body))

@@ -185,3 +185,19 @@ def test_people_merge_into_the_base_what_the_gates_judged(
     found = cli("merge", more, "--json").json
     why = f"it was merged by somebody else at {head[:12]}, which no gate has judged"
     assert (found["outcome"], found["untested"]) == ("merged", why)
+
+
+def test_a_branch_that_is_force_pushed_while_it_is_merged_is_not(
+    line: HubPipeline, hub: Hub, cli: Cli
+) -> None:
+    line.begin_at(hub, gates=GATES)
+    task = part(line)
+
+    def force_push() -> None:
+        line.git("update-ref", f"refs/heads/hookline/{task}", "main", at=line.remote)
+        push(line, f"hookline/{task}", "other")
+
+    hub.meanwhile.append(force_push)
+    found = cli("submit", task, "--json").json
+    assert (found["outcome"], hub.merges) == ("sent_back", [])
+    assert "the head of pull request 1 moved" in found["reason"]
