@@ -139,6 +139,7 @@ class Desk:
             ask=_nobody,
             repository=self.repository,
             forge=self.forge,
+            task=TASK,
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hookline.domain.taskpage import indented
 from hookline.flows.prompts import capped, code, one_line
 
 if TYPE_CHECKING:
@@ -110,8 +111,7 @@ def _rule(rule: Mapping[str, Any]) -> str:
 
 
 def _items(texts: Sequence[str]) -> list[str]:
-    # Indented, so that no line of a text can pass for a heading of ours.
-    return [f"- {capped(text).strip()}".replace("\n", "\n  ") for text in texts]
+    return [f"- {indented(capped(text))}" for text in texts]
 
 
 def _listed(title: str, lines: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain.repository import RepositoryError
@@ -11,6 +12,9 @@ from hookline.flows import prompts
 from hookline.flows.continuation import story
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hookline.domain.runs import Run
     from hookline.domain.submissions import Submission
     from hookline.domain.tasks import Task
     from hookline.ports.store import View
@@ -54,6 +58,31 @@ def export_task(view: View, task: Task, worktree: str) -> str:
     except OSError as problem:
         raise RepositoryError(f"cannot write to {place}: {problem.strerror}") from problem
     return os.path.join(place, TASK_FILE)
+
+
+def renewed_task(view: View, payload: Mapping[str, Any]) -> str | None:
+    """The page of the task that a gate is asked about; its file says the same again.
+
+    The work may have written there since: a test of it that another gate ran, for instance.
+    """
+    task = view.graph.find(payload["task_id"])
+    if task is None:
+        return None
+    worktree = payload["worktree"]
+    # Nothing is written where a flow of somebody else's says that the work is.
+    if payload["task_path"] == os.path.join(worktree, FOLDER, TASK_FILE):
+        export_task(view, task, worktree)
+    return task_page(task)
+
+
+def renew_task_file(view: View, run: Run) -> None:
+    """Before an agent's turn in a worktree its task's file says what the store does."""
+    worktree, task_id = run.input.get("worktree") or "", run.input.get("taskId")
+    task = view.graph.find(task_id) if worktree and task_id else None
+    # Where the folder is gone, nothing is made in its place.
+    if task is not None and os.path.isdir(os.path.join(worktree, FOLDER)):
+        with suppress(RepositoryError):
+            export_task(view, task, worktree)
 
 
 def _is_there(name: str, folder: int) -> bool:

@@ -21,6 +21,7 @@ from hookline.flows.forge_report import ForgeReports
 from hookline.flows.gate_answers import gate_answer
 from hookline.flows.gate_commands import commands_of
 from hookline.flows.git_control import GitControl
+from hookline.flows.judged import renew_task_file
 from hookline.flows.outcomes import CUT
 from hookline.flows.session_verbs import may_begin
 from hookline.flows.spending import budget_used_up, purpose_of
@@ -127,6 +128,8 @@ class Outward:
         args, executor = effect.args, self._executor
         session = args.get("session") or {}
         begun = executor.beginning(run, effect, guard)
+        with self._around.store.read() as view:
+            renew_task_file(view, run)
         env = {**executor.environment(run, effect), **_session_environment(session)}
 
         def tell(event: AgentEvent) -> None:

@@ -6,6 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
+from hookline.domain.taskpage import indented
 from hookline.errors import BadInput
 from hookline.files import read_regular
 from hookline.hooks.framing import framed_wishes
@@ -144,7 +145,7 @@ def hook_output(outputs: Sequence[Mapping[str, Any]], nonce: str) -> str:
         return ""
     parts: list[str] = []
     for each in outputs:
-        text = _SOURCE.sub(r" \1", capped(str(each["text"]))).rstrip()
+        text = _SOURCE.sub(r" \1", "\n".join(capped(str(each["text"])).splitlines())).rstrip()
         parts += [f"[{each['point']}: {short_name(str(each['hook']))}]", text]
     return framed_wishes("What hooks of this project say", "\n".join(parts), nonce) + "\n"
 
@@ -226,7 +227,7 @@ def history(past: Sequence[Mapping[str, Any]]) -> str:
 
 def messages(texts: Sequence[str]) -> str:
     """What a person sent."""
-    return section("A person says", [f"- {text}" for text in texts])
+    return section("A person says", [f"- {indented(text)}" for text in texts])
 
 
 def opening(situation: str, line: str) -> str:

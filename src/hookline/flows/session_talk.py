@@ -9,6 +9,7 @@ import msgspec
 from hookline.domain.limits import Limits
 from hookline.domain.moments import seconds
 from hookline.domain.sessions import SIGNAL, Charge
+from hookline.domain.taskpage import indented
 from hookline.flows import prompts
 from hookline.flows.done_means import done_means, task_details
 from hookline.flows.session_state import LEASE_MARGIN, Plan, State, Turn
@@ -219,8 +220,8 @@ class Talk:
             "session": charge.name,
             "iteration": str(state.iteration),
             "iterations": str(self._limits.iterations or "any number"),
-            "goal": charge.goal,
-            "task": f"{charge.task_id}: {charge.goal}",
+            "goal": indented(charge.goal),
+            "task": f"{charge.task_id}: {indented(charge.goal)}",
             "task_id": charge.task_id,
             "ready_tasks": prompts.ready_tasks(brief["tasks"]) if "tasks" in brief else "",
             "notes": prompts.notes(brief["notes"], brief["nonce"]) if "notes" in brief else "",

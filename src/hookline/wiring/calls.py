@@ -24,7 +24,7 @@ from hookline.trust import Watch, under_agent
 from hookline.trust.manifest import MISSING, examine
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from hookline.adapters.agents.drivers import LocalAgents
     from hookline.adapters.git.work import GitWork
@@ -96,8 +96,18 @@ def caller(app: App) -> Caller:
             changed_files=changed,
             context=app.context,
             verify_in=trees.verify if (trees := worktrees(app)) else lambda hook, folder: None,
+            tell_task=lambda payload: _tell_task(app, payload),
         )
     )
+
+
+def _tell_task(app: App, payload: Mapping[str, Any]) -> str | None:
+    from hookline.flows.judged import renewed_task
+
+    if not os.path.exists(app.project.database):  # a program asks, where no task is yet
+        return None
+    with app.read() as view:
+        return renewed_task(view, payload)
 
 
 def git_processes(app: App) -> Processes:

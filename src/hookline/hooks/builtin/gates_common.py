@@ -7,11 +7,9 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookline.domain.answers import GateAnswer
-from hookline.domain.taskpage import without_story
-from hookline.errors import BadInput, HookFailure
+from hookline.errors import HookFailure
 from hookline.hooks.builtin.stop_context import one_line
 from hookline.hooks.framing import file_name
-from hookline.hooks.projectfiles import read_file
 
 if TYPE_CHECKING:
     from hookline.domain.payloads import GateContext
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
     from hookline.ports.work import Forge, Repository
 
 MAX_MESSAGE = 1000
-MAX_TASK = 64 * 1024
 SOON, LATE = 5.0, 3600.0
 
 
@@ -121,16 +118,8 @@ def told(problem: HooklineError) -> str:
 
 
 def task_text(judging: Judging) -> str:
-    """What the task asks for, as its file says; else its title and why there is no more."""
-    context = judging.context
-    for root in (judging.folder, judging.world.root):
-        try:
-            found = read_file(root, os.path.join(judging.folder, context.task_path), MAX_TASK)
-        except BadInput as problem:
-            why = problem.message
-        else:
-            return without_story(found.decode("utf-8", "replace")) or context.task_title
-    return f"{context.task_title}\n\n(The task's file cannot be shown: {why}.)"
+    """What the task asks for, as the store has it: its file is where the work can write."""
+    return judging.world.task or judging.context.task_title
 
 
 # The work.

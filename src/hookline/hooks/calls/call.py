@@ -64,6 +64,8 @@ class Surroundings(NamedTuple):
     changed_files: Callable[[str], Awaitable[list[str]]]
     context: Callable[[], HookContext]
     verify_in: Callable[[Hook, str], None] = lambda hook, folder: None
+    # The page of the task that a gate is asked about; its file is written anew.
+    tell_task: Callable[[Mapping[str, Any]], str | None] = lambda payload: None
 
 
 class Changes:
@@ -190,6 +192,7 @@ class Caller:
             ask=lambda other: self.call(other, frame, lambda: on_start),
             environ=self._environ,
             on_start=on_start,
+            task=around.tell_task(frame.payload) if frame.rule.name == GATE else None,
         )
         return await kind(hook, call, world)
 

@@ -41,7 +41,7 @@ class World(NamedTuple):
 
     `ask` calls another hook on the same payload, for hooks that are made of others; its outcome
     is a `hookline.domain.records.Outcome`. `folder` is where the work is done that the hook is
-    about: the worktree of a task, or the project's root.
+    about: the worktree of a task, or the project's root. `task` is, at gates, the page of the task.
     """
 
     root: str
@@ -54,6 +54,7 @@ class World(NamedTuple):
     on_start: Callable[[ProcessGroup], None] | None = None
     repository: Repository | None = None
     forge: Forge | None = None
+    task: str | None = None
 
 
 class Kind(Protocol):
