@@ -282,8 +282,8 @@ def control_changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[s
     return sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
 
 
-def control_told(changed: Sequence[str]) -> str:
+def control_told(changed: Sequence[str], when: str = "while the agent worked") -> str:
     """Why a person has to look at what steers git."""
     more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
     names = ", ".join(changed[:_SHOWN]) + more
-    return f"what steers git in .git was changed while the agent worked: {names}"
+    return f"what steers git in .git was changed {when}: {names}"

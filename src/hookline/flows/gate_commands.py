@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 RUNNERS = {"run_tests": TEST_RUNNERS, "lint": LINTERS}
 
 
+def runs_programs(hook: Hook) -> bool:
+    """Whether a hook starts programs, which may run what the work brings."""
+    return hook.kind != "built-in" or hook.target in RUNNERS
+
+
 async def commands_of(hooks: Iterable[Hook], folder: str, around: Surroundings) -> list[str]:
     """The lines with which an agent can run gates itself, those that are found included."""
     lines: list[str | None] = []

@@ -19,7 +19,7 @@ from hookline.flows import prompts
 from hookline.flows.fired_events import as_event
 from hookline.flows.forge_report import ForgeReports
 from hookline.flows.gate_answers import gate_answer
-from hookline.flows.gate_commands import commands_of
+from hookline.flows.gate_commands import commands_of, runs_programs
 from hookline.flows.git_control import GitControl
 from hookline.flows.judged import renew_task_file
 from hookline.flows.outcomes import CUT
@@ -204,9 +204,23 @@ class Outward:
         point = effect.args["point"]
         check_payload(point, effect.args["payload"])
         hooks = self.hooks(effect)
-        if any(hook.kind != "built-in" for hook in hooks):
+        if any(map(runs_programs, hooks)):
             self._states.pop(run.run_id, None)
-        records = Records()
+        elif not self.registered(effect):
+            return await self._answer(run, effect, guard, hooks)
+        found, changed = await self._control.watch(
+            run, guard, lambda: self._answer(run, effect, guard, hooks)
+        )
+        if changed and rule_of(point) == GATE:
+            told = control_told(changed, "while gates ran")
+            refused = {"status": "failure", "message": told, "remediationPrompt": None}
+            return msgspec.structs.replace(found, value={**found.value, **refused, "hook": None})
+        return found
+
+    async def _answer(
+        self, run: Run, effect: JournalEffect, guard: Any, hooks: list[Hook]
+    ) -> Resolution:
+        point, records = effect.args["point"], Records()
         called = await self._fire(run, effect, guard, hooks, records)
         if rule_of(point) == GATE:
             value = self._gate_answer(run, effect, guard, called)
@@ -340,6 +354,10 @@ class Outward:
 
     async def validate(self, run: Run, effect: JournalEffect, guard: Any) -> Resolution:
         """Run validation rules; with a base, also what was done since, and whether it is stable."""
+        found, _ = await self._control.watch(run, guard, lambda: self._validate(run, effect))
+        return found
+
+    async def _validate(self, run: Run, effect: JournalEffect) -> Resolution:
         around, args = self._around, effect.args
         feed = around.feed(run.run_id)
         env = {**self._executor.environment(run, effect), **_session_environment(args["session"])}

@@ -20,6 +20,7 @@ from hookline.domain.repository import (
     RebaseConflict,
     Refused,
     RepositoryError,
+    control_told,
 )
 from hookline.domain.runs import OK, Resolution
 from hookline.domain.submissions import MAX_FILE
@@ -29,6 +30,7 @@ from hookline.flows import conflict_effects, findings, prompts
 from hookline.flows.checks_ahead import ChecksAhead, frozen_by
 from hookline.flows.conflict_effects import conflicting
 from hookline.flows.forge_merge import ForgeMerge, not_yet, refused_by_git, waits
+from hookline.flows.git_control import GitControl
 from hookline.flows.judged import export_task
 from hookline.flows.merge_facts import REBASED, TESTED, MergeFacts
 from hookline.flows.merge_trust import unfit_result
@@ -62,6 +64,7 @@ class RepoEffects:
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
         self._around = executor.around
+        self._control = GitControl(executor.around)
 
     async def repo(self, run: Run, effect: JournalEffect, guard: Any) -> Resolution:
         """Carry out one verb; trouble that an agent or a person can fix is part of its value."""
@@ -279,7 +282,12 @@ class RepoEffects:
         def note(trees: dict[str, Any]) -> None:
             self._note(run, guard, TREES, trees)
 
-        tested = await tests.run_once(args["test"], note)
+        tested, changed = await self._control.watch_tests(
+            run, guard, lambda: tests.run_once(args["test"], note)
+        )
+        if changed:
+            why = control_told(changed, "while the merged result was tested")
+            return {"status": "refused", "message": why}
         if tested.failure is not None:
             failed, command = tested.failure, tested.failure.context.get("command")
             how = {"remediationPrompt": failed.remediation_prompt, "command": command}
