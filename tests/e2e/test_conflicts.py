@@ -197,7 +197,7 @@ STEPS = {
     "while files are written": ("driver", 3, 1),
     "after the files were written": ("driver", 4, 1),
     "in the agent's turn, before it edits": ("early", 1, 2),
-    "in the agent's turn, after it edits": ("late", 1, 1),
+    "in the agent's turn, after it edits": ("late", 1, 2),
     "before the result is committed": ("pre-commit", 1, 1),
     "when the result was committed": ("post-commit", 1, 1),
     "before the branch is moved": ("reference-transaction", 1, 1),

@@ -192,7 +192,7 @@ except EffectFailed as failed:
         above="import time\nfrom hookline import EffectFailed\n\n\n"
         "def hang():\n    time.sleep(99)\n",
     )
-    assert "it was killed" in start(cli)["value"]
+    assert "timed out after 1 s" in start(cli)["value"]
 
 
 # Where flows are found

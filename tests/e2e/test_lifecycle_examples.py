@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -226,7 +228,7 @@ def test_events_have_the_fields_of_the_log(cli: Cli) -> None:
     ("environment", "name"),
     [
         ({"USER": "grace"}, "grace"),
-        ({"USER": ""}, "unknown"),
+        ({"USER": ""}, pwd.getpwuid(os.getuid()).pw_name),
         ({"USER": "grace", "HOOKLINE_AGENT": "implementer-1"}, "implementer-1"),
     ],
 )

@@ -53,6 +53,7 @@ hooks:
 
 
 def test_check_warns_of_each_place_and_is_content_with_the_ways_out(cli: Cli) -> None:
+    cli.put("a.py", "def b(event): ...\n")
     cli.configure(
         """
 hooks:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from hookline.domain.runs import Run
 from hookline.flows.merge import merge
 from hookline.flows.submit import submit
@@ -84,3 +86,23 @@ def test_a_merge_in_conflict_is_opened_only_where_it_can_be() -> None:
     assert steps(newer, *before, {**merged, "onto": "b" * 40}, {})[-1] == "open_conflict"
     # Where it fits by now, nobody is asked.
     assert steps(newer, {"open": False})[-1] == "prepare"
+
+
+@pytest.mark.parametrize(
+    ("turn", "answered"),
+    [
+        (TURN, True),
+        ({**TURN, "error": "exit code 3"}, False),
+        ({"interrupted": True, "conversation": None}, False),
+        ({"interrupted": True, "by": "person", "conversation": "c"}, False),
+    ],
+)
+def test_only_a_turn_that_ended_well_answers_a_conflict(
+    turn: dict[str, Any], answered: bool
+) -> None:
+    journal = Journal(submitting)
+    found = {**CONFLICT, "context": {"conflictWith": "b" * 40}}
+    opened = {"open": True, "prompt": "Edit log."}
+    assert steps(journal, PREPARED, PREPARED, found, opened, turn)[-1] == "prepare"
+    (looks,) = journal.pending
+    assert journal.effects[looks].args["answered"] is answered

@@ -126,7 +126,7 @@ class Resolving(Changing):
         """The conflict that is open in a worktree, with what is still to do about it.
 
         None where there is none of ours, or somebody ended the merge or began something else.
-        Not `answered`: nobody has said that it is resolved.
+        Not `answered`: no turn about it has ended well, so nobody has said that it is resolved.
         """
         top = self._at(folder).top
         if self._noted_conflict(top) is None:
@@ -141,9 +141,8 @@ class Resolving(Changing):
             found = await self._described(top, note, merged)
             left = await self._markers(top, note, merged)
             undone = () if left else await self._restore(top, note, merged)
-            silent = any(file.kind != "marked" for file in found.files)
             return msgspec.structs.replace(
-                *(found,), markers=left, restored=undone, undecided=silent and not answered
+                *(found,), markers=left, restored=undone, undecided=not answered
             )
 
     async def close_conflict(self, folder: str) -> Refused | None:

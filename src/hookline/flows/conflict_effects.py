@@ -33,7 +33,9 @@ async def open_conflict(repository: Repository, args: dict[str, Any]) -> dict[st
 async def still_open(repository: Repository, args: dict[str, Any]) -> dict[str, Any] | None:
     """Why the conflict in a worktree is not resolved yet; None if nothing is left to do."""
     base = args["base"]
-    found = await repository.conflict(args["worktree"], answered=args.get("answered", True))
+    # Without it, no turn of this run has been about the conflict.
+    answered = bool(args.get("answered"))
+    found = await repository.conflict(args["worktree"], answered=answered)
     if found is None or found.is_resolved:
         return None
     message = f"{named_conflict(base, found.files)}: {left_to_do(found)}"

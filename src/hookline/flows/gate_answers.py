@@ -22,11 +22,14 @@ if TYPE_CHECKING:
     from hookline.hooks.registry import Hook
     from hookline.hooks.rules import Called
 
+MOVER = "rebase_on_main"
+
 
 def gate_answer(called: Sequence[Called], passed: Sequence[str]) -> dict[str, Any]:
     """What the gates said together, who gave the last word, and who `passed`, now or before.
 
-    `gates` is what each said in short, `judged` are the commits that gates of ours looked at.
+    `gates` is what each said in short, `judged` are the commits that gates of ours looked at,
+    `moved` says where a gate of ours moved the work to, and who had passed it before that.
     """
     answer = msgspec.to_builtins(RULES[GATE].fold(called))
     names = [*passed, *(hook.name for hook, _ in called)]
@@ -35,12 +38,23 @@ def gate_answer(called: Sequence[Called], passed: Sequence[str]) -> dict[str, An
         last = {"hook": names.pop(), "remediationPrompt": _rejection(*called[-1])}
     reports = [_reported(*each) for each in called if each[1].status == OK]
     found = {"passed": names, "gates": reports, "judged": _commits(called)}
-    return {**answer, **last, **found}
+    return {**answer, **last, **found, "moved": _moved(called, passed)}
 
 
 def _commits(called: Sequence[Called]) -> list[str]:
     answers = [end.answer for hook, end in called if hook.kind == "built-in" and end.status == OK]
     return sorted({str(each.context[JUDGED]) for each in answers if JUDGED in each.context})
+
+
+def _moved(called: Sequence[Called], passed: Sequence[str]) -> dict[str, Any] | None:
+    """What other gates say of where the work stands is not asked: their programs are the work's."""
+    for place, (hook, end) in reversed(list(enumerate(called))):
+        if hook.kind == "built-in" and hook.target == MOVER and end.status == OK:
+            context = end.answer.context
+            if context.get("rebased"):
+                before = [*passed, *(each.name for each, _ in called[:place])]
+                return {"head": context["head"], "before": before}
+    return None
 
 
 def _reported(hook: Hook, outcome: Outcome) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from hookline.flows import prompts
 from hookline.flows.done_means import frozen
 from hookline.flows.fix_prompts import fix_opening, fix_rules
 from hookline.flows.judged import gate_payload
+from hookline.flows.session_state import Turn
 from hookline.hooks.gate_reports import ATTEMPTS, GATES, MAX_REVIEW, REVIEW
 from hookline.hooks.names import short_name
 
@@ -108,19 +109,22 @@ class Gating:
             ]
             answer = await self.ctx.hook(point, self._payload(prepared), skip=passed)
             self._hear(point, answer)
-            if answer["status"] in ("success", "skip"):
-                if await self._have_judged(point, prepared, answer):
+            if answer["status"] in ("success", "skip", "pending"):
+                asked, judged = prepared["head"], (await self.prepare())["head"]
+                outdated = _outdated(answer, asked, judged)
+                if outdated is None:
+                    judged, refused = None, self.changed()
+                    if refused is not None:
+                        return refused
+                    continue
+                passed = [name for name in answer.get("passed", ()) if name not in outdated]
+                if answer["status"] == "pending":
+                    if refused := await self._waited_too_long(answer):
+                        return refused
+                    await self._wait(answer, judged)
+                elif not outdated:
+                    self._note_judged(point, asked, judged)
                     return None
-                judged, refused = None, self.changed()
-                if refused is not None:
-                    return refused
-                continue
-            if answer["status"] == "pending":
-                # Where the work stands now: a gate may have moved it.
-                passed, judged = answer["passed"], (await self.prepare())["head"]
-                if refused := await self._waited_too_long(answer):
-                    return refused
-                await self._wait(answer, judged)
                 continue
             judged = None
             refused = await self._remedy(point, answer)
@@ -141,20 +145,11 @@ class Gating:
         """Keep which reviews of people the agent is told of; gates after this one are told, too."""
         self.context[TOLD] = self.told = {**self.told, **told}
 
-    async def _have_judged(
-        self, point: str, prepared: dict[str, Any], answer: dict[str, Any]
-    ) -> bool:
-        """Whether the work still is what the gates saw, or what one of them made of it."""
-        now = (await self.prepare())["head"]
-        moved = (answer.get("context") or {}).get("head")
-        known = (prepared["head"], moved)
-        # Somebody may have put another commit in its place for a moment.
-        if now is None or not {now, *answer.get("judged", ())}.issubset(known):
-            return False
-        self.judged = now
-        if point == BEFORE_SUBMIT or self.submitted == prepared["head"]:
-            self.submitted = now
-        return True
+    def _note_judged(self, point: str, asked: str | None, judged: str | None) -> None:
+        """All gates of a point have let exactly this commit pass."""
+        self.judged = judged
+        if point == BEFORE_SUBMIT or self.submitted == asked:
+            self.submitted = judged
 
     def changed(self) -> Refused | None:
         """Somebody changed the work while it was judged: it is judged again, so many times."""
@@ -239,7 +234,7 @@ class Gating:
     def _note_attempt(self, found: dict[str, str], turn: dict[str, Any], review: Any) -> str:
         """Keep what was tried, for those who judge the work next; what the agent said."""
         self.turns += 1
-        self.trouble = turn.get("error")
+        self.trouble = msgspec.convert(turn, Turn).failure
         self.conversation = turn.get("conversation") or self.conversation
         said = prompts.one_line(self.trouble or without_promises(turn.get("text") or ""))
         attempt = {**found, "message": prompts.one_line(found["message"]), "agent": said}
@@ -355,3 +350,16 @@ class Gating:
         extra |= {GATES: self.reports, ATTEMPTS: self.attempts}
         goal, path, commits = (prepared[name] for name in ("goal", "taskPath", "commits"))
         return gate_payload(self.work, goal, path, commits, extra)
+
+
+def _outdated(answer: dict[str, Any], asked: str | None, now: str | None) -> list[str] | None:
+    """The gates that let other work pass than there is `now`; None if nobody knows who did.
+
+    The gates were asked about one commit. Only a rebase of ours may have moved it since, and those
+    before it have not seen what came of it.
+    """
+    moved = answer.get("moved") or {"head": asked, "before": []}
+    # Somebody may have put another commit in its place for a moment.
+    if now is None or now != moved["head"] or not {asked, now}.issuperset(answer.get("judged", ())):
+        return None
+    return list(moved["before"])

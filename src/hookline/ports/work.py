@@ -278,7 +278,7 @@ class Repository(Protocol):
     async def conflict(self, folder: str, *, answered: bool = True) -> OpenConflict | None:
         """The conflict that is open in a worktree, with what is still to do about it.
 
-        Not `answered`: nobody has said that it is resolved.
+        Not `answered`: no turn about it has ended well, so nobody has said that it is resolved.
         """
         ...
 

@@ -18,6 +18,7 @@ _LATER = (
     " again, Hookline merges {base} into your files and asks you to edit them."
 )
 _AGAIN = "you were asked to resolve it. Your edits are kept. This is left"
+_NO_MARKERS = "no marker is left. Check that it contains what both sides meant."
 # What each kind of conflict is, and how the state of the files resolves it.
 _KINDS = {
     "marked": "both sides changed the same lines. Edit them and remove the markers:"
@@ -96,7 +97,12 @@ def _still(base: str, found: OpenConflict) -> Iterator[str]:
             " it, and make your work fit it."
         )
     if found.undecided:
-        yield from (_entry(each, base) for each in found.files if each.kind != "marked")
+        marked = {each.path for each in found.markers}
+        for file in found.files:
+            if file.kind != "marked":
+                yield _entry(file, base)
+            elif file.path not in marked:
+                yield f"- {file_name(file.path)}: {_NO_MARKERS}"
 
 
 def left_to_do(found: OpenConflict) -> str:

@@ -1,0 +1,34 @@
+"""What counts as the answer to a conflict: a turn that ended well, and only that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.conflict_rig import Sides
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Cli
+
+
+@pytest.fixture
+def sides(cli: Cli) -> Sides:
+    return Sides(cli)
+
+
+def test_a_turn_that_was_cut_short_answers_nothing(sides: Sides) -> None:
+    """Files without markers look the same before and after somebody has decided about them."""
+    sides.start("printf 'a\\0b' > picture; echo 1 > gone-there")
+    mine = "printf 'a\\0mine' > picture; echo mine > gone-there"
+    task = sides.part(mine, theirs="printf 'a\\0theirs' > picture; rm gone-there")
+    kill = f'kill -9 "$(cat {sides.box}/victim)"; sleep 5; exit'
+    decide = "cat picture~theirs >> picture; rm gone-there"
+    sides.turn(f"[ $n = 1 ] && {{ {kill}; }}\n{decide}\n")
+    sides.killed_at(task)
+    sides.submit(task)
+    _, again = sides.prompts(task)
+    assert "This is left:\n\n- `gone-there`: main deleted or renamed it" in again
+    assert sides.shown("picture") == "a\0minea\0theirs"
+    assert "gone-there" not in sides.git("ls-tree", "--name-only", "main")
+    sides.check(task)
