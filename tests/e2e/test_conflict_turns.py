@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.conflict_rig import Sides
+from tests.e2e.conflict_rig import BOTH, MINE, TEXT, THEIRS, WANTED, Sides
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
@@ -31,4 +31,17 @@ def test_a_turn_that_was_cut_short_answers_nothing(sides: Sides) -> None:
     assert "This is left:\n\n- `gone-there`: main deleted or renamed it" in again
     assert sides.shown("picture") == "a\0minea\0theirs"
     assert "gone-there" not in sides.git("ls-tree", "--name-only", "main")
+    sides.check(task)
+
+
+def test_an_agent_that_commits_the_merge_cannot_undo_the_base(sides: Sides) -> None:
+    """What was undone is put back, and told."""
+    sides.start(f"{TEXT}echo hole > other", judge=WANTED)
+    task = sides.part(MINE, theirs=f"{THEIRS}echo fixed > other; echo new > added")
+    undo = "git checkout -q HEAD -- other; git rm -qf added; git add -A; git commit -qm merged"
+    sides.turn(f"[ $n = 1 ] && {{ {BOTH}{undo}; }}\n")
+    sides.submit(task)
+    _, again = sides.prompts(task)
+    assert "- `other`: you undid or changed what came from main. Hookline has restored it" in again
+    assert [sides.shown(name) for name in ("other", "added")] == ["fixed", "new"]
     sides.check(task)

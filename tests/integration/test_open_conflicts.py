@@ -21,13 +21,13 @@ def opened(place: Place, path: str) -> OpenConflict:
 def closed(place: Place, path: str) -> str:
     """The conflict is resolved; the commit that stands on the base."""
     repository = place.repository()
-    found = do(repository.conflict(path))
+    found = do(repository.conflict(path, "main"))
     assert found is not None
     assert found.is_resolved, found
     assert do(repository.close_conflict(path)) is None
     assert place.git("rev-parse", "HEAD~1", at=path) == place.main()
     assert place.git("status", "--porcelain", at=path) == ""
-    assert do(repository.conflict(path)) is None
+    assert do(repository.conflict(path, "main")) is None
     return place.git("rev-parse", "HEAD", at=path)
 
 
@@ -88,7 +88,7 @@ def test_commits_of_a_submodule_that_went_apart(tmp_path: Path) -> None:
     (file,) = found.files
     assert (file.path, file.kind) == ("lib", "submodule")
     assert (file.ours, file.theirs) == (tips["mine"], tips["theirs"])
-    undecided = do(place.repository().conflict(made.path, answered=False))
+    undecided = do(place.repository().conflict(made.path, "main", answered=False))
     assert undecided is not None
     assert undecided.undecided
     assert (Path(made.path) / "lib" / "theirs").exists()
@@ -129,7 +129,7 @@ def test_lines_that_look_like_markers_count_only_beyond_those_of_the_sides(
     opened(place, made.path)
     repository = place.repository()
     written = (Path(made.path) / "guide").read_bytes().decode()
-    found = do(repository.conflict(made.path))
+    found = do(repository.conflict(made.path, "main"))
     assert found is not None
     (left,) = found.markers
     lines = written.split(ends)
@@ -150,7 +150,7 @@ def test_a_conflict_that_nobody_goes_on_with_is_undone_when_work_begins_again(pl
     assert place.git("status", "--porcelain", at=made.path) == ""
     rescued = place.git("for-each-ref", "--format=%(refname)", "refs/hookline/rescued")
     assert place.git("show", f"{rescued}:list") == "half"
-    assert do(place.repository().conflict(made.path)) is None
+    assert do(place.repository().conflict(made.path, "main")) is None
 
 
 def test_work_with_a_merge_of_the_agent_s_own_is_merged_by_a_rebase(place: Place) -> None:

@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.adapters.git.door import cut, printable
+from hookline.adapters.git.door import LIMIT, cut, printable
 from hookline.domain.repository import ConflictFile
 from hookline.files import read_regular
 
@@ -19,8 +19,12 @@ SHOWN_FILES = 50
 SHOWN_SIDE = 4000
 # The stages of git's index in a merge into the work.
 BASE, OURS, THEIRS = 1, 2, 3
-_READ = 4 * 1024 * 1024
-_FIRST, _BASE, _MIDDLE, _LAST = "<<<<<<<", "|||||||", "=======", ">>>>>>>"
+_READ = LIMIT
+_SIZE = 7
+# The last line of a conflict: git names the commit there.
+_ENDS = re.compile(rb"^(>{1,1000}) [0-9a-f]{7,64}\b", re.MULTILINE)
+# NUL, and the marks that tell the order of bytes.
+_NO_TEXT = b"\0\xff\xfe\xef\xbb\xbf"
 _LINK, _SUBMODULE = "120000", "160000"
 _ALONE: dict[int, ConflictKind] = {
     BASE: "renamed-twice",
@@ -35,6 +39,11 @@ class Stages(NamedTuple):
     path: str
     modes: dict[int, str]
     objects: dict[int, str]
+
+    @property
+    def is_both(self) -> bool:
+        """Whether both sides have it under this name."""
+        return self.objects.keys() >= {OURS, THEIRS}
 
     def kind(self, written: bytes | None) -> ConflictKind:
         """How its sides conflict; `written` is what git made of both, where it is text."""
@@ -140,48 +149,75 @@ def read_plain(path: str) -> bytes:
 
 def passages(text: str) -> tuple[str, str]:
     """What stands between the markers, of the first side and of the second, passage by passage."""
+    for size in sorted(_sizes(text.encode())):
+        if (found := _passages(text, size)) != ("", ""):
+            return found
+    return "", ""
+
+
+def _passages(text: str, size: int) -> tuple[str, str]:
     parts: tuple[list[str], list[str]] = ([], [])
     side: int | None = None
+    first, base, middle, last = (sign * size for sign in "<|=>")
     for line in text.splitlines():
-        word = line[:7]
-        if word == _FIRST and side is None:
+        word = line.partition(" ")[0]
+        if word == first and side is None:
             side = 0
             for part in parts:
                 part += ["…"] if part else []
-        elif word == _BASE and side == 0:
+        elif word == base and side == 0:
             side = 2
-        elif line == _MIDDLE and side in (0, 2):
+        elif line == middle and side in (0, 2):
             side = 1
-        elif word == _LAST and side == 1:
+        elif word == last and side == 1:
             side = None
         elif side in (0, 1):
             parts[side].append(line)
     return "\n".join(parts[0]), "\n".join(parts[1])
 
 
-def markers_left(now: bytes, onto: str, versions: dict[int, bytes]) -> tuple[int, ...]:
+def _sizes(text: bytes) -> set[int]:
+    """How long the markers of a merge are: an attribute of a file can say. Git's own is 7."""
+    return {len(found[1]) for found in _ENDS.finditer(text)} or {_SIZE}
+
+
+def markers_left(
+    now: bytes, onto: str, versions: dict[int, bytes], written: bytes | None = None
+) -> tuple[int, ...]:
     """The lines of markers that a merge of `onto` wrote into a file and that are left in it.
 
     A file may hold such lines as its own text: as many as a version has, or both have together,
-    are not ours.
+    are not ours. A file that still is what the merge has `written` is not resolved, either.
     """
     left: list[int] = []
-    for marker in _markers(onto):
+    for marker in _markers(onto, _sizes(now) | _sizes(written or now)):
         found = list(_lines(now, marker))
         own = {stage: sum(1 for _ in _lines(text, marker)) for stage, text in versions.items()}
         ours, theirs = own.get(OURS, 0), own.get(THEIRS, 0)
         if len(found) > max(ours, theirs, ours + theirs - own.get(BASE, 0)):
             left += found
+    if not left and now == written and now not in versions.values():
+        known = {line for text in versions.values() for line in text.split(b"\n")}
+        left = [n for n, line in enumerate(now.split(b"\n"), 1) if line not in known]
     return tuple(sorted(left))
 
 
-def _markers(onto: str) -> tuple[re.Pattern[bytes], ...]:
-    """The lines that git writes. A longer row of = is the underline of a heading."""
-    last = rf">{{7,}} {onto}(:.*)?".encode()
-    return tuple(map(re.compile, (rb"<{7,} HEAD(:.*)?", rb"={7}", last)))
+def _markers(onto: str, sizes: set[int]) -> tuple[re.Pattern[bytes], ...]:
+    """The lines that git writes: with its labels of any length, else of the length that it uses.
+
+    A row of = that is longer is the underline of a heading. Short rows of < and > are text.
+    """
+    long = [size for size in sizes if size >= _SIZE]
+    first, last = (
+        "|".join((f"{sign}+ {label}(:.*)?", *(f"{sign * size}( .*)?" for size in long)))
+        for sign, label in (("<", "HEAD"), (">", onto))
+    )
+    middle = "|".join("=" * size for size in sizes)
+    return tuple(re.compile(each.encode()) for each in (first, middle, last))
 
 
 def _lines(text: bytes, marker: re.Pattern[bytes]) -> Iterator[int]:
-    for number, line in enumerate(text.split(b"\n"), 1):
-        if marker.fullmatch(line.removesuffix(b"\r")):
+    """The lines of a marker, also where somebody moved them or wrote the text in two bytes each."""
+    for number, line in enumerate(text.translate(None, _NO_TEXT).split(b"\n"), 1):
+        if marker.fullmatch(line.strip()):
             yield number

@@ -13,7 +13,7 @@ from contextlib import suppress
 import msgspec
 
 from hookline.adapters.git.door import ALONE, HOOKED, LIMIT, GitFailed, printable
-from hookline.adapters.repository_changes import Changing, as_message, lock_of
+from hookline.adapters.repository_changes import as_message, lock_of
 from hookline.adapters.repository_conflicts import (
     OURS,
     SHOWN_FILES,
@@ -25,6 +25,7 @@ from hookline.adapters.repository_conflicts import (
     read_plain,
     sides,
 )
+from hookline.adapters.repository_kept import KeepingBase
 from hookline.adapters.repository_notes import (
     OPEN,
     WRITING,
@@ -47,14 +48,13 @@ _MERGE = (
     *("-c", "rerere.enabled=false", *STYLE, *ALONE, "merge", "--no-commit", "--no-ff", "--quiet"),
     *("--no-autostash", "--no-verify-signatures", "--no-log", "--no-signoff"),
 )
-_NAMES = ("--name-only", "--no-renames", "-z")
 # The base's side of a file that has no lines to mark lies beside it under this name.
 _ASIDE = "~theirs"
 # So much of a file is read to find markers and passages.
-_LARGEST = 4 * 1024 * 1024
+_LARGEST = LIMIT
 
 
-class Resolving(Changing):
+class Resolving(KeepingBase):
     """Opens conflicts in the worktrees of tasks, looks at them, and closes them."""
 
     async def open_conflict(
@@ -122,7 +122,9 @@ class Resolving(Changing):
                 with open(fd, "wb") as aside:
                     aside.write(said.out)
 
-    async def conflict(self, folder: str, *, answered: bool = True) -> OpenConflict | None:
+    async def conflict(
+        self, folder: str, base: str, *, answered: bool = True
+    ) -> OpenConflict | None:
         """The conflict that is open in a worktree, with what is still to do about it.
 
         None where there is none of ours, or somebody ended the merge or began something else.
@@ -137,6 +139,7 @@ class Resolving(Changing):
             note = self._noted_conflict(top)
             if note is None or not await self._is_ours(top, note):
                 return None
+            note = await self._as_ended(top, note, base)
             merged = await self._merge_tree(top, note)
             found = await self._described(top, note, merged)
             left = await self._markers(top, note, merged)
@@ -217,26 +220,20 @@ class Resolving(Changing):
         forget_note(self._at(top).git_dir)  # whoever ended it is asked anew
         return False
 
+    async def _as_ended(self, top: str, note: ConflictNote, base: str) -> ConflictNote:
+        """The merge as somebody ended it, who may have taken a newer base."""
+        if await self._is_merging(top, note):
+            return note
+        held = await self._fork(top, (await self._known_base(base)).sha)
+        is_newer = await self._is_ancestor(top, note.onto, held)
+        return note._replace(onto=held) if is_newer else note
+
     async def _holds_merge(self, top: str, note: ConflictNote) -> bool:
         """Whether the files are those of the merge, and not as they were before it."""
         merged = await self._merge_tree(top, note)
-        undone, changed = await self._undone(top, note, merged)
-        return not undone and any(each.path in changed for each in merged.conflicts)
-
-    async def _undone(
-        self, top: str, note: ConflictNote, merged: MergedTree
-    ) -> tuple[list[str], set[str]]:
-        """What the base changed, without a conflict, and is as before; and all that is not."""
-        asked = ("diff-tree", "-r", *_NAMES, note.head, merged.tree)
-        brought = set((await self._git(top, *asked, doing="no diff")).names)
-        brought -= {each.path for each in merged.conflicts}
-        changed = (await self._git(top, "diff", *_NAMES, note.head, doing="no diff")).names
-        new = await self._untracked(top)
-        return sorted(brought - {*changed, *new}), {*changed, *new}
-
-    async def _untracked(self, top: str) -> list[str]:
-        asked = ("ls-files", "--others", "--exclude-standard", "-z")
-        return (await self._git(top, *asked, doing="new files are unknown")).names
+        brought = await self._brought(top, note, merged)
+        changed = await self._changed_since(top, note.head)
+        return brought <= changed and any(each.path in changed for each in merged.conflicts)
 
     async def _merge_tree(self, top: str, note: ConflictNote) -> MergedTree:
         # Git names files after the sides where both cannot have their name.
@@ -298,14 +295,16 @@ class Resolving(Changing):
         self, top: str, note: ConflictNote, merged: MergedTree
     ) -> tuple[MarkersLeft, ...]:
         """The files in which markers of ours are left, also where a file got another name."""
-        asked = ("grep", "--untracked", "-I", "-l", "-z", "-E", "-e", f"^>{{7,}} {note.onto}")
+        asked = ("grep", "--untracked", "-I", "-l", "-z", "-F", "-e", f"> {note.onto}")
         said = await self._git(top, *asked)
         known = {each.path: each for each in merged.conflicts}
         found = []
         for name in sorted({*known, *said.names}):
-            versions = await self._sides_of(top, note, name, known.get(name))
+            file = known.get(name)
+            versions = await self._sides_of(top, note, name, file)
+            written = await self._written(top, merged, file) if file and file.is_both else None
             now = read_plain(os.path.join(top, name))
-            if lines := markers_left(now, note.onto, versions):
+            if lines := markers_left(now, note.onto, versions, written):
                 found.append(MarkersLeft(printable(name), lines))
         return tuple(found)
 
@@ -313,34 +312,17 @@ class Resolving(Changing):
         self, top: str, note: ConflictNote, name: str, file: Stages | None
     ) -> dict[int, bytes]:
         """A file as each side has it; where names differ, a stage may hold a merge of both."""
-        if file is None or len(file.objects.keys() & {OURS, THEIRS}) != 2:
+        if file is None or not file.is_both:
             asked = {OURS: f"{note.head}:{name}", THEIRS: f"{note.onto}:{name}"}
             file = Stages(name, {}, asked)
         return await self._versions(top, file)
-
-    async def _restore(self, top: str, note: ConflictNote, merged: MergedTree) -> tuple[str, ...]:
-        """Put back what the base changed, without a conflict, and is now as it was before."""
-        if not await self._is_merging(top, note):
-            return ()
-        undone, _ = await self._undone(top, note, merged)
-        if undone:
-            listed = ("--pathspec-from-file=-", "--pathspec-file-nul")
-            names = b"".join(os.fsencode(name) + b"\0" for name in undone)
-            restore = ("--literal-pathspecs", "restore", "--staged", "--worktree")
-            await self._git(
-                *(top, *restore, f"--source={merged.tree}", *listed),
-                stdin=names,
-                doing="changes of the base are undone, and cannot be put back",
-            )
-        return tuple(printable(name) for name in undone)
 
     async def _resolved_files(self, top: str) -> list[str]:
         """The uncommitted files of a merge of ours that are not as the base has them."""
         note = self._noted_conflict(top)
         if note is None or not await self._is_merging(top, note):
             return []
-        said = await self._git(top, "diff", *_NAMES, note.onto, doing="no diff")
-        own = {*said.names, *await self._untracked(top)}
+        own = await self._changed_since(top, note.onto)
         return [name for name in await self._dirty(top) if name in own]
 
     # Closing it

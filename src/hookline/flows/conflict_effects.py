@@ -35,7 +35,7 @@ async def still_open(repository: Repository, args: dict[str, Any]) -> dict[str, 
     base = args["base"]
     # Without it, no turn of this run has been about the conflict.
     answered = bool(args.get("answered"))
-    found = await repository.conflict(args["worktree"], answered=answered)
+    found = await repository.conflict(args["worktree"], base, answered=answered)
     if found is None or found.is_resolved:
         return None
     message = f"{named_conflict(base, found.files)}: {left_to_do(found)}"

@@ -275,7 +275,9 @@ class Repository(Protocol):
         """Merge the newest base into the files of a worktree, for somebody to resolve there."""
         ...
 
-    async def conflict(self, folder: str, *, answered: bool = True) -> OpenConflict | None:
+    async def conflict(
+        self, folder: str, base: str, *, answered: bool = True
+    ) -> OpenConflict | None:
         """The conflict that is open in a worktree, with what is still to do about it.
 
         Not `answered`: no turn about it has ended well, so nobody has said that it is resolved.

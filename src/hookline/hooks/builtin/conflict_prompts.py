@@ -75,7 +75,8 @@ def resolve_prompt(base: str, found: OpenConflict) -> str:
         f" into the files of this folder, and {asks}:\n\n" + "\n".join(left) + "\n\n"
         "How to resolve it:\n\n"
         "1. Make each file in conflict contain what both sides meant. Leave no marker line.\n"
-        f"2. Do not undo the other changes from {base}. Edit them only if a test needs it.\n"
+        f"2. Do not undo the other changes from {base}. Leave files that only {base} changed as"
+        " they are, and make your work fit them.\n"
         "3. Run the tests and fix what broke.\n"
         "4. End your turn. Hookline checks the files and commits them.\n\n"
         "You need no git for this. You may commit the merge yourself. Do not abort the merge, and"
@@ -93,8 +94,8 @@ def _still(base: str, found: OpenConflict) -> Iterator[str]:
         yield f"- {file_name(each.path)}: markers are left in {_lines(each.lines)}. Remove them."
     for path in found.restored:
         yield (
-            f"- {file_name(path)}: you undid a change from {base}. Hookline has restored it. Leave"
-            " it, and make your work fit it."
+            f"- {file_name(path)}: you undid or changed what came from {base}. Hookline has"
+            " restored it. Leave it, and make your work fit it."
         )
     if found.undecided:
         marked = {each.path for each in found.markers}
