@@ -132,3 +132,19 @@ def test_markers_are_found_in_every_form(both: Both, size: int) -> None:
         assert [each.path for each in found.markers] == ["list"], form
     both.run(RESOLVED)
     assert both.close()["list"] == "mine\ntheirs"
+
+
+def test_a_merge_that_was_committed_unresolved_is_undone_with_the_conflict(both: Both) -> None:
+    """Else its markers would be the work of whoever goes on with it."""
+    both.open()
+    head = both.place.git("rev-parse", "HEAD", at=both.folder)
+    both.run(COMMIT)
+    tip = both.place.git("rev-parse", "HEAD", at=both.folder)
+    repository = both.place.repository()
+    found = do(repository.conflict(str(both.folder), "main"))
+    assert found is not None
+    assert found.markers
+    assert do(repository.drop_conflict(str(both.folder))) == f"refs/hookline/rescued/{tip}"
+    assert both.place.git("rev-parse", "HEAD", at=both.folder) == head
+    assert both.place.git("status", "--porcelain", at=both.folder) == ""
+    assert both.place.git("rev-parse", f"refs/hookline/rescued/{tip}") == tip

@@ -272,10 +272,12 @@ class Changing(Objects):
         """Keep all that is not committed under a ref of its own, and name it."""
         await self._git(top, "add", "--all")
         saved = (await self._git(top, "stash", "create", "put away by Hookline")).text
-        if not saved:
-            return None
-        ref = f"{RESCUED}{saved}"
-        await self._git(top, "update-ref", ref, saved, doing="nothing was put away")
+        return await self._keep(top, saved) if saved else None
+
+    async def _keep(self, top: str, commit: str) -> str:
+        """Keep a commit under a ref of its own, and name it."""
+        ref = f"{RESCUED}{commit}"
+        await self._git(top, "update-ref", ref, commit, doing="nothing was put away")
         return ref
 
     async def _check_clean(self, top: str) -> None:

@@ -164,7 +164,13 @@ class Resolving(KeepingBase):
             return None
 
     async def drop_conflict(self, folder: str) -> str | None:
-        """Bring a worktree back to before a conflict was opened; the ref that keeps the edits."""
+        """Bring a worktree back to before a conflict was opened; the ref that keeps the edits.
+
+        What somebody committed to end the merge goes, too: nobody found it to be resolved.
+        """
+        return await self._drop(folder, committed=True)
+
+    async def _drop(self, folder: str, *, committed: bool) -> str | None:
         top = self._at(folder).top
         if self._noted_conflict(top) is None:
             return None
@@ -172,16 +178,22 @@ class Resolving(KeepingBase):
             await self._verify(top)
             note = self._noted_conflict(top)
             kept = None
-            if note is not None and await self._is_merging(top, note):
+            is_ours = self._is_ours if committed else self._is_merging
+            if note is not None and await is_ours(top, note):
+                tip = await self._head(top)
                 kept = await self._put_away(top)
-                await self._git(top, *ALONE, "reset", "--hard", "--quiet", doing="no way back")
+                if kept is None and tip != note.head:
+                    kept = await self._keep(top, tip)
+                reset = (*ALONE, "reset", "--hard", "--quiet", note.head)
+                await self._git(top, *reset, doing="no way back")
             forget_note(self._at(top).git_dir)
             return kept
 
     async def recover(self, folder: str) -> None:
         """Undo what a crash left in a checkout, and what nobody goes on with."""
         await super().recover(folder)
-        await self.drop_conflict(folder)
+        # Commits may be what somebody made of it who went on with it alone.
+        await self._drop(folder, committed=False)
 
     async def _end_own_rebase(self, top: str) -> None:
         """Undo a rebase that was cut short, and a merge whose files were being written."""
