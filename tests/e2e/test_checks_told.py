@@ -83,6 +83,6 @@ def test_rules_and_stop_hooks_are_told_in_the_users_own_folder(cli: Cli) -> None
         "- dated: `a.txt` must match `^20`",
         "- covered: at least 80.0% test coverage",
         "- tidy: `make tidy`",
-        "Run the commands above yourself",
+        "Run the commands above",
     )
     assert "hookline/T-1" not in found

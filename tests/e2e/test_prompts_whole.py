@@ -35,7 +35,9 @@ GATES = {
 }
 TYPES = {"part": {"agents": {"implementer": ["bot"]}, "hooks": GATES}}
 FULL = f"gates: {{tries: 1}}\ntask_types: {json.dumps(TYPES)}\nvalidation: {json.dumps([RULE])}\n"
-THEIRS = (GOAL, *DELIVERABLES, NOTE, SIGNED["command"])
+# Lines of a task's texts are indented, so that none passes for a heading of ours.
+TOLD = "Add a part\n\n  It has to be listed in the log."
+THEIRS = (TOLD, *DELIVERABLES, NOTE, SIGNED["command"])
 
 
 def begin(cli: Cli, script: str) -> tuple[Pipeline, str]:

@@ -19,7 +19,7 @@ How to end your turn:
 - The goal is reached, and you have verified it: end your last message with \
 `<promise>COMPLETE</promise>`.
 - You cannot go on without a person: say what you need and end with `<promise>BLOCKED</promise>`.
-- Otherwise: say what is left to do{next}, and end with `<promise>CONTINUE</promise>`."""
+- Otherwise: say what is left{next}, and end with `<promise>CONTINUE</promise>`."""
 _GIT = {
     "commit": "Commit if you can; what you leave uncommitted is committed for you.",
     "refuse": "Commit all of your work on this branch: uncommitted work is refused.",
@@ -49,9 +49,9 @@ def done_means(
         _place(charge),
         task_details(details),
         _listed("Checks that run after each of your turns:", [f"- {line}" for line in checks]),
-        _listed("Gates that the work must pass in this order once you promise COMPLETE:", gates),
+        _listed("Gates, in this order, once you promise COMPLETE:", gates),
         "What a gate finds comes back to you. " * bool(gates)
-        + "Run the commands above yourself before you end your turn." * bool(checks or gates),
+        + "Run the commands above before you end your turn." * bool(checks or gates),
         frozen(ahead),
         _git(charge, ahead),
         _ENDING.format(next="" if is_last else ", for the next iteration"),
