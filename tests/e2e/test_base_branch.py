@@ -44,11 +44,8 @@ def test_the_first_task_chooses_the_base_for_all_that_follow(line: Pipeline, cli
     assert len(cli.events("base_pinned")) == 1
 
 
-def test_setting_up_a_project_chooses_the_base(line: Pipeline, cli: Cli) -> None:
-    line.git("init", "--quiet")
-    cli.put(".gitignore", ".hookline/\n")
-    line.commit("begin")
-    assert cli("init", "--yes").code == 0
+def merge_from_a_private_branch(line: Pipeline, cli: Cli) -> None:
+    """Merge a task while a branch of the user's own is checked out."""
     line.git("switch", "--quiet", "--create", "private")
     cli.put("private", "mine\n")
     line.commit("not for main")
@@ -59,6 +56,14 @@ def test_setting_up_a_project_chooses_the_base(line: Pipeline, cli: Cli) -> None
     )
     line.has_remote = False
     assert line.worker()["merged"] == [task]
+
+
+def test_setting_up_a_project_chooses_the_base(line: Pipeline, cli: Cli) -> None:
+    line.git("init", "--quiet")
+    cli.put(".gitignore", ".hookline/\n")
+    line.commit("begin")
+    assert cli("init", "--yes").code == 0
+    merge_from_a_private_branch(line, cli)
     assert line.git("ls-tree", "--name-only", "main").split() == [".gitignore", "made"]
 
 
@@ -87,16 +92,7 @@ def test_the_base_is_chosen_before_the_first_commit(
     assert cli("init", "--yes").code == 0
     line.git("branch", "--move", branch)  # a branch without commits can still change its name
     line.commit("begin")
-    line.git("switch", "--quiet", "--create", "private")
-    cli.put("private", "mine\n")
-    line.commit("not for main")
-    task = cli.add("a part")
-    cli.configure(f"{NO_GATES}agents: {{bot: {line.profile}}}\n")
-    (line.box / "agent.sh").write_text(
-        "cat > /dev/null; touch made; echo '<promise>COMPLETE</promise>'"
-    )
-    line.has_remote = False
-    assert line.worker()["merged"] == [task]
+    merge_from_a_private_branch(line, cli)
     merged = line.git("ls-tree", "--name-only", branch).split()
     assert ("made" in merged, "private" in merged) == (True, False)
     assert [each["data"] for each in cli.events("base_pinned")][-1] == {"branch": branch}

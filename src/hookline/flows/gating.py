@@ -142,7 +142,7 @@ class Gating:
         self.commands = list(answer.get("commands", ()))
 
     def _note_told(self, told: dict[str, str]) -> None:
-        """Keep which reviews of people the agent is told of; gates after this one are told, too."""
+        """Keep which reviews of people the agent has heard of, for later gates as well."""
         self.context[TOLD] = self.told = {**self.told, **told}
 
     def _note_judged(self, point: str, asked: str | None, judged: str | None) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # What a merge waits for besides its gates, and the effect that found it out.
 _ASKED_BY = {TRUST: "merge", PEOPLE: "ask_people", FORGE: "merge"}
-# In the context of a gate's answer: whom it asks has not judged the work.
+# In the context of a gate's answer: nobody has judged the work yet.
 NO_VERDICT = "noVerdict"
 AUTO_ACCEPTED = "auto-accepted: no gate stands here"
 

@@ -322,7 +322,7 @@ def _since(view: View, task: Task) -> str | None:
 def _failing(app: App, view: View) -> Iterator[Item]:
     switches = view.calls.switches()
     for row in app.standing.failing(view.calls):
-        # A gate that failed is told of with the task whose work it judged.
+        # The entry of the task says that its gate failed.
         if switches.get(row.hook, True) and rule_of(row.point) != GATE:
             message = f"it failed at event {row.event_seq} ({row.point}): {row.error}"
             yield _call("hook", view, row, message)

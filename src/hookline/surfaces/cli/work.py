@@ -117,7 +117,7 @@ async def _advance(
     signals: Stopping,
 ) -> Worker:
     def observe(what: str, details: dict[str, Any]) -> None:
-        # Also what is only begun: a gate that is gone on with is seen before it ends.
+        # Also what has only begun, so that a gate is seen while it runs.
         if what in ("begun", "effect"):
             desk.notice(details["runId"], details["effectId"], is_done=what == "effect")
 
