@@ -1,7 +1,7 @@
 # Two commands do all the set-up on a machine with Python 3.11, git and make:
 #   make demo    see it work
 #   make test    run every check
-#   make quick   run the tests that need no process, while you write
+#   make quick   run the fast tests, while you write
 PYTHON ?= python3
 # Tests start many programs; each would compile every module anew.
 export PYTHONDONTWRITEBYTECODE :=
@@ -28,8 +28,10 @@ lint: $(VENV)/ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Each of the processes that run tests would compile all of them, if one had not done so before.
 unit: $(VENV)/ready agents descriptions
-	$(BIN)/pytest -m "not torture"
+	@[ -d tests/unit/__pycache__ ] || $(BIN)/pytest -n 0 --collect-only -q > /dev/null
+	$(BIN)/pytest
 
 # The real coding agents that tests/agents drives; without npm it says what is left out.
 agents:
@@ -40,6 +42,7 @@ descriptions:
 	@tests/integration/npm/install $(DESCRIPTIONS)
 
 torture: $(VENV)/ready
+	$(BIN)/pytest -m "not torture" --hypothesis-profile torture tests/property
 	$(BIN)/pytest -m torture -n 0 -s --timeout 3600
 
 bench: $(VENV)/ready

@@ -16,6 +16,7 @@ from benchmarks import (
     dispatching,
     flows,
     graphs,
+    history,
     loop_runners,
     peers,
     programs,
@@ -40,6 +41,7 @@ GROUPS: dict[str, Callable[[Plan], Iterator[Result]]] = {
     "flows": flows.measure,
     "sessions": session_loop.measure,
     "runners": loop_runners.measure,
+    "history": history.measure,
 }
 # Other programs, measured only where they are installed and only when they are named.
 PEERS: dict[str, Callable[[Plan], Iterator[Result]]] = {"peers": peers.measure}

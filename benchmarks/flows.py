@@ -12,13 +12,13 @@ import msgspec
 from benchmarks.commands import FLOOR, install
 from benchmarks.measure import Plan, Result, by_turns
 from benchmarks.stores import new_project
-from hookline.adapters.blobs import FileBlobs
+from hookline.adapters.store.blobs import FileBlobs
 from hookline.adapters.store.runs import SQL
 from hookline.adapters.store.sqlite import SqliteStore
 from hookline.domain.runs import OK, Request, Resolution
 from hookline.flows import journal
 from hookline.flows.replay import digest
-from hookline.outside import engine
+from hookline.wiring.engine import engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.measure import Plan, Result, by_turns
 from benchmarks.stores import WALKS, Filled, filled
-from hookline.tasks import claims, dependencies, verbs
+from hookline.tasks import claims, verbs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -96,7 +96,7 @@ def _link(length: int, store: Filled) -> Act:
     (walk,) = (each for each in store.walks if each.length == length)
 
     def link(tx: Transaction) -> None:
-        dependencies.link(tx, walk.source, walk.target)
+        verbs.link(tx, walk.source, walk.target)
         raise _Undone
 
     def act() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.floors import run_and_wait
 from benchmarks.measure import Plan, Result, by_turns
 from benchmarks.stores import new_project
-from hookline.adapters.process import LocalProcesses
+from hookline.adapters.processes.process import LocalProcesses
 from hookline.domain.events import Event
 from hookline.hooks.frames import Frame, event_payload
 from hookline.hooks.registry import Hook

@@ -23,7 +23,7 @@ def measure(plan: Plan) -> Iterator[Result]:
             _use_up(view.log.stream(limit=count), count)
 
     def floor() -> None:
-        _use_up(raw_events(app.store.path, count), count)
+        _use_up(raw_events(app.project.database, count), count)
 
     took, raw = by_turns((ours, floor), plan.rounds(5, 3))
     app.close()

@@ -92,7 +92,7 @@ def environment(folder: str) -> dict[str, str]:
 def filled(folder: str, size: int) -> Filled:
     """A project with so many tasks, and some chains at the end of them."""
     app = new_project(os.path.join(folder, f"of-{size}"))
-    path = app.store.path
+    path = app.project.database
     app.close()
     raw = sqlite3.connect(path, isolation_level=None)
     try:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.measure import Plan, Result
 from benchmarks.stores import environment, new_project
-from hookline.adapters.bus import Waker
+from hookline.adapters.feeds.bus import Waker
 from hookline.app import App
 
 if TYPE_CHECKING:

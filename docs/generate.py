@@ -17,8 +17,8 @@ from msgspec import inspect
 
 from docs import reference
 from hookline.domain.tasks import CREATED, STATES, TRANSITIONS
-from hookline.flows import prompts
 from hookline.points import POINTS, VARIABLES
+from hookline.sessions import prompts
 from hookline.surfaces.cli.main import COMMANDS, GROUPS
 from hookline.surfaces.mcp.tools import SESSION, TOOLS
 
@@ -204,7 +204,7 @@ def _meaning(action: argparse.Action) -> str:
     if short:
         words.append(f"short: {_code(short[0])}")
     if action.required and action.option_strings:
-        words.append("needed")
+        words.append("required")
     return "; ".join(word for word in words if word)
 
 

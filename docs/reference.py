@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Any
 from msgspec import NODEFAULT, inspect
 
 from hookline.config import types
+from hookline.config.schema import kind_values
+from hookline.domain import payloads
+from hookline.hooks.builtin.notify.arguments import Notify
+from hookline.plugins import KINDS, ExtensionPoint
+from hookline.points import POINTS, REACT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from hookline.points import Point
 
 _ORIGINAL = {
     "seq": 8,
@@ -69,8 +76,52 @@ _DATA: dict[str, dict[str, Any]] = {
         "deliverables": ["parser.py"],
     },
     "cascade_limit": {"depth": 9, "limit": 8, "eventSeq": 40, "hooks": ["echo"]},
+    "attention_needed": {
+        "kind": "session",
+        "id": "greeter",
+        "since": "2026-01-17T12:00:00.000Z",
+        "message": "The session greeter reached a limit: 5 iterations were made.",
+        "command": "hookline run --resume --name greeter --iterations 10",
+        "key": "session R-1 2026-01-17T12:00:00.000Z",
+        "waits": True,
+        "outcome": "limit",
+        "reason": "iterations",
+    },
+    "attention_over": {
+        "kind": "session",
+        "id": "greeter",
+        "since": "2026-01-17T12:00:00.000Z",
+        "message": "The session greeter no longer waits for you.",
+        "command": "hookline attention",
+        "key": "session R-1 2026-01-17T12:00:00.000Z",
+    },
 }
-EVENT_EXAMPLES = {name: json.dumps(data) for name, data in _DATA.items()}
+_SAMPLES: dict[type[inspect.Type], Any] = {
+    inspect.StrType: "text",
+    inspect.IntType: 1,
+    inspect.FloatType: 1.5,
+    inspect.BoolType: True,
+    inspect.ListType: [],
+    inspect.VarTupleType: [],
+}
+
+
+def _sample(point: Point) -> dict[str, Any]:
+    """Data of an event for which nobody wrote an example."""
+    info = inspect.type_info(getattr(payloads, point.payload))
+    assert isinstance(info, inspect.StructType)
+    kinds = ((each.encode_name, each.type) for each in info.fields)
+    return {
+        name: _SAMPLES.get(type(kind.types[0] if isinstance(kind, inspect.UnionType) else kind), {})
+        for name, kind in kinds
+    }
+
+
+EVENT_EXAMPLES = {
+    point.name: json.dumps(_DATA[point.name] if point.name in _DATA else _sample(point))
+    for point in POINTS.values()
+    if point.rule == REACT and not point.fired_by
+}
 
 _SIMPLE: dict[type[inspect.Type], str] = {
     inspect.StrType: "text",
@@ -86,6 +137,8 @@ def json_type(info: inspect.Type) -> str:
     """A type in the words of JSON."""
     if isinstance(info, inspect.Metadata):
         reads = (info.extra or {}).get("reads")
+        if isinstance(reads, ExtensionPoint):
+            return f"{', '.join(reads.own)}, or a plugin's"
         return reads if reads in ("duration", "size") else json_type(info.type)
     if isinstance(info, inspect.UnionType):
         return " or ".join(json_type(each) for each in info.types)
@@ -104,6 +157,7 @@ _TITLES: dict[str, type] = {
     "The file": types.Document,
     "A hook: an entry of a list under `hooks`": types.Entry,
     "`metadata` of a hook": types.HookMetadata,
+    "Beside `notify`": Notify,
     "`session`": types.Session,
     "`session.budget`": types.Budget,
     "`session.guards`": types.Guards,
@@ -111,6 +165,7 @@ _TITLES: dict[str, type] = {
     "`task_types.NAME`": types.TaskType,
     "`task_types.NAME.agents`": types.TypeAgents,
     "`gates`": types.Gates,
+    "`notifications`": types.Notifications,
     "`agents.NAME`": types.Agent,
     "`flows.NAME`": types.Flow,
     "A step of a flow": types.Step,
@@ -125,7 +180,12 @@ def sections(
     for title, kind in _TITLES.items():
         info = inspect.type_info(kind)
         assert isinstance(info, inspect.StructType)
-        rows = [_row(field) for field in sorted(info.fields, key=lambda f: f.name != "version")]
+        fields = [each for each in info.fields if each.name != "channel"]
+        if kind is types.Entry:
+            values = inspect.type_info(kind_values(KINDS.own))
+            assert isinstance(values, inspect.StructType)
+            fields[1:1] = values.fields
+        rows = [_row(field) for field in sorted(fields, key=lambda f: f.name != "version")]
         yield f"### {title}\n\n{(kind.__doc__ or '').strip()}\n"
         yield table(("key", "type", "meaning"), rows) + "\n"
 
@@ -135,11 +195,11 @@ def _row(field: inspect.Field) -> tuple[str, ...]:
     kind = "points, each with a list of hooks" if hooks else json_type(field.type)
     words = [_description(field.type)]
     if field.required:
-        words.append("Needed.")
+        words.append("Required.")
     elif field.default not in (NODEFAULT, None, False, ""):
         words.append(f"Default: `{field.default}`.")
     return (
-        f"`{field.name}`",
+        f"`{field.encode_name}`",
         kind.removesuffix(" or null"),
         " ".join(word for word in words if word),
     )

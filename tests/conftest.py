@@ -13,7 +13,13 @@ if TYPE_CHECKING:
 
 MEMORY = "/dev/shm"
 # How long an example takes is up to the machine, and says nothing about it.
-settings.register_profile("hookline", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+for _profile, _examples in (("hookline", 30), ("torture", 200)):
+    settings.register_profile(
+        _profile,
+        max_examples=_examples,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
 settings.load_profile("hookline")
 # Who runs the tests in the background may have these ignored, and every program would inherit it.
 for _number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT):

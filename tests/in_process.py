@@ -44,12 +44,18 @@ def run_in_process(
         files[0].write(stdin)
         files[0].seek(0)
         put_back.enter_context(_signals())
-        put_back.enter_context(_folder(cwd))
-        put_back.enter_context(_environment(env))
+        put_back.enter_context(place(cwd, env))
         put_back.enter_context(_imports(env))
         with _streams(files):
             code = _run([os.fsdecode(word) for word in words])
         return CompletedProcess(words, code, _content(files[1]), _content(files[2]))
+
+
+@contextmanager
+def place(cwd: Path | str, env: Mapping[str, str]) -> Iterator[None]:
+    """Be in the folder and have the environment that a process would have been given."""
+    with _folder(cwd), _environment(env):
+        yield
 
 
 def _run(words: list[str]) -> int:
@@ -107,8 +113,10 @@ def _environment(env: Mapping[str, str]) -> Iterator[None]:
 
 
 def _become(env: Mapping[str, str]) -> None:
-    os.environ.clear()
-    os.environ.update(env)
+    now = dict(os.environ)
+    for name in now.keys() - env.keys():
+        del os.environ[name]
+    os.environ.update(env.items() - now.items())
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import msgspec
 
 from hookline.domain.runs import ERROR, OK, PENDING, JournalEffect, Resolution, Run
 from hookline.flows.context import Context
-from hookline.flows.replay import Driver
+from hookline.flows.replay import Stepper
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Journal:
-    """Effects in order, and the driver of the flow that asked for them."""
+    """Effects in order, and the stepper of the flow that asked for them."""
 
     def __init__(
         self, flow: Flow, *, state: Any = None, recorded: Sequence[JournalEffect] = (), seq: int = 0
@@ -25,18 +25,18 @@ class Journal:
         self.effects = {effect.effect_id: effect for effect in recorded}
         self.seq = seq
         self.state = state
-        self.driver = self.replay(flow)
+        self.stepper = self.replay(flow)
 
-    def replay(self, flow: Flow, *, by_older_code: bool = False) -> Driver:
+    def replay(self, flow: Flow, *, by_older_code: bool = False) -> Stepper:
         """Run the flow again from what is recorded, as after a crash."""
         recorded = list(self.effects.values())
-        self.driver = replayed(flow, recorded, self.state, by_older_code=by_older_code)
+        self.stepper = replayed(flow, recorded, self.state, by_older_code=by_older_code)
         self.record()
-        return self.driver
+        return self.stepper
 
     def record(self) -> None:
         """Write down what the flow asks for."""
-        asked, self.driver.requests = self.driver.requests, []
+        asked, self.stepper.requests = self.stepper.requests, []
         for each in asked:
             assert each.effect_id not in self.effects, "an effect id was given twice"
             self.seq += 1
@@ -74,7 +74,7 @@ class Journal:
             error=error,
             resolved_seq=self.seq,
         )
-        self.driver.resolve(effect_id, result)
+        self.stepper.resolve(effect_id, result)
         self.record()
 
     @property
@@ -85,7 +85,7 @@ class Journal:
     @property
     def result(self) -> Any:
         """What the flow returned; its error is raised."""
-        root = self.driver.root
+        root = self.stepper.root
         assert root is not None
         assert root.done
         if root.error is not None:
@@ -95,14 +95,14 @@ class Journal:
 
 def replayed(
     flow: Flow, effects: list[JournalEffect], state: Any = None, *, by_older_code: bool = False
-) -> Driver:
-    """A driver that has run the flow against these effects."""
-    driver = Driver(effects, by_older_code=by_older_code)
+) -> Stepper:
+    """A stepper that has run the flow against these effects."""
+    stepper = Stepper(effects, by_older_code=by_older_code)
     try:
-        driver.start(
-            flow(Context(driver, Run(run_id="R-1", flow="f", status="running", state=state)))
+        stepper.start(
+            flow(Context(stepper, Run(run_id="R-1", flow="f", status="running", state=state)))
         )
     except BaseException:
-        driver.close()
+        stepper.close()
         raise
-    return driver
+    return stepper

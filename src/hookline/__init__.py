@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hookline.domain.records import Action
     from hookline.domain.runs import EffectFailed
     from hookline.flows.context import Context
-    from hookline.flows.definitions import flow
+    from hookline.flows.definitions.finder import flow
     from hookline.hooks.registry import Hook, HookContext, HookRegistry, hook
 
 __version__ = "0.2.0"
@@ -42,7 +42,7 @@ _HOMES = {
     "Hook": "hookline.hooks.registry",
     "HookContext": "hookline.hooks.registry",
     "HookRegistry": "hookline.hooks.registry",
-    "flow": "hookline.flows.definitions",
+    "flow": "hookline.flows.definitions.finder",
     "hook": "hookline.hooks.registry",
     "payload_of": "hookline.domain.payloads",
 }

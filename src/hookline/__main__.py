@@ -5,6 +5,9 @@ from __future__ import annotations
 import gc
 import sys
 
+if sys.platform == "win32":
+    sys.stderr.write("error: Hookline runs on Linux and macOS; on Windows, run it in WSL2\n")
+    raise SystemExit(2)
 # Most commands live for moments, in which the collector would look at every module again and again.
 gc.set_threshold(50_000)
 # msgspec takes typing_extensions if it finds it, which costs a third of our start and gains

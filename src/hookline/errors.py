@@ -5,6 +5,11 @@ The command line turns each into one message and its exit code; anything else is
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 OK = 0
 FAILED = 1
 USAGE = 2
@@ -21,6 +26,11 @@ class HooklineError(Exception):
     exit_code = FAILED
     help: str | None = None
 
+    def __init_subclass__(cls, code: str | None = None, exit_code: int | None = None) -> None:
+        """Give a kind of error its own code for programs, and exit code."""
+        cls.code = code or cls.code
+        cls.exit_code = exit_code or cls.exit_code
+
     def __init__(self, message: str | None = None, *, help: str | None = None) -> None:
         super().__init__(message or type(self).__doc__)
         if help is not None:
@@ -36,115 +46,91 @@ class Fenced(Exception):
     """Another process took this over; what we still know about it no longer counts."""
 
 
-class UsageError(HooklineError):
+class UsageError(HooklineError, code="usage", exit_code=USAGE):
     """The command was not understood."""
 
-    code = "usage"
-    exit_code = USAGE
 
-
-class NoProject(HooklineError):
+class NoProject(HooklineError, code="no-project", exit_code=USAGE):
     """There is no Hookline project here or in any folder above."""
 
-    code = "no-project"
-    exit_code = USAGE
     help = "run `hookline init` in the root of your repository"
 
 
-class BadInput(HooklineError):
+class BadInput(HooklineError, code="bad-input", exit_code=USAGE):
     """A value is not of the expected form."""
 
-    code = "bad-input"
-    exit_code = USAGE
 
-
-class UnknownTask(HooklineError):
+class UnknownTask(HooklineError, code="unknown-task"):
     """There is no such task."""
 
-    code = "unknown-task"
     help = "`hookline task list --all` shows every task"
 
 
-class UnknownHook(HooklineError):
+class UnknownHook(HooklineError, code="unknown-hook"):
     """There is no such hook."""
 
-    code = "unknown-hook"
     help = "`hookline hook list` shows every hook"
 
 
-class UnknownEvent(HooklineError):
+class UnknownEvent(HooklineError, code="unknown-event"):
     """There is no such event."""
 
-    code = "unknown-event"
     help = "`hookline events` shows the log"
 
 
-class UnknownEdge(HooklineError):
+class UnknownEdge(HooklineError, code="unknown-dependency"):
     """There is no such dependency."""
 
-    code = "unknown-dependency"
     help = "`hookline dep list` shows every dependency"
 
 
-class IllegalTransition(HooklineError):
+class IllegalTransition(HooklineError, code="illegal-transition"):
     """The task's state does not allow that."""
 
-    code = "illegal-transition"
 
-
-class CycleError(HooklineError):
+class CycleError(HooklineError, code="cycle"):
     """That dependency would close a cycle."""
 
-    code = "cycle"
 
-
-class ClaimRefused(HooklineError):
+class ClaimRefused(HooklineError, code="claimed"):
     """Another agent holds this task."""
 
-    code = "claimed"
 
+class StaleClaim(HooklineError, code="stale-claim"):
+    """This claim is no longer current: its lease expired and the task moved on."""
 
-class StaleClaim(HooklineError):
-    """This claim is no longer the current one: the lease ran out and the task moved on."""
-
-    code = "stale-claim"
     help = "drop this work, or claim the task again"
 
 
-class NothingReady(HooklineError):
+class NothingReady(HooklineError, code="nothing-ready"):
     """No task is ready."""
 
-    code = "nothing-ready"
-    help = "`hookline task list` shows what the others wait for"
+    help = "`hookline task list` shows what the other tasks wait for"
 
 
-class ReservedEvent(HooklineError):
+class ReservedEvent(HooklineError, code="reserved-event", exit_code=USAGE):
     """Events of this type change state and are written by Hookline alone."""
 
-    code = "reserved-event"
-    exit_code = USAGE
 
-
-class UnknownWorkflow(HooklineError):
+class UnknownWorkflow(HooklineError, code="unknown-workflow"):
     """There is no such workflow."""
 
-    code = "unknown-workflow"
+
+class BrokenPlugin(HooklineError, code="broken-plugin"):
+    """An installed plugin cannot be used."""
+
+    help = "report it to its author, or uninstall its package"
 
 
-class BadHook(HooklineError):
+class BadHook(HooklineError, code="bad-hook", exit_code=USAGE):
     """This hook cannot be registered."""
 
-    code = "bad-hook"
-    exit_code = USAGE
 
-
-class HookFailure(HooklineError):
-    """A hook did not do its work: it failed, timed out, or gave an answer nobody can read.
+class HookFailure(HooklineError, code="hook-failed"):
+    """A hook did not do its work: it failed, timed out, or gave an unreadable answer.
 
     Carries what the hook had said until then, because that is what explains the failure.
     """
-
-    code = "hook-failed"
 
     def __init__(
         self,
@@ -162,111 +148,106 @@ class HookFailure(HooklineError):
         self.blob = blob
 
 
-class HookTimeout(HookFailure):
-    """A hook ran out of time and was stopped."""
-
-    code = "hook-timeout"
+class HookTimeout(HookFailure, code="hook-timeout"):
+    """A hook timed out and was stopped."""
 
 
-class ConfigError(HooklineError):
+# Why hooks are held back.
+BROKEN = "the configuration has errors: run `hookline check`"
+UNTRUSTED = "this repository's hooks are not trusted: run `hookline trust`"
+
+
+class ConfigError(HooklineError, code="bad-configuration", exit_code=USAGE):
     """The configuration has errors."""
 
-    code = "bad-configuration"
-    exit_code = USAGE
     help = "`hookline check` shows them all"
 
 
-class Untrusted(HooklineError):
+class Untrusted(HooklineError, code="untrusted", exit_code=USAGE):
     """This repository's hooks are not trusted."""
 
-    code = "untrusted"
-    exit_code = USAGE
-    help = "look at them, then run `hookline trust`"
+    help = "review them, then run `hookline trust`"
 
 
-class PeopleOnly(HooklineError):
+class PeopleOnly(HooklineError, code="people-only", exit_code=NEEDS_PERSON):
     """This command is for people, not for agents or hooks."""
 
-    code = "people-only"
-    exit_code = NEEDS_PERSON
     help = "ask the person you work for to run it"
 
 
-class NeedsPerson(HooklineError):
-    """This cannot go on until a person has acted."""
+class NeedsPerson(HooklineError, code="needs-person", exit_code=NEEDS_PERSON):
+    """This cannot continue until a person acts."""
 
-    code = "needs-person"
-    exit_code = NEEDS_PERSON
     help = "`hookline attention` shows what to do"
 
 
-class StoreError(HooklineError):
+class StoreError(HooklineError, code="store"):
     """The store could not be read or written."""
 
-    code = "store"
 
-
-class StoreBusy(StoreError):
+class StoreBusy(StoreError, code="store-busy"):
     """Another process kept the store locked for too long."""
 
-    code = "store-busy"
     help = "try again; nothing was changed"
 
 
-class StoreCorrupt(StoreError):
+class StoreCorrupt(StoreError, code="store-corrupt"):
     """The store is damaged."""
 
-    code = "store-corrupt"
     help = "keep the file, then run `hookline doctor` to see what can be read"
 
 
-class StoreFull(StoreError):
-    """There is no room left to write."""
+class StoreFull(StoreError, code="disk-full"):
+    """The disk is full."""
 
-    code = "disk-full"
     help = "nothing was changed; free some space and run the command again"
 
 
-class StoreReadOnly(StoreError):
+class StoreReadOnly(StoreError, code="read-only"):
     """The store cannot be written."""
 
-    code = "read-only"
     help = "nothing was changed"
 
 
-class StoreGone(StoreError):
+class StoreGone(StoreError, code="store-gone"):
     """The store was deleted or replaced while it was in use."""
 
-    code = "store-gone"
-    help = "what was written since is lost; put the store's file back, or begin anew"
+    help = "what was written since is lost; restore the store's file, or start over"
 
 
-class StoreReplaced(StoreError):
-    """This is not the store that you made or adopted here: somebody put another in its place."""
+class StoreReplaced(StoreError, code="store-replaced"):
+    """This is not the store that you created or adopted here: it was replaced."""
 
-    code = "store-replaced"
     help = (
-        "put yours back from a backup; or look at this one with `hookline doctor`, and adopt it"
+        "restore yours from a backup; or inspect this one with `hookline doctor`, and adopt it"
         " with `hookline trust`"
     )
 
 
-class LinkedFolder(StoreError):
+class LinkedFolder(StoreError, code="linked-folder"):
     """Hookline's own folder, or an entry that only Hookline writes in it, is a link."""
 
-    code = "linked-folder"
-    help = "Hookline writes through no link: remove it, or move what it leads to into its place"
+    help = "Hookline does not write through links: remove it, or replace it with what it points to"
 
 
-class StoreOlder(StoreReadOnly):
-    """The store was written by an older Hookline and is not upgraded while it is only read."""
+class StoreOlder(StoreReadOnly, code="older-store"):
+    """The store was written by an older Hookline, and commands that only read do not upgrade it."""
 
-    code = "older-store"
-    help = "run a command that writes, such as `hookline task add`, and it is upgraded"
+    help = "run a command that writes, such as `hookline task add`, to upgrade it"
 
 
-class StoreNewer(StoreError):
+class StoreNewer(StoreError, code="newer-store"):
     """The store was written by a newer Hookline."""
 
-    code = "newer-store"
     help = "upgrade with `pip install --upgrade hookline`"
+
+
+def did_you_mean(
+    word: str, known: Iterable[str], otherwise: str = "", *, likeness: float = 0.6
+) -> str:
+    """A hint at the nearest known word, followed by what helps in any case."""
+    from difflib import get_close_matches  # only a wrong word pays for this import
+
+    near = get_close_matches(word, list(known), n=1, cutoff=likeness)
+    hint = f"did you mean '{near[0]}'?" if near else ""
+    return f"{hint} {otherwise}".strip()

@@ -7,15 +7,18 @@ opened relative to the one above it, so that nothing is read or written anywhere
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from hookline.errors import LinkedFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 TOP_MODE, FOLDER_MODE, FILE_MODE = 0o711, 0o700, 0o600
 # In `.hookline`: what only Hookline writes. `hooks` and `flows` are the user's.
@@ -37,10 +40,24 @@ def read_regular(path: str, limit: int) -> bytes:
         return file.read(limit)
 
 
+def bytes_of(path: str, limit: int) -> bytes:
+    """The same; nothing if it cannot be read, or is no regular file."""
+    with suppress(OSError):
+        return read_regular(path, limit)
+    return b""
+
+
+def entry_at(path: str) -> os.stat_result | None:
+    """What lies at a path, be it a link; None if nothing does, or that is unknown."""
+    with suppress(OSError):
+        return os.lstat(path)
+    return None
+
+
 def open_regular(path: str) -> int:
     """A descriptor to read a regular file; OSError if it is something else.
 
-    A named pipe that nobody writes to would hold us for ever.
+    A named pipe without a writer would block us forever.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     return _regular(os.open(path, flags), path)
@@ -68,7 +85,7 @@ def refuse_links(folder: str) -> None:
     except OSError as problem:
         if os.path.islink(folder):
             raise LinkedFolder(f"{folder} is a link") from problem
-        return  # there is none yet, or whoever needs it says why it cannot be opened
+        return  # there is none yet, or its user reports why it cannot be opened
     try:
         for name in _OWN:
             with suppress(OSError):
@@ -79,12 +96,11 @@ def refuse_links(folder: str) -> None:
 
 
 def keep_private(folder: str) -> None:
-    """Let nobody else list `.hookline`, or read what only Hookline writes in it.
+    """Keep other users from listing `.hookline`, or read what only Hookline writes in it.
 
     Worktrees are reached through it, so others may pass.
     """
-    top = os.open(folder, _FOLDER)
-    try:
+    with own_folder(folder) as top:
         if stat.S_IMODE(os.fstat(top).st_mode) == TOP_MODE:
             return
         for name in _OWN[:-1]:
@@ -94,12 +110,10 @@ def keep_private(folder: str) -> None:
                     os.chmod(name, mode, dir_fd=top)
         with suppress(OSError):
             os.fchmod(top, TOP_MODE)
-    finally:
-        os.close(top)
 
 
 def make_private(folder: str) -> None:
-    """Make a folder of the user's own, which nobody else may enter, nor the one above it."""
+    """Make a folder of the user's own, which no other user may enter, nor the one above it."""
     for each in (os.path.dirname(folder), folder):
         os.makedirs(each, mode=FOLDER_MODE, exist_ok=True)
         if stat.S_IMODE(os.stat(each).st_mode) != FOLDER_MODE:
@@ -137,7 +151,7 @@ def create(folder: int, name: str) -> int:
 
 
 def publish(folder: int, name: str, data: bytes, *, durable: bool = False) -> None:
-    """Replace a file in a folder of ours whole, so that nobody ever sees a part of it."""
+    """Replace a file in a folder of ours whole, so that no reader ever sees a part of it."""
     draft = f"{name}.{os.getpid()}-{os.urandom(4).hex()}"
     try:
         with open(create(folder, draft), "wb") as file:
@@ -150,6 +164,15 @@ def publish(folder: int, name: str, data: bytes, *, durable: bool = False) -> No
         with suppress(OSError):
             os.unlink(draft, dir_fd=folder)
         raise
+
+
+def write_whole(path: str, data: bytes, *, durable: bool = False) -> None:
+    """Replace a file in a folder of the user's own, as `publish` does."""
+    folder = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        publish(folder, os.path.basename(path), data, durable=durable)
+    finally:
+        os.close(folder)
 
 
 def open_to_append(path: str) -> int:
@@ -168,6 +191,62 @@ def _regular(number: int, path: str) -> int:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
     raise OSError(errno.EINVAL, "it is not a regular file", path)
+
+
+# Tidying up
+
+
+class Removed(msgspec.Struct, frozen=True):
+    """How many files were removed, and their bytes together."""
+
+    count: int = 0
+    bytes: int = 0
+
+
+@contextmanager
+def locked(folder: int, *, alone: bool) -> Iterator[None]:
+    """Keep those who add files to a folder and the one who removes old ones apart."""
+    fcntl.flock(folder, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+    try:
+        yield
+    finally:
+        fcntl.flock(folder, fcntl.LOCK_UN)
+
+
+def sweep(
+    folder: int, is_unneeded: Callable[[str, os.stat_result], bool], *, dry: bool = False
+) -> Removed:
+    """Remove files from a folder of ours; if `dry`, only say what that would be."""
+    sizes = []
+    for name in os.listdir(folder):
+        with suppress(FileNotFoundError):  # another process was faster
+            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if stat.S_ISREG(found.st_mode) and is_unneeded(name, found):
+                if not dry:
+                    os.unlink(name, dir_fd=folder)
+                sizes.append(found.st_size)
+    return Removed(len(sizes), sum(sizes))
+
+
+def remove_tree(folder: int, name: str, *, dry: bool = False) -> Removed:
+    """Remove a folder in a folder of ours with all that it holds; links are not followed."""
+    sizes = []
+    for _, _, names, inside in os.fwalk(name, dir_fd=folder):
+        for each in names:
+            with suppress(OSError):
+                sizes.append(os.stat(each, dir_fd=inside, follow_symlinks=False).st_size)
+    if not dry:
+        import shutil  # few commands remove folders
+
+        with suppress(FileNotFoundError):  # another process was faster
+            shutil.rmtree(name, dir_fd=folder)
+    return Removed(1, sum(sizes))
+
+
+def added(parts: Iterable[Removed]) -> Removed:
+    """All of these together."""
+    every = list(parts)
+    return Removed(sum(each.count for each in every), sum(each.bytes for each in every))
 
 
 def text_of(path: str) -> str:

@@ -23,14 +23,13 @@ import msgspec
 
 from hookline.domain.answers import GateAnswer
 from hookline.domain.payloads import GateContext
-from hookline.domain.records import OK, SKIPPED
+from hookline.domain.records import OK, SKIPPED, Outcome
 from hookline.errors import BadInput
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from hookline.app import App
-    from hookline.domain.records import Outcome
     from hookline.hooks.registry import Hook
 
 __all__ = [
@@ -86,7 +85,7 @@ def hook_context(payload: Mapping[str, Any]) -> HookContext:
     try:
         return msgspec.convert(payload, HookContext)
     except msgspec.ValidationError as problem:
-        raise BadInput(f"this is no payload of a gate: {problem}") from problem
+        raise BadInput(f"this is not the payload of a gate: {problem}") from problem
 
 
 def resolve_hooks(
@@ -103,7 +102,7 @@ def resolve_hooks(
     from hookline.wiring.calls import recorder  # who writes a gate calls none
 
     with _opened(app) as project:
-        found = project.standing.hooks_at(
+        found = project.scopes.hooks_at(
             HookPoint(hook_point), agent=agent_name, task_type=task_type
         )
         return recorder(project).enabled(found)
@@ -153,11 +152,4 @@ def _result(outcome: Outcome) -> HookResult:
         return HookResult(HookStatus.SKIP, outcome.error or "its condition is false")
     if outcome.status != OK:
         return HookResult(HookStatus.FAILURE, f"{outcome.hook} failed: {outcome.error}")
-    answer: GateAnswer = outcome.answer
-    return HookResult(
-        HookStatus(answer.status),
-        answer.message,
-        answer.context,
-        answer.remediation_prompt,
-        answer.retry_after,
-    )
+    return msgspec.convert(outcome.answer, HookResult, from_attributes=True)

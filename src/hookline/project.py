@@ -40,6 +40,11 @@ class Project(msgspec.Struct, frozen=True):
         return os.path.join(self.folder, "hookline.db")
 
     @property
+    def store_url(self) -> str:
+        """Where the store is."""
+        return f"sqlite://{self.database}"
+
+    @property
     def blobs(self) -> str:
         """Large values, named by their content."""
         return os.path.join(self.folder, "blobs")
@@ -60,7 +65,8 @@ def find_project(start: str, env: Mapping[str, str]) -> Project:
     forced = env.get("HOOKLINE_DIR")
     if forced:
         return _forced(os.path.abspath(forced))
-    root = _outside_worktrees(os.path.abspath(start))
+    # In the worktree of one of its tasks, a project is the one that the task belongs to.
+    root = os.path.abspath(start).partition(_WORKTREES)[0]
     home = user_folder(env)
     while True:
         folder = os.path.join(root, FOLDER_NAME)
@@ -81,7 +87,7 @@ def _forced(folder: str) -> Project:
         inside = os.path.join(folder, FOLDER_NAME)
         near = f"did you mean {inside}? " if os.path.isdir(inside) else ""
         raise NoProject(
-            f"HOOKLINE_DIR names no project's {FOLDER_NAME} folder: {folder}",
+            f"HOOKLINE_DIR is not a project's {FOLDER_NAME} folder: {folder}",
             help=f"{near}set it to the {FOLDER_NAME} folder of a project, or unset it",
         )
     return Project(root, folder)
@@ -93,12 +99,6 @@ def is_own(path: str) -> bool:
     name = inside.partition("/")[0]
     known = name in DATA_FOLDERS or name == "worktrees" or name.startswith(DATABASE[0])
     return bool(found) and (not name or known)
-
-
-def _outside_worktrees(path: str) -> str:
-    """A folder, or the project's root where it lies in the worktree of one of its tasks."""
-    before, inside, _ = path.partition(_WORKTREES)
-    return before if inside else path
 
 
 def user_name(env: Mapping[str, str]) -> str:

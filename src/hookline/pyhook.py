@@ -19,7 +19,7 @@ from hookline.errors import BadHook
 from hookline.project import user_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Mapping
 
     from hookline.hooks.registry import HookContext
 
@@ -36,12 +36,8 @@ def main(argv: list[str]) -> int:
     # bytecode that we leave there would look like a change; so it is kept in the user's folder.
     sys.pycache_prefix = os.path.join(user_folder(os.environ), "cache", "bytecode")
     try:
-        given = sys.stdin.buffer.read()
-        answer = (
-            _apply(target, given) if first == "call" else _call(target, _argument(first, given))
-        )
-        message = {"answer": answer}
-        line = _encode(message, target)
+        answer = _call(first, target, msgspec.json.decode(sys.stdin.buffer.read()))
+        line = _encode({"answer": answer}, target)
     except BadHook as error:
         return _fail(answers, str(error))
     except (Exception, SystemExit) as error:  # noqa: BLE001  the user's code may raise anything
@@ -72,22 +68,14 @@ def _take_stdout() -> int:
     return answers
 
 
-def _argument(first: str, text: bytes) -> Any:
-    payload = msgspec.json.decode(text)
-    if first == "event" and "event" in payload:
-        return msgspec.convert(payload["event"], Event)
-    return payload
-
-
-def _call(target: str, argument: Any) -> Any:
-    answer = _find(target)(argument, LazyContext())
-    return _run(answer) if hasattr(answer, "__await__") else answer
-
-
-def _apply(target: str, text: bytes) -> Any:
-    """Call a function of a flow with the arguments that the flow gave."""
-    given = msgspec.json.decode(text)
-    answer = _find(target)(*given["args"], **given["kwargs"])
+def _call(first: str, target: str, given: Any) -> Any:
+    """The answer of a hook, or of a function of a flow with the arguments that the flow gave."""
+    if first == "call":
+        answer = _find(target)(*given["args"], **given["kwargs"])
+    elif first == "event" and "event" in given:
+        answer = _find(target)(msgspec.convert(given["event"], Event), LazyContext())
+    else:
+        answer = _find(target)(given, LazyContext())
     return _run(answer) if hasattr(answer, "__await__") else answer
 
 
@@ -123,7 +111,7 @@ def _module(name: str) -> Any:
         return import_module(name)
     # Only functions of a flow's own file are named by a path.
     from hookline.domain.runs import FlowMistake
-    from hookline.flows.files import load_file
+    from hookline.flows.definitions.files import load_file
 
     try:
         return load_file(name, name)
@@ -131,11 +119,11 @@ def _module(name: str) -> Any:
         raise BadHook(problem.message) from problem
 
 
-def _encode(message: dict[str, Any], target: str) -> bytes:
+def _encode(message: Mapping[str, Any], target: str) -> bytes:
     try:
         number = not_a_number(msgspec.to_builtins(message, str_keys=True))
         if number:
-            raise ValueError(f"it holds {number}, which is no number")
+            raise ValueError(f"it holds {number}, which is not a finite number")
         return msgspec.json.encode(message)
     except (TypeError, ValueError, RecursionError) as error:
         raise BadHook(f"the answer of {target} cannot be written as JSON: {error}") from error

@@ -1,6 +1,7 @@
 """How models are spoken to: the wire formats of three vendors, as far as the agents use them.
 
-Each dialect reads a request into an `Asked` and writes a `Reply` as the events of a stream.
+Each dialect reads a request into an `Asked` and writes a `Reply` as the events of a stream. How
+each vendor says what is wrong is in `problems`.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Call(NamedTuple):
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """What the model answers: text, tools to use, or an HTTP error as the vendor sends it.
 
+    `problem` is such an error by its name in `problems`; `status` and `error` make any other.
     `hold` keeps the agent waiting for as long as the server lives, `after` until that has happened.
     """
 
@@ -43,6 +45,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     usage: tuple[int, int] = (100, 20)
     status: int = 200
     error: Json | None = None
+    problem: str | None = None
     headers: tuple[tuple[str, str], ...] = ()
     hold: bool = False
     after: threading.Event | None = None
@@ -66,7 +69,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 def read(path: str, headers: Mapping[str, str], body: Json) -> Asked:
     """A request in whichever dialect its path names."""
-    items = body.get("messages") or body.get("input") or []
+    items = body.get("messages") or body.get("input") or body.get("contents") or []
     if isinstance(items, str):
         items = [{"role": "user", "content": items}]
     mine = [_is_model(item) for item in items]
@@ -88,17 +91,17 @@ def read(path: str, headers: Mapping[str, str], body: Json) -> Asked:
 def _prompt(items: list[Json]) -> str | None:
     """The last text of whoever speaks last, if that is no tool."""
     spoken = [item for item in items if item.get("role") not in ("system", "developer")]
-    content = spoken[-1].get("content") if spoken else None
+    content = (spoken[-1].get("content") or spoken[-1].get("parts")) if spoken else None
     if isinstance(content, str):
         content = [{"text": content}]
-    if not content or any(part.get("type") == "tool_result" for part in content):
+    if not content or any("text" not in part for part in content):  # a tool's result
         return None
     return str(content[-1]["text"]) if spoken[-1]["role"] == "user" else None
 
 
 def _is_model(item: Json) -> bool:
     made = ("function_call", "custom_tool_call", "local_shell_call", "reasoning")
-    return item.get("role") == "assistant" or item.get("type") in made
+    return item.get("role") in ("assistant", "model") or item.get("type") in made
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -109,7 +112,7 @@ def _texts(value: Any) -> Iterator[str]:
         for item in value:
             yield from _texts(item)
     elif isinstance(value, dict):
-        for key in ("content", "text", "output"):
+        for key in ("content", "parts", "text", "output", "functionResponse", "response"):
             yield from _texts(value.get(key))
 
 
@@ -120,9 +123,12 @@ def _tool_names(body: Json, items: list[Json]) -> Iterator[str]:
             offered += item.get("tools") or []
     for tool in offered:
         name = tool.get("name") or tool.get("function", {}).get("name") or tool.get("type", "")
-        yield name
+        if name:
+            yield name
         for inner in tool.get("tools") or ():
             yield f"{name}.{inner.get('name')}"
+        for inner in tool.get("functionDeclarations") or ():
+            yield str(inner.get("name"))
 
 
 def _id(prefix: str) -> str:
@@ -263,28 +269,29 @@ def _chat_events(common: Json, message: Json, ending: str, usage: Json) -> Itera
     yield "data: [DONE]\n\n"
 
 
-DIALECTS = {"/messages": anthropic, "/responses": responses, "/chat/completions": chat}
+# Gemini
 
-_OPENAI_ERRORS: dict[int, Json] = {
-    401: {"message": "Incorrect API key provided.", "code": "invalid_api_key"},
-    429: {"message": "Rate limit reached for requests.", "code": "rate_limit_exceeded"},
-    503: {"message": "The server is currently overloaded.", "code": "server_is_overloaded"},
+
+def gemini(reply: Reply, body: Json) -> Json | Iterator[str]:
+    """An answer as Google's Gemini gives it; only the path says whether it is a stream."""
+    parts: list[Json] = [{"text": reply.text}] if reply.text else []
+    parts += [{"functionCall": {"name": call.name, "args": call.input}} for call in reply.calls]
+    content = {"role": "model", "parts": parts}
+    given, made = reply.usage
+    usage = {"promptTokenCount": given, "candidatesTokenCount": made}
+    answer: Json = {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}]}
+    return {**answer, "usageMetadata": {**usage, "totalTokenCount": given + made}}
+
+
+def gemini_stream(reply: Reply, body: Json) -> Iterator[str]:
+    """The same as a stream of one event."""
+    yield f"data: {json.dumps(gemini(reply, body))}\n\n"
+
+
+DIALECTS = {
+    "/messages": anthropic,
+    "/responses": responses,
+    "/chat/completions": chat,
+    ":generateContent": gemini,
+    ":streamGenerateContent": gemini_stream,
 }
-_ANTHROPIC_ERRORS: dict[int, Json] = {
-    401: {"type": "authentication_error", "message": "invalid x-api-key"},
-    429: {"type": "rate_limit_error", "message": "This request would exceed your rate limit."},
-    529: {"type": "overloaded_error", "message": "Overloaded"},
-}
-
-
-def error_body(path: str, reply: Reply) -> Json:
-    """The body of an HTTP error, as the vendor whose dialect was spoken sends it."""
-    if reply.error is not None:
-        return reply.error
-    other = {"type": "api_error", "message": "Internal server error"}
-    if path.endswith("/messages"):
-        found = _ANTHROPIC_ERRORS.get(reply.status, other)
-        return {"type": "error", "error": found, "request_id": _id("req")}
-    return {
-        "error": {"type": "server_error", "param": None, **_OPENAI_ERRORS.get(reply.status, other)}
-    }

@@ -15,12 +15,14 @@ import threading
 from queue import SimpleQueue
 from typing import Any, NoReturn
 
+CONVERSATION = "conversation-1"
 OPTIONS = [
     {"optionId": "1", "name": "Always", "kind": "allow_always"},
     {"optionId": "2", "name": "Once", "kind": "allow_once"},
     {"optionId": "3", "name": "No", "kind": "reject_once"},
 ]
 ANSWERS = {"1": "always", "2": "once", "3": "no"}
+INTRODUCED = ("agentInfo", "authMethods")
 END = {"stopReason": "end_turn"}
 CANCELLED = {"stopReason": "cancelled"}
 
@@ -49,6 +51,8 @@ class Fake:
 
     def __init__(self, behaviour: str) -> None:
         self._behaviour = behaviour
+        # What a real agent answered, if that is to be played.
+        self._played: dict[str, Any] = json.loads(os.environ.get("FAKE_PLAYS", "{}"))
         self._session = ""
         self._cancelled = threading.Event()
         self._answers: SimpleQueue[dict[str, Any]] = SimpleQueue()
@@ -98,14 +102,19 @@ class Fake:
                 "sessionCapabilities": can_resume,
             },
             "authMethods": [login],
+            **{name: told for name, told in self._played.items() if name in INTRODUCED},
         }
 
     def on_session_new(self, params: dict[str, Any]) -> dict[str, Any]:
+        if "new" in self._played:
+            raise Refused(**self._played["new"])
         if self._behaviour == "locked":
             raise Refused(-32000, "Authentication required", {"message": "no account"})
         note(method="new", cwd=params["cwd"], servers=params["mcpServers"])
-        self._session = "conversation-1"
+        self._session = CONVERSATION
         found: dict[str, Any] = {"sessionId": self._session}
+        if "configOptions" in self._played:
+            found["configOptions"] = self._played["configOptions"]
         if self._behaviour == "modes":
             modes = [{"id": "auto", "name": "Auto"}, {"id": "read-only", "name": "Read"}]
             found["modes"] = {"availableModes": modes, "currentModeId": "auto"}
@@ -162,6 +171,14 @@ class Fake:
         self._cost(1.75)
         used = {"totalTokens": 46, "inputTokens": 30, "outputTokens": 9, "cachedReadTokens": 7}
         return {**END, "usage": used}
+
+    def _plays(self) -> dict[str, Any]:
+        for update in self._played.get("updates", ()):
+            send(method="session/update", params={"sessionId": self._session, "update": update})
+        if "error" in self._played:
+            raise Refused(**self._played["error"])
+        answer: dict[str, Any] = self._played["result"]
+        return answer
 
     def _asks(self) -> dict[str, Any]:
         heard = []

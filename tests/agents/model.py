@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tests.agents.dialects import DIALECTS, Asked, Call, Reply, error_body, read
+from tests.agents.dialects import DIALECTS, Asked, Call, Reply, read
+from tests.agents.problems import http_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +46,7 @@ class Rule(msgspec.Struct, frozen=True):
 class ScriptedModel:
     """The server; `requests` are those that the script answered, in order."""
 
-    def __init__(self, script: Sequence[Reply | Rule]) -> None:
+    def __init__(self, script: Sequence[Reply | Rule], port: int = 0) -> None:
         self.requests: list[Asked] = []
         self._given: list[tuple[Asked, Reply]] = []
         self._script = list(script)
@@ -53,14 +54,19 @@ class ScriptedModel:
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._asked = threading.Condition(self._lock)
-        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server = _Server(("127.0.0.1", port), _Handler)
         self._server.model = self
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
 
     @property
+    def port(self) -> int:
+        """Where the model listens."""
+        return int(self._server.server_address[1])
+
+    @property
     def url(self) -> str:
-        """Where the model listens, without a path."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        """The same as an address, without a path."""
+        return f"http://127.0.0.1:{self.port}"
 
     def __enter__(self) -> ScriptedModel:
         self._thread.start()
@@ -71,6 +77,11 @@ class ScriptedModel:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
+
+    def change(self, *script: Reply | Rule) -> None:
+        """Answer by another script from now on."""
+        with self._lock:
+            self._script, self._used = list(script), {}
 
     def wait_for(self, count: int, timeout: float = 60) -> None:
         """Return when the script was asked this often."""
@@ -97,7 +108,9 @@ class ScriptedModel:
     def answer(self, asked: Asked) -> Reply:
         """The reply to a request, by the script."""
         if not asked.tools:  # a title for the conversation, a probe: no part of the work
-            return SIDE
+            first = self._script[0] if self._script else SIDE
+            # An account that cannot be used is so for every request.
+            return first if isinstance(first, Reply) and first.problem else SIDE
         with self._asked:
             self.requests.append(asked)
             self._asked.notify_all()
@@ -139,9 +152,7 @@ class ScriptedModel:
 
     def opencode_env(self, home: Path) -> dict[str, str]:
         """For OpenCode, with its provider configured and nothing fetched."""
-        home.mkdir(parents=True, exist_ok=True)
-        config = json.dumps(_opencode_config(self.url))
-        (home / "opencode.json").write_text(config)
+        _prepare_opencode(home, self.url)
         return {
             "HOME": str(home),
             "XDG_CONFIG_HOME": str(home / ".config"),
@@ -149,6 +160,8 @@ class ScriptedModel:
             "XDG_CACHE_HOME": str(home / ".cache"),
             "XDG_STATE_HOME": str(home / ".local/state"),
             "OPENCODE_CONFIG": str(home / "opencode.json"),
+            # Its own list, of thousands of models, costs it a second of every start.
+            "OPENCODE_MODELS_PATH": str(home / "models.json"),
             "OPENCODE_DISABLE_MODELS_FETCH": "1",
             "OPENCODE_DISABLE_AUTOUPDATE": "1",
             "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
@@ -161,7 +174,56 @@ class ScriptedModel:
             "npm_config_fetch_retries": "0",
         }
 
+    def gemini_env(self, home: Path) -> dict[str, str]:
+        """For Gemini CLI, with an API key."""
+        folder = home / ".gemini"
+        folder.mkdir(parents=True, exist_ok=True)
+        auth = {"selectedType": "gemini-api-key"}
+        settings = {**QUIET, "security": {"auth": auth, "folderTrust": {"enabled": False}}}
+        settings["general"] = {**QUIET["general"], "maxAttempts": 1, "retryFetchErrors": False}
+        (folder / "settings.json").write_text(json.dumps(settings))
+        return {
+            "HOME": str(home),
+            "GEMINI_CLI_HOME": str(home),
+            "GEMINI_API_KEY": "of-nobody",
+            "GOOGLE_GEMINI_BASE_URL": self.url,
+            "GEMINI_CLI_NO_RELAUNCH": "true",
+            "GEMINI_CLI_TRUST_WORKSPACE": "true",
+        }
 
+    def qwen_env(self, home: Path) -> dict[str, str]:
+        """For Qwen Code, with a model of OpenAI's dialect."""
+        folder = home / ".qwen"
+        folder.mkdir(parents=True, exist_ok=True)
+        auth = {"selectedType": "openai"}
+        settings = {**QUIET, "security": {"auth": auth, "folderTrust": {"enabled": False}}}
+        settings["model"] = {"generationConfig": {"maxRetries": 0}}
+        (folder / "settings.json").write_text(json.dumps(settings))
+        return {
+            "HOME": str(home),
+            "OPENAI_API_KEY": "sk-of-nobody",
+            "OPENAI_BASE_URL": f"{self.url}/v1",
+            "OPENAI_MODEL": "scripted",
+        }
+
+    def copilot_env(self, home: Path) -> dict[str, str]:
+        """For Copilot, with a provider of OpenAI's dialect in place of GitHub's."""
+        return {
+            "HOME": str(home),
+            "COPILOT_HOME": str(home / ".copilot"),
+            "COPILOT_PROVIDER_BASE_URL": f"{self.url}/v1",
+            "COPILOT_PROVIDER_API_KEY": "sk-of-nobody",
+            "COPILOT_MODEL": "scripted",
+            "COPILOT_OFFLINE": "true",
+            "COPILOT_AUTO_UPDATE": "false",
+        }
+
+
+QUIET = {
+    "general": {"enableAutoUpdate": False, "disableAutoUpdate": True},
+    "privacy": {"usageStatisticsEnabled": False},
+    "telemetry": {"enabled": False},
+}
 CODEX_CONFIG = """\
 model = "gpt-5.5"
 model_provider = "scripted"
@@ -184,6 +246,19 @@ enabled = false
 """
 
 
+# OpenCode's own plugin library: what is written here counts as installed.
+OPENCODE_LOCK = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}
+
+
+def _prepare_opencode(home: Path, url: str) -> None:
+    """A home in which OpenCode finds nothing to install and no list of models to read."""
+    installed = home / ".config/opencode"
+    (installed / "node_modules").mkdir(parents=True, exist_ok=True)
+    (installed / "package-lock.json").write_text(json.dumps(OPENCODE_LOCK))
+    (home / "models.json").write_text("{}")
+    (home / "opencode.json").write_text(json.dumps(_opencode_config(url)))
+
+
 def _opencode_config(url: str) -> dict[str, Any]:
     limit = {"context": 200_000, "output": 8192}
     models = {"scripted": {"name": "Scripted", "tool_call": True, "limit": limit}}
@@ -192,6 +267,7 @@ def _opencode_config(url: str) -> dict[str, Any]:
         "small_model": "scripted/scripted",
         "autoupdate": False,
         "share": "disabled",
+        "snapshot": False,  # its own undo, which takes several git processes a step
         "enabled_providers": ["scripted"],
         "provider": {
             "scripted": {
@@ -253,8 +329,9 @@ class _Handler(BaseHTTPRequestHandler):
         reply = model.answer(asked)
         if (reply.hold or reply.after) and not model.hold(reply.after):
             return None
-        if reply.status != 200:
-            return self._json(reply.status, error_body(path, reply), reply.headers)
+        if reply.status != 200 or reply.problem is not None:
+            wrong = http_error(path, reply)
+            return self._json(wrong.status, wrong.body, reply.headers)
         model.given(asked, reply)
         answer = write(reply, body)
         if isinstance(answer, dict):

@@ -185,7 +185,7 @@ class SessionDesk(Rig):
 
     def work(self, *, iterations: int = 5) -> Ended:
         """A session from its start to its end."""
-        return until_end(self.begin(iterations=iterations))
+        return self.run("--agent", "it", goal=GOAL, iterations=iterations)
 
     def mending(self) -> list[Reply]:
         """The model's answers that mend the program."""

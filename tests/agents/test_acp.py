@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.adapters.agents.drivers import LocalAgents
-from hookline.adapters.identity import is_alive
-from hookline.adapters.process import LocalProcesses
+from hookline.adapters.agents.local_agents import LocalAgents
+from hookline.adapters.processes.identity import is_alive
+from hookline.adapters.processes.process import LocalProcesses
 from hookline.config.types import Agent
 from hookline.domain.turns import AgentEvent, Usage
-from hookline.flows.gated import Gated
+from hookline.flows.effects import Gated
 from hookline.ports.agents import ToolServer, TurnRequest
 from tests.groups import none_left
 
@@ -78,7 +78,7 @@ def test_a_turn_gives_the_final_words_the_tools_and_the_cost(tmp_path: Path) -> 
     assert turn.conversation == "conversation-1"
     assert desk.conversations == ["conversation-1"]
     assert turn.tools == 2
-    assert turn.usage == Usage(input_tokens=37, output_tokens=9, usd=1.75)
+    assert turn.usage == Usage(input_tokens=37, output_tokens=9, cached_tokens=7, usd=1.75)
     assert desk.told()[-1]["text"] == 'fix "it"\nnow ü'
     assert desk.events == [
         AgentEvent(type="text", text="I look at it. "),
@@ -144,7 +144,7 @@ def test_a_conversation_is_resumed_without_its_history_where_that_is_possible(
 
 @pytest.mark.parametrize(
     ("behaviour", "notice"),
-    [("works", "the agent cannot go on with a conversation"), ("forgets", "Resource not found")],
+    [("works", "the agent cannot resume a conversation"), ("forgets", "Resource not found")],
 )
 def test_a_lost_conversation_is_told_and_a_new_one_begins(
     tmp_path: Path, behaviour: str, notice: str
@@ -203,7 +203,9 @@ def test_a_read_only_agent_is_put_into_its_read_only_mode(tmp_path: Path) -> Non
 def test_a_model_that_cannot_be_chosen_is_told(tmp_path: Path) -> None:
     desk = Desk(tmp_path, model="large")
     assert desk.turn().error is None
-    assert desk.notices() == ["the agent's model cannot be chosen; `args` or `env` may do it"]
+    assert desk.notices() == [
+        "the agent does not let Hookline choose its model; try `args` or `env`"
+    ]
 
 
 def test_a_model_is_chosen_among_those_that_the_agent_has(tmp_path: Path) -> None:
@@ -212,8 +214,10 @@ def test_a_model_is_chosen_among_those_that_the_agent_has(tmp_path: Path) -> Non
     chosen = next(told for told in desk.told() if told["method"] == "option")
     assert (chosen["option"], chosen["value"]) == ("m", "large")
     (tmp_path / "told.jsonl").unlink()
-    error = Desk(tmp_path, "models", model="huge").turn().error
-    assert error == "the agent has no model 'huge'; it has small, large"
+    problem = Desk(tmp_path, "models", model="huge").turn().problem
+    assert problem
+    assert problem.kind == "model"
+    assert "(there is no 'huge'; there is small, large)" in problem.message
 
 
 def test_our_files_are_not_offered(tmp_path: Path) -> None:
@@ -232,16 +236,16 @@ def test_a_refusal_is_an_answer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("behaviour", "reason", "error"),
     [
-        ("stops", "cancelled", "the agent ended its turn by itself: cancelled"),
-        ("silent", "end_turn", "the agent ended its turn without a word and without using a tool"),
+        ("stops", "cancelled", "the agent ended its turn: cancelled"),
+        ("silent", "end_turn", "the agent ended its turn without saying anything or using a tool"),
         ("broken", "error", "the agent reports: Internal error (no such file)"),
         ("dies", "error", "the agent exited 3: a bad end"),
         ("newer", "error", "the agent speaks version 2 of the protocol, not 1"),
         (
             "locked",
             "error",
-            "the agent wants a login first: Authentication required (no account)"
-            " (Run `fake login`)",
+            "The agent is not logged in (Authentication required: no account)."
+            " Log in to it: Run `fake login`.",
         ),
     ],
 )
@@ -271,7 +275,10 @@ def test_a_model_that_takes_no_more_is_waited_for(
 @pytest.mark.parametrize(
     ("profile", "error"),
     [
-        ({"command": "no-such-program acp"}, "cannot start no-such-program: "),
+        (
+            {"command": "no-such-program acp"},
+            "The agent cannot be started (cannot start no-such-program: ",
+        ),
         ({"command": None}, "`driver: acp` needs a `command`"),
         ({"command": "sh -c 'echo oh dear >&2; exit 4'"}, "the agent exited 4: oh dear"),
         ({"command": "true", "args": []}, "the agent exited 0"),
@@ -290,12 +297,12 @@ def test_what_is_no_message_is_told_once_and_passed_over(tmp_path: Path) -> None
     desk = Desk(tmp_path, "garbles")
     turn = desk.turn()
     assert (turn.text, turn.error, turn.tools) == ("It is done.", None, 2)
-    assert desk.notices() == ["the agent prints what is no message: loading..."]
+    assert desk.notices() == ["the agent printed something that is not a message: loading..."]
 
 
 @pytest.mark.parametrize(
     ("behaviour", "problem"),
-    [("floods", "1000 lines that are no messages"), ("endless", "a line of more than 16 MiB")],
+    [("floods", "1000 lines that are not messages"), ("endless", "a line longer than 16 MiB")],
 )
 def test_floods_end_the_turn(tmp_path: Path, behaviour: str, problem: str) -> None:
     desk = Desk(tmp_path, behaviour)
@@ -307,7 +314,7 @@ def test_floods_end_the_turn(tmp_path: Path, behaviour: str, problem: str) -> No
 def test_an_agent_that_takes_too_many_steps_is_cancelled_in_order(tmp_path: Path) -> None:
     desk = Desk(tmp_path, "toils")
     turn = desk.turn(max_turns=3)
-    assert turn.error == "the agent was stopped after 3 steps, the most of a turn"
+    assert turn.error == "the agent was stopped after 3 steps, the limit of a turn"
     assert (turn.stop_reason, turn.wait) == ("max_turns", None)
     assert desk.methods()[-1] == "cancel"
     assert none_left(desk.groups[0].pgid)
@@ -328,7 +335,7 @@ def test_steps_of_the_past_are_not_counted(tmp_path: Path) -> None:
 def test_a_hanging_agent_is_killed_with_its_children(tmp_path: Path) -> None:
     desk = Desk(tmp_path, "hangs")
     turn = desk.turn(timeout=2)
-    assert turn.error == "the agent did not end within 2 s; it was killed"
+    assert turn.error == "the agent timed out after 2 s"
     assert none_left(desk.groups[0].pgid)
 
 

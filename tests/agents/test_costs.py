@@ -32,12 +32,10 @@ APPROVE = {"verdict": "approve", "summary": "Fine.", "comments": []}
 pytestmark = pytest.mark.timeout(3 * PATIENCE)
 
 
+@pytest.mark.torture
 @pytest.mark.parametrize(
     ("author", "judge"),
-    [
-        ("claude-code", "codex"),
-        pytest.param("codex", "claude-code", marks=pytest.mark.torture),
-    ],
+    [("claude-code", "codex"), ("codex", "claude-code")],
 )
 def test_the_cost_of_a_task_is_what_the_model_has_counted(
     line: Pipeline, scripted: Script, tmp_path: Path, author: str, judge: str

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.adapters.agents.lines import LINE_LIMIT, Lines
+from hookline.adapters.agents.lines import LINE_LIMIT, OutputLines
 from hookline.config.types import Agent
 from hookline.domain.turns import Usage
 from hookline.ports.agents import ToolServer
 from tests.agents.rig import Desk, cancelled_once_at_work, until_gone
-from tests.groups import group_members
+from tests.groups import none_left
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,7 +59,7 @@ printf '%s' "$GOOD"
     assert (turn.error, turn.text) == (None, "fine")
     assert desk.read("prompt") == "do it ü"
     [(notice, _)] = desk.heard("notice")
-    assert notice == "skipped 5 lines of the agent's output, no message: Welcome to the agent!"
+    assert notice == "skipped 5 lines of unreadable agent output: Welcome to the agent!"
 
 
 @both
@@ -92,14 +92,29 @@ def test_errors_are_bounded(tmp_path: Path, driver: str) -> None:
 @both
 def test_a_program_that_is_missing_is_an_error(tmp_path: Path, driver: Any) -> None:
     turn = Desk(tmp_path, Agent(driver=driver, command="no-such-agent")).turn()
-    assert turn.error
-    assert turn.error.startswith("cannot start no-such-agent: there is no such program")
+    assert turn.problem
+    assert "cannot start no-such-agent: program not found" in turn.problem.message
+    assert (turn.problem.kind, turn.error) == ("missing", turn.problem.told)
+    assert turn.problem.command.startswith("npm install -g @")
+
+
+@both
+@pytest.mark.parametrize("code", [126, 127])
+def test_a_program_that_a_shell_cannot_start_needs_a_person(
+    tmp_path: Path, driver: str, code: int
+) -> None:
+    turn = fake(tmp_path, driver, f"echo not there >&2; exit {code}").turn()
+    assert turn.problem
+    assert (turn.problem.kind, turn.wait) == ("missing", None)
+    assert f"the agent exited {code}: not there" in turn.problem.message
+    began = fake(tmp_path / "later", driver, f'echo "$GOOD"; exit {code}').turn()
+    assert (began.error, began.problem) == (f"the agent exited {code}", None)
 
 
 @both
 def test_a_program_that_hangs_is_ended_by_the_deadline(tmp_path: Path, driver: str) -> None:
     turn = fake(tmp_path, driver, "sleep 300").turn(timeout=0.5)
-    assert turn.error == "the agent did not end within 0.5 s; it was killed"
+    assert turn.error == "the agent timed out after 0.5 s"
 
 
 @both
@@ -167,9 +182,9 @@ def test_tools_that_run_beside_each_other_are_one_step(tmp_path: Path) -> None:
     for number, end in enumerate(("exec sleep 300", "exit 0", 'echo "$GOOD"')):
         desk = fake(tmp_path / f"over-{number}", "codex", f"{script}\n{end}")
         turn = desk.turn(max_turns=1)
-        assert turn.error == "the agent was stopped after 1 step, the most of a turn"
+        assert turn.error == "the agent was stopped after 1 step, the limit of a turn"
         assert (turn.stop_reason, turn.wait) == ("max_turns", None)
-        assert group_members(desk.groups[-1].pgid) == []
+        assert none_left(desk.groups[-1].pgid)
 
 
 def test_claudes_steps_are_counted_also_where_it_counts_anew(tmp_path: Path) -> None:
@@ -186,9 +201,9 @@ def test_claudes_steps_are_counted_also_where_it_counts_anew(tmp_path: Path) -> 
     assert desk.turn(max_turns=2).error is None
     desk.env["HANGS"] = "yes"
     turn = desk.turn(max_turns=1)
-    assert turn.error == "the agent was stopped after 1 step, the most of a turn"
+    assert turn.error == "the agent was stopped after 1 step, the limit of a turn"
     assert (turn.stop_reason, turn.wait) == ("max_turns", None)
-    assert group_members(desk.groups[-1].pgid) == []
+    assert none_left(desk.groups[-1].pgid)
 
 
 def test_a_complaint_about_the_model_does_not_excuse_too_many_steps(tmp_path: Path) -> None:
@@ -221,7 +236,7 @@ def test_words_of_a_subagent_or_of_the_program_are_not_the_agents(tmp_path: Path
 
 def test_lines_are_cut_wherever_the_pieces_end_and_bounded() -> None:
     heard: list[bytes] = []
-    lines = Lines(heard.append)
+    lines = OutputLines(heard.append)
     for piece in (b"a", b"b\nc", b"\n\n  \nd\n", b"x" * LINE_LIMIT, b"x" * 9, b"\ne", b"f"):
         lines.feed(piece)
     assert heard == [b"ab", b"c", b"d"]

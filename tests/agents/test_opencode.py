@@ -16,8 +16,9 @@ from tests.agents.rig import SECRET, TOOLS, Desk, cancelled_once_at_work, progra
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from hookline.domain.turns import AgentTurn
     from tests.agents.conftest import Script
-    from tests.agents.model import ScriptedModel
+    from tests.agents.model import Asked, ScriptedModel
 
 
 def sit(folder: Path, model: ScriptedModel, /, **profile: Any) -> Desk:
@@ -35,16 +36,50 @@ def shell(line: str) -> Call:
     return Call("bash", {"command": line, "description": "a command"})
 
 
-def test_a_conversation_with_tools_outlives_the_program(tmp_path: Path, scripted: Script) -> None:
-    hello = tmp_path / "project/hello.txt"
+ALLOWED = {"edit": "allow", "bash": "allow"}
+# OpenCode itself would write the schema into a file that lacks it.
+PERMISSIVE = {
+    "$schema": "https://opencode.ai/config.json",
+    "permission": ALLOWED,
+    "agent": {"build": {"permission": ALLOWED}},
+}
+
+
+def tries(project: Path) -> list[Reply]:
+    """What an agent that may only look tries, and its last word."""
+    return [
+        Reply(calls=(write(project / "a.txt", "a"), shell("touch b.txt"))),
+        Reply(calls=(Call("task", _subtask("touch it")),)),
+        Reply(calls=(Call("read", {"filePath": str(project / "opencode.json")}),)),
+        Reply(text="I only looked"),
+    ]
+
+
+def only_looked(desk: Desk, turn: AgentTurn, first: Asked, files: set[str]) -> None:
+    """Nothing but reading was offered, and nothing else came true."""
+    assert (turn.text, turn.error) == ("I only looked", None)
+    assert {path.name for path in desk.root.iterdir()} == {".git", ".hookline", *files}
+    assert set(first.tools) <= {"read", "grep", "glob", "list", "lsp", "webfetch"}
+    results = [(event.name, event.ok) for event in desk.events if event.type == "tool_result"]
+    assert results[-1] == ("read", True)
+    assert not any(ok for name, ok in results if name != "read")
+
+
+def test_a_conversation_with_tools_outlives_the_program_and_may_then_only_look(
+    tmp_path: Path, scripted: Script
+) -> None:
+    """The second turn is read-only, whatever the project allows and the first one could do."""
+    project = tmp_path / "project"
+    hello = project / "hello.txt"
     model = scripted(
         Reply(text="I write a file. COMPLETE", calls=(write(hello, "hello\n"),)),
         Reply(calls=(shell("cat hello.txt; exit 3"),)),
         Reply(calls=(Call("hookline_shout", {"text": "over there"}),)),
         Reply(text="all done", usage=(1000, 50)),
-        Reply(text="I remember"),
+        *tries(project),
     )
-    desk = sit(tmp_path, model, model="scripted/scripted")
+    desk = sit(tmp_path, model, model="scripted/scripted", permissions="full")
+    (project / "opencode.json").write_text(json.dumps(PERMISSIVE))
     turn = desk.turn("say hello", tools=TOOLS)
     assert (turn.text, turn.error, turn.stop_reason) == ("all done", None, "end_turn")
     assert desk.read("hello.txt") == "hello\n"
@@ -58,37 +93,23 @@ def test_a_conversation_with_tools_outlives_the_program(tmp_path: Path, scripted
     ]
     assert desk.heard("text") == [("I write a file. COMPLETE", ""), ("all done", "")]
 
-    again = desk.turn("what was it?", conversation=turn.conversation)
-    assert (again.text, again.error, again.tools) == ("I remember", None, 0)
+    desk.events.clear()
+    again = desk.turn("what was it?", conversation=turn.conversation, read_only=True)
     assert again.conversation == turn.conversation
     assert desk.conversations == [turn.conversation, turn.conversation]
     assert model.requests[4].newest == "what was it?"
     assert "say hello" in model.requests[4].history
+    only_looked(desk, again, model.requests[4], {"hello.txt", "opencode.json"})
 
 
+@pytest.mark.torture
 def test_a_read_only_agent_changes_nothing_whatever_the_project_allows(
     tmp_path: Path, scripted: Script
 ) -> None:
-    project = tmp_path / "project"
-    model = scripted(
-        Reply(calls=(write(project / "a.txt", "a"), shell("touch b.txt"))),
-        Reply(calls=(Call("task", _subtask("touch it")),)),
-        Reply(calls=(Call("read", {"filePath": str(project / "opencode.json")}),)),
-        Reply(text="I only looked"),
-    )
+    model = scripted(*tries(tmp_path / "project"))
     desk = sit(tmp_path, model, permissions="full")
-    allowed = {"edit": "allow", "bash": "allow"}
-    config = {"permission": allowed, "agent": {"build": {"permission": allowed}}}
-    # OpenCode itself would write the schema into a file that lacks it.
-    config = {"$schema": "https://opencode.ai/config.json", **config}
-    (project / "opencode.json").write_text(json.dumps(config))
-    turn = desk.turn(read_only=True)
-    assert (turn.text, turn.error) == ("I only looked", None)
-    assert sorted(path.name for path in project.iterdir()) == [".git", ".hookline", "opencode.json"]
-    assert set(model.requests[0].tools) <= {"read", "grep", "glob", "list", "lsp", "webfetch"}
-    results = [(event.name, event.ok) for event in desk.events if event.type == "tool_result"]
-    assert results[-1] == ("read", True)
-    assert not any(ok for name, ok in results if name != "read")
+    (desk.root / "opencode.json").write_text(json.dumps(PERMISSIVE))
+    only_looked(desk, desk.turn(read_only=True), model.requests[0], {"opencode.json"})
 
 
 def _subtask(prompt: str) -> dict[str, str]:

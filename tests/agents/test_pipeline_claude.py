@@ -10,7 +10,7 @@ import pytest
 from tests.agents.model import Reply, Rule
 from tests.agents.rig import need_namespaces
 from tests.agents.session_desk import DONE, PATIENCE, WORKERS, asked, script
-from tests.e2e.pipeline_rig import finish, work_ended
+from tests.e2e.pipeline_rig import work_ended
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +47,7 @@ WAYS = {
 @pytest.mark.parametrize(
     ("name", "way"),
     [
-        ("claude-code", "merges"),
+        pytest.param("claude-code", "merges", marks=pytest.mark.torture),
         pytest.param("claude-code", "rebases", marks=pytest.mark.torture),
         ("codex", "edits"),
     ],
@@ -79,7 +79,7 @@ def test_a_conflict_is_resolved_in_the_agents_own_conversation(
     )
     cli.env |= agent.environment(model, tmp_path / "agent-home")
 
-    ended = work_ended(finish(cli.start("work", "--once", "--json"), PATIENCE))
+    ended = work_ended(cli("work", "--once", "--json"))
     assert ended["merged"] == [task], [each.newest for each in model.requests]
 
     remediation = asked(model, CONFLICT)
@@ -101,9 +101,8 @@ def test_a_conflict_is_resolved_in_the_agents_own_conversation(
     line.check_main()
 
 
-@pytest.mark.parametrize(
-    ("wanted", "is_merged"), [(4, True), pytest.param(5, False, marks=pytest.mark.torture)]
-)
+@pytest.mark.torture
+@pytest.mark.parametrize(("wanted", "is_merged"), [(4, True), (5, False)])
 def test_mending_ends_after_so_many_steps_and_its_gate_judges_what_was_done(
     line: Pipeline, scripted: Script, tmp_path: Path, wanted: int, is_merged: bool
 ) -> None:
@@ -120,13 +119,13 @@ def test_mending_ends_after_so_many_steps_and_its_gate_judges_what_was_done(
     model = scripted(Rule("NOT ENOUGH", dig, anywhere=True), *script(FIRST, begin, DONE))
     cli.env |= claude.environment(model, tmp_path / "agent-home")
 
-    finish(cli.start("work", "--once", "--json"), PATIENCE)
+    cli("work", "--once", "--json")
     found = cli.task(task)
     assert found["state"] == ("completed" if is_merged else "needs_continuation")
     assert (found["turnsUsed"], line.merges()) == (3, [task] if is_merged else [])
     if is_merged:
         assert line.git("show", "main:dug", at=line.main) == "\n".join(["deeper"] * 4)
     else:
-        stopped = "the agent was stopped after 2 steps, the most of a turn"
+        stopped = "the agent was stopped after 2 steps, the limit of a turn"
         assert f"the last one failed: {stopped}" in str(found["blockReason"])
         assert (line.place(task) / "dug").read_text() == "deeper\n" * 4

@@ -8,7 +8,6 @@ import pytest
 
 from tests.agents.model import Reply
 from tests.agents.session_desk import DONE, GOAL, PATIENCE, RIGHT, asked, script
-from tests.e2e.session_rig import ended
 
 if TYPE_CHECKING:
     from tests.agents.conftest import Script, Seat
@@ -17,7 +16,7 @@ PLAN, FIRST = "# Plan first", "This is iteration 1 of"
 pytestmark = pytest.mark.timeout(3 * PATIENCE)
 
 
-@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+@pytest.mark.parametrize("agent", [pytest.param("claude-code", marks=pytest.mark.torture), "codex"])
 def test_the_plan_of_an_agent_is_shown_changed_and_started_by_a_word(
     seat: Seat, scripted: Script, agent: str
 ) -> None:
@@ -38,7 +37,7 @@ def test_the_plan_of_an_agent_is_shown_changed_and_started_by_a_word(
         *script(FIRST, *(Reply(calls=(call,)) for call in working), DONE),
     )
     desk.sit_down(model)
-    shown = cli.process("run", "--plan", GOAL, "--name", "s", "--agent", "it")
+    shown = cli("run", "--plan", GOAL, "--name", "s", "--agent", "it")
     assert (shown.code, "planned: 3 tasks" in shown.stdout) == (0, True), shown
     for part in ("write answer.sh", "run check.sh", "celebrate"):
         assert part in shown.stdout
@@ -48,7 +47,7 @@ def test_the_plan_of_an_agent_is_shown_changed_and_started_by_a_word(
 
     cli.json("task", "update", "T-2", "--goal", "write answer.sh in one line", quiet=False)
     cli.json("task", "cancel", "T-4", quiet=False)
-    done = ended(cli.process("run", "--resume", "--name", "s", "--json"))
+    done = desk.resume()
     assert done.said[:2] == (0, "completed"), done
     told = asked(model, FIRST).prompt or ""
     assert "# Tasks (0 of 2 done)\n\n- T-2 (ready): write answer.sh in one line" in told

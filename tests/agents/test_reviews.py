@@ -34,7 +34,9 @@ def schema(driver: str, asked: Asked) -> Any:
     return tool["input_schema"]
 
 
-@pytest.mark.parametrize("driver", ["claude-code", "codex"])
+@pytest.mark.parametrize(
+    "driver", ["claude-code", pytest.param("codex", marks=pytest.mark.torture)]
+)
 def test_a_real_agent_reviews_by_its_own_structured_output(
     line: Pipeline, scripted: Script, tmp_path: Path, driver: str
 ) -> None:

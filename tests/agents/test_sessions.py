@@ -14,7 +14,6 @@ from tests.agents.session_desk import (
     GOAL,
     LIGHT,
     PATIENCE,
-    RIGHT,
     WRONG,
     asked,
     script,
@@ -25,40 +24,66 @@ from tests.e2e.session_rig import HOOKLINE
 
 if TYPE_CHECKING:
     from tests.agents.conftest import Script, Seat
-    from tests.agents.session_desk import SessionDesk
+    from tests.agents.model import Call
+    from tests.agents.session_desk import SessionDesk, Worker
     from tests.e2e.conftest import Cli
 
 FIRST, SECOND = "This is iteration 1 of", "This is iteration 2 of"
 RECOVERY = "Your last turn broke off"
 pytestmark = pytest.mark.timeout(3 * PATIENCE)
+torture = pytest.mark.torture
 each_agent = pytest.mark.parametrize("agent", LIGHT)
 
 
 @each_agent
-def test_an_agent_hears_its_failing_test_mends_it_and_is_believed_when_proven(
+def test_an_agent_waits_hears_its_failing_test_mends_it_and_is_believed_when_proven(
     seat: Seat, scripted: Script, agent: str
 ) -> None:
+    """What it claims before the proof is not believed. Codex's model is overloaded at first."""
     desk = seat(agent)
     worker = desk.worker
-    note = worker.tool("note_add", kind="learning", text="the answer is not 41")
-    part = worker.tool("task_create", goal="find the question")
-    calls = (worker.write(desk.program, WRONG), note, part)
+    calls = (
+        worker.write(desk.program, WRONG),
+        *claims(worker),
+        worker.tool("note_add", kind="learning", text="the answer is not 41"),
+        worker.tool("task_create", goal="find the question"),
+        worker.shell(f"{HOOKLINE} session stop s"),
+    )
+    # How each driver hears of it is tested with the driver; how a session waits needs only one.
+    overloaded = [Rule("", Reply(status=529), times=1)] if agent == "codex" else []
     model = scripted(
-        *script(FIRST, *(Reply(calls=(call,)) for call in calls), Reply(text="I go on later.")),
+        *overloaded,
+        *script(FIRST, *(Reply(calls=(call,)) for call in calls), DONE),
         *script(SECOND, *desk.mending(), DONE),
     )
-    desk.sit_down(model)
+    desk.sit_down(model, session={"model_wait": "1s"})
     ended = desk.work()
     assert ended.said[:2] == (0, "completed"), ended
     assert ended.data["iterations"] == 2
+    waits = [each["reason"] for each in desk.data("session_waits")]
+    assert waits == ["model overloaded"] * len(overloaded)
 
     first, second = asked(model, FIRST).newest, asked(model, SECOND).newest
     assert FAILED not in first
     assert GOAL in second
     assert f"[post_iteration: tests]\nexit code 1\n{FAILED}" in second
     assert "learning: the answer is not 41" in second
+    told = "\n".join(request.newest for request in model.requests)
+    assert "`hookline session stop` is for people; this runs under an agent" in told
+    assert len(desk.cli.events("session_promise")) == 2
     tools_wrote(desk.cli)
     hooks_decided(desk)
+
+
+def claims(worker: Worker) -> tuple[Call, ...]:
+    """All that an agent's tools can say to be believed: none is a proof."""
+    return (
+        worker.tool("hook_register", taskId="T-1", hookType="promise"),
+        worker.tool("hook_clear", taskId="T-1"),
+        worker.tool("hook_register", taskId="T-1", hookType="promise"),
+        worker.tool("task_complete", taskId="T-1", result="done"),
+        worker.tool("session_complete", summary="done"),
+    )
 
 
 def tools_wrote(cli: Cli) -> None:
@@ -84,7 +109,8 @@ def hooks_decided(desk: SessionDesk) -> None:
     assert "Proven: tests_pass passed on a diff of 1 file" in why
 
 
-@each_agent
+# What kills Claude Code in test_cut_turns.py is the same kill; here it is Codex, which is cheaper.
+@pytest.mark.parametrize("agent", [pytest.param("claude-code", marks=torture), *LIGHT[1:]])
 def test_after_a_kill_the_conversation_goes_on_and_nobody_edits_beside_it(
     seat: Seat, scripted: Script, agent: str
 ) -> None:
@@ -128,16 +154,13 @@ def test_after_a_kill_the_conversation_goes_on_and_nobody_edits_beside_it(
     assert cli.task("T-1")["state"] == "completed"
 
 
+@torture
 def test_no_way_leads_an_agent_past_a_configured_proof(seat: Seat, scripted: Script) -> None:
     desk = seat("claude-code")
     worker, cli = desk.worker, desk.cli
     ways = (
         worker.write(desk.program, WRONG),
-        worker.tool("hook_register", taskId="T-1", hookType="promise"),
-        worker.tool("hook_clear", taskId="T-1"),
-        worker.tool("hook_register", taskId="T-1", hookType="promise"),
-        worker.tool("task_complete", taskId="T-1", result="done"),
-        worker.tool("session_complete", summary="done"),
+        *claims(worker),
         worker.shell(f"{HOOKLINE} hook disable proof; {HOOKLINE} trust --yes"),
         worker.shell(f"{HOOKLINE} task complete T-1; {HOOKLINE} session stop s"),
         worker.shell(f"{HOOKLINE} gate approve T-1"),
@@ -157,21 +180,3 @@ def test_no_way_leads_an_agent_past_a_configured_proof(seat: Seat, scripted: Scr
     assert (iteration["decision"], iteration["passed"], iteration["rules"]) == ("continue", 0, 1)
     assert "tests_pass, which failed" in iteration["reason"]
     assert cli.task("T-1")["state"] == "ready"
-
-
-@pytest.mark.parametrize("agent", ["claude-code", "codex"])
-def test_a_session_waits_for_an_overloaded_model_by_itself(
-    seat: Seat, scripted: Script, agent: str
-) -> None:
-    desk = seat(agent)
-    model = scripted(
-        Rule("", Reply(status=529), times=1),
-        *script(FIRST, Reply(calls=(desk.worker.write(desk.program, RIGHT),)), DONE),
-    )
-    desk.sit_down(model, session={"model_wait": "1s"})
-    ended = desk.work(iterations=1)
-    assert ended.said[:2] == (0, "completed"), ended
-    assert ended.data["iterations"] == 1
-    assert [each["reason"] for each in desk.data("session_waits")] == ["model overloaded"]
-    assert [each["status"] for each in desk.data("session_iteration_ended")] == ["ok"]
-    assert GOAL in model.requests[1].newest

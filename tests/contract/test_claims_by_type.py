@@ -10,7 +10,7 @@ from hookline.errors import ClaimRefused, NothingReady
 from hookline.tasks import claims, verbs
 
 if TYPE_CHECKING:
-    from tests.contract.conftest import OpenStore, Place
+    from hookline.testing.contracts.stores.place import OpenStore, Place
 
 NAMED = {"product": ("one", "two"), "hotfix": ("one",)}
 

@@ -1,133 +1,47 @@
-"""What every forge does, whether git merges beside it or it merges itself: one list for all."""
+"""The forges that Hookline brings keep to the contract; GitHub is a stand-in on this machine."""
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
 
 from hookline.adapters.forges.github import GitHubForge
-from hookline.adapters.forges.github_rest import GitHubRest
 from hookline.adapters.forges.local import LocalForge
-from hookline.adapters.forges.remotes import Repository
-from hookline.domain.forge import ForgeMissing, MergeOutcome, MergePlan, Remark
+from hookline.adapters.github.remotes import GitHubRepository
+from hookline.adapters.github.rest import GitHubRest
+from hookline.testing.contracts import ForgeContract, Site
 from tests.integration.github_acts import NAME, OWNER
 from tests.integration.github_description import Description
 from tests.integration.github_stand_in import TOKEN, GitHub
-from tests.integration.repository_rig import do
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from hookline.domain.forge import PullRequest
-    from hookline.ports.work import Forge
 
-HEAD = "a" * 40
+class TestLocal(ForgeContract):
+    name = "local"
 
-
-class Site(NamedTuple):
-    """A forge, and its comments as people read them."""
-
-    forge: Forge
-    comments: Callable[[], list[str]]
-
-    def open(self, branch: str = "work") -> PullRequest:
-        """A pull request."""
-        return do(self.forge.open_pull_request(branch, "main", "Say hello", "To all."))
-
-
-def local(folder: Path) -> Site:
-    forge = LocalForge(str(folder / ".hookline" / "pulls"))
-
-    def comments() -> list[str]:
-        pages = (folder / ".hookline" / "pulls").glob("*.md")
-        return ["\n".join(path.read_text() for path in pages)]
-
-    return Site(forge, comments)
-
-
-@pytest.fixture(params=["local", "github"])
-def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
-    if request.param == "local":
+    @pytest.fixture
+    def site(self, tmp_path: Path) -> Site:
         (tmp_path / ".hookline").mkdir()
-        yield local(tmp_path)
-        return
-    with GitHub(Description()) as hub:
-        thread = threading.Thread(target=hub.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        place = Repository("github.com", OWNER, NAME)
-        yield Site(GitHubForge(GitHubRest(hub.url, place, TOKEN)), lambda: hub.comments)
-        hub.shutdown()
-        thread.join()
-    assert hub.problems == []
+        pulls = tmp_path / ".hookline" / "pulls"
+        pages = lambda: ["\n".join(path.read_text() for path in pulls.glob("*.md"))]  # noqa: E731
+        return Site(LocalForge(str(pulls)), pages)
 
 
-def test_one_open_pull_request_for_a_branch(site: Site) -> None:
-    first, again = site.open(), site.open()
-    assert (first.number, first.state, first.branch, first.base) == (
-        again.number,
-        "open",
-        "work",
-        "main",
-    )
-    assert (first.title, first.body) == ("Say hello", "To all.")
-    other = site.open("other")
-    assert other.number != first.number
-    assert do(site.forge.find_pull_request("work", "main")) == first
-    assert do(site.forge.find_pull_request("work", "elsewhere")) is None
-    assert do(site.forge.pull_request(other.number)) == other
+class TestGitHub(ForgeContract):
+    name = "github"
 
-
-def test_what_is_given_is_changed_and_nothing_else(site: Site) -> None:
-    number = site.open().number
-    assert do(site.forge.update_pull_request(number, body="Everybody.")).title == "Say hello"
-    changed = do(site.forge.update_pull_request(number, title="Say hi"))
-    assert (changed.title, changed.body) == ("Say hi", "Everybody.")
-    assert do(site.forge.pull_request(number)) == changed
-
-
-def test_a_comment_is_made_once(site: Site) -> None:
-    pull = site.open()
-    for text, key in (("Well done.", "a"), ("Well done!", "a"), ("Hm.", None), ("Hm.", None)):
-        do(site.forge.comment(pull, text, key=key))
-    said = "\n".join(site.comments())
-    assert [said.count(text) for text in ("Well done.", "Well done!", "Hm.")] == [1, 0, 1]
-    remarks = [Remark("Why?", "a.py", 3), Remark("Nice.")]
-    for _ in range(2):
-        do(site.forge.comment(pull, "Look.", key="b", head=HEAD, remarks=remarks))
-    said = "\n".join(site.comments())
-    assert [said.count(text) for text in ("- a.py:3: Why?", "- Nice.")] == [1, 1]
-
-
-def test_a_merge_is_made_once_and_known_later(site: Site) -> None:
-    pull = site.open()
-    first = do(site.forge.merge(pull, HEAD, "squash", "Say hello\n\nTask: T-1\n"))
-    assert not first.already
-    now = do(site.forge.pull_request(pull.number))
-    assert (now.state, now.merged_sha) == ("merged", first.sha)
-    again = do(site.forge.merge(pull, HEAD, "squash"))
-    assert again == MergeOutcome(first.sha, already=True, head=first.head)
-    assert do(site.forge.find_pull_request("work", "main")) is None
-    assert site.open().number != pull.number, "merged work is not added to"
-
-
-def test_nothing_is_known_of_what_is_not_there(site: Site) -> None:
-    with pytest.raises(ForgeMissing):
-        do(site.forge.pull_request(77))
-    assert do(site.forge.checks(HEAD)).status == "none"
-    assert do(site.forge.reviews(site.open())) == []
-
-
-def test_long_and_odd_texts_are_kept_in_bounds(site: Site) -> None:
-    number = site.open().number
-    changed = do(
-        site.forge.update_pull_request(number, title="a\nb\0" + "c" * 999, body="d" * 99_999)
-    )
-    assert (changed.title[:3], len(changed.title), len(changed.body)) == ("a b", 256, 65_536)
-    assert do(site.forge.pull_request(number)) == changed
-
-
-def test_a_forge_without_rules_has_no_problems(site: Site) -> None:
-    assert do(site.forge.problems(MergePlan("main", "squash", past_pull_requests=True))) == []
+    @pytest.fixture
+    def site(self) -> Iterator[Site]:
+        with GitHub(Description()) as hub:
+            thread = threading.Thread(target=hub.serve_forever, kwargs={"poll_interval": 0.01})
+            thread.start()
+            place = GitHubRepository("github.com", OWNER, NAME)
+            yield Site(GitHubForge(GitHubRest(hub.url, place, TOKEN)), lambda: hub.comments)
+            hub.shutdown()
+            thread.join()
+        assert hub.problems == []

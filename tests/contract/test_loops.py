@@ -6,17 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.domain.limits import Limits
+from hookline.domain.limits import SessionLimits
 from hookline.errors import BadInput, IllegalTransition, UnknownTask
-from hookline.tasks import checkpoints, loops, notes, promises, registrations, verbs
-from hookline.tasks.checkpoints import CheckpointExpired, Standing, UnknownCheckpoint
-from hookline.tasks.loops import Finding, LoopLimit, LoopOver, NotComplete, Plan, UnknownIteration
-from hookline.tasks.promises import TasksOpen
+from hookline.tasks import checkpoints, loops, notes, planned, registrations, verbs
+from hookline.tasks.checkpoints import CheckpointExpired, CheckpointState, UnknownCheckpoint
+from hookline.tasks.loops import (
+    LoopFinding,
+    LoopLimit,
+    LoopOver,
+    LoopPlan,
+    NotComplete,
+    UnknownIteration,
+)
+from hookline.tasks.planned import TasksOpen
 from hookline.tasks.registrations import Registration
 
 if TYPE_CHECKING:
     from hookline.tasks.loops import Loop
-    from tests.contract.conftest import OpenStore, Place
+    from hookline.testing.contracts.stores.place import OpenStore, Place
 
 
 def change(store: OpenStore, verb: Any, *args: Any, **options: Any) -> Any:
@@ -26,14 +33,14 @@ def change(store: OpenStore, verb: Any, *args: Any, **options: Any) -> Any:
 
 def begin(store: OpenStore, **limits: Any) -> Loop:
     task = change(store, verbs.add, "work")
-    plan = Plan(limits=Limits(**{"iterations": 10, **limits}), base_tree="t0")
+    plan = LoopPlan(limits=SessionLimits(**{"iterations": 10, **limits}), base_tree="t0")
     loop: Loop = change(store, loops.start, task.id, plan)
     return loop
 
 
-def found(loop: Loop, signal: Any = "CONTINUE", **more: Any) -> Finding:
+def found(loop: Loop, signal: Any = "CONTINUE", **more: Any) -> LoopFinding:
     decision = {"hookId": "h", "action": signal.lower(), "reason": "because"}
-    return Finding(iteration=loop.iteration, signal=signal, decision=decision, **more)
+    return LoopFinding(iteration=loop.iteration, signal=signal, decision=decision, **more)
 
 
 def test_a_loop_is_what_its_events_say(store: OpenStore) -> None:
@@ -170,7 +177,7 @@ def test_notes_of_a_task_and_of_all(store: OpenStore) -> None:
 
 def test_a_checkpoint_lasts_its_time(place: Place, store: OpenStore) -> None:
     task = change(store, verbs.add, "work").id
-    standing = Standing(execution_phase="build", execution_step=2, agent_context={"a": [1]})
+    standing = CheckpointState(execution_phase="build", execution_step=2, agent_context={"a": [1]})
     made = change(store, checkpoints.create, task, standing)
     assert (made.id, made.expires_at) == ("CP-3", "2026-01-24T12:00:00.000Z")
     place.clock.advance(7 * 86400 - 1)
@@ -195,7 +202,7 @@ def test_a_checkpoint_lasts_its_time(place: Place, store: OpenStore) -> None:
 def test_checkpoints_in_bounds(store: OpenStore, wrong: dict[str, Any]) -> None:
     task = change(store, verbs.add, "work").id
     with pytest.raises(BadInput):
-        change(store, checkpoints.create, task, Standing(**wrong))
+        change(store, checkpoints.create, task, CheckpointState(**wrong))
 
 
 def test_a_promise_waits_for_every_descendant(store: OpenStore) -> None:
@@ -205,8 +212,8 @@ def test_a_promise_waits_for_every_descendant(store: OpenStore) -> None:
     change(store, verbs.add, "stranger")
     change(store, verbs.complete, child)
     with pytest.raises(TasksOpen, match=grandchild):
-        change(store, promises.promise_done, "R-1", own, "done")
+        change(store, planned.promise_done, "R-1", own, "done")
     change(store, verbs.cancel, grandchild)
-    event = change(store, promises.promise_done, "R-1", own, "done")
+    event = change(store, planned.promise_done, "R-1", own, "done")
     assert (event.type, event.node_id) == ("session_promise", "R-1")
     assert event.data == {"type": "COMPLETE", "summary": "done"}

@@ -11,16 +11,16 @@ import sys
 import threading
 import time
 from contextlib import closing, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from hookline.adapters.identity import kill_marked
+from hookline.adapters.processes.identity import all_processes, kill_marked
 from tests.in_process import run_in_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
 
 PROGRAM = (sys.executable, "-m", "hookline")
 # How long to wait before something counts as hanging, also where the machine is very busy.
@@ -63,6 +63,7 @@ class Cli:
             "USER": "ada",
         }
         self.started: list[subprocess.Popen[str]] = []
+        self._others = all_processes()
 
     def __call__(
         self, *args: str | bytes, env: Mapping[str, str] | None = None, stdin: str = ""
@@ -168,7 +169,7 @@ class Cli:
                 process.kill()
             process.communicate()
         # An agent whose session was killed waits for ever for what its test would have told it.
-        kill_marked(f"HOOKLINE_HOME={self.home}".encode())
+        kill_marked(f"HOOKLINE_HOME={self.home}".encode(), but=self._others)
 
 
 def _result(code: int, stdout: str, stderr: str) -> Result:
@@ -216,11 +217,21 @@ def eventually(
 
 def is_running(pid: int) -> bool:
     """Whether a process runs; a zombie does not."""
+    return _state(pid) not in (b"Z", None)
+
+
+def _state(pid: int) -> bytes | None:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] != b"Z"
+            return file.read().rpartition(b")")[2].split()[0]
     except OSError:
-        return False
+        return None
+
+
+def freeze(process: subprocess.Popen[str]) -> None:
+    """SIGSTOP a process, and wait until it has stopped: a busy machine takes its time."""
+    process.send_signal(signal.SIGSTOP)
+    eventually(lambda: _state(process.pid) == b"T", "the stop of the process")
 
 
 def kill(process: subprocess.Popen[str]) -> None:
@@ -228,3 +239,10 @@ def kill(process: subprocess.Popen[str]) -> None:
     with suppress(ProcessLookupError):
         process.send_signal(signal.SIGKILL)
     process.communicate()
+
+
+def reapers(process: subprocess.Popen[str]) -> list[int]:
+    """The children of a process that are reapers."""
+    found = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    lines = {int(pid): Path(f"/proc/{pid}/cmdline").read_bytes() for pid in found}
+    return [pid for pid, line in lines.items() if b"reaper_process.py" in line]

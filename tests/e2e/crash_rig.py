@@ -25,7 +25,6 @@ from hookline.tasks import claims, verbs
 if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
 
-WRITERS = 8
 FINISHED = {"ok", "failed", "skipped", "timeout", "dead"}
 ENDED_BY_US = -9
 
@@ -140,10 +139,11 @@ class Writer:
 
 
 class Rig:
-    """Eight writers in one project, each replaced as soon as it ends."""
+    """So many writers in one project, each replaced as soon as it ends."""
 
-    def __init__(self, cli: Cli, seed: int) -> None:
+    def __init__(self, cli: Cli, seed: int, writers: int) -> None:
         self._cli = cli
+        self._writers = writers
         self._random = random.Random(seed)
         self._folder = cli.root.parent / "rig"
         self._folder.mkdir()
@@ -176,7 +176,7 @@ class Rig:
             self.acknowledged.update(path.read_text().split("\n")[:-1])
 
     def _replace(self) -> None:
-        for slot in range(WRITERS):
+        for slot in range(self._writers):
             if slot in self._running and self._running[slot].poll() is not None:
                 self._collect(slot)
             if slot not in self._running:

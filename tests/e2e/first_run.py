@@ -80,11 +80,37 @@ class Place:
         os.close(ours)
         return process.wait(timeout=60), shown.decode()
 
-    def program(self, name: str) -> None:
-        """A program on PATH that leaves a trace when it is started."""
+    def program(self, name: str, line: str | None = None) -> None:
+        """A program on PATH; without a line of its own it leaves a trace when it is started."""
         path = self.programs / name
-        path.write_text(f"#!/bin/sh\necho {name} >> '{self.started}'\n")
+        trace = f"echo {name} >> '{self.started}'"
+        path.write_text(f"#!/bin/sh\n{line or trace}\n")
         path.chmod(0o755)
+
+    def put(self, name: str, text: str, mode: int = 0o644) -> None:
+        """A file of the repository."""
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(mode)
+
+    def git(self) -> None:
+        """Make the folder a git repository."""
+        subprocess.run(("git", "init", "-q", "-b", "main"), cwd=self.root, check=True)
+
+    @property
+    def written(self) -> str:
+        """The hookline.yaml of the repository."""
+        return (self.root / "hookline.yaml").read_text()
+
+    def play(self, *turns: dict[str, str]) -> None:
+        """Let the configured agent `claude` play these turns, and trust that."""
+        self.put("turns.json", json.dumps(turns))
+        real, played = "{driver: claude-code}", "{driver: scripted, script: turns.json}"
+        text = self.written.replace(f"claude: {real}", f"claude: {played}")
+        assert f"\n  claude: {played}\n" in text
+        self.configure(text)
+        self.ok("trust", "--yes")
 
     def configure(self, text: str) -> None:
         (self.root / "hookline.yaml").write_text(text)

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hookline.adapters.blobs import FileBlobs
+from hookline.adapters.store.blobs import FileBlobs
 from hookline.app import App
 from hookline.domain.runs import OK, TERMINAL, EffectResolved, Resolution
 from hookline.domain.tasks import task_id
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from hookline.ports.store import Transaction
     from tests.e2e.conftest import Cli
 
-EFFECTS = 31
+EFFECTS = 32
 CONFIGURATION = """\
 agents:
   helper: {driver: command, command: "cat > /dev/null; ./trace.sh"}
@@ -72,6 +72,14 @@ async def one_turn(ctx, prompt, id):
 
 
 @flow
+async def called(ctx, number):
+    await ctx.parallel(*(ctx.run("./trace.sh", id="deep", retries=30) for _ in range(2)))
+    await ctx.breakpoint("And here?", id="here")
+    await ctx.run("./trace.sh", id="end", retries=30)
+    return number + 1
+
+
+@flow
 async def everything(ctx):
     await ctx.log("begun")
     named = [await ctx.now(), await ctx.uuid(), await ctx.random()]
@@ -89,12 +97,14 @@ async def everything(ctx):
     sent = await ctx.signal("token", id="sent")
     done = await ctx.task("do it", id="doc")
     await ctx.update_task(done["taskId"], "update", {"labels": ["seen"]})
+    number = await ctx.flow("called", input={"number": 41}, id="call")
     again = await one_turn(ctx, "Say more.", id="again")
     for n in range(4):
         await ctx.run("./trace.sh", id=f"last{n}", retries=30)
     await ctx.noop(id="over")
     turns = [turn, again]
-    return {"named": named, "total": total, "answer": answer, "sent": sent, "turns": turns}
+    told = {"total": total, "answer": answer, "sent": sent, "number": number}
+    return {"named": named, "turns": turns, **told}
 """
 
 
@@ -150,12 +160,15 @@ class FlowRig:
             return view.runs.effects(view.runs.find(run_id))
 
     def drive(self, run_id: str) -> subprocess.Popen[str]:
-        """A process that advances the run."""
-        return self.cli.start("flow", "resume", run_id, "--json")
+        """A process that advances the run, alone or with all that are due."""
+        commands = (("flow", "resume", run_id), ("work", "--flows", "--once"))
+        return self.cli.start(*self._random.choice(commands), "--json")
 
     def answer(self, run_id: str) -> None:
         """Do what the run waits for, as people and other programs would."""
         for effect in self.effects(run_id):
+            if effect.called_run and effect.status == "pending":
+                self.answer(effect.called_run)
             with suppress(EffectResolved):
                 if effect.status == "pending" and effect.kind == "breakpoint":
                     self.app.change(self._post, run_id, effect.effect_id)
@@ -187,8 +200,9 @@ class FlowRig:
 
     def _is_driven(self, run_id: str) -> bool:
         with self.app.read() as view:
-            holder, _, _ = view.runs.holder(run_id)
-        return self._driver is not None and f":{self._driver.pid}:" in (holder or "")
+            under_way = [run_id, *view.runs.called_by(run_id)]
+            holders = [view.runs.holder(each)[0] or "" for each in under_way]
+        return self._driver is not None and any(f":{self._driver.pid}:" in h for h in holders)
 
     def _end_driver(self) -> None:
         if self._driver is not None:
@@ -213,24 +227,44 @@ class FlowRig:
 
     def children(self, run_id: str) -> list[int]:
         """The process groups that work on the run."""
-        return [json.loads(e.child)["pgid"] for e in self.effects(run_id) if e.child]
+        with self.app.read() as view:
+            called = view.runs.called_by(run_id)
+        effects = [effect for each in (run_id, *called) for effect in self.effects(each)]
+        return [json.loads(e.child)["pgid"] for e in effects if e.child]
 
     # What must hold
 
     def check(self, run: Run) -> None:
         """Everything was resolved once, under one key, and nothing runs any more."""
         assert run.status == "completed", run
-        events = self.cli.json("events", "--all", "--type", "effect_resolved")
-        mine = [e["data"]["effectId"] for e in events if e["nodeId"] == run.run_id]
+        self._check_resolved(run, EFFECTS)
         effects = self.effects(run.run_id)
-        assert len(effects) == EFFECTS
-        assert Counter(mine) == Counter(e.effect_id for e in effects)
         self._check_turns(run, effects)
         self._check_trace(run, effects)
+        self._check_called(run)
         assert run.value["total"] == 5
         assert run.value["sent"] == run.run_id
         assert run.value["answer"] == {"answer": True}
+        assert run.value["number"] == 42
         eventually(lambda: not orphans(self.cli), "the end of every child")
+
+    def _check_called(self, run: Run) -> None:
+        """The flow was called once, and its run is as whole as the one that called it."""
+        with self.app.read() as view:
+            (called,) = view.runs.called_by(run.run_id)
+        begun = [e for e in self.cli.events("run_started") if e["data"]["flow"] == "called"]
+        mine = [e["nodeId"] for e in begun if e["data"]["calledBy"]["runId"] == run.run_id]
+        assert mine == [called]
+        assert self.run(called).status == "completed"
+        self._check_resolved(self.run(called), 4)
+        self._check_trace(self.run(called), self.effects(called))
+
+    def _check_resolved(self, run: Run, count: int) -> None:
+        events = self.cli.json("events", "--all", "--type", "effect_resolved")
+        mine = [e["data"]["effectId"] for e in events if e["nodeId"] == run.run_id]
+        effects = self.effects(run.run_id)
+        assert len(effects) == count
+        assert Counter(mine) == Counter(e.effect_id for e in effects)
 
     def _check_turns(self, run: Run, effects: list[JournalEffect]) -> None:
         turns = [effect for effect in effects if effect.kind == "agent"]

@@ -5,18 +5,12 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING, Any
 
+from tests.git_rig import CONFIG, publish
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.e2e.conftest import Cli
-
-GITCONFIG = """\
-[user]
-    name = Ada
-    email = ada@example.org
-[init]
-    defaultBranch = main
-"""
 
 
 class Repo:
@@ -26,7 +20,7 @@ class Repo:
         self.cli = cli
         self.remote = cli.root.parent / "remote.git"
         config = cli.root.parent / "gitconfig"
-        config.write_text(GITCONFIG, encoding="utf-8")
+        config.write_text(CONFIG, encoding="utf-8")
         cli.env |= {"GIT_CONFIG_GLOBAL": str(config), "GIT_CONFIG_NOSYSTEM": "1"}
 
     def git(self, *args: str, at: Path | None = None) -> str:
@@ -44,9 +38,7 @@ class Repo:
         self.cli.put("readme", "hello\n")
         self.cli.configure(configuration)
         self.commit("begin")
-        self.git("init", "--quiet", "--bare", str(self.remote))
-        self.git("remote", "add", "origin", str(self.remote))
-        self.git("push", "--quiet", "--set-upstream", "origin", "main")
+        publish(self.cli.root, self.remote)
 
     def commit(self, message: str, at: Path | None = None) -> None:
         """Commit everything."""

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from anyio.from_thread import start_blocking_portal
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from hookline.surfaces.mcp.server import Desk, make_server
+from tests.in_process import place
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
+    from pathlib import Path
     from typing import Self
 
     import mcp_types as types
@@ -23,23 +28,60 @@ if TYPE_CHECKING:
 class Agent:
     """Calls tools as an agent does; one server for as long as it is entered."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(
+        self,
+        client: Client,
+        place: Callable[[], AbstractContextManager[None]] = nullcontext,
+        close: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         self._client = client
+        self._place = place
+        self._close = close
         self._stack = ExitStack()
 
     @classmethod
-    def on_stdio(cls, cli: Cli, *options: str, env: Mapping[str, str] | None = None) -> Agent:
-        """An agent that starts its server itself."""
+    def in_process(
+        cls,
+        cli: Cli,
+        *,
+        tools: str | None = None,
+        commands: bool = True,
+        env: Mapping[str, str] | None = None,
+    ) -> Agent:
+        """An agent whose server is in the test's own process, for what needs no start and no end.
+
+        What `tools` and `commands` say to it are options of `hookline mcp`.
+        """
+        environment = {**cli.env, **(env or {})}
+        desk = Desk(environment, tools=tools, commands=commands)
+        return cls(Client(make_server(desk)), partial(place, cli.root, environment), desk.close)
+
+    @classmethod
+    def on_stdio(
+        cls,
+        cli: Cli,
+        *options: str,
+        env: Mapping[str, str] | None = None,
+        said: Path | None = None,
+    ) -> Agent:
+        """An agent that starts its server itself; what that says on stderr can go to a file."""
         server = StdioServerParameters(
             command=sys.executable,
             args=["-m", "hookline", "mcp", *options],
             env={**cli.env, **(env or {})},
             cwd=cli.root,
         )
-        return cls(Client(stdio_client(server)))
+        if said is None:
+            return cls(Client(stdio_client(server)))
+        stderr = said.open("w", encoding="utf-8")
+        agent = cls(Client(stdio_client(server, stderr)))
+        agent._stack.enter_context(stderr)
+        return agent
 
     def __enter__(self) -> Self:
         self._portal = self._stack.enter_context(start_blocking_portal())
+        if self._close is not None:
+            self._stack.callback(self._portal.call, self._close)
         self._stack.enter_context(self._portal.wrap_async_context_manager(self._client))
         return self
 
@@ -60,13 +102,19 @@ class Agent:
 
     def call(self, tool: str, arguments: dict[str, Any]) -> types.CallToolResult:
         """A call as it is answered."""
-        result: types.CallToolResult = self._portal.call(self._client.call_tool, tool, arguments)
+        with self._place():
+            result: types.CallToolResult = self._portal.call(
+                self._client.call_tool, tool, arguments
+            )
         return result
 
     def together(self, calls: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
         """The answers of calls that are all made at once."""
-        waiting = [self._portal.start_task_soon(self._client.call_tool, *each) for each in calls]
-        return [_value(each.result()) for each in waiting]
+        with self._place():
+            waiting = [
+                self._portal.start_task_soon(self._client.call_tool, *each) for each in calls
+            ]
+            return [_value(each.result()) for each in waiting]
 
     @property
     def instructions(self) -> str:

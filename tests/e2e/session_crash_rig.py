@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hookline.adapters.blobs import FileBlobs
+from hookline.adapters.store.blobs import FileBlobs
 from hookline.flows.journal import inside
 from tests.e2e.conftest import PROGRAM, eventually
 from tests.e2e.crash_rig import processes_of
@@ -296,7 +296,9 @@ class SessionRig:
         assert [each["outcome"] for each in endings[:-1]] == [STOPPED] * (len(endings) - 1)
 
     def _by_crash(self, run: int) -> bool:
-        return not self.events(run, "run_signalled")
+        """Whether nobody asked it to stop; one killed in its ending is told to go on."""
+        wishes = [each["value"] for each in self.events(run, "run_signalled")]
+        return all(wish.get("verb") == "resume" for wish in wishes)
 
     def _check_buffer(self, run: int) -> None:
         """What was held was taken once, and the agent has read it."""

@@ -5,23 +5,33 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
+import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tests.e2e import tool_client
 from tests.e2e.conftest import PROGRAM, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from tests.e2e.conftest import Cli
 
 HOOKLINE = shlex.join(PROGRAM)
-# Before a command of an agent's script: carry it out as a person, whose process no agent started.
-AS_A_PERSON = (
-    "sh -c 'box=$(mktemp -d); (env -u HOOKLINE_AGENT -u HOOKLINE_SESSION -u HOOKLINE_EFFECT_ID"
-    ' sh -c "until [ -e $box/go ]; do sleep 0.01; done; \\"\\$@\\"; touch $box/done" sh "$@" &);'
-    " touch $box/go; until [ -e $box/done ]; do sleep 0.01; done; rm -r $box' sh"
-)
+# What an agent's script asks a person to type, and the person, whose process no agent started.
+ASK = """\
+for word in "$@"; do printf "'%s' " "$word"; done > {box}/part
+mv {box}/part {box}/order
+until [ -e {box}/done ]; do sleep 0.01; done
+rm {box}/done
+"""
+PERSON = """\
+while :; do
+  if [ -e {box}/order ]; then mv {box}/order {box}/doing; sh {box}/doing; touch {box}/done
+  else sleep 0.01; fi
+done
+"""
 PROMISE = "echo '<promise>COMPLETE</promise>'"
 # The prompt is kept under the run's id and the turn's number; then the turn's script speaks.
 AGENT = """\
@@ -32,6 +42,18 @@ n=$(($(ls "$box" | wc -l) + 1))
 cat > "$box/$(printf %03d $n)-$HOOKLINE_ITERATION"
 if [ -f "$here/turn-$n" ]; then . "$here/turn-$n"; else . "$here/rest"; fi
 """
+
+
+@contextmanager
+def a_person(cli: Cli) -> Iterator[str]:
+    """What stands before a command in an agent's script for a person to type it meanwhile."""
+    box = cli.root.parent / "person"
+    box.mkdir()
+    (box / "ask").write_text(ASK.format(box=box))
+    person = subprocess.Popen(("sh", "-c", PERSON.format(box=box)), cwd=cli.root, env=cli.env)
+    yield f"sh {box}/ask"
+    person.kill()
+    person.wait()
 
 
 class Prompt(NamedTuple):
@@ -65,6 +87,16 @@ class Rig:
         (self.box / "agent.sh").write_text(AGENT)
         self.turns()
 
+    @property
+    def bot(self) -> dict[str, Any]:
+        """The profile of its agent."""
+        return {"driver": "command", "command": f"sh {self.box}/agent.sh"}
+
+    @property
+    def free_bot(self) -> dict[str, Any]:
+        """The same of one that costs nothing, so that a limit on money holds."""
+        return {**self.bot, "prices": {"input": 0, "output": 0}}
+
     def configure(
         self,
         hooks: dict[str, list[Any]] | None = None,
@@ -73,8 +105,11 @@ class Rig:
         **sections: Any,
     ) -> None:
         """Write hookline.yaml; JSON is YAML."""
-        bot = {"driver": "command", "command": f"sh {self.box}/agent.sh"}
-        everything = {"agents": {"bot": bot, **(agents or {})}, "hooks": hooks or {}, **sections}
+        everything = {
+            "agents": {"bot": self.bot, **(agents or {})},
+            "hooks": hooks or {},
+            **sections,
+        }
         self.cli.configure("".join(f"{k}: {json.dumps(v)}\n" for k, v in everything.items()))
 
     def turns(self, *scripts: str, rest: str = "echo working $n") -> None:
@@ -136,6 +171,13 @@ class Rig:
     def note(self, words: str) -> str:
         """A shell line that leaves a line in the trace."""
         return f"echo {words} >> {self.trace_file}"
+
+    def call_tools(self, *calls: tuple[str, dict[str, Any]]) -> str:
+        """A shell line in which the agent calls tools; the trace says how each was answered."""
+        wanted = self.file("calls.json")
+        wanted.write_text(json.dumps(calls), encoding="utf-8")
+        client = shlex.join((sys.executable, tool_client.__file__, str(wanted)))
+        return f"{client} >> {self.trace_file}"
 
     @property
     def trace(self) -> list[str]:

@@ -34,7 +34,7 @@ if [ -e say ]; then cat say; fi
 PROMISE = "<promise>COMPLETE</promise>\n"
 CONFIGURATION = """\
 agents:
-  bot: {driver: command, command: "sh agent.sh"}
+  bot: {driver: command, command: "sh agent.sh", prices: {input: 0, output: 0}}
 """
 # With the blanks before it: a time is aligned at its right, and may need more room or less.
 _TIMES = re.compile(r" *\b(?:\d+(?:\.\d)?s|\d+m\d\ds)\b")

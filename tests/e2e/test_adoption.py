@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hookline.adapters.identity import boot_id
+from hookline.adapters.processes.identity import boot_id
 from tests.e2e.conftest import eventually
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def test_runs_that_will_be_cancelled_are_named_before_the_question(cli: Cli) -> 
     assert "its unfinished runs will be cancelled: R-1, R-2\n" in asked.stdout
     assert status(cli, "R-1") == "parked"
     trusted = cli("trust", "--yes", env={"HOOKLINE_HOME": str(home)})
-    assert "runs that came with the store are cancelled: R-1, R-2" in trusted.stderr
+    assert "runs in the store were cancelled: R-1, R-2" in trusted.stderr
     assert list((home / "stores").glob("*.try")) == []
 
 

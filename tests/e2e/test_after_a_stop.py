@@ -20,10 +20,10 @@ ZED = f"{ADA}  zed: {{driver: command, command: 'no-such-agent --go'}}\n"
 def test_a_task_that_nobody_here_can_take_has_a_reason(shop: Workshop) -> None:
     shop.configure(TYPES, ZED)
     task = shop.cli.add("for zed", "--type", "zonly")
-    why = "no agent here may take it: agent 'zed' needs the program no-such-agent"
+    why = "agent here may take it: agent 'zed' needs the program no-such-agent"
     _, ended = shop.work(code=4)
     assert why in ended["why"][task]
-    assert f"{task:5} {why}" in shop.cli("work", "--once").stderr
+    assert f"{task:5} no {why}" in shop.cli("work", "--once").stderr
     (item,) = shop.cli("attention", "--json").json
     assert (item["id"], item["command"]) == (task, "hookline doctor")
     assert why in item["message"]

@@ -111,6 +111,28 @@ def test_a_gate_that_waits_is_shown_and_not_for_ever(line: Pipeline, cli: Cli) -
     assert result.json["outcome"] == "sent_back"
     assert "it waits for longer than 1 s (`gates.max_wait`)" in result.json["reason"]
     assert cli.task(task)["state"] == "needs_continuation"
+    # No agent can end the wait.
+    (item,) = (each for each in cli("attention", "--json").json if each["id"] == task)
+    assert item["command"] == f"hookline submit {task}"
+    assert "see to what slow waits for, then ask it again" in item["message"]
+
+
+@pytest.mark.parametrize("point", ["before_submit", "before_merge"])
+def test_what_waited_too_long_is_merged_by_the_command(
+    line: Pipeline, cli: Cli, point: str
+) -> None:
+    cli.put("later.json", '{"status": "pending", "message": "later", "retryAfter": 1}')
+    slow = f"{{name: slow, command: '[ -e {line.box}/done ] || {{ cat later.json; exit 75; }}'}}"
+    hooks = (
+        f"{{before_submit: [], {point}: [{slow}]}}"
+        if point == "before_merge"
+        else f"{{{point}: [{slow}]}}"
+    )
+    task = submitted(line, f"gates: {{max_wait: 1}}\nhooks: {hooks}\n")
+    assert cli("submit", task, "--json").json["outcome"] == "sent_back"
+    (item,) = (each for each in cli("attention", "--json").json if each["id"] == task)
+    (line.box / "done").touch()
+    assert cli.json(*item["command"].split()[1:])["outcome"] == "merged"
 
 
 def eventually_pending(cli: Cli, task: str) -> dict[str, Any]:

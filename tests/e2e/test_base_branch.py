@@ -67,6 +67,24 @@ def test_setting_up_a_project_chooses_the_base(line: Pipeline, cli: Cli) -> None
     assert line.git("ls-tree", "--name-only", "main").split() == [".gitignore", "made"]
 
 
+@pytest.mark.parametrize("by", ["init", "trust"])
+def test_setting_up_a_clone_chooses_the_base(line: Pipeline, cli: Cli, by: str) -> None:
+    line.git("init", "--quiet")
+    cli.put(".gitignore", ".hookline/\n")
+    cli.put("hookline.yaml", f"version: 1\n{NO_GATES}")
+    line.commit("begin")
+    if by == "trust":
+        cli.add("noted before anybody looked")
+        assert cli.events("base_pinned") == []
+    assert cli(by, "--yes").code == 0
+    assert [each["data"] for each in cli.events("base_pinned")] == [{"branch": "main"}]
+    if by == "trust":
+        cli("task", "cancel", "T-1")
+    merge_from_a_private_branch(line, cli)
+    names = line.git("ls-tree", "--name-only", "main").split()
+    assert names == [".gitignore", "hookline.yaml", "made"]
+
+
 def test_a_base_that_the_configuration_names_counts(line: Pipeline, cli: Cli) -> None:
     line.begin(NO_GATES, remote=False)
     first = cli.add("first")

@@ -35,6 +35,6 @@ def test_a_broken_configuration_is_told_and_not_merged(
     (prompt,) = line.prompts(task)
     assert "Your work breaks the configuration of Hookline" in prompt
     assert "hookline.yaml:" in prompt
-    assert cli.refused("trust", "--task", task)[1]["message"] == f"{task} does not wait for trust"
+    assert cli.refused("trust", "--task", task)[1]["message"] == f"{task} is not waiting for trust"
     line.git("revert", "--no-edit", "HEAD", at=place)
     assert cli("submit", task, "--agent", "bot", "--json").json["outcome"] == "merged"

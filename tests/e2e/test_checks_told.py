@@ -58,6 +58,46 @@ def test_gates_are_told_in_order_with_their_commands_and_who_reviews(cli: Cli) -
     assert "ci_status" not in found
 
 
+def test_a_command_is_told_as_the_agent_can_run_it(cli: Cli) -> None:
+    """With the values of its variables; what the agent cannot run is named without a command."""
+    cli.put("checks.py", "def fine(work): return None\n")
+    cli.put("gate.sh", "#!/bin/sh\n").chmod(0o755)
+    found = told(
+        cli,
+        {
+            "before_submit": [
+                {"name": "log", "command": "grep {{task_id}} CHANGES"},
+                {"name": "both", "command": "diff '{{branch}}' {{base_branch}} --format '{{a.b}}'"},
+                {"name": "text", "command": 'echo "\\{{task_id}} {{task_content}}" | wc'},
+                {"run_tests": "sh check.sh {{task_id}}"},
+                {"name": "fine", "python": "checks:fine"},
+                {"name": "file", "script": "gate.sh"},
+                {"name": "web", "http": "http://127.0.0.1:9/"},
+            ],
+        },
+        {},
+    )
+    assert in_order(
+        found,
+        "1. log: `grep T-1 CHANGES`\n",
+        "2. both: `diff 'hookline/T-1' main --format '{{a.b}}'`\n",
+        '3. text: `echo "\\{{task_id}} {{task_content}}" | wc`, which only the gate can run\n',
+        "4. run_tests: `sh check.sh T-1`\n",
+        "5. fine: a function of the project is called\n",
+        "6. file: a script of the project is run\n",
+        "7. web: a web service is asked\n",
+        "8. merge: the merged result must pass `sh check.sh T-1`\n",
+        "Run the commands above",
+    )
+
+
+def test_where_nothing_can_be_run_nothing_is_to_be_run(cli: Cli) -> None:
+    found = told(cli, {"before_submit": ["secrets"]}, {"test": "none"})
+    assert "1. secrets: your changes must contain no credentials\n" in found
+    assert "What a gate finds comes back to you.\n" in found
+    assert "Run the commands" not in found
+
+
 def test_work_without_gates_or_tests_is_told_of_none(cli: Cli) -> None:
     found = told(cli, {"before_submit": []}, {"test": "none"})
     assert "Gates" not in found

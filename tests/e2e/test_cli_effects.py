@@ -176,6 +176,20 @@ def test_dispatch_gives_the_one_answer(cli: Cli) -> None:
     }
 
 
+def test_dispatch_tells_of_a_hook_that_fails_whatever_is_printed(cli: Cli) -> None:
+    cli.configure(
+        "hooks:\n  on-iteration-start:\n"
+        "    - {name: bad, command: 'echo no such table >&2; exit 7'}\n"
+    )
+    for extra in ((), ("--json",)):
+        done = cli("hook", "dispatch", "on-iteration-start", *extra, stdin=CALM)
+        assert done.code == 0
+        assert done.json["action"] == "none"
+        told = done.stderr.splitlines()
+        assert told[0].startswith("✗ bad")
+        assert told[1].endswith("no such table")
+
+
 def test_dispatch_asks_the_project_before_the_built_in(cli: Cli) -> None:
     answer = {"action": "custom", "message": "Per-repo orchestration active"}
     script = f"#!/bin/sh\necho '{json.dumps(answer)}'\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sqlite3
 import sys
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hookline.errors import NEEDS_PERSON
-from tests.e2e.conftest import Cli, eventually, is_running, kill
+from tests.e2e.conftest import Cli, eventually, is_running, kill, reapers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,7 +128,7 @@ def test_interrupt_parks_the_run_and_ends_its_children(cli: Cli) -> None:
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=100)
     assert process.returncode == 130
-    assert "R-1 is parked; go on with `hookline orchestrate R-1`" in said
+    assert "R-1 is parked; resume it with `hookline orchestrate R-1`" in said
     eventually(lambda: not is_running(child), "the child's end")
     assert (run_of(cli)["status"], run_of(cli)["reason"]) == ("parked", "interrupted")
     assert cli("attention", "--json").json[0]["command"] == "hookline flow resume R-1"
@@ -163,6 +164,8 @@ def test_cancel_ends_what_a_dead_process_left(cli: Cli) -> None:
     cli.configure(LONG)
     process = cli.start("flow", "start", "long")
     child = child_pid(cli)
+    for reaper in reapers(process):  # it would end the child first
+        os.kill(reaper, signal.SIGKILL)
     kill(process)
     assert is_running(child)
     assert cli.json("flow", "cancel", "R-1")["status"] == "cancelled"
@@ -263,7 +266,7 @@ def test_work_serves_until_it_is_interrupted(cli: Cli) -> None:
     cli.configure(WAITS)
     worker = cli.start("work", "--flows")
     assert worker.stderr is not None
-    assert "serving" in worker.stderr.readline()
+    assert "advancing runs" in worker.stderr.readline()
     cli.json("flow", "start", "quick", "--input", '{"code": 0}', "--detach")
     eventually(lambda: trace(cli) == ["one"], "the run was picked up")
     worker.send_signal(signal.SIGINT)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tests.e2e.conftest import Cli, Result
 
 AT_ONCE = 20
+FEW = 8
 NEWS_WITHIN = 0.050
 EMITS = 50
 ROUNDS = 3
@@ -26,7 +27,7 @@ def at_once(cli: Cli, commands: list[tuple[str, ...]], width: int = AT_ONCE) -> 
         return list(pool.map(lambda words: cli(*words), commands))
 
 
-@pytest.mark.parametrize("adds", [20, pytest.param(200, marks=pytest.mark.torture)])
+@pytest.mark.parametrize("adds", [FEW, pytest.param(200, marks=pytest.mark.torture)])
 def test_many_tasks_are_added_at_once(cli: Cli, adds: int) -> None:
     cli.add("the first")
     goals = [f"task {number}" for number in range(adds)]
@@ -40,10 +41,11 @@ def test_many_tasks_are_added_at_once(cli: Cli, adds: int) -> None:
     assert [event["seq"] for event in cli.events()] == list(range(1, 2 * (adds + 1) + 1))
 
 
-def test_the_first_commands_of_a_project_may_come_at_once(cli: Cli) -> None:
-    results = at_once(cli, [("task", "add", f"task {n}", "--json") for n in range(AT_ONCE)])
+@pytest.mark.parametrize("number", [FEW, pytest.param(AT_ONCE, marks=pytest.mark.torture)])
+def test_the_first_commands_of_a_project_may_come_at_once(cli: Cli, number: int) -> None:
+    results = at_once(cli, [("task", "add", f"task {n}", "--json") for n in range(number)])
     assert {(result.code, result.stderr) for result in results} == {(0, "")}
-    assert len(cli.json("task", "list")) == AT_ONCE
+    assert len(cli.json("task", "list")) == number
 
 
 def test_a_first_command_that_fails_halfway_does_not_lock_its_user_out(cli: Cli) -> None:
@@ -56,7 +58,7 @@ def test_a_first_command_that_fails_halfway_does_not_lock_its_user_out(cli: Cli)
     assert [task["goal"] for task in cli.json("task", "list")] == ["one"]
 
 
-@pytest.mark.parametrize("claims", [16, pytest.param(50, marks=pytest.mark.torture)])
+@pytest.mark.parametrize("claims", [FEW, pytest.param(50, marks=pytest.mark.torture)])
 def test_one_of_many_claims_wins(cli: Cli, claims: int) -> None:
     task = cli.add("wanted by everybody")
     results = at_once(
@@ -72,14 +74,15 @@ def test_one_of_many_claims_wins(cli: Cli, claims: int) -> None:
     assert len(cli.events("task_claimed")) == 1
 
 
-def test_each_ready_task_is_taken_by_one_agent(cli: Cli) -> None:
-    for number in range(10):
+@pytest.mark.parametrize("tasks", [4, pytest.param(10, marks=pytest.mark.torture)])
+def test_each_ready_task_is_taken_by_one_agent(cli: Cli, tasks: int) -> None:
+    for number in range(tasks):
         cli.add(f"task {number}")
     results = at_once(
-        cli, [("task", "next", "--claim", "--agent", f"a{n}", "--json") for n in range(15)]
+        cli, [("task", "next", "--claim", "--agent", f"a{n}", "--json") for n in range(tasks + 4)]
     )
     taken = [result.json["id"] for result in results if result.code == 0]
-    assert len(taken) == len(set(taken)) == 10
+    assert len(taken) == len(set(taken)) == tasks
     assert {result.error["code"] for result in results if result.code} == {"nothing-ready"}
 
 
@@ -138,11 +141,14 @@ def test_other_processes_see_an_event_within_50_ms(cli: Cli) -> None:
     assert [event["seq"] for event in follower.events] == list(range(1, len(follower.events) + 1))
 
 
-def test_a_follower_sees_everything_once_and_in_order(cli: Cli) -> None:
+@pytest.mark.parametrize("number", [10, pytest.param(30, marks=pytest.mark.torture)])
+def test_a_follower_sees_everything_once_and_in_order(cli: Cli, number: int) -> None:
     cli.add("one")
     follower = Follower(cli.start("events", "--follow", "--since", "0", "--json"))
-    emits: list[tuple[str, ...]] = [("emit", "tick", "--data", f'{{"n": {n}}}') for n in range(30)]
+    emits: list[tuple[str, ...]] = [
+        ("emit", "tick", "--data", f'{{"n": {n}}}') for n in range(number)
+    ]
     assert {(each.code, each.stderr) for each in at_once(cli, emits, width=8)} == {(0, "")}
-    eventually(lambda: len(follower.events) == 32, "the last event")
-    assert [event["seq"] for event in follower.events] == list(range(1, 33))
+    eventually(lambda: len(follower.events) == number + 2, "the last event")
+    assert [event["seq"] for event in follower.events] == list(range(1, number + 3))
     assert follower.events == cli.events()

@@ -97,7 +97,7 @@ def test_the_turns_of_everybody_are_counted_for_the_task(line: Pipeline, cli: Cl
     assert "agent_turn" not in shown
     report = cli("session", "report", "R-1", "-o", "-").stdout
     assert f"What {task} cost" in report
-    assert f"<td>${cost['usd']:.2f}</td>" in report
+    assert f">${cost['usd']:.2f}</td>" in report
 
 
 def test_a_limit_of_money_counts_those_who_judge(line: Pipeline, cli: Cli) -> None:
@@ -120,7 +120,7 @@ def test_the_budget_of_a_session_counts_the_agents_that_its_hooks_ask(cli: Cli) 
     answer = {"text": "Be brief.", "usage": {"inputTokens": 5, "usd": 0.4}, "repeat": True}
     rig.configure(
         {"post_iteration": [{"name": "advice", "agent": "helper", "prompt": "Any advice?"}]},
-        agents={"helper": rig.scripted(answer)},
+        agents={"bot": rig.free_bot, "helper": rig.scripted(answer)},
         session={"budget": {"usd": 0.7}},
     )
     ended = rig.run(iterations=9)

@@ -36,7 +36,8 @@ def _configure(rig: Rig, usd: float, **sections: Any) -> None:
     """An agent that hooks and flows ask; it leaves a line in the trace for each of its turns."""
     turn = {"text": ANSWER, "run": rig.note("paid"), "usage": {"usd": usd}, "repeat": True}
     helper = rig.scripted(turn)
-    rig.configure(ADVICE, agents={"helper": helper}, events=["look"], flows=ASK, **sections)
+    agents = {"bot": rig.free_bot, "helper": helper}
+    rig.configure(ADVICE, agents=agents, events=["look"], flows=ASK, **sections)
 
 
 def test_what_an_agent_starts_is_counted_for_its_session_and_its_task(rig: Rig, cli: Cli) -> None:
@@ -45,7 +46,7 @@ def test_what_an_agent_starts_is_counted_for_its_session_and_its_task(rig: Rig, 
     rig.turns(
         f"{HOOKLINE} emit look > /dev/null; {PAID.format('0.25')}; "
         f"{HOOKLINE} emit look --task {other} > /dev/null; {PAID.format('0.50')}; "
-        f"{HOOKLINE} flow start ask > /dev/null; {PROMISE}"
+        f"{HOOKLINE} flow start ask > /dev/null; touch done; {PROMISE}"
     )
     assert rig.run().said[:2] == (0, "completed")
     assert rig.trace == ["paid"] * 3
@@ -72,7 +73,7 @@ def test_nothing_that_costs_is_started_below_a_session_without_budget(rig: Rig, 
         "agent helper: the budget of session 's' is used up: $5.00 of $1.00 were spent"
     ]
     assert "the budget of session 's' is used up" in rig.file("flow").read_text()
-    assert "only people try hooks that ask agents" in rig.file("tried").read_text()
+    assert "only a person can try a hook that asks an agent" in rig.file("tried").read_text()
     assert cli("hook", "test", "advice").code == 0  # by a person
     assert rig.trace == ["paid", "paid"]
 
@@ -95,10 +96,11 @@ def test_the_money_of_a_worker_counts_what_its_sessions_start(line: Pipeline, cl
     turn = {"text": ANSWER, "run": f"echo paid >> {line.box}/paid", "usage": {"usd": 5.0}}
     cli.put("helper.json", json.dumps([{**turn, "repeat": True}]))
     helper = "{driver: scripted, script: helper.json}"
+    free = line.profile.replace("}", ", prices: {input: 0, output: 0}}")
     hooks = json.dumps({**ADVICE, "before_submit": []})
     line.begin(
         f"events: [look]\nhooks: {hooks}\n",
-        agents=f"agents: {{bot: {line.profile}, helper: {helper}}}\nagent: bot\n",
+        agents=f"agents: {{bot: {free}, helper: {helper}}}\nagent: bot\n",
         remote=False,
     )
     emit = f"{HOOKLINE} emit look > /dev/null\n"
@@ -109,4 +111,4 @@ def test_the_money_of_a_worker_counts_what_its_sessions_start(line: Pipeline, cl
     assert (line.box / "paid").read_text().split() == ["paid"]
     assert (cli.task(first)["cost"]["usd"], cli.task(second)["state"]) == (5.0, "ready")
     (error,) = (each["data"]["error"] for each in cli.events("hook_error"))
-    assert error == "agent helper: the $1.00 of `hookline work --usd` are spent"
+    assert error == "agent helper: the budget of $1.00 (`hookline work --usd`) is spent"

@@ -80,7 +80,7 @@ def test_a_stop_hook_that_is_cut_is_not_called_never_called(cli: Cli, how: str) 
     eventually(judging.exists, "the stop hook")
     if how == "kill":
         told = cut(cli, session, how, "judge")
-        assert "when its session goes on" in told["hint"]
+        assert "when its session resumes" in told["hint"]
     else:
         for wanted in (1, 2):
             session.send_signal(signal.SIGINT)
@@ -109,7 +109,7 @@ def test_a_hook_of_a_flow_is_called_again_under_its_key(cli: Cli, how: str) -> N
     process = cli.start("flow", "start", "asks")
     eventually(place.exists, "the hook")
     told = cut(cli, process, how, "slow")
-    assert "when R-1 goes on" in told["hint"]
+    assert "when R-1 resumes" in told["hint"]
     assert cli("orchestrate", "R-1").code == 0
     is_called_again(cli, "slow", place)
 
@@ -135,7 +135,7 @@ def test_a_gate_is_called_again_and_waits_meanwhile(cli: Cli, how: str) -> None:
     process = cli.start("submit", "T-1")
     eventually(place.exists, "the gate")
     told = cut(cli, process, how, "keeper")
-    assert "goes on" in told["hint"]
+    assert "resumes" in told["hint"]
     waits = "has not answered" if how == "kill" else "was cut short"
     assert waits in cli("gate", "list", "T-1").stdout
     assert cli("submit", "T-1").code == 0

@@ -21,6 +21,9 @@ ROOT = Path(__file__).parents[2]
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FILE = re.compile(r"`([\w./-]+)`:\n\n\Z")
 _NEEDS_SHELL = re.compile(r"[|&;<>()$`\\*?\[\]#~{}\n]|(^| )!|hookline demo")
+# What stands in quotes means nothing to a shell, unless it is expanded there.
+_QUOTED = re.compile(r"'[^']*'|\"[^\"$`\\]*\"")
+_SILENCED = " > /dev/null"
 _EXIT = re.compile(r"\[exit (\d+)\]")
 
 
@@ -101,9 +104,14 @@ class Reader:
         )
 
     def _run(self, line: str) -> subprocess.CompletedProcess[str]:
-        if line.startswith("hookline ") and not _NEEDS_SHELL.search(line):
-            words = shlex.split(line)[1:]
-            return run_in_process(words, cwd=self.here, env=self._env, together=True)
+        command = line.removesuffix(_SILENCED)
+        is_silenced = command != line
+        if command.startswith("hookline ") and not _NEEDS_SHELL.search(_QUOTED.sub("", command)):
+            words = shlex.split(command)[1:]
+            together = not is_silenced
+            said = run_in_process(words, cwd=self.here, env=self._env, together=together)
+            said.stdout = said.stderr if is_silenced else said.stdout
+            return said
         done = subprocess.run(
             ("/bin/sh", "-c", f'{line}\ncode=$?; pwd > "$PLACE"; exit $code'),
             cwd=self.here,

@@ -7,6 +7,8 @@ import json
 import shutil
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,11 @@ from tests.e2e.conftest import Cli
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+OVERNIGHT_AGENT = """\
+cat > /dev/null
+echo "# $HOOKLINE_TASK_ID" >> "shop/$HOOKLINE_TASK_ID.py"
+echo '<promise>COMPLETE</promise>'
+"""
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
@@ -29,18 +36,25 @@ def example(tmp_path: Path) -> Iterator[Callable[[str], Cli]]:
         cli = Cli(tmp_path)
         shutil.copytree(EXAMPLES / name, cli.root, dirs_exist_ok=True)
         opened.append(cli)
-        assert cli.json("check") == {
-            "problems": [],
-            "errors": 0,
-            "warnings": 0,
-            "changedDefaults": [],
-        }
+        _programs(cli, "claude", "codex", "notify-send")
+        found = cli.json("check")
+        assert (found["problems"], found["changedDefaults"]) == ([], [])
         assert cli.json("trust", "--yes")["trusted"]
         return cli
 
     yield copy
     for each in opened:
         each.close()
+
+
+def _programs(cli: Cli, *names: str) -> None:
+    """Programs that examples call, and that do nothing here."""
+    folder = cli.root.parent / "bin"
+    folder.mkdir()
+    for name in names:
+        (folder / name).write_text("#!/bin/sh\n")
+        (folder / name).chmod(0o755)
+    cli.env["PATH"] = f"{folder}:{cli.env['PATH']}"
 
 
 def test_every_example_is_complete_and_listed() -> None:
@@ -191,3 +205,57 @@ def test_user_stories(example: Callable[[str], Cli]) -> None:
     audit, export = cli.json("task", "add", "--from", "more.jsonl")
     assert audit["desiredDeliverables"] == ["A table", "A retention job"]
     assert export["dependsOn"] == [audit["id"]]
+
+
+@pytest.fixture
+def listener() -> Iterator[str]:
+    """A server that takes everything."""
+
+    class Taking(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Taking) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+def test_overnight(example: Callable[[str], Cli], listener: str) -> None:
+    """The whole configuration, with programs in place of the agents."""
+    cli = example("overnight")
+    text = (cli.root / "hookline.yaml").read_text()
+    approve = '{"verdict": "approve", "summary": "Fine.", "comments": []}'
+    cli.put("../work.sh", OVERNIGHT_AGENT)
+    work = f"driver: command, command: 'sh {cli.root.parent}/work.sh'"
+    lines = []
+    for line in text.splitlines():
+        if "permissions: read" in line:
+            name = line.partition(":")[0]
+            line = f"{name}: {{driver: command, command: 'sh {cli.root.parent}/judge.sh'}}"
+        elif "permissions: work" in line:
+            line = f"{line.partition(':')[0]}: {{{work}}}"
+        lines.append(line)
+    cli.put("../judge.sh", f"cat > /dev/null; echo '{approve}'\n")
+    cli.put("hookline.yaml", "\n".join(lines) + "\n")
+    cli.put(".gitignore", "__pycache__/\n")
+    for words in (("init", "-q", "-b", "main"), ("add", "."), ("commit", "-q", "-m", "begin")):
+        who = ("-c", "user.name=ada", "-c", "user.email=ada@example.org")
+        subprocess.run(("git", *who, *words), cwd=cli.root, env=cli.env, check=True)
+    cli.json("trust", "--yes", quiet=False)
+    cli.env["OVERNIGHT_WEBHOOK"] = listener
+    tasks = [cli.add("Refuse it", "--type", "feature"), cli.add("Tell how", "--type", "chore")]
+    done = cli("work", "--once", "--agents", "2")
+    assert done.code == 0, done.stderr
+    assert {cli.task(task)["state"] for task in tasks} == {"completed"}
+    assert "2 merged" in done.stdout + done.stderr
+    shown = cli("report").stdout
+    assert "MERGED UNTESTED" not in shown
+    assert all(task in shown for task in tasks)

@@ -39,7 +39,7 @@ def test_a_failed_action_is_shown_until_a_later_one_is_carried_out(cli: Cli) -> 
     error = "action update_task failed: there is no task T-99"
     (item,) = attention(cli)
     assert (item["id"], item["since"]) == ("asks", event["timestamp"])
-    assert item["message"].endswith(error)
+    assert item["message"].endswith(f"{error}.")
     assert item["command"] == f"hookline why {event['seq']}"
     assert "there is no task T-99" in cli(*item["command"].split()[1:]).stdout
     told = f"1 hook failed when last called: hook asks at event {event['seq']}: {error}"

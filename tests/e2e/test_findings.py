@@ -43,11 +43,23 @@ def test_a_large_file_in_any_commit_is_found(line: Pipeline, cli: Cli) -> None:
     place = line.by_hand(task)
     (place / "big file").write_bytes(b"0" * (5 * 1024 * 1024 + 1))
     line.commit("by mistake", at=place)
-    (place / "big file").unlink()
-    line.commit("out again", at=place)
     assert cli("submit", task).code == 3
     assert "big file (5,242,881 bytes) is larger than 5 MB" in cli.task(task)["blockReason"]
     assert line.merges() == []
+
+
+def test_a_large_file_that_was_taken_out_is_in_no_commit(line: Pipeline, cli: Cli) -> None:
+    line.begin(ONCE)
+    task = cli.add("a part")
+    place = line.by_hand(task)
+    (place / "big file").write_bytes(b"0" * (5 * 1024 * 1024 + 1))
+    line.commit("by mistake", at=place)
+    (place / "big file").unlink()
+    (place / "small").write_text("x\n")
+    line.commit("out again", at=place)
+    assert cli("submit", task).code == 0
+    assert line.git("log", "--all", "--format=%h", "--", "big file", at=line.main) == ""
+    assert line.git("show", "main:small", at=line.main) == "x"
 
 
 def test_a_repository_inside_of_the_work(line: Pipeline, cli: Cli) -> None:

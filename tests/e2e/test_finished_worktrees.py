@@ -93,7 +93,7 @@ def test_a_worktree_that_is_in_use_stays_whatever_is_said_of_its_task(shop: Work
     eventually(lambda: shop.has_begun("T-1"), "the turn")
     shop.cli.json("task", "cancel", "T-1")
     cleaned = shop.cli("worktree", "clean")
-    assert "kept T-1: the task is active: somebody works there" in cleaned.stderr
+    assert "kept T-1: the task is active: someone is working there" in cleaned.stderr
     assert worktrees(shop) == ["T-1"]
     shop.let_go()
     worker.communicate(timeout=100)
@@ -109,7 +109,7 @@ def test_a_worktree_stays_while_its_work_is_at_a_gate(shop: Workshop) -> None:
     shop.work(code=4)
     shop.git("push", "--quiet", "origin", "hookline/T-1")  # so that nothing would be lost
     cleaned = shop.cli("worktree", "clean")
-    assert "kept T-1: its work is on the way through its gates" in cleaned.stderr
+    assert "kept T-1: its work is going through its gates" in cleaned.stderr
     shop.cli.json("gate", "approve", "T-1")
     shop.work()
     assert shop.merges() == ["first"]

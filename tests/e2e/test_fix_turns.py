@@ -76,7 +76,7 @@ def test_a_second_review_knows_what_the_first_one_asked_for(line: Pipeline) -> N
     assert line.cli("submit", task, "--agent", "bot").code == 3
     page = (line.place(task) / ".hookline" / "task.md").read_text()
     assert "\n## Sent back\n" in page
-    wanted = asked.read_text().partition("The task, by which")[2].partition("</data ")[0]
+    wanted = asked.read_text().partition("The task:")[2].partition("</data ")[0]
     assert "is a heading of the goal" in wanted
     assert wanted.rstrip().endswith("- sign it")
 
@@ -94,7 +94,7 @@ def test_a_conflict_that_nobody_resolved_is_told_as_it_is_then(tmp_path: Path) -
     page = (sides.place(task) / ".hookline" / "task.md").read_text()
     told = page.partition("## Sent back")[2]
     sides.cli.close()
-    assert "Nothing was changed: your branch is as it was." in told
+    assert "Your branch is unchanged." in told
     assert "Leave no marker line" not in told
 
 

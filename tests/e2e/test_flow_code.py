@@ -154,7 +154,7 @@ except EffectFailed as failed:
 def test_waiting_for_asyncio_parks_the_run_and_names_the_remedy(cli: Cli) -> None:
     write(cli, "await asyncio.sleep(1)", above="import asyncio")
     run = start(cli, code=NEEDS_PERSON)
-    assert "which is no effect" in run["reason"]
+    assert "which is not an effect" in run["reason"]
     (event,) = cli.events("run_parked")
     assert "ctx.sleep instead of asyncio.sleep" in event["data"]["help"]
     write(cli, "await ctx.sleep(0.01)\nreturn 'slept'")

@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 import yaml
 
+from hookline.domain import payloads
 from hookline.errors import FAILED, USAGE
 from hookline.points import POINTS
 
@@ -153,15 +155,26 @@ def seen(cli: Cli) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def test_these_are_all_the_points() -> None:
+SAMPLES: dict[Any, Any] = {str: "x", int: 1, bool: True, tuple[str, ...]: []}
+
+
+def least_of(point: str) -> dict[str, Any]:
+    """What a point cannot be fired without: of a new one, a value for each field that it needs."""
+    if point in LEAST:
+        return LEAST[point]
+    fields = msgspec.structs.fields(getattr(payloads, POINTS[point].payload))
+    return {each.encode_name: SAMPLES.get(each.type, {}) for each in fields if each.required}
+
+
+def test_no_point_is_gone() -> None:
     assert len(LEAST) == 44
-    assert set(LEAST) == set(POINTS)
+    assert set(LEAST) <= set(POINTS)
 
 
-@pytest.mark.parametrize("point", LEAST)
+@pytest.mark.parametrize("point", POINTS)
 def test_a_flow_fires_the_point_and_a_missing_field_is_named(cli: Cli, point: str) -> None:
     look_at(cli, point)
-    least = LEAST[point]
+    least = least_of(point)
     answer, *refused = fire(cli, point, least, *(without(least, field) for field in least))
     assert refused == [f"{point} needs `{field}` in its payload" for field in least]
     # Points of runs and ticks fire for this very run as well.

@@ -48,7 +48,7 @@ def test_an_overridden_gate_is_passed_by_and_everybody_can_see_it(line: Pipeline
     assert [each["data"]["hook"].rpartition(":")[2] for each in events] == ["signed", "human"]
     listed = cli("gate", "list", task).stdout
     assert f"overridden by {ADA}: the pen is empty" in listed
-    assert "auto-accepted: no gate stands here" not in listed.split("after_submit")[0]
+    assert "auto-accepted: no gate is configured here" not in listed.split("after_submit")[0]
     report = cli("session", "report", f"{task}-bot", "--output", "-").stdout
     assert "Overridden gates" in report
     assert "nobody is here" in report
@@ -63,7 +63,7 @@ def test_only_people_override_and_only_a_gate_that_stands_there(line: Pipeline, 
         result = cli("gate", "override", task, "signed", "--reason", "I like it", env=env)
         assert (result.code, "is for people" in result.stderr) == (4, True)
     code, error = cli.refused("gate", "override", task, "sign", "--reason", "x")
-    assert (code, error["message"]) == (2, f"no gate 'sign' stands in the way of {task}")
+    assert (code, error["message"]) == (2, f"no gate 'sign' applies to {task}")
     assert cli("gate", "override", task, "signed").code == 2
     assert cli("gate", "override", task, "signed", "--reason", " ").code == 2
     assert cli.events("gate_overridden") == []

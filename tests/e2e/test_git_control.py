@@ -9,6 +9,7 @@ import pytest
 
 from tests.e2e.conftest import PROGRAM
 from tests.e2e.pipeline_rig import Pipeline
+from tests.e2e.session_rig import PROMISE, Rig
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
@@ -48,7 +49,10 @@ def test_work_waits_until_a_person_has_looked_at_what_steers_git(line: Pipeline)
     line.cli("work", "--once")
     told = reason(line, task)
     names = ", ".join([*NAMED, "objects/info/alternates"])
-    assert f"what steers git in .git was changed while the agent worked: {names}" in told["message"]
+    assert (
+        f"files in .git that control git were changed while the agent worked: {names}"
+        in told["message"]
+    )
     assert told["command"] == f"hookline submit {task}"
     assert (line.merges(), (line.box / "sprung").exists()) == ([], False)
     # The person undoes it; what they set themselves, now or before a turn, is theirs.
@@ -87,3 +91,31 @@ def test_a_turn_that_is_killed_hides_nothing(line: Pipeline) -> None:
     )
     line.cli("work", "--once")
     assert "core.hookspath in config" in reason(line, task)["message"]
+
+
+def test_a_run_whose_work_waits_for_a_person_says_so(cli: Cli) -> None:
+    rig = Rig(cli)
+    rig.repository()
+    rig.turns(f"touch done; git config core.pager less; {PROMISE}")
+    rig.configure({})
+    done = cli("run", "do it", "--name", "s", "--agent", "bot")
+    assert done.code == 4
+    why = "files in .git that control git were changed while the agent worked: core.pager in config"
+    assert f"T-1 is blocked: {why}" in done.stderr
+    assert "`hookline task unblock T-1`" in done.stderr
+    assert cli.task("T-1")["state"] == "blocked"
+    (ended,) = rig.data("session_ended")
+    assert (ended["outcome"], ended["taskHeld"]) == ("completed", why)
+    assert cli("session", "attach", "s", "--from-start").code == 4
+
+
+def test_a_run_in_a_worktree_whose_work_is_sent_back_says_so(line: Pipeline) -> None:
+    task = line.cli.add("part 1")
+    line.turn("work\ngit config core.pager less$n\n")
+    line.cli("work", "--once")
+    done = line.cli("run", "--task", task)
+    assert done.code == 4
+    assert f"{task} is sent back: files in .git that control git were changed" in done.stderr
+    assert f"`hookline submit {task}`" in done.stderr
+    assert "its gates come next" not in done.stderr
+    assert line.cli.task(task)["state"] == "needs_continuation"

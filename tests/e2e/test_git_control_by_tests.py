@@ -43,7 +43,9 @@ def test_what_a_test_of_the_work_plants_in_git_waits_for_a_person(
     task = line.cli.add("a part")
     line.cli("work", "--once")
     (found,) = (each for each in line.cli("attention", "--json").json if each["id"] == task)
-    assert f"what steers git in .git was changed {when}: hooks/pre-commit" in found["message"]
+    assert (
+        f"files in .git that control git were changed {when}: hooks/pre-commit" in found["message"]
+    )
     assert found["command"] == f"hookline submit {task}"
     assert line.merges() == []
     # They undo it, or leave it: what is there before the next try is theirs.

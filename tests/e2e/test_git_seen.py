@@ -115,7 +115,7 @@ class Loop:
 
 @pytest.fixture
 def agent(cli: Cli) -> Iterator[Agent]:
-    with Agent.on_stdio(cli) as running:
+    with Agent.in_process(cli) as running:
         yield running
 
 
@@ -171,7 +171,7 @@ def test_what_follows_a_validation_belongs_to_the_next_iteration(
 
 
 def test_the_beginning_of_an_iteration_outlives_the_server(repository: Cli) -> None:
-    with Agent.on_stdio(repository) as first:
+    with Agent.in_process(repository) as first:
         loop = Loop(first)
         repository.put("edited", "2\n")
     with Agent.on_stdio(repository) as loop.agent:

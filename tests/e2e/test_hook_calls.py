@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import sqlite3
 import subprocess
+import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,26 @@ if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
 
 MANY = 300
+# A command as a program of its own that then tells what it read and loaded.
+PARSED = """
+import sys
+from collections import Counter
+from hookline.hooks.language import grammar
+from hookline.surfaces.cli.main import run
+counted, parse = Counter(), grammar.parse
+def counting(expression):
+    counted[expression] += 1
+    return parse(expression)
+grammar.parse = counting
+code = run(sys.argv[1:])
+print(code, dict(counted), file=sys.stderr)
+"""
+LOADED = """
+import sys
+from hookline.surfaces.cli.main import run
+code = run(sys.argv[1:])
+print(code, *sorted(sys.modules), file=sys.stderr)
+"""
 
 
 def git(cli: Cli, *words: str) -> None:
@@ -130,6 +152,44 @@ def test_an_error_outside_of_hooks_is_tried_three_times_and_stops_nothing_else(c
     assert [each["id"] for each in found if each["kind"] == "dead call"] == ["h"]
 
 
+def told_by(cli: Cli, program: str, *words: str) -> str:
+    """The last line that a program says which runs a command in a process of its own."""
+    argv = (sys.executable, "-c", program, *words)
+    done = subprocess.run(argv, cwd=cli.root, env=cli.env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stderr.splitlines()[-1]
+
+
+def test_a_condition_is_parsed_once_however_many_events_and_hooks_ask(cli: Cli) -> None:
+    low, high = "task.priority > 7", "task.priority < 7"
+    cli.configure(
+        "hooks:\n  task_created:\n"
+        f"    - {{name: one, command: 'true', when: {low}}}\n"
+        f"    - {{name: two, command: 'true', when: {low}}}\n"
+        f"    - {{name: three, command: 'true', when: {high}}}\n"
+    )
+    cli.put("some.md", "".join(f"- [ ] task {n}\n" for n in range(20)))
+    told = told_by(cli, PARSED, "task", "add", "--from", "some.md")
+    code, _, counted = told.partition(" ")
+    assert (code, ast.literal_eval(counted)) == ("0", {low: 1, high: 1})
+    assert [len(cli.calls(name)) for name in ("one", "two", "three")] == [20] * 3
+
+
+def test_a_command_hook_loads_what_it_uses(cli: Cli) -> None:
+    cli.configure("hooks:\n  task_created: [{name: h, command: 'touch ran'}]\n")
+    code, *loaded = told_by(cli, LOADED, "task", "add", "one").split()
+    assert (code, (cli.root / "ran").exists()) == ("0", True)
+    rooms = ("flows", "sessions", "pipeline", "worker", "queries", "operations", "config.load")
+    unused = (
+        *("httpx", "httpcore", "_ssl", "yaml", "mcp"),
+        *(f"hookline.{room}" for room in rooms),
+        *("hookline.adapters.forges", "hookline.adapters.github", "hookline.adapters.git"),
+        *("hookline.adapters.network", "hookline.adapters.agents", "hookline.wiring.engine"),
+    )
+    assert not [each for each in loaded if each.startswith(unused)]
+    assert "hookline.hooks.kinds.command" in loaded
+
+
 # What waits
 
 
@@ -154,6 +214,45 @@ def test_a_command_sees_to_its_own_calls_first_and_leaves_a_backlog_to_a_worker(
     assert served.code == 0, served.stderr
     assert cli.rows("SELECT count(*) FROM deliveries WHERE status = 'pending'") == [(0,)]
     assert cli("task", "add", "after").stderr == ""
+
+
+def a_backlog(cli: Cli, *words: str) -> None:
+    """Calls that nobody makes yet: what runs under a hook leaves them to others."""
+    under_hook = {"HOOKLINE_HOOK": "outer", "HOOKLINE_DIR": str(cli.root / ".hookline")}
+    assert cli(*words, env=under_hook).code == 0
+
+
+def statuses(cli: Cli, task: str) -> list[str]:
+    """How the calls about a task went, in order."""
+    sql = (
+        "SELECT status FROM deliveries JOIN events ON seq = event_seq"
+        " WHERE node_id = ? AND hook = 'h' ORDER BY seq"
+    )
+    return [status for (status,) in cli.rows(sql, task)]
+
+
+def test_a_command_whose_own_event_calls_no_hook_sees_to_earlier_ones_of_its_task(cli: Cli) -> None:
+    cli.configure("hooks:\n  task_created: [{name: h, command: 'true'}]\n")
+    cli.put("many.md", "".join(f"- [ ] task {n}\n" for n in range(200)))
+    a_backlog(cli, "task", "add", "--from", "many.md")
+    assert statuses(cli, "T-150") == ["pending"]
+    done = cli("task", "complete", "T-150")
+    assert done.code == 0
+    assert statuses(cli, "T-150") == ["ok"]
+    ((left,),) = cli.rows("SELECT count(*) FROM deliveries WHERE status = 'pending'")
+    assert f"{left} calls wait" in done.stderr
+    assert 149 <= left < 200
+
+
+def test_a_command_stops_after_200_earlier_calls_of_its_own_task(cli: Cli) -> None:
+    cli.configure("events: [step]\nhooks:\n  step: [{name: h, command: 'true'}]\n")
+    cli.add("one")
+    for _ in range(250):
+        a_backlog(cli, "emit", "step", "--task", "T-1")
+    done = cli("emit", "step", "--task", "T-1")
+    assert done.code == 0
+    assert statuses(cli, "T-1") == ["ok"] * 200 + ["pending"] * 51
+    assert "51 calls wait; `hookline work --flows --once` delivers them" in done.stderr
 
 
 # Steering

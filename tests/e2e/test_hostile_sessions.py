@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -41,7 +40,6 @@ VERDICTS = (
     f"{HOOKLINE} task update {OWN} --goal 'nothing at all'",
     f"{HOOKLINE} task update {OWN} --type ungated",
     f"{HOOKLINE} task update {OWN} --label urgent --note 'with a note'",
-    f"{BARE} {HOOKLINE} task complete {OWN}",
     f"{BARE} {HOOKLINE} task cancel {OWN}",
     f"env -u HOOKLINE_AGENT {HOOKLINE} task cancel {OWN}",
     f"{HOOKLINE} effect post R-1 turn --status ok --value '{{}}'",
@@ -63,8 +61,11 @@ VERDICTS = (
 def test_what_decides_about_a_session_is_not_for_its_agent(cli: Cli) -> None:
     rig = Rig(cli)
     rig.configure(UNPROVEN)
-    codes = dict(zip(VERDICTS, session_of(rig, *VERDICTS), strict=True))
-    assert codes == dict.fromkeys(VERDICTS, 4)
+    # Without its variables as with them, an agent that completes its own task only promises.
+    promise = f"{BARE} {HOOKLINE} task complete {OWN}"
+    *codes, promised = session_of(rig, *VERDICTS, promise)
+    assert dict(zip(VERDICTS, codes, strict=True)) == dict.fromkeys(VERDICTS, 4)
+    assert (promised, "recorded as a promise" in rig.file("said").read_text()) == (0, True)
     assert rig.file("said").read_text().count("people-only") == len(VERDICTS)
     assert rig.data("session_ended")[-1]["outcome"] == "limit"
     task = cli.task("T-1")
@@ -107,8 +108,7 @@ def test_the_hooks_that_an_agent_registers_may_not_do_more_than_the_agent(cli: C
         "hookType": "command",
         "command": f"{cheat}; {rig.note('$?')}",
     }
-    rig.file("call.json").write_text(json.dumps([["hook_register", register]]))
-    rig.turns(tools(rig))
+    rig.turns(rig.call_tools(("hook_register", register)))
     rig.configure(UNPROVEN)
     assert rig.run(iterations=1).said == (5, "limit", "iterations")
     assert rig.trace == ["hook_register done", "4", "4"]
@@ -116,32 +116,6 @@ def test_the_hooks_that_an_agent_registers_may_not_do_more_than_the_agent(cli: C
 
 
 # Tools
-
-
-CLIENT = """\
-import asyncio, json, os, sys
-from mcp.client.client import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
-
-
-async def main(calls):
-    arguments = ["-m", "hookline", "mcp", "--tools", "all"]
-    server = StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ))
-    async with Client(stdio_client(server)) as client:
-        for tool, given in calls:
-            result = await client.call_tool(tool, given)
-            print(tool, "refused" if result.is_error else "done")
-
-
-asyncio.run(main(json.load(open(sys.argv[1]))))
-"""
-
-
-def tools(rig: Rig) -> str:
-    """A script in which the agent makes the calls that stand in a file."""
-    rig.file("client.py").write_text(CLIENT)
-    calls = rig.file("call.json")
-    return f"{sys.executable} {rig.file('client.py')} {calls} >> {rig.trace_file}"
 
 
 def test_an_agent_does_not_meddle_with_the_task_of_another_session(cli: Cli) -> None:
@@ -157,8 +131,7 @@ def test_an_agent_does_not_meddle_with_the_task_of_another_session(cli: Cli) -> 
         ("iteration_start", {"taskId": "T-1"}),
         ("task_update", {"taskId": "T-1", "note": "hello"}),
     ]
-    rig.file("call.json").write_text(json.dumps(calls))
-    meddle = f"{tools(rig)}; touch {rig.file('go')}; {PROMISE}"
+    meddle = f"{rig.call_tools(*calls)}; touch {rig.file('go')}; {PROMISE}"
     rig.turns(f'if [ "$HOOKLINE_SESSION" = first ]; then {hold}; else {meddle}; fi')
     rig.configure({})
     first = rig.start(name="first")

@@ -13,91 +13,102 @@ from tests.e2e.first_run import Place
 if TYPE_CHECKING:
     from pathlib import Path
 
-NPM = '{"scripts": {"test": "vitest", "lint": "eslint ."}}'
-NO_NPM = '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'
-
 
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("file", "text", "program", "tests", "linter"),
-    [
-        ("pyproject.toml", "[tool.pytest.ini_options]\n", "pytest", "pytest -q", None),
-        ("pyproject.toml", '[tool.ruff]\n[x]\ndev = ["pytest>=8"]', "pytest", "pytest -q", "ruff"),
-        ("pytest.ini", "", "pytest", "pytest -q", None),
-        ("package.json", NPM, "npm", "npm test --silent", "npm"),
-        ("package.json", NO_NPM, "npm", None, None),
-        ("package.json", "not json", "npm", None, None),
-        ("Makefile", "all:\n\ntest: all\n\techo\n", "make", "make test", None),
-        ("Makefile", "test := 1\n", "make", None, None),
-        ("Cargo.toml", "[package]\n", "cargo", "cargo test --quiet", "cargo"),
-        ("go.mod", "module x\n", "go", "go test ./...", "go"),
-        ("tox.ini", "[tox]\n", "tox", "tox -q", None),
-        ("noxfile.py", "import nox\n", "nox", "nox", None),
-    ],
-)
-def test_finds_the_test_runner_and_the_linter_by_their_files(
-    place: Place, file: str, text: str, program: str, tests: str | None, linter: str | None
-) -> None:
-    place.program(program)
-    (place.root / file).write_text(text)
-    found = place.json("init")["found"]
-    assert (found["tests"] or {}).get("command") == tests
-    assert (found["linter"] or {}).get("command", "").partition(" ")[0] == (linter or "")
-    written = (place.root / "hookline.yaml").read_text()
-    assert (f'command: "{tests}"' in written) == (tests is not None)
-    assert not place.started.exists()
+@pytest.fixture
+def tested(place: Place) -> Place:
+    """A repository with a test runner, an agent that works, and one that does not."""
+    place.git()
+    place.put("pytest.ini", "")
+    place.program("pytest")
+    place.program("claude", "echo 2.1.325")
+    place.program("gemini", "exit 3")
+    return place
 
 
-def test_agents_are_found_by_name_and_never_started(place: Place) -> None:
-    for name in ("claude", "codex", "goose"):
-        place.program(name)
+def test_agents_are_asked_for_their_version_in_an_empty_folder(place: Place) -> None:
+    place.put("canary", "")
+    place.program("claude", f'echo "$@ in $(ls -A)" >> {place.base}/asked; echo "2.1.325 (Code)"')
+    place.program("codex", "echo codex-cli 0.166.0")
     settings = place.base / "user" / ".claude" / "settings.json"
     settings.parent.mkdir()
     settings.write_text("{}")
-    assert "claude, codex, goose" in place.ok("init")
-    assert not place.started.exists()
+    assert "✓ agents    claude 2.1.325, codex 0.166.0\n" in place.ok("init")
+    assert (place.base / "asked").read_text() == "--version in \nauth status in \n"
     assert settings.read_text() == "{}"
     assert sorted(each.name for each in (place.base / "user").iterdir()) == [".claude"]
 
 
-def test_agents_that_are_there_become_profiles_that_a_session_can_use(place: Place) -> None:
+def test_a_program_of_the_repository_is_never_asked(place: Place) -> None:
+    inside = place.root / "node_modules" / ".bin"
+    inside.mkdir(parents=True)
+    for name in ("claude", "codex"):
+        (inside / name).write_text(f"#!/bin/sh\ntouch {place.base}/ran\necho 1.0\n")
+        (inside / name).chmod(0o755)
+    (place.programs / "opencode").symlink_to(inside / "claude")
+    report = place.json("init", env={"PATH": f".:{inside}:{place.programs}:/usr/bin:/bin"})
+    told = {each["name"]: each["problem"] for each in report["found"]["agents"]}
+    assert set(told) == {"claude", "codex", "opencode"}
+    assert set(told.values()) == {"it is in this repository, and was not started"}
+    assert not (place.base / "ran").exists()
+    assert "\nagents:" not in place.written
+
+
+def test_agents_that_start_become_profiles_that_a_session_can_use(place: Place) -> None:
     for name in ("codex", "opencode"):
-        place.program(name)
-    assert place.json("init")["next"] == 'hookline run "say what is to be done"'
+        place.program(name, "echo 1.0")
+    place.program("gemini", "exit 3")
+    assert place.json("init")["next"] == 'hookline run "what the agent should do"'
     shown = {each["key"]: each["value"] for each in place.json("config", "show")}
     assert shown["agent"] == "codex"
     assert shown["agents.codex.driver"] == "codex"
     assert shown["agents.opencode.driver"] == "acp"
     assert shown["agents.opencode.command"] == "opencode acp"
+    why = "Gemini CLI cannot be started (`gemini --version` exited 3)"
+    assert f"  # gemini: {why}\n  # gemini: {{driver: acp" in place.written
+    assert "agents.gemini.driver" not in shown
+
+
+@pytest.mark.parametrize(("agent", "money"), [("claude", True), ("codex", False), (None, False)])
+def test_only_an_agent_that_reports_money_gets_a_limit_on_it(
+    place: Place, agent: str | None, money: bool
+) -> None:
+    if agent:
+        place.program(agent, "echo 1.0")
+    place.ok("init")
+    shown = {each["key"]: each["value"] for each in place.json("config", "show")}
+    assert shown["session.iterations"] == 20
+    assert shown["session.budget.minutes"] == 120
+    assert shown.get("session.budget.usd") == (10 if money else None)
 
 
 def test_without_an_agent_it_writes_how_one_is_named(place: Place) -> None:
     place.ok("init")
-    assert "# agent: claude" in (place.root / "hookline.yaml").read_text()
+    assert "# agent: claude" in place.written
     done = place.hookline("run", "something")
     assert done.returncode == 2
     assert "no agent is configured" in done.stderr
 
 
-def test_the_test_runner_becomes_a_rule_that_can_be_tried(place: Place) -> None:
-    place.program("pytest")
-    (place.root / "pytest.ini").touch()
-    place.ok("init")
-    assert "✓ tests_pass" in place.ok("validate")
-    assert place.started.read_text() == "pytest\n"
+def test_the_test_runner_becomes_a_rule_that_can_be_tried(tested: Place) -> None:
+    tested.ok("init")
+    assert not tested.started.exists()
+    assert "✓ tests_pass" in tested.ok("validate")
+    assert tested.started.read_text() == "pytest\n"
 
 
 @pytest.mark.parametrize("available", [True, False])
 def test_what_it_writes_has_no_problem_even_with_every_comment_removed(
     place: Place, available: bool
 ) -> None:
+    place.git()
     (place.root / "pyproject.toml").write_text("[tool.pytest]\n[tool.ruff]\n")
     agents = ("claude", "codex", "opencode", "gemini", "copilot", "qwen", "aider", "goose")
-    for name in (*agents, "cursor-agent", *(["pytest"] if available else [])):
+    for name in (*agents, "cursor-agent", *(["pytest", "ruff"] if available else [])):
         place.program(name)
     place.ok("init")
     assert place.json("check") == {
@@ -105,37 +116,29 @@ def test_what_it_writes_has_no_problem_even_with_every_comment_removed(
         "errors": 0,
         "warnings": 0,
         "changedDefaults": [],
+        "frozen": [],
     }
-    text = (place.root / "hookline.yaml").read_text()
     example = re.compile(r"^( *)# ( *(?:- |[a-z_-]+:).*)$", re.MULTILINE)
+    text = re.sub("  # attention_needed:.*\n.*notify.*\n", "", place.written)
+    assert text != place.written
     place.configure(example.sub(r"\1\2", text))
-    problems = place.json("check")
-    assert problems["errors"] == 0
-    assert {each["code"] for each in problems["problems"]} <= {"never-fires"}
+    assert place.json("check")["problems"] == []
     shown = place.ok("config", "show")
     for word in ("before_submit", "post_iteration", "evidence", "tests_pass", "cursor-agent"):
         assert word in shown
 
 
-def test_the_hook_it_writes_is_trusted_and_runs(place: Place) -> None:
-    place.program("pytest")
-    (place.root / "pytest.ini").touch()
-    assert place.json("init")["trusted"] is True
-    place.ok("task", "add", "by a person")
-    place.ok("task", "add", "by an agent", "--label", "agent")
-    assert place.hookline("task", "complete", "T-1").stderr == ""
-    assert not place.started.exists()
-    assert place.hookline("task", "complete", "T-2").stderr == ""
-    assert place.started.read_text() == "pytest\n"
-
-
-def test_without_a_runner_it_keeps_a_journal(place: Place) -> None:
-    place.ok("init")
-    place.ok("task", "add", "Write $(touch pwned) it")
-    assert place.hookline("task", "complete", "T-1").stderr == ""
-    journal = place.root / ".hookline" / "logs" / "completed.txt"
-    assert journal.read_text() == "T-1 Write $(touch pwned) it\n"
-    assert not (place.root / "pwned").exists()
+def test_every_hook_it_writes_fires_in_a_session(tested: Place) -> None:
+    tested.put("ruff.toml", "")
+    tested.program("ruff", "echo E501 too long")
+    tested.ok("init")
+    done = {"run": "echo x > new", "text": "<promise>COMPLETE</promise>"}
+    tested.play(done, {"expect": "E501 too long", "text": "I see."})
+    assert tested.hookline("run", "work").returncode == 0
+    hooks = [h["name"] for h in tested.json("hook", "list") if h["layer"] == "project"]
+    assert sorted(hooks) == ["lint", "stop[0]:evidence"]
+    stats = {each["name"]: each["ok"] for each in tested.json("hook", "stats")["hooks"]}
+    assert all(stats[name] for name in hooks)
 
 
 def test_a_second_run_changes_nothing_and_says_so(place: Place) -> None:
@@ -149,7 +152,7 @@ def test_a_second_run_changes_nothing_and_says_so(place: Place) -> None:
     assert second["trusted"] is True
     assert (place.root / "hookline.yaml").read_bytes() == text
     assert [task["id"] for task in place.json("task", "list")] == ["T-1"]
-    assert "was here already" in place.ok("init")
+    assert "already exists and is unchanged" in place.ok("init")
 
 
 def test_a_configuration_that_came_with_the_repository_is_not_trusted(place: Place) -> None:
@@ -200,7 +203,7 @@ def test_inside_a_project_it_says_so_and_makes_nothing(place: Place) -> None:
     inner = place.root / "src" / "deep"
     inner.mkdir(parents=True)
     shown = place.ok("init", cwd=inner)
-    assert f"lies in the project {place.root}" in shown
+    assert f"is inside the project {place.root}" in shown
     assert list(inner.iterdir()) == []
     (inner / ".hookline").mkdir()
     assert place.json("init", cwd=inner)["created"] == ["hookline.yaml", "store"]
@@ -209,7 +212,8 @@ def test_inside_a_project_it_says_so_and_makes_nothing(place: Place) -> None:
 def test_git_is_read_and_its_absence_noted(place: Place) -> None:
     report = place.json("init")
     assert report["found"]["versionControl"] is None
-    assert "no git repository" in " ".join(report["notes"])
+    assert "not a git repository" in " ".join(report["notes"])
+    assert "  # stop: [evidence]" in place.written
     shutil.rmtree(place.root)
     (place.root / ".git").mkdir(parents=True)
     (place.root / ".git" / "HEAD").write_text("ref: refs/heads/topic/on-it\n")
@@ -238,6 +242,42 @@ def test_on_a_terminal_it_asks_first(place: Place, answer: str, code: int, made:
     assert place.typed(answer, "init")[0] == code
     assert (place.root / "hookline.yaml").exists() == made
     assert (place.root / ".hookline").exists() == made
+
+
+ASKED = "Run `pytest -q` once? This executes code of this repository [y/N]"
+
+
+@pytest.mark.parametrize(
+    ("answers", "words", "ran", "made"),
+    [
+        ("\n\n", (), False, True),
+        ("n\ny\n", (), False, True),
+        ("y\ny\n", (), True, True),
+        ("y\nn\n", (), True, False),
+        ("", (), False, False),
+        ("\n", ("--try-tests",), True, True),
+    ],
+)
+def test_on_a_terminal_it_asks_before_it_runs_the_tests(
+    tested: Place, answers: str, words: tuple[str, ...], ran: bool, made: bool
+) -> None:
+    code, shown = tested.typed(answers or "\x04\x04", "init", *words)
+    assert code == (0 if made else 1)
+    assert (ASKED in shown) == (not words)
+    assert tested.started.exists() == ran
+    assert (tested.root / "hookline.yaml").exists() == made
+
+
+@pytest.mark.parametrize(
+    ("words", "ran"),
+    [((), False), (("--yes",), False), (("--try-tests",), True), (("--yes", "--try-tests"), True)],
+)
+def test_in_a_script_only_the_option_runs_the_tests(
+    tested: Place, words: tuple[str, ...], ran: bool
+) -> None:
+    tried = tested.json("init", *words)["tried"]
+    assert [(each["command"], each["exitCode"]) for each in tried] == [("pytest -q", 0)] * ran
+    assert tested.started.exists() == ran
 
 
 def test_on_a_terminal_yes_asks_nothing_and_neither_does_a_second_run(place: Place) -> None:

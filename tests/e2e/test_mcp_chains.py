@@ -25,7 +25,7 @@ def cli(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
 
 @pytest.fixture(scope="module")
 def agent(cli: Cli) -> Iterator[Agent]:
-    with Agent.on_stdio(cli) as running:
+    with Agent.in_process(cli) as running:
         yield running
 
 
@@ -70,7 +70,7 @@ def test_a_chain_is_listed_with_its_hooks(agent: Agent) -> None:
 @pytest.mark.parametrize(
     ("hook", "told"),
     [
-        (chain("all_of"), "all_of is made of 1 to 32 hooks"),
+        (chain("all_of"), "all_of takes 1 to 32 hooks"),
         (chain("not", "promise", "default"), "not takes one hook"),
         (chain("all_of", "promse"), "there is no hookType 'promse'"),
         (chain("all_of", {"comand": "true"}), "a hook has no field 'comand'"),
@@ -104,16 +104,16 @@ def test_chains_are_nested_eight_levels_deep_and_no_deeper(agent: Agent) -> None
 
 
 def test_a_server_without_commands_takes_none_inside_of_chains(cli: Cli) -> None:
-    with Agent.on_stdio(cli, "--no-commands") as agent:
+    with Agent.in_process(cli, commands=False) as agent:
         task = agent("task_create", goal="work")["taskId"]
         hook = chain("all_of", "promise", chain("not", {"command": "true"}))
         refused = agent.refused("hook_register", taskId=task, **hook)
-        assert "runs no commands of agents" in refused["error"]["message"]
+        assert "does not run commands for agents" in refused["error"]["message"]
 
 
 def test_registered_stop_hooks_are_counted_by_their_type(tmp_path: Any) -> None:
     cli = Cli(tmp_path)
-    with Agent.on_stdio(cli) as agent:
+    with Agent.in_process(cli) as agent:
         for said in (COMPLETE, "working", BLOCKED):
             _, iteration = agent.loop("promise")
             agent("hook_evaluate", iterationId=iteration, agentOutput=said)

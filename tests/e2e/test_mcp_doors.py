@@ -1,4 +1,4 @@
-"""Who reaches the MCP server over HTTP: which names it answers to, and for how long it waits."""
+"""For how long the MCP server over HTTP waits for what a client sends."""
 
 from __future__ import annotations
 
@@ -8,39 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.surfaces.mcp.http import HttpServer, server_config
 from tests.e2e.conftest import PATIENCE
-from tests.e2e.test_mcp_http import TOKEN, served
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-
-    from tests.e2e.conftest import Cli
-
-
-def test_host_and_origin_are_compared_whole(cli: Cli) -> None:
-    with served(cli, env={"HOOKLINE_MCP_TOKEN": TOKEN}) as server:
-        port = server.url.rpartition(":")[2].partition("/")[0]
-        for host in (
-            *("evil.example", f"evil.example:{port}", "127.0.0.1", "127.0.0.1:1"),
-            *("127.0.0.1:evil.example", f"127.0.0.1:{port}.evil.example", f"127.0.0.1:{port}0"),
-            *(f"localhost:{port}@evil.example", f"x.localhost:{port}", "127.0.0.1:", "[::1]"),
-        ):
-            assert server.post(TOKEN, Host=host).status_code == 421, host
-        for origin in (
-            *("http://evil.example", "null", "http://localhost:1234.evil.example"),
-            *(
-                "http://localhost:evil.example",
-                "http://localhost:@evil.example",
-                "http://localhost:",
-            ),
-            *("http://localhost.evil.example", "https://localhost:1", "http://127.0.0.1:1/x"),
-        ):
-            assert server.post(TOKEN, Origin=origin).status_code == 403, origin
-        for host in ("127.0.0.1", "localhost", "LOCALHOST", "[::1]"):
-            answer = server.post(TOKEN, Host=f"{host}:{port}", Origin=f"http://{host}:{port}")
-            assert answer.status_code == 200, host
-        assert server.post(TOKEN, Origin="http://localhost:6274").status_code == 200
-        assert server.post(TOKEN, Origin="http://localhost").status_code == 200
-        assert server.post(None, Host="evil.example").status_code == 401
 
 
 REQUEST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n"

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import gc
 import re
 import signal
-import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import httpx
 import httpx2
 import pytest
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from tests.e2e.conftest import Cli
 from tests.e2e.mcp_rig import Agent
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterator, Mapping
-
-    from tests.e2e.conftest import Cli
 
 TOKEN = "a-token-of-some-length"
 INITIALIZE = {
@@ -35,20 +31,6 @@ INITIALIZE = {
     },
 }
 
-# The client of the SDK lets go of refused connections without closing them.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
-)
-
-
-@pytest.fixture(autouse=True)
-def swept() -> Iterator[None]:
-    """What the client left behind is not found by another test."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
-
 
 class Served:
     """A server that listens, and what it said when it began."""
@@ -60,55 +42,98 @@ class Served:
         found = re.search(r"http://\S+", self.said)
         assert found, self.said
         self.url = found[0]
+        self.port = self.url.rpartition(":")[2].partition("/")[0]
+        self._http = httpx2.Client(timeout=30)
 
-    def post(self, token: str | None, **headers: str) -> httpx.Response:
+    def post(self, token: str | None, **headers: str) -> httpx2.Response:
         given = {"Accept": "application/json, text/event-stream", **headers}
         if token is not None:
             given["Authorization"] = f"Bearer {token}"
-        return httpx.post(self.url, json=INITIALIZE, headers=given, timeout=30)
+        return self._http.post(self.url, json=INITIALIZE, headers=given)
+
+    def end(self) -> None:
+        """End it by a signal."""
+        self._http.close()
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(100) == 130
 
 
 @contextmanager
 def served(cli: Cli, *options: str, env: Mapping[str, str] | None = None) -> Iterator[Served]:
-    process = cli.start("mcp", "--http", "0", *options, env=env)
-    yield Served(process)
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(100) == 130
+    server = Served(cli.start("mcp", "--http", "0", *options, env=env))
+    yield server
+    server.end()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
+    runner = Cli(tmp_path_factory.mktemp("http"))
+    yield runner
+    runner.close()
+
+
+@pytest.fixture(scope="module")
+def server(shared: Cli) -> Iterator[Served]:
+    """A server that was given its token by the environment."""
+    with served(shared, env={"HOOKLINE_MCP_TOKEN": TOKEN}) as running:
+        assert TOKEN not in running.said
+        yield running
 
 
 def talk(url: str, token: str) -> Agent:
     """An agent that comes over HTTP."""
     http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=30)
-    return Agent(Client(streamable_http_client(url, http_client=http)))
+    return Agent(Client(streamable_http_client(url, http_client=http)), close=http.aclose)
 
 
-def test_the_right_token_opens_the_same_tools(cli: Cli) -> None:
-    with served(cli, env={"HOOKLINE_MCP_TOKEN": TOKEN}) as server:
-        assert TOKEN not in server.said
-        with talk(server.url, TOKEN) as agent:
-            task, loop = agent.loop("promise")
-            said = "<promise>COMPLETE</promise>"
-            answer = agent("iteration_validate", iterationId=loop, agentOutput=said)
-            assert answer["completionSignal"] == "COMPLETE"
-    assert cli.task(task)["state"] == "active"
+def test_the_right_token_opens_the_same_tools(shared: Cli, server: Served) -> None:
+    with talk(server.url, TOKEN) as agent:
+        task, loop = agent.loop("promise")
+        said = "<promise>COMPLETE</promise>"
+        answer = agent("iteration_validate", iterationId=loop, agentOutput=said)
+        assert answer["completionSignal"] == "COMPLETE"
+        # Hooks do not learn the token.
+        _, loop = agent.loop({"hookType": "command", "command": "env; exit 1"})
+        answer = agent("iteration_validate", iterationId=loop)
+        assert "HOOKLINE_POINT=stop" in answer["nextPrompt"]
+        assert TOKEN not in str(answer)
+    assert shared.task(task)["state"] == "active"
 
 
-def test_no_other_token_does(cli: Cli) -> None:
-    with served(cli, env={"HOOKLINE_MCP_TOKEN": TOKEN}) as server:
-        for token in (None, "wrong", TOKEN + "x", TOKEN[:-1], TOKEN.upper()):
-            answer = server.post(token)
-            assert answer.status_code == 401
-            assert answer.headers["WWW-Authenticate"] == "Bearer"
-            assert TOKEN not in answer.text
-        assert server.post(None, Authorization=TOKEN).status_code == 401
-        assert server.post(TOKEN).status_code == 200
+def test_no_other_token_does(server: Served) -> None:
+    for token in (None, "wrong", TOKEN + "x", TOKEN[:-1], TOKEN.upper()):
+        answer = server.post(token)
+        assert answer.status_code == 401
+        assert answer.headers["WWW-Authenticate"] == "Bearer"
+        assert TOKEN not in answer.text
+    assert server.post(None, Authorization=TOKEN).status_code == 401
+    assert server.post(TOKEN).status_code == 200
 
 
-def test_a_browser_that_was_lured_here_is_refused(cli: Cli) -> None:
-    with served(cli, env={"HOOKLINE_MCP_TOKEN": TOKEN}) as server:
-        assert server.post(TOKEN, Host="evil.example").status_code == 421
-        assert server.post(TOKEN, Origin="http://evil.example").status_code == 403
-        assert server.post(TOKEN, Origin="http://localhost:1234").status_code == 200
+def test_host_and_origin_are_compared_whole(server: Served) -> None:
+    port = server.port
+    for host in (
+        *("evil.example", f"evil.example:{port}", "127.0.0.1", "127.0.0.1:1"),
+        *("127.0.0.1:evil.example", f"127.0.0.1:{port}.evil.example", f"127.0.0.1:{port}0"),
+        *(f"localhost:{port}@evil.example", f"x.localhost:{port}", "127.0.0.1:", "[::1]"),
+    ):
+        assert server.post(TOKEN, Host=host).status_code == 421, host
+    for origin in (
+        *("http://evil.example", "null", "http://localhost:1234.evil.example"),
+        *(
+            "http://localhost:evil.example",
+            "http://localhost:@evil.example",
+            "http://localhost:",
+        ),
+        *("http://localhost.evil.example", "https://localhost:1", "http://127.0.0.1:1/x"),
+    ):
+        assert server.post(TOKEN, Origin=origin).status_code == 403, origin
+    for host in ("127.0.0.1", "localhost", "LOCALHOST", "[::1]"):
+        answer = server.post(TOKEN, Host=f"{host}:{port}", Origin=f"http://{host}:{port}")
+        assert answer.status_code == 200, host
+    assert server.post(TOKEN, Origin="http://localhost:6274").status_code == 200
+    assert server.post(TOKEN, Origin="http://localhost").status_code == 200
+    assert server.post(None, Host="evil.example").status_code == 401
 
 
 def test_a_token_is_made_where_none_is_given(cli: Cli) -> None:
@@ -135,21 +160,8 @@ def test_a_file_that_is_no_good(cli: Cli, text: str, mode: int) -> None:
     assert text not in result.stderr
 
 
-def test_hooks_do_not_learn_the_token(cli: Cli) -> None:
-    with (
-        served(cli, env={"HOOKLINE_MCP_TOKEN": TOKEN}) as server,
-        talk(server.url, TOKEN) as agent,
-    ):
-        _, loop = agent.loop({"hookType": "command", "command": "env; exit 1"})
-        answer = agent("iteration_validate", iterationId=loop)
-        assert "HOOKLINE_POINT=stop" in answer["nextPrompt"]
-        assert TOKEN not in str(answer)
-
-
-def test_a_port_in_use_and_options_that_belong_elsewhere(cli: Cli) -> None:
-    with served(cli) as server:
-        port = server.url.rpartition(":")[2].partition("/")[0]
-        result = cli("mcp", "--http", port)
-        assert (result.code, f"port {port}" in result.stderr) == (1, True)
+def test_a_port_in_use_and_options_that_belong_elsewhere(cli: Cli, server: Served) -> None:
+    result = cli("mcp", "--http", server.port)
+    assert (result.code, f"port {server.port}" in result.stderr) == (1, True)
     assert cli("mcp", "--host", "0.0.0.0").code == 2
     assert cli("mcp", "--http", "70000").code == 2

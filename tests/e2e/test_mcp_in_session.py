@@ -20,8 +20,8 @@ LOOP = {
 }
 
 
-@pytest.mark.parametrize("options", [(), ("--tools", "all")])
-def test_a_session_runs_the_only_loop(cli: Cli, options: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("tools", [None, "all"])
+def test_a_session_runs_the_only_loop(cli: Cli, tools: str | None) -> None:
     task = cli.add("a part")
     env = {
         "HOOKLINE_DIR": str(cli.root / ".hookline"),
@@ -29,12 +29,13 @@ def test_a_session_runs_the_only_loop(cli: Cli, options: tuple[str, ...]) -> Non
         "HOOKLINE_RUN_ID": "R-1",
         "HOOKLINE_TASK_ID": task,
     }
-    with Agent.on_stdio(cli, *options, env=env) as agent:
+    agent = Agent.in_process(cli, tools=tools, env=env) if tools else Agent.on_stdio(cli, env=env)
+    with agent:
         assert "iteration_" not in agent.instructions
         assert "session runs the loop" in agent.instructions
         served = {tool.name for tool in agent.tools().tools}
         assert {"task_get", "task_create", "task_complete", "dep_add", "note_add"} <= served
-        assert options or not served & set(LOOP)
+        assert tools or not served & set(LOOP)
         for tool, arguments in LOOP.items():
             error = agent.refused(tool, **arguments)["error"]
             assert error["code"] == "session-runs-loop"

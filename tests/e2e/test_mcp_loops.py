@@ -25,7 +25,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
 
 @pytest.fixture(scope="module")
 def agent(shared: Cli) -> Iterator[Agent]:
-    with Agent.on_stdio(shared) as running:
+    with Agent.in_process(shared) as running:
         yield running
 
 
@@ -37,7 +37,7 @@ def test_the_typical_flow(cli: Cli) -> None:
         "pattern": "hello",
         "files": ["greeting.txt"],
     }
-    with Agent.on_stdio(cli) as agent:
+    with Agent.in_process(cli) as agent:
         assert agent("task_get", taskId=task)["state"] == "ready"
         agent("hook_register", taskId=task, hookType="default")
         started = agent(
@@ -90,7 +90,7 @@ def test_an_escalation_leaves_the_task_to_the_agent(agent: Agent) -> None:
 
 
 def test_hooks_and_loops_survive_a_restart(cli: Cli) -> None:
-    with Agent.on_stdio(cli) as agent:
+    with Agent.in_process(cli) as agent:
         task, loop = agent.loop("promise")
         agent("iteration_next", iterationId=loop)
     with Agent.on_stdio(cli) as agent:
@@ -134,7 +134,7 @@ def test_guards(agent: Agent, shared: Cli, plan: dict[str, Any], reason: str) ->
 
 def test_an_agent_that_repeats_itself_and_changes_nothing(cli: Cli) -> None:
     subprocess.run(("git", "init", "--quiet"), cwd=cli.root, check=True)
-    with Agent.on_stdio(cli) as agent:
+    with Agent.in_process(cli) as agent:
         _, loop = agent.loop("promise", circuitBreaker={"identicalOutput": 2})
         agent("iteration_validate", iterationId=loop, agentOutput="trying")
         agent("iteration_next", iterationId=loop)
@@ -187,7 +187,7 @@ def test_a_finished_task_has_no_loop(agent: Agent) -> None:
 def test_configured_rules_run_besides_the_agents_own(cli: Cli) -> None:
     cli.configure("validation: [{name: tests_pass, type: command, command: 'test -e made'}]\n")
     own = {"name": "mine", "type": "command", "command": "true"}
-    with Agent.on_stdio(cli) as agent:
+    with Agent.in_process(cli) as agent:
         _, loop = agent.loop("validation", validationRules=[own])
         answer = agent("iteration_validate", iterationId=loop)
         assert [(r["ruleName"], r["passed"]) for r in answer["validationResults"]] == [
@@ -203,7 +203,7 @@ def test_configured_rules_run_besides_the_agents_own(cli: Cli) -> None:
 
 def test_no_agent_gets_past_configured_stop_hooks(cli: Cli) -> None:
     cli.configure("hooks: {stop: [{name: proof, command: 'test -e proof'}]}\n")
-    with Agent.on_stdio(cli) as agent:
+    with Agent.in_process(cli) as agent:
         task, loop = agent.loop("promise")
         answer = agent("iteration_validate", iterationId=loop, agentOutput=COMPLETE)
         assert answer["completionSignal"] == "CONTINUE"
@@ -225,7 +225,7 @@ def test_no_agent_gets_past_configured_stop_hooks(cli: Cli) -> None:
 
 def test_either_group_escalates(cli: Cli) -> None:
     cli.configure("hooks: {stop: [{name: proof, command: 'exit 0'}]}\n")
-    with Agent.on_stdio(cli) as agent:
+    with Agent.in_process(cli) as agent:
         _, loop = agent.loop("promise")
         said = "<promise>ESCALATE</promise>"
         answer = agent("iteration_validate", iterationId=loop, agentOutput=said)
@@ -234,7 +234,7 @@ def test_either_group_escalates(cli: Cli) -> None:
 
 def test_giving_up_needs_no_consent(cli: Cli) -> None:
     cli.configure("hooks: {stop: [{name: proof, command: 'exit 1'}]}\n")
-    with Agent.on_stdio(cli) as agent:
+    with Agent.in_process(cli) as agent:
         _, loop = agent.loop()
         ended = agent("iteration_complete", iterationId=loop, completionPromise="BLOCKED")
         assert "task_block" in ended["feedback"]
@@ -242,7 +242,7 @@ def test_giving_up_needs_no_consent(cli: Cli) -> None:
 
 def test_configured_hooks_that_are_not_trusted_let_nobody_pass(cli: Cli) -> None:
     cli.configure("hooks: {stop: [{name: proof, command: 'exit 0'}]}\n")
-    with Agent.on_stdio(cli) as agent:
+    with Agent.in_process(cli) as agent:
         _, loop = agent.loop("promise")
         cli.configure("hooks: {stop: [{name: proof, command: 'true'}]}\n", trust=False)
         answer = agent("iteration_validate", iterationId=loop, agentOutput=COMPLETE)
@@ -255,7 +255,7 @@ def test_configured_hooks_that_are_not_trusted_let_nobody_pass(cli: Cli) -> None
 
 def test_configured_rules_that_are_not_trusted_do_not_run_and_do_not_pass(cli: Cli) -> None:
     cli.configure("validation: [{name: t, type: command, command: 'touch ran'}]\n", trust=False)
-    with Agent.on_stdio(cli) as agent:
+    with Agent.in_process(cli) as agent:
         _, loop = agent.loop("validation")
         (result,) = agent("iteration_validate", iterationId=loop)["validationResults"]
         assert (result["passed"], "hookline trust" in result["message"]) == (False, True)
@@ -268,7 +268,7 @@ def test_evidence_asks_for_a_change_and_its_checks(cli: Cli) -> None:
         "hooks: {stop: [evidence]}\n"
     )
     subprocess.run(("git", "init", "--quiet"), cwd=cli.root, check=True)
-    with Agent.on_stdio(cli) as agent:
+    with Agent.in_process(cli) as agent:
         _, loop = agent.loop("promise")
         empty = agent("iteration_validate", iterationId=loop, agentOutput=COMPLETE)
         assert empty["completionSignal"] == "CONTINUE"
@@ -286,11 +286,12 @@ def test_a_server_that_runs_no_commands_of_agents(cli: Cli) -> None:
         task = agent("task_create", goal="work")["taskId"]
         hook = {"hookType": "command", "command": "touch ran"}
         assert (
-            "no commands" in agent.refused("hook_register", taskId=task, **hook)["error"]["message"]
+            "does not run commands"
+            in agent.refused("hook_register", taskId=task, **hook)["error"]["message"]
         )
         rule = {"name": "r", "type": "command", "command": "touch ran"}
         error = agent.refused("iteration_start", taskId=task, validationRules=[rule])["error"]
-        assert "no commands" in error["message"]
+        assert "does not run commands" in error["message"]
         looks = {"name": "r", "type": "file_existence", "files": ["ran"]}
         agent("iteration_start", taskId=task, validationRules=[looks])
     assert not (cli.root / "ran").exists()

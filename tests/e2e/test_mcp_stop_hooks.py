@@ -31,7 +31,7 @@ def cli(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
 
 @pytest.fixture(scope="module")
 def agent(cli: Cli) -> Iterator[Agent]:
-    with Agent.on_stdio(cli) as running:
+    with Agent.in_process(cli) as running:
         yield running
 
 

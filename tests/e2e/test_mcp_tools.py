@@ -33,7 +33,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
 
 @pytest.fixture(scope="module")
 def agent(shared: Cli) -> Iterator[Agent]:
-    with Agent.on_stdio(shared) as running:
+    with Agent.in_process(shared) as running:
         yield running
 
 
@@ -271,7 +271,7 @@ def session(cli: Cli, task: str) -> dict[str, str]:
 
 def test_a_session_is_done_when_its_tasks_are(cli: Cli) -> None:
     own, stranger = cli.add("the session's task"), cli.add("not of this session")
-    with Agent.on_stdio(cli, env=session(cli, own)) as agent:
+    with Agent.in_process(cli, env=session(cli, own)) as agent:
         part = agent("task_create", goal="a part")["taskId"]
         deep = agent("task_create", goal="a part of it", parentTaskId=part)["taskId"]
         error = agent.refused("session_complete", summary="done")["error"]
@@ -292,7 +292,7 @@ def test_a_session_is_done_when_its_tasks_are(cli: Cli) -> None:
 
 def test_the_sessions_own_task_is_promised_not_completed(cli: Cli) -> None:
     own = cli.add("the session's task")
-    with Agent.on_stdio(cli, env=session(cli, own)) as agent:
+    with Agent.in_process(cli, env=session(cli, own)) as agent:
         answer = agent("task_complete", taskId=own, result="all")
         assert "session decides" in answer["message"]
         assert agent("task_get", taskId=own)["state"] == "ready"
@@ -305,7 +305,7 @@ def test_the_sessions_own_task_is_promised_not_completed(cli: Cli) -> None:
 def test_outside_a_session_there_is_nothing_to_promise(cli: Cli) -> None:
     own = cli.add("one")
     elsewhere = {**session(cli, own), "HOOKLINE_DIR": ""}
-    with Agent.on_stdio(cli, env=elsewhere) as agent:
+    with Agent.in_process(cli, env=elsewhere) as agent:
         assert agent.refused("session_complete")["error"]["code"] == "no-session"
 
 
@@ -314,7 +314,7 @@ HOOK = "hooks: {task_completed: [{name: tell, command: 'echo told >> told.txt'}]
 
 def test_hooks_of_a_change_are_called(cli: Cli) -> None:
     cli.configure(HOOK)
-    with Agent.on_stdio(cli) as agent:
+    with Agent.in_process(cli) as agent:
         task = agent("task_create", goal="one")["taskId"]
         agent("task_complete", taskId=task)
         assert (cli.root / "told.txt").read_text() == "told\n"
@@ -323,7 +323,7 @@ def test_hooks_of_a_change_are_called(cli: Cli) -> None:
 def test_in_a_session_they_wait_for_its_owner(cli: Cli) -> None:
     cli.configure(HOOK)
     own, other = cli.add("own"), cli.add("other")
-    with Agent.on_stdio(cli, env=session(cli, own)) as agent:
+    with Agent.in_process(cli, env=session(cli, own)) as agent:
         agent("task_complete", taskId=other)
     assert not (cli.root / "told.txt").exists()
     assert cli.calls("tell") == ["pending"]
@@ -356,7 +356,7 @@ def test_many_calls_at_once(cli: Cli) -> None:
 def test_without_a_project_each_call_says_so(cli: Cli, tmp_path: Any) -> None:
     cli.root = tmp_path / "bare"
     cli.root.mkdir()
-    with Agent.on_stdio(cli) as agent:
+    with Agent.in_process(cli) as agent:
         error = agent.refused("task_list")["error"]
         assert (error["code"], "hookline init" in error["help"]) == ("no-project", True)
 
@@ -370,7 +370,7 @@ def test_garbage_does_not_end_the_server(cli: Cli) -> None:
     raw.send(first + garbage + "".join(rest))
     answers = raw.answers(0, 1, 2)
     code, _, errors = raw.end()
-    assert (code, "was left out" in errors, "Traceback" in errors) == (0, True, False)
+    assert (code, "was ignored" in errors, "Traceback" in errors) == (0, True, False)
     assert "error" in json.loads(answers[1])
     found = json.loads(answers[2])["result"]["structuredContent"]
     assert found == {"taskCount": 0, "tasks": []}
@@ -379,7 +379,7 @@ def test_garbage_does_not_end_the_server(cli: Cli) -> None:
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_and_its_hooks(cli: Cli, ending: signal.Signals) -> None:
     task = cli.add("one")
-    with Agent.on_stdio(cli) as agent:
+    with Agent.in_process(cli) as agent:
         line = "echo $$ > pid; exec sleep 600"
         agent("hook_register", taskId=task, hookType="command", command=line)
         loop = agent("iteration_start", taskId=task)["iterationId"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.e2e.pipeline_rig import Pipeline, work_ended
+from tests.e2e.terminal_rig import Terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -132,6 +134,23 @@ def test_a_worker_tells_what_nothing_tested(line: Pipeline, cli: Cli) -> None:
     assert "1 of them merged untested" in seen.stdout + seen.stderr
 
 
+def test_the_view_tells_what_nothing_tested(line: Pipeline, cli: Cli) -> None:
+    configuration, why = UNTESTED["none is wanted"]
+    begin(line, configuration)
+    task = cli.add("by a worker")
+    line.turn("echo x > theirs\n")
+    told = rf"{task} merged untested [0-9a-f]{{12}}: {re.escape(why)}"
+    terminal = Terminal(cli, "work", columns=100, rows=40)
+
+    def is_told() -> bool:
+        return re.search(told, " ".join(" ".join(terminal.everything).split())) is not None
+
+    try:
+        terminal.until(is_told, told)
+    finally:
+        terminal.close()
+
+
 def test_what_was_tested_is_not(line: Pipeline, cli: Cli) -> None:
     begin(line, "")
     for configuration, makefile in (
@@ -178,6 +197,26 @@ def test_work_cannot_take_away_what_is_found_to_test_it(
     assert line.merges() == []
 
 
+def test_each_package_tests_the_merged_result_and_none_can_be_taken_away(
+    line: Pipeline, cli: Cli
+) -> None:
+    begin(line, f"{NO_TRIES}hooks: {{before_submit: [run_tests]}}\n")
+    for package in ("api", "web"):
+        cli.put(f"{package}/Makefile", "test:\n\t@[ ! -e broken ]\n")
+    line.commit("packages")
+    line.git("push", "--quiet", "origin", "main")
+    kept, broken, smaller = (cli.add(goal) for goal in ("keep", "break", "remove"))
+    worktree(line, kept, **{"api/new": "x\n"})
+    assert f"{kept} merged  " in cli("submit", kept).stdout
+    worktree(line, broken, **{"web/broken": "x\n"})
+    assert cli("submit", broken).code == 3
+    place = worktree(line, smaller, **{"api/newer": "x\n"})
+    (place / "web" / "Makefile").unlink()
+    line.commit("remove the tests of web", at=place)
+    assert cli("submit", smaller).code == 3
+    assert line.merges() == [kept]
+
+
 def test_a_gatekeeper_that_gives_no_verdict_is_asked_once_more(line: Pipeline, cli: Cli) -> None:
     agents = {
         "bot": {"driver": "command", "command": "true"},
@@ -206,3 +245,15 @@ def test_a_gatekeeper_that_gives_no_verdict_is_asked_once_more(line: Pipeline, c
     assert done.code == 3
     assert "gave no verdict" in done.stdout
     assert len(list(line.box.glob("asked-*"))) == 4
+
+
+def test_work_with_the_same_content_as_the_base_is_not_called_untested(cli: Cli) -> None:
+    line = Pipeline(cli)
+    line.begin("hooks: {before_submit: []}\ngates: {test: 'true'}\n", remote=False)
+    line.turn("echo same > same\n")
+    line.together(2)
+    tasks = [cli.add("a part"), cli.add("the same part")]
+    ended = line.worker("--agents", "2")
+    assert (sorted(ended["merged"]), ended["mergedUntested"]) == (tasks, [])
+    assert "untested" not in cli("attention").stdout
+    assert line.git("show", "main:same") == "same"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +19,25 @@ task_types:
 agents:
   bot: {driver: command, command: "echo '<promise>COMPLETE</promise>'"}
 """
+
+
+def check_told(cli: Cli, task: str) -> None:
+    """What is missing is named with the command that helps, and the gates that stand are shown."""
+    found = cli("check", "--json")
+    (problem,) = (each for each in found.json["problems"] if each["severity"] == "error")
+    assert (found.code, problem["code"]) == (2, "removed")
+    told = "hookline.yaml was removed after you trusted it"
+    assert told in problem["message"]
+    shown = cli("check")
+    assert (shown.code, told in shown.stdout, "no problems" in shown.stdout) == (2, True, False)
+    points = {
+        each["point"]: each["gates"]
+        for each in cli("gate", "explain", task, "--json").json["points"]
+    }
+    assert [each["hook"] for each in points["before_submit"]] == ["never"]
+    first = cli("attention", "--json").json[0]
+    assert (first["id"], told in first["message"]) == ("hookline.yaml", True)
+    subprocess.run(first["command"], shell=True, check=True, cwd=cli.root)
 
 
 @pytest.mark.parametrize("name", ["hookline.yml", "Hookline.yaml", None])
@@ -40,10 +60,11 @@ def test_a_missing_configuration_opens_no_gate(cli: Cli, name: str | None, optio
         code, error = cli.refused(*words)
         assert (code, error["code"]) == (2, "untrusted"), words
     done = cli("task", "complete", task)
-    assert "hookline.yaml is gone since you trusted it" in done.stderr
+    assert "hookline.yaml was removed after you trusted it" in done.stderr
     assert cli.json("task", "show", task, quiet=False)["state"] == "submitted"
 
-    path.write_text(text)
+    check_told(cli, task)
+    assert path.read_text() == text
     assert cli.json("trust", "--show")["trusted"]
     path.unlink()
     assert cli("trust", "--yes").code == 0

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def test_a_list_without_open_tasks_says_how_to_see_the_finished_ones(cli: Cli) -> None:
-    assert "no tasks; `hookline task add GOAL` makes one" in cli("task", "list").stdout
+    assert "no tasks; `hookline task add GOAL` adds one" in cli("task", "list").stdout
     task = cli.add("do it")
     cli.json("task", "complete", task)
     said = cli("task", "list").stdout

@@ -28,7 +28,7 @@ def test_what_a_gatekeeper_changed_is_undone(cli: Cli, does: str) -> None:
     place = line.by_hand(task)
     assert cli("submit", task).code == 3
     told = str(cli.task(task)["blockReason"])
-    assert "files changed while it was only asked: Makefile, extra.txt; Hookline undid" in told
+    assert "files changed in a turn that may only read: Makefile, extra.txt; Hookline undid" in told
     assert line.git("status", "--porcelain", "--branch", at=place) == f"## hookline/{task}"
     rescued = line.git("for-each-ref", "--format=%(objectname)", "refs/hookline/rescued")
     assert line.git("show", f"{rescued}:extra.txt") == "by qa"

@@ -83,7 +83,7 @@ flows:
     ]
     first = found["problems"][0]
     assert first["message"] == "{{task_title}} can be read as an option"
-    assert first["consequence"] == "it fails where the value begins with '-'"
+    assert first["consequence"] == "it fails when the value begins with '-'"
     assert "`options: allow`" in first["help"]
 
 

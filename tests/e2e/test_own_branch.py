@@ -45,7 +45,7 @@ def test_what_is_not_committed_is_named_and_never_added(repo: Repo, cli: Cli) ->
     before = seen(repo)
     result = cli("submit", task)
     assert result.code == 0, result.stderr
-    assert "not committed, so not submitted: readme, .env.local" in result.stderr
+    assert "not submitted, because not committed: readme, .env.local" in result.stderr
     assert repo.merged() == ["other", "thing"]
     assert repo.git("show", "main:readme", at=repo.remote) == "hello"
     assert seen(repo) == before

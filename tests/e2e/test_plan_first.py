@@ -25,7 +25,7 @@ def test_a_plan_is_shown_changed_and_started_by_a_word(cli: Cli) -> None:
     for part in ("write it", "test it", "T-3"):
         assert part in shown.stdout
     assert "hookline task add GOAL --parent T-1" in shown.stderr
-    assert "go on with `hookline run --resume --name s`" in shown.stderr
+    assert "resume it with `hookline run --resume --name s`" in shown.stderr
     assert [each.iteration for each in rig.prompts()] == [0]
 
     (waiting,) = cli.json("session", "list")
@@ -93,6 +93,6 @@ def test_parts_of_a_plan_are_not_planned_again(cli: Cli) -> None:
     line.turn(f'if [ "$HOOKLINE_ITERATION" = 0 ]; then {plans}; else {works}; fi\n')
     task = cli.add("a part", "--type", "part")
     line.worker()
-    assert line.merges() == [task, "T-2"]
+    assert line.merges() == ["T-2", task]
     assert ["# Plan first" in each for each in line.prompts(task)] == [True, False]
     assert ["# Plan first" in each for each in line.prompts("T-2")] == [False]

@@ -65,7 +65,7 @@ def test_what_a_store_would_do_is_called_off_when_it_is_adopted(cli: Cli, tmp_pa
     cli.put("evil.py", EVIL)
     cli.configure("hooks:\n  note: [{name: calls, command: 'touch ran'}]\nevents: [note]\n")
     cli.add("theirs")
-    with Agent.on_stdio(cli) as agent:
+    with Agent.in_process(cli) as agent:
         agent("hook_register", taskId="T-1", hookType="command", command="touch ran")
     cli("hook", "disable", "calls")
     call = (
@@ -79,7 +79,7 @@ def test_what_a_store_would_do_is_called_off_when_it_is_adopted(cli: Cli, tmp_pa
     cli.database = cli.root / ".hookline" / "hookline.db"
 
     adopted = cli("trust", "--yes")
-    assert "runs that came with the store are cancelled: R-1" in adopted.stderr
+    assert "runs in the store were cancelled: R-1" in adopted.stderr
     (event,) = cli.events("store_adopted")
     assert event["data"] == {
         "runsCancelled": ["R-1"],
@@ -92,7 +92,7 @@ def test_what_a_store_would_do_is_called_off_when_it_is_adopted(cli: Cli, tmp_pa
     assert [each["enabled"] for each in cli.json("hook", "list") if each["name"] == "calls"] == [
         True
     ]
-    with Agent.on_stdio(cli) as agent:
+    with Agent.in_process(cli) as agent:
         assert agent("hook_list", taskId="T-1")["hooks"] == []
     assert cli("work", "--flows", "--once").code == 0
     assert not (cli.root / "ran").exists()
@@ -141,3 +141,33 @@ def test_a_journal_beside_the_store_is_not_played_back(cli: Cli) -> None:
     assert (cli.database.read_bytes(), journal.exists()) == (before, True)
     journal.unlink()
     assert cli.add("two") == "T-2"
+
+
+# Puts another file in the store's place at the worst moment: after it was looked at, and before
+# SQLite opens it.
+SWAPS = """\
+import os, sqlite3
+connect = sqlite3.connect
+def swapped(path, *args, **more):
+    if "hookline.db" in str(path) and os.path.exists("planted.db"):
+        os.replace("planted.db", ".hookline/hookline.db")
+    return connect(path, *args, **more)
+sqlite3.connect = swapped
+"""
+
+
+@pytest.mark.parametrize("words", [("task", "add", "mine"), ("task", "list")], ids=" ".join)
+def test_a_store_that_is_replaced_while_it_is_opened_is_not_used(
+    cli: Cli, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    cli.add("first")
+    with closing(sqlite3.connect(cli.database)) as store:
+        store.execute("VACUUM INTO ?", (str(cli.root / "planted.db"),))
+    planted = (cli.root / "planted.db").read_bytes()
+    swaps = tmp_path / "swaps"
+    swaps.mkdir()
+    (swaps / "sitecustomize.py").write_text(SWAPS)
+    result = cli.process(*words, "--json", env={"PYTHONPATH": str(swaps)})
+    assert (result.code, result.error["code"]) == (1, "store-replaced")
+    assert "was replaced while it was opened" in result.error["message"]
+    assert cli.database.read_bytes() == planted

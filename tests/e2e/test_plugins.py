@@ -31,14 +31,14 @@ class Packages:
         self.folder.mkdir()
         cli.env["PYTHONPATH"] = str(self.folder)
 
-    def install(self, name: str, module: str, value: str) -> Path:
+    def install(self, name: str, module: str, value: str, group: str = "hooks") -> Path:
         package = self.folder / name
         package.mkdir()
         (package / "__init__.py").write_text(module)
         info = self.folder / f"{name}-1.0.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(f"[hookline.hooks]\n{name} = {value}\n")
+        (info / "entry_points.txt").write_text(f"[hookline.{group}]\n{name} = {value}\n")
         return package
 
 
@@ -94,3 +94,84 @@ def test_a_broken_plugin_is_told_and_disables_nothing_else(cli: Cli, packages: P
     (problem,) = cli.json("check")["problems"]
     assert problem["severity"] == "warning"
     assert "ValueError: oh no" in problem["message"]
+
+
+KIND = """
+import asyncio, os
+from hookline.domain.records import Reply
+
+VALUE = str
+
+async def run(hook, call, world):
+    if hook.target == "hang":
+        await asyncio.Event().wait()
+    return Reply(answer={"actions": []}, text=f"the token is {os.environ['MY_TOKEN']}")
+"""
+
+
+def test_a_kind_of_a_plugin_is_bounded_and_cleaned(cli: Cli, packages: Packages) -> None:
+    packages.install("wish", KIND, "wish", "kinds")
+    cli.env["MY_TOKEN"] = "correct-horse-battery"
+    cli.configure(
+        "hooks: {task_created: [{name: a, wish: say}, {name: b, wish: hang, timeout: 1}]}\n"
+    )
+    cli("task", "add", "one")
+    assert cli.calls("a", "status, stdout") == [("ok", "the token is [redacted MY_TOKEN]")]
+    assert cli.calls("b", "status, error") == [("timeout", "timed out after 1 s")]
+    schema = cli("schema").json
+    written = schema["$defs"]["Entry"]["properties"]["wish"]["anyOf"][0]
+    assert written == {"type": ["string", "number", "boolean"]}
+
+
+@pytest.mark.parametrize(
+    ("module", "why"),
+    [("raise ValueError('oh no')\n", "ValueError: oh no"), ("", "it has no function '{needs}'")],
+)
+@pytest.mark.parametrize(
+    ("group", "needs", "configured"),
+    [
+        ("kinds", "run", "hooks: {before_submit: [{name: g, broken: x}]}"),
+        ("drivers", "turn", "agents: {ada: {driver: broken}}"),
+        ("forges", "open_forge", "gates: {forge: broken}"),
+    ],
+)
+def test_what_cannot_be_loaded_is_told_where_it_is_named(
+    cli: Cli, packages: Packages, module: str, why: str, group: str, needs: str, configured: str
+) -> None:
+    packages.install("broken", module, "broken", group)
+    cli.configure(f"{configured}\n")
+    found = [each for each in cli.json("check")["problems"] if each["code"] == "plugin"]
+    assert [(each["severity"], each["line"]) for each in found] == [("warning", 2)]
+    assert found[0]["message"].endswith(f"cannot be loaded: {why.format(needs=needs)}")
+
+
+OPTIONS = """
+import msgspec
+
+MERGES, REMOTE = False, None
+
+class OPTIONS(msgspec.Struct, forbid_unknown_fields=True):
+    size: int
+
+async def open_forge(site): ...
+async def turn(profile, talk): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("group", "configured"),
+    [
+        ("drivers", "agents: {ada: {driver: sized, options: {szie: 3}}}"),
+        ("forges", "gates: {forge: sized, options: {szie: 3}}"),
+    ],
+)
+def test_options_are_held_against_the_plugins_own_type(
+    cli: Cli, packages: Packages, group: str, configured: str
+) -> None:
+    packages.install("sized", OPTIONS, "sized", group)
+    cli.configure(f"{configured}\n", trust=False)
+    found = {each["code"] for each in cli("check", "--json").json["problems"]}
+    assert {"missing-key", "unknown-key"} <= found
+    cli.configure(configured.replace("szie", "size") + "\n", trust=False)
+    found = {each["code"] for each in cli("check", "--json").json["problems"]}
+    assert not {"missing-key", "unknown-key"} & found

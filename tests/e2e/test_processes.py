@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 CONFIGURATION = """\
 agents:
-  bot: {driver: command, command: "echo '<promise>COMPLETE</promise>'"}
+  bot: {driver: command, command: "date > done; echo '<promise>COMPLETE</promise>'"}
 hooks:
   task_created: [{name: greet, command: "echo welcome"}]
 validation:
@@ -48,11 +48,22 @@ DAY: tuple[tuple[tuple[str, ...], int, str], ...] = (
     (("answer", "R-1", "sure", "yes"), 0, "R-1"),
     (("orchestrate", "R-1"), 0, "completed"),
     (("run", "do it", "--name", "one", "--iterations", "1"), 0, "completed"),
+    (("status",), 0, "one"),
+    (("logs",), 0, "iteration 1"),
+    (("attach", "one", "--from-start"), 0, "completed"),
+    (("stop", "one"), 1, "is completed"),
+    (("resume", "one"), 1, "is completed"),
+    (("stats",), 0, "greet"),
+    (("version",), 0, "hookline"),
+    (("help", "trust"), 0, "hookline trust"),
+    (("completion", "bash"), 0, "complete"),
     (("session", "list"), 0, "one"),
     (("gate", "explain", "T-1"), 0, "T-1"),
     (("submit", "T-1", "--no-merge"), 0, "T-1"),
     (("merge", "T-1"), 0, "T-1"),
     (("work", "--once"), 0, "T-2"),
+    (("report", "--since", "1h"), 0, "T-1"),
+    (("prune", "--dry-run"), 0, "nothing to prune"),
     (("worktree", "list"), 0, ""),
     (("mcp",), 0, ""),
     (("doctor",), 0, "store"),

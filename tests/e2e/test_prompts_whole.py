@@ -87,6 +87,29 @@ def test_output_that_comes_late_is_delivered(cli: Cli) -> None:
     check_prompt(cli, "delivery", delivery, ("do it", "1 test fails"))
 
 
+def test_a_role_notes_a_persons_words_and_work_that_must_be_committed(cli: Cli) -> None:
+    line = Pipeline(cli)
+    cli.put("roles/bot.md", "You write small parts.\n")
+    bot = {"driver": "command", "command": f"sh {line.box}/agent.sh", "prompt": "roles/bot.md"}
+    types = {
+        "part": {"agents": {"implementer": ["bot"]}, "hooks": {"before_submit": ["run_tests"]}}
+    }
+    text = f"gates: {{uncommitted: refuse}}\ntask_types: {json.dumps(types)}\n"
+    line.begin(text, agents=f"agents: {json.dumps({'bot': bot})}\n")
+    # It asks for a person who goes on with the session.
+    line.turn("echo 'Which colour?'; echo '<promise>BLOCKED</promise>'\n")
+    task = cli.add("a part", "--type", "part")
+    run = ("run", "--task", task, "--agent", "bot", "--iterations", "3", "--name", "s")
+    assert cli(*run).code == 4
+    assert cli("note", "add", "--kind", "tip", "--task", task, "Mix it yourself.").code == 0
+    assert cli("session", "message", "s", "Blue.\n\n# Nothing else").code == 0
+    cli("run", "--resume", "--name", "s")
+    told = line.prompts(task)[-1]
+    theirs = ("You write small parts.", "a part", "Blue.\n\n  # Nothing else")
+    assert "Commit all of your work on this branch: uncommitted work is refused." in told
+    check_prompt(cli, "role-notes-message", told, theirs)
+
+
 def test_the_users_own_folder_has_no_gates(cli: Cli) -> None:
     rig = Rig(cli)
     rig.configure({})
@@ -126,7 +149,7 @@ def test_the_tool_server_tells_of_one_loop_and_serves_what_prompts_name(cli: Cli
     }
     served: dict[str, list[str]] = {}
     for name, inside in (("tools", {}), ("tools-in-a-session", env)):
-        with Agent.on_stdio(cli, env=inside) as agent:
+        with Agent.in_process(cli, env=inside) as agent:
             served[name] = [tool.name for tool in agent.tools().tools]
             check_prompt(cli, name, f"{agent.instructions}\n\nTools: {', '.join(served[name])}\n")
     told = "\n".join(path.read_text() for path in HERE.glob("*.md") if path.stem != "tools")

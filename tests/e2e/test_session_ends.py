@@ -113,7 +113,7 @@ def test_an_escalation_blocks_the_task_and_asks_for_attention(cli: Cli) -> None:
     rig.run()
     task = cli.task("T-1")
     assert task["state"] == "blocked"
-    assert "it needs a person" in cli("attention").stdout
+    assert "It needs a person: " in cli("attention").stdout
 
 
 def test_a_completed_session_completes_its_task(cli: Cli) -> None:

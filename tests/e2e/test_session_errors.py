@@ -63,7 +63,7 @@ def test_every_way_to_fail_is_told(cli: Cli, script: str, error: str) -> None:
     assert line.startswith(error)
 
 
-def test_an_agent_that_is_gone_is_a_failure_and_not_a_hang(cli: Cli) -> None:
+def test_an_agent_that_is_gone_needs_a_person_and_is_not_asked_again(cli: Cli) -> None:
     rig = Rig(cli)
     rig.configure(
         {
@@ -73,8 +73,10 @@ def test_an_agent_that_is_gone_is_a_failure_and_not_a_hang(cli: Cli) -> None:
         agents={"gone": {"driver": "command", "command": "sh -c no-such-agent"}},
         session={"guards": {"failures": 3}},
     )
-    assert rig.run("--agent", "gone", iterations=9).said == (5, "limit", "failures")
-    assert rig.trace == ["error 1", "error 2", "error 3", "end"]
+    ended = rig.run("--agent", "gone", iterations=9)
+    assert (ended.code, ended.data["outcome"], ended.data["iterations"]) == (4, "escalated", 0)
+    assert ended.data["problem"]["kind"] == "missing"
+    assert rig.trace == ["error 1", "end"]
 
 
 def test_a_turn_that_takes_too_long_is_ended_with_all_its_children(cli: Cli) -> None:
@@ -82,7 +84,7 @@ def test_a_turn_that_takes_too_long_is_ended_with_all_its_children(cli: Cli) -> 
     rig.turns("sleep 100 & echo $! > pid; sleep 100", PROMISE)
     rig.configure({"on_error": [{"command": rig.note('"{{error}}"')}]}, session={"turn_timeout": 1})
     assert rig.run().code == 0
-    assert "did not end within 1 s" in rig.trace[0]
+    assert "timed out after 1 s" in rig.trace[0]
     pid = int((cli.root / "pid").read_text())
     assert not is_running(pid)
 

@@ -72,7 +72,7 @@ def test_a_raised_limit_goes_on_with_it_in_one_call(cli: Cli) -> None:
 def test_what_an_agent_said_in_a_delivery_is_told_when_its_session_goes_on(cli: Cli) -> None:
     rig = Rig(cli)
     rig.repository()
-    rig.turns("echo 'all is well'", BLOCKED, PROMISE)
+    rig.turns("touch done; echo 'all is well'", BLOCKED, PROMISE)
     rig.configure({"post_iteration": [hook("echo NOW {{iteration}}", deliver="now")]})
     assert rig.run(iterations=5).said[:2] == (4, "escalated")
     (ended,) = rig.data("session_iteration_ended")

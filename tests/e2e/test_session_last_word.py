@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.conftest import eventually
-from tests.e2e.session_rig import AS_A_PERSON, HOOKLINE, PROMISE, Rig, finished, hook, in_order
+from tests.e2e.session_rig import HOOKLINE, PROMISE, Rig, a_person, finished, hook, in_order
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
@@ -38,6 +38,36 @@ def test_an_agent_that_gives_up_in_a_delivery_is_not_done(
     assert rig.trace == []
 
 
+@pytest.mark.parametrize("name", ["BLOCKED", "ESCALATE"])
+@pytest.mark.parametrize("stop", [[{"command": "true"}], ["validation"]], ids=["own", "preset"])
+@pytest.mark.parametrize("hooks", [{}, HELD], ids=["iteration", "delivery"])
+def test_no_stop_hook_completes_over_an_agent_that_asks_for_help(
+    cli: Cli, name: str, stop: list[object], hooks: dict[str, list[object]]
+) -> None:
+    rig = Rig(cli)
+    rig.repository()
+    asks = f"echo 'no key. <promise>{name}</promise>'"
+    rig.turns(*(("echo done", asks) if hooks else (asks,)), rest=rig.note("too many"))
+    checks = [{"name": "green", "type": "command", "command": "true"}]
+    rig.configure({**hooks, "stop": stop}, validation=checks)
+    ended = rig.run()
+    assert ended.said[:2] == (4, "escalated")
+    assert ended.said[2].startswith("The stop hooks say complete, but the agent does not. ")
+    assert ended.said[2].endswith("no key.")
+    task = cli.task("T-1")
+    assert (task["state"], task["blockReason"]) == ("blocked", ended.said[2])
+    assert rig.trace == []
+
+
+def test_stop_hooks_that_want_more_outweigh_an_agent_that_asks_for_help(cli: Cli) -> None:
+    rig = Rig(cli)
+    rig.repository()
+    rig.turns(BLOCKED, "echo 'here it is'; touch key")
+    rig.configure({"stop": [{"command": "test -e key || { echo look again; false; }"}]})
+    assert rig.run(iterations=3).said[:2] == (0, "completed")
+    assert "look again" in rig.prompts()[1].text
+
+
 def test_a_promise_made_with_a_tool_does_not_outweigh_what_is_said_later(cli: Cli) -> None:
     rig = Rig(cli)
     rig.repository()
@@ -49,7 +79,7 @@ def test_a_promise_made_with_a_tool_does_not_outweigh_what_is_said_later(cli: Cl
 def test_a_delivery_at_the_limit_can_complete_without_an_edit(cli: Cli) -> None:
     rig = Rig(cli)
     rig.repository()
-    rig.turns("echo nearly", PROMISE)
+    rig.turns("touch nearly", PROMISE)
     rig.configure(HELD)
     assert rig.run(iterations=1).said[:2] == (0, "completed")
 
@@ -78,7 +108,7 @@ def test_an_answer_without_a_promise_leaves_the_decision_as_it_was(cli: Cli) -> 
 def test_a_delivery_that_fails_undoes_complete_and_the_next_iteration_follows(cli: Cli) -> None:
     rig = Rig(cli)
     rig.repository()
-    rig.turns(PROMISE, "exit 3", "echo recovered", PROMISE, "echo fine")
+    rig.turns(f"touch done; {PROMISE}", "exit 3", "echo recovered", PROMISE, "echo fine")
     rig.configure(
         {
             **HELD,
@@ -100,7 +130,7 @@ def test_a_delivery_that_fails_undoes_complete_and_the_next_iteration_follows(cl
 def test_a_delivery_that_fails_in_the_last_iteration_ends_at_the_limit(cli: Cli) -> None:
     rig = Rig(cli)
     rig.repository()
-    rig.turns(PROMISE, "exit 3", PROMISE, "echo fine")
+    rig.turns(f"touch done; {PROMISE}", "exit 3", PROMISE, "echo fine")
     rig.configure(HELD)
     assert rig.run(iterations=1).said == (5, "limit", "iterations")
     assert len(rig.prompts()) == 2
@@ -115,10 +145,10 @@ def test_a_delivery_that_fails_in_the_last_iteration_ends_at_the_limit(cli: Cli)
 def test_what_a_failed_turn_was_told_is_told_again(cli: Cli) -> None:
     rig = Rig(cli)
     message = f"{HOOKLINE} session message s 'use port 8081'"
-    said = f"{AS_A_PERSON} {message}"
-    rig.turns(f"{said} > /dev/null", "exit 3", PROMISE)
     rig.configure({**HELD, "stop": ["promise", {"command": "echo FIX THIS; false"}]})
-    assert rig.run(iterations=3).said[:2] == (0, "completed")
+    with a_person(cli) as person:
+        rig.turns(f"{person} {message}", "exit 3", PROMISE)
+        assert rig.run(iterations=3).said[:2] == (0, "completed")
     failed, again = rig.prompts()[1:3]
     for prompt in (failed, again):
         assert in_order(prompt.text, "HELD 1", "use port 8081", "do it", "\nFIX THIS")
@@ -143,10 +173,10 @@ def test_output_of_a_recovery_that_fails_is_told_in_the_next_prompt(cli: Cli) ->
 def test_messages_of_a_delivery_that_failed_are_told_again(cli: Cli) -> None:
     rig = Rig(cli)
     message = f"{HOOKLINE} session message s 'use port 8081'"
-    said = f"{AS_A_PERSON} {message}"
-    rig.turns(f"{said} > /dev/null; {PROMISE}", "exit 3", PROMISE)
     rig.configure()
-    assert rig.run(iterations=3).said[:2] == (0, "completed")
+    with a_person(cli) as person:
+        rig.turns(f"{person} {message}; {PROMISE}", "exit 3", PROMISE)
+        assert rig.run(iterations=3).said[:2] == (0, "completed")
     assert [each.text.count("8081") for each in rig.prompts()] == [0, 1, 1]
 
 

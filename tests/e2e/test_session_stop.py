@@ -159,11 +159,61 @@ def test_checks_that_pass_do_not_end_work_that_its_agent_calls_unfinished(cli: C
     rig = Rig(cli)
     half = "echo x > good; echo 'The rest is left. <promise>CONTINUE</promise>'"
     rig.turns(half, "echo 'Now all is there.'")
-    rig.configure({}, validation=GREEN)
+    rig.configure({"stop": ["default"]}, validation=GREEN)
     ended = rig.run()
     assert ended.said == (0, "completed", "All validation rules pass (1)")
     assert len(rig.prompts()) == 2
     assert "<promise>CONTINUE</promise>" in rig.prompts()[0].text
+
+
+# Without stop hooks of one's own
+
+
+def test_a_promise_counts_once_a_file_has_changed(cli: Cli) -> None:
+    rig = Rig(cli)
+    rig.repository()
+    cli.put(".gitignore", "*.log\n")
+    talks, hides = PROMISE, f"echo x > it.log; echo x > .hookline/own; {PROMISE}"
+    rig.turns(talks, hides, f"echo x > good; {PROMISE}")
+    rig.configure({})
+    said = rig.run(iterations=3).said
+    assert said == (0, "completed", "Promised; no check is configured, 1 file changed")
+    first, second, third = rig.prompts()
+    assert "It counts only if files have changed." in first.text
+    for prompt in (second, third):
+        assert "a change: the diff is empty (ignored files and .hookline do not count)" in (
+            prompt.text
+        )
+
+
+def test_a_promise_does_not_count_while_a_check_fails(cli: Cli) -> None:
+    rig = Rig(cli)
+    rig.turns(PROMISE, f"echo x > good; {PROMISE}")
+    rig.configure({}, validation=GREEN)
+    assert rig.run().said == (0, "completed", "Promised; 1 check passed")
+    first, second = rig.prompts()
+    assert "It counts only if no check fails." in first.text
+    assert "Fix your work until these checks pass." in second.text
+
+
+def test_checks_that_pass_are_no_promise(cli: Cli) -> None:
+    rig = Rig(cli)
+    rig.turns("echo x > good; echo halfway", f"echo x > rest; {PROMISE}")
+    rig.configure({}, validation=GREEN)
+    assert rig.run().said == (0, "completed", "Promised; 1 check passed")
+    assert len(rig.prompts()) == 2
+
+
+def test_a_task_that_needs_no_change_is_done_without_one(cli: Cli) -> None:
+    rig = Rig(cli)
+    rig.repository()
+    rig.turns(PROMISE)
+    rig.configure({})
+    task = cli.add("look around")
+    cli("task", "update", task, "--changes", "none")
+    assert cli("run", "--task", task, "--agent", "bot").code == 0
+    (prompt,) = rig.prompts()
+    assert "It counts only" not in prompt.text
 
 
 # Evidence

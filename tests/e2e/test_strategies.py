@@ -121,29 +121,27 @@ def order(trace: list[Line]) -> list[str]:
 
 
 def test_sequential_takes_one_at_a_time_in_order(orchestra: Orchestra) -> None:
-    orchestra.keep(4)
+    orchestra.keep(3)
     orchestra.use("sequential.sh")
     trace = orchestra.run()
     assert most_at_once(trace) == 1
     assert order(trace) == orchestra.resolved() == orchestra.parts
     answer = orchestra.answers("sequential.sh")[-1]
-    assert answer == {"action": "executed-tasks", "count": 1, "tasks": ["parts/part-04"]}
+    assert answer == {"action": "executed-tasks", "count": 1, "tasks": ["parts/part-03"]}
 
 
 def test_parallel_takes_batches_of_five(orchestra: Orchestra) -> None:
-    orchestra.work(
-        'case "$1" in part-0[1-5]) all=5 ;; part-0[6-9] | part-10) all=10 ;; *) all=12 ;; esac\n'
-        'python3 meet.py "$all"'
-    )
+    orchestra.work('case "$1" in part-0[1-5]) all=5 ;; *) all=7 ;; esac; python3 meet.py "$all"')
+    orchestra.keep(7)
     orchestra.use("parallel.sh")
     trace = orchestra.run()
     assert most_at_once(trace) == 5
-    assert [answer["count"] for answer in orchestra.answers("parallel.sh")] == [5, 5, 2]
+    assert [answer["count"] for answer in orchestra.answers("parallel.sh")] == [5, 2]
     assert set(orchestra.resolved()[:5]) == set(order(trace)[:5]) == set(PARTS[:5])
 
 
 def test_priority_takes_the_highest_first(orchestra: Orchestra) -> None:
-    orchestra.keep(5)
+    orchestra.keep(4)
     orchestra.use("priority.sh")
     trace = orchestra.run()
     assert most_at_once(trace) == 1
@@ -153,7 +151,7 @@ def test_priority_takes_the_highest_first(orchestra: Orchestra) -> None:
 
 def test_rate_limited_leaves_time_between(orchestra: Orchestra) -> None:
     orchestra.work(clock=f"python3 -c '{CLOCK}'")
-    orchestra.keep(5)
+    orchestra.keep(3)
     orchestra.use("rate-limited.sh")
     trace = orchestra.run(RATE_SECONDS=str(RATE))
     assert order(trace) == orchestra.resolved() == orchestra.parts
@@ -182,19 +180,20 @@ ADAPTED: dict[str, Callable[[list[Line]], bool]] = {
 def test_adaptive_follows_the_runs_metadata(orchestra: Orchestra, metadata: str) -> None:
     if "parallel" in metadata:
         orchestra.work("python3 meet.py 2")
-    orchestra.keep(11 if "parallel" in metadata else 3)
+    orchestra.keep(3)
     orchestra.use("adaptive.sh", "parallel.sh", "priority.sh", "sequential.sh")
     assert ADAPTED[metadata](orchestra.run(metadata))
-    assert len(orchestra.answers("adaptive.sh")) >= 3
+    counts = [answer["count"] for answer in orchestra.answers("adaptive.sh") if "count" in answer]
+    assert sum(counts) == 3
 
 
 def test_filter_sort_execute_make_one_strategy_of_three_hooks(orchestra: Orchestra) -> None:
-    orchestra.keep(6)
+    orchestra.keep(4)
     orchestra.use("compose/10-filter.py", "compose/20-sort.py", "compose/30-execute.py")
     trace = orchestra.run()
     assert by_priority(trace)
     assert orchestra.resolved() == order(trace)
-    assert [answer["count"] for answer in orchestra.answers("30-execute.py")] == [3, 3]
+    assert [answer["count"] for answer in orchestra.answers("30-execute.py")] == [3, 1]
 
 
 def test_a_hook_that_only_filters_leaves_the_rest_to_the_native_one(orchestra: Orchestra) -> None:

@@ -81,7 +81,8 @@ def test_the_agent_mends_what_a_gate_rejects_and_all_gates_run_again(repo: Repo,
     repo.work("thing")
     assert cli("submit", task).code == 0
     assert (cli.root.parent / "asked").read_text() == "asked\nasked\n"
-    assert "`test -f ok` exited 1" in (cli.root.parent / "prompt").read_text()
+    prompt = (cli.root.parent / "prompt").read_text()
+    assert "`test -f ok` failed on your work with exit code 1" in prompt
     assert repo.merged() == ["ok", "thing"]
     assert cli.task(task)["turnsUsed"] == 1
 
@@ -176,7 +177,7 @@ def test_only_submitted_work_can_be_merged(repo: Repo, cli: Cli) -> None:
     task = cli.add("Add a thing")
     code, error = cli.refused("merge", task)
     assert (code, error["code"]) == (1, "illegal-transition")
-    assert "no work of it was submitted" in error["message"]
+    assert "its work was not submitted" in error["message"]
     assert f"hookline submit {task}" in error["help"]
 
 
@@ -245,7 +246,7 @@ def test_an_interrupted_submission_goes_on_where_it_was(
     process.send_signal(number)
     _, said = process.communicate(timeout=100)
     assert process.returncode == 130
-    assert f"go on with `hookline submit {task}`" in said
+    assert f"resume it with `hookline submit {task}`" in said
     assert left(cli) == [("R-1", f"hookline submit {task}")]
     (cli.root.parent / "go").touch()
     assert cli(*again).code == 0
@@ -294,9 +295,9 @@ def test_a_gate_that_waits_tells_when_it_is_asked_again_and_is_asked_at_once_on_
     _, said = process.communicate(timeout=100)
     assert process.returncode == 0
     waits = [line for line in said.splitlines() if "●" in line]
-    assert waits[0].endswith("it cannot be told yet")
+    assert waits[0].endswith("there is no verdict yet")
     assert re.fullmatch(
-        rf"  ● asked again at \d\d:\d\d:\d\d, or at once by `hookline submit {task}`", waits[1]
+        rf"  ● asked again at \d\d:\d\d:\d\d, or at once with `hookline submit {task}`", waits[1]
     )
     assert (cli.root.parent / "asked").read_text() == "asked\n" * 2
 
@@ -351,7 +352,7 @@ def _in_the_middle(repo: Repo) -> None:
         (_no_repository, "is not in a git repository"),
         (_no_commits, "the repository has no commits yet"),
         (_detached, "no branch is checked out"),
-        (_base, "main, which work goes into, is checked out"),
+        (_base, "its base branch main is checked out"),
         (_in_the_middle, "git is in the middle of a merge"),
     ],
 )

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hookline.domain.display import visible
+from hookline.domain.text.display import visible
 from hookline.surfaces.cli.output import note, paint, say
+from tests.e2e.mcp_rig import Agent
 from tests.e2e.session_rig import Rig
 
 if TYPE_CHECKING:
@@ -114,6 +115,47 @@ def test_colour_codes_stay_out_of_records_prompts_and_answers(cli: Cli) -> None:
     assert not [path for path in kept if b"\x1b[" in path.read_bytes()]
     (answer,) = set(cli.calls("json", "answer"))
     assert json.loads(answer) == {"text": "green text"}
+
+
+def test_what_is_typed_is_kept_and_told_without_colour_codes_and_control_characters(
+    cli: Cli,
+) -> None:
+    rig = Rig(cli)
+    rig.configure({})
+    odd = "\x1b[31mred\x1b[0m\tb\x08\nc\rd\x9b1me"
+    plain = "red\tb\ncde"
+    cli.put("goals.jsonl", json.dumps({"goal": odd}) + "\n")
+    value = json.dumps({"\x1bkey": odd})
+    for words in (
+        ("task", "add", odd),
+        ("task", "add", "--from", "goals.jsonl"),
+        ("task", "add", "\x1b[1mhi"),
+        ("note", "add", odd, "--task", "T-1"),
+        ("note", "add", "--task", "T-1", "-"),
+        ("emit", "deploy_done", "--data", value),
+    ):
+        stdin = odd if words[-1] == "-" else ""
+        assert cli(*words, stdin=stdin).code == 0, words
+    assert [cli.task(f"T-{n}")["goal"] for n in (1, 2, 3)] == [plain, plain, "hi"]
+    assert [note["text"] for note in cli.json("note", "list")] == [plain] * 2
+    (event,) = cli.events("deploy_done")
+    assert event["data"] == {"\x1bkey": plain}
+    assert cli("run", odd, "--name", "s", "--iterations", "1", "--agent", "bot").code == 5
+    assert cli("session", "message", "s", odd).code == 0
+    assert cli("run", "--resume", "--name", "s", "--iterations", "2").code == 5
+    told = rig.prompts()
+    assert [each.text.count("red\tb\n  cde") for each in told] == [1, 2]  # a goal, a message
+    assert not [each for each in told if CONTROLS.search(each.text)]
+    kept = [path for path in (cli.root / ".hookline").rglob("*") if path.is_file()]
+    raw = (b"\x1b[31m", b"u001b[31m", "\x9b".encode())
+    assert not [path for path in kept for code in raw if code in path.read_bytes()]
+
+
+def test_what_an_agent_passes_to_a_tool_is_kept_without_control_characters(cli: Cli) -> None:
+    cli.configure("")
+    with Agent.in_process(cli) as agent:
+        agent("task_create", goal="\x1b[31mred\x1b[0m\tb\x08\nc\rd")
+    assert cli.task("T-1")["goal"] == "red\tb\ncd"
 
 
 def test_what_is_printed_is_spelled_out_but_for_our_own_colours(

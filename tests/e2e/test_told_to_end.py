@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
 
 CLOSED = "the terminal was closed (SIGHUP)"
-ENDED = "told to end (SIGTERM)"
+ENDED = "terminated (SIGTERM)"
 NAMES = {signal.SIGINT: "a person stopped it", signal.SIGHUP: CLOSED, signal.SIGTERM: ENDED}
 
 
@@ -273,7 +273,7 @@ def test_a_flow_that_is_told_to_end_is_parked_by_name(
     hail(process, number)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "R-1 is parked; go on with `hookline orchestrate R-1`" in said
+    assert "R-1 is parked; resume it with `hookline orchestrate R-1`" in said
     run = cli.json("flow", "status", "R-1")
     assert (run["status"], run["reason"]) == ("parked", f"interrupted: {why}")
 
@@ -297,7 +297,7 @@ def test_who_serves_flows_ends_by_name(cli: Cli) -> None:
     hail(process, signal.SIGTERM)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert f"interrupted: {ENDED}; everything goes on where it was" in said
+    assert f"interrupted: {ENDED}; everything continues when a worker runs again" in said
 
 
 def test_a_worker_that_is_told_to_end_stops_its_sessions_by_name(cli: Cli) -> None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from hookline.errors import NEEDS_PERSON
-from tests.e2e.conftest import eventually
+from tests.e2e.conftest import eventually, freeze
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
@@ -43,7 +43,7 @@ def test_a_run_that_sleeps_says_for_what_and_until_when(cli: Cli) -> None:
     assert datetime.fromisoformat(found[1]) >= began + timedelta(hours=1) - timedelta(seconds=1)
     process.send_signal(signal.SIGINT)
     _, rest = process.communicate(timeout=100)
-    assert rest.splitlines() == ["R-2 is parked; go on with `hookline orchestrate R-2`"]
+    assert rest.splitlines() == ["R-2 is parked; resume it with `hookline orchestrate R-2`"]
     assert cli("orchestrate", "R-1", "--json").stderr == ""
 
 
@@ -104,9 +104,9 @@ def test_calls_that_another_process_holds_are_told(cli: Cli) -> None:
     assert told.code == 0
     # Its own, and the one that is being made.
     assert told.stderr == f"2 calls wait for process {other.pid}, which makes them\n"
-    other.send_signal(signal.SIGSTOP)
+    freeze(other)
     told = cli("task", "update", "T-1", "--note", "three")
-    stopped = f"process {other.pid}, which is stopped: `kill -CONT {other.pid}` lets it go on"
+    stopped = f"process {other.pid}, which is suspended: `kill -CONT {other.pid}` resumes it"
     assert told.stderr == f"3 calls wait for {stopped}\n"
     served = cli("work", "--flows", "--once")
     assert served.code == 0

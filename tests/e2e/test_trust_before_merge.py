@@ -10,7 +10,7 @@ import pytest
 
 from hookline.app import App
 from hookline.errors import Untrusted
-from hookline.wiring import calls
+from hookline.wiring import repositories, trusting
 from tests.e2e.gate_rig import Repo
 
 if TYPE_CHECKING:
@@ -71,7 +71,9 @@ def test_a_changed_configuration_waits_for_its_reader(repo: Repo, cli: Cli) -> N
     # Others are merged meanwhile, and nobody can approve it unseen.
     work(repo, other, docs__check_md="text\n")
     assert cli("submit", other, "--json").json["outcome"] == "merged"
-    assert cli.refused("trust", "--task", other)[1]["message"] == f"{other} does not wait for trust"
+    assert (
+        cli.refused("trust", "--task", other)[1]["message"] == f"{other} is not waiting for trust"
+    )
     assert cli.refused("gate", "approve", task)[1]["help"].startswith(
         f"`hookline trust --task {task}"
     )
@@ -160,9 +162,9 @@ def test_files_that_a_merge_is_writing_are_waited_for(repo: Repo, cli: Cli) -> N
 
     async def verify_while_it_is_written() -> bool:
         with closing(App.open(str(cli.root), environ=cli.env)) as app:
-            async with calls.repository(app).at_rest():  # as a merge holds it
+            async with repositories.repository(app).merges.at_rest():  # as a merge holds it
                 script.write_text(trusted[:5])
-                verifying = asyncio.ensure_future(calls.verifier(app)())
+                verifying = asyncio.ensure_future(trusting.verifier(app)())
                 await asyncio.sleep(0)
                 began = not verifying.done()
                 script.write_text(trusted)
@@ -176,7 +178,7 @@ def test_files_that_nobody_writes_are_not(repo: Repo, cli: Cli) -> None:
     async def verify_what_was_changed() -> None:
         with closing(App.open(str(cli.root), environ=cli.env)) as app:
             cli.put("tools/check.sh", "echo something else\n", 0o755)
-            await calls.verifier(app)()
+            await trusting.verifier(app)()
 
     with pytest.raises(Untrusted, match=r"tools/check\.sh changed since it was verified"):
         asyncio.run(verify_what_was_changed())

@@ -96,11 +96,11 @@ def test_files_of_tasks_are_held_to_the_same(typed: Cli) -> None:
 
 def test_tools_are_held_to_the_same(typed: Cli) -> None:
     own = typed.add("mine", "--type", "feature")
-    with Agent.on_stdio(typed, env=session(typed, own)) as agent:
+    with Agent.in_process(typed, env=session(typed, own)) as agent:
         assert made(agent("task_create", goal="a part")) == (own, "feature")
         refused = agent.refused("task_create", goal="around", type="chore")
         assert refused["error"]["code"] == "people-only"
-    with Agent.on_stdio(typed) as agent:  # in no session: whoever plans may use what there is
+    with Agent.in_process(typed) as agent:  # in no session: whoever plans may use what there is
         assert made(agent("task_create", goal="a plan", type="chore")) == (None, "chore")
         refused = agent.refused("task_create", goal="a plan", type="chroe")
         assert "did you mean 'chore'?" in refused["error"]["message"]
@@ -177,3 +177,106 @@ def test_a_part_of_a_sessions_work_is_judged_with_it(cli: Cli) -> None:
     assert (part["state"], made(part)) == ("completed", (own, "feature"))
     assert cli.task(other)["state"] == "submitted"  # which nobody split off
     assert line.merges() == [own]
+
+
+# How an agent may try to look like nobody in particular, or like another one.
+DISGUISES = {
+    "no variables": """env -i {keeps} "$@\"""",
+    "no session": """env -u HOOKLINE_SESSION "$@\"""",
+    "only its name": """env -i {keeps} HOOKLINE_AGENT=bot "$@\"""",
+    "empty": """HOOKLINE_SESSION= HOOKLINE_AGENT= HOOKLINE_TASK_ID= "$@\"""",
+    "another task": """HOOKLINE_TASK_ID=T-2 sh -c '"$@"; exit' sh "$@\"""",
+    "a link": """env -i {keeps} HOOKLINE_DIR={box}/link/.hookline "$@\"""",
+}
+ESCAPES = """\
+say() {{ disguised {python} -m hookline "$@" 2>&1 | head -1 >> "$here/said"; }}
+disguised() {{ {disguise}; }}
+echo '{{"goal": "around", "type": "chore"}}' > "$here/tasks.jsonl"
+(
+  cd "{root}"
+  say task add around --type chore
+  say task add --from "$here/tasks.jsonl"
+  say task update T-3 --label review
+  say task update T-3 --changes none
+  say task update T-3 --type chore
+  say run --task T-3 --agent lax
+  say task add "a part" --label review
+)
+work
+"""
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_an_agent_that_drops_its_variables_is_known(cli: Cli, disguise: str) -> None:
+    line = Pipeline(cli)
+    lax = "{driver: command, command: 'true', hooks: {before_submit: []}}"
+    agents = f"agents: {{bot: {line.profile}, lax: {lax}}}\nagent: bot\n"
+    line.begin(TYPES, remote=False, agents=agents)
+    (line.box / "link").symlink_to(cli.root)
+    keeps = " ".join(f"{name}='{cli.env[name]}'" for name in ("PATH", "HOOKLINE_HOME"))
+    hidden = DISGUISES[disguise].format(keeps=keeps, box=line.box)
+    line.turn(ESCAPES.format(disguise=hidden, python=sys.executable, root=cli.root))
+    own = cli.add("mine", "--type", "feature", "--priority", "1")
+    for kind in ("chore", "feature"):
+        cli.add("another", "--type", kind, "--priority", "3")
+    cli("run", "--task", own, "--iterations", "1")
+    *refused, added = (line.box / "said").read_text().splitlines()[:7]
+    words = ("may not create", "may not create", "only a person", "for people", "keeps its type")
+    for text, word in zip(refused, (*words, "for people"), strict=True):
+        assert word in text, refused
+    (part,) = cli.json("task", "list", "--all")[3:]
+    assert (made(part), part["id"] in added) == ((own, "feature"), True)
+    by = cli.events("task_created")[-1]["metadata"]
+    assert (by["session"], by["triggeredBy"]) == ("mine", "bot")
+    third = cli.task("T-3")
+    assert (third["type"], third["labels"], third["state"]) == ("feature", [], "ready")
+
+
+TOOLS = """\
+ask() {{ printf '{{"jsonrpc":"2.0","id":%s,"method":"%s","params":%s}}\\n' "$1" "$2" "$3"; }}
+hello='{{"protocolVersion":"2025-06-18","capabilities":{{}},"clientInfo":{{"name":"c","version":"1"}}}}'
+add='{{"name":"task_create","arguments":{{"goal":"around","type":"chore"}}}}'
+label='{{"name":"task_update","arguments":{{"taskId":"T-2","labels":["review"]}}}}'
+{{ ask 1 initialize "$hello"; ask 2 tools/call "$add"; ask 3 tools/call "$label"; sleep 2; }} |
+  env -i {keeps} HOOKLINE_DIR="{root}/.hookline" {python} -m hookline mcp > "$here/said" 2>&1
+"""
+
+
+def test_the_tools_of_an_agent_that_drops_its_variables(cli: Cli) -> None:
+    line = Pipeline(cli)
+    line.begin(TYPES, remote=False)
+    keeps = " ".join(f"{name}='{cli.env[name]}'" for name in ("PATH", "HOOKLINE_HOME"))
+    line.turn(TOOLS.format(keeps=keeps, python=sys.executable, root=cli.root))
+    own, other = (cli.add(goal, "--type", "feature") for goal in ("mine", "another"))
+    cli("run", "--task", own, "--iterations", "1")
+    said = (line.box / "said").read_text()
+    assert f"you work on {own}" in said
+    assert f"only a person can label {other} as review" in said
+    assert len(cli.json("task", "list", "--all")) == 2
+
+
+CHECKED = """\
+cd "$(dirname "$HOOKLINE_DIR")"
+for disguise in env "env HOOKLINE_HOOK=h" "env -i {keeps} HOOKLINE_HOOK=h"; do
+  $disguise {python} -m hookline task add around --type chore
+  $disguise {python} -m hookline run --task T-2 --agent lax
+done > "{box}/said" 2>&1
+"""
+
+
+def test_what_checks_the_work_may_not_do_more_than_its_agent(cli: Cli) -> None:
+    line = Pipeline(cli)
+    lax = "{driver: command, command: 'true', hooks: {before_submit: []}}"
+    agents = f"agents: {{bot: {line.profile}, lax: {lax}}}\nagent: bot\n"
+    rule = "{name: tests, type: command, command: 'eval \"$(cat cheat.txt)\"'}"
+    line.begin(f"{TYPES}validation: [{rule}]\n", remote=False, agents=agents)
+    keeps = " ".join(f"{name}={cli.env[name]}" for name in ("PATH", "HOOKLINE_HOME"))
+    cheat = CHECKED.format(keeps=keeps, python=sys.executable, box=line.box)
+    (line.box / "cheat").write_text(cheat)
+    line.turn('cp "$here/cheat" cheat.txt\n')
+    own = cli.add("mine", "--type", "feature")
+    cli.add("another", "--type", "feature")
+    cli("run", "--task", own, "--iterations", "1")
+    said = (line.box / "said").read_text()
+    assert (said.count("may not create"), said.count("`hookline run` is for people")) == (3, 3)
+    assert len(cli.json("task", "list", "--all")) == 2

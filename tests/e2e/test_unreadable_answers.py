@@ -34,6 +34,8 @@ BROKEN = {
     "deep": '{%s, "more": ' + "[" * 100 + "]" * 100 + "}",
     "lone surrogate": '{%s, "more": "\\ud800"}',
     "raw tab": '{%s, "more": "a\tb"}',
+    "a key twice": '{%s, "more": 1, "more": 2}',
+    "a key twice, deep": '{%s, "more": {"a": [{"b": 1, "b": 2}]}}',
     "cut": '{%s, "more": "',
     "too long": '{%s, "more": "' + "x" * 1024 * 1024 + '"}',
     "two objects": '{%s}\n{"more": 1}',
@@ -58,8 +60,6 @@ ALL = {
     "before another": 'log\n{%s}\n{"more": 1}\n',
     "in long output": "." * 500_000 + "\n{%s}\n" + "." * 500_000,
 }
-each_at_the_end = pytest.mark.parametrize("printed", AT_THE_END.values(), ids=AT_THE_END)
-each_of_all = pytest.mark.parametrize("printed", ALL.values(), ids=ALL)
 each_kind = pytest.mark.parametrize("kind", ["command", "script"])
 
 
@@ -70,30 +70,49 @@ def fire(cli: Cli, point: str) -> Any:
 
 def put_hook(cli: Cli, point: str, printed: str, kind: str = "command", code: int = 0) -> None:
     """A hook that prints this and exits with that code."""
-    (cli.root / "printed").write_bytes(printed.encode())
+    put_printed(cli, printed)
     cli.put("say.sh", f"#!/bin/sh\ncat > /dev/null\ncat printed\nexit {code}\n", 0o755)
     target = {"command": "./say.sh", "script": "say.sh"}[kind]
     cli.configure(f"hooks: {{{point}: [{{name: h, {kind}: {target}{MORE.get(point, '')}}}]}}\n")
 
 
+def put_printed(cli: Cli, printed: str) -> None:
+    """What the hook prints from now on."""
+    (cli.root / "printed").write_bytes(printed.encode())
+
+
 # Programs
 
 
-@each_of_all
 @each_kind
-def test_a_gate_stays_closed(cli: Cli, kind: str, printed: str) -> None:
-    put_hook(cli, "before_submit", printed % '"status": "failure"', kind)
+def test_a_gate_stays_closed(cli: Cli, kind: str) -> None:
+    put_hook(cli, "before_submit", "", kind)
+    for name, printed in ALL.items():
+        put_printed(cli, printed % '"status": "failure"')
+        answer = fire(cli, "before_submit")
+        assert answer["status"] == "failure", name
+        assert answer["message"].startswith("h failed: its answer cannot be read: "), name
+
+
+@each_kind
+def test_a_second_verdict_does_not_hide_the_first(cli: Cli, kind: str) -> None:
+    put_hook(cli, "before_submit", '{"status": "failure", "status": "success"}', kind)
     answer = fire(cli, "before_submit")
     assert answer["status"] == "failure"
-    assert answer["message"].startswith("h failed: its answer cannot be read: ")
-
-
-@each_of_all
-def test_a_stop_hook_escalates(cli: Cli, printed: str) -> None:
-    put_hook(cli, "stop", printed % '"action": "continue"')
+    assert "the key 'status' is there more than once" in answer["message"]
+    put_hook(cli, "stop", '{"action": "continue", "act\\u0069on": "complete"}', kind)
     answer = fire(cli, "stop")
     assert answer["action"] == "escalate"
-    assert "its answer cannot be read: " in answer["reason"]
+    assert "the key 'action' is there more than once" in answer["reason"]
+
+
+def test_a_stop_hook_escalates(cli: Cli) -> None:
+    put_hook(cli, "stop", "")
+    for name, printed in ALL.items():
+        put_printed(cli, printed % '"action": "continue"')
+        answer = fire(cli, "stop")
+        assert answer["action"] == "escalate", name
+        assert "its answer cannot be read: " in answer["reason"], name
 
 
 @pytest.mark.parametrize("chain", ["all_of", "any_of", "not"])
@@ -107,13 +126,15 @@ def test_a_chain_escalates(cli: Cli, chain: str) -> None:
     assert "its answer cannot be read: " in answer["reason"]
 
 
-@each_at_the_end
-def test_a_reaction_is_told_as_a_failure(cli: Cli, printed: str) -> None:
-    put_hook(cli, "task_created", printed % '"actions": [{"type": "log"}]')
-    told = cli("task", "add", "Ship it")
-    assert told.code == 0
-    [error] = cli.events("hook_error")
-    assert error["data"]["error"].startswith("its answer cannot be read: ")
+def test_a_reaction_is_told_as_a_failure(cli: Cli) -> None:
+    put_hook(cli, "task_created", "")
+    for number, (name, printed) in enumerate(AT_THE_END.items(), 1):
+        put_printed(cli, printed % '"actions": [{"type": "log"}]')
+        told = cli("task", "add", "Ship it")
+        assert told.code == 0, name
+        errors = cli.events("hook_error")
+        assert len(errors) == number, name
+        assert errors[-1]["data"]["error"].startswith("its answer cannot be read: "), name
 
 
 @pytest.mark.parametrize(("kind", "exits"), [("command", 0), ("script", 0), ("command", 1)])
@@ -123,17 +144,15 @@ def test_at_feed_the_failure_and_the_output_are_text(cli: Cli, kind: str, exits:
     assert "its answer cannot be read" in said
 
 
-@each_of_all
 @pytest.mark.parametrize(("on_failure", "verdict"), [("closed", "deny"), ("ask", "ask")])
-def test_a_guard_does_as_its_on_failure_says(
-    cli: Cli, on_failure: str, verdict: str, printed: str
-) -> None:
-    cli.put("printed", printed % '"verdict": "deny"')
+def test_a_guard_does_as_its_on_failure_says(cli: Cli, on_failure: str, verdict: str) -> None:
     line = f"{{name: h, command: cat printed, on_failure: {on_failure}}}"
     cli.configure(f"hooks: {{pre_tool_use: [{line}]}}\n")
-    answer = fire(cli, "pre_tool_use")
-    assert answer["verdict"] == verdict
-    assert "its answer cannot be read: " in answer["reason"]
+    for name, printed in ALL.items():
+        put_printed(cli, printed % '"verdict": "deny"')
+        answer = fire(cli, "pre_tool_use")
+        assert answer["verdict"] == verdict, name
+        assert "its answer cannot be read: " in answer["reason"], name
 
 
 @pytest.mark.parametrize(
@@ -166,28 +185,28 @@ def test_a_stop_hook_that_cannot_be_read_does_not_complete_a_session(cli: Cli) -
 # What stays a plain command
 
 
-@each_kind
-@pytest.mark.parametrize(
-    "printed",
-    [
-        "",
-        "...\n3 passed in 0.12s\n",
-        "[1, 2]",
-        '"status": "failure"\n1 passed',
-        'log\n{"status": 200, "level": "info"}\n3 passed\n',
-        'log\n{"answer": {"status": "failure"}}\n3 passed\n',
-        "x {'status': 'failure'}\n3 passed\n",
-    ],
+PLAIN = (
+    "",
+    "...\n3 passed in 0.12s\n",
+    "[1, 2]",
+    '"status": "failure"\n1 passed',
+    'log\n{"status": 200, "level": "info"}\n3 passed\n',
+    'log\n{"answer": {"status": "failure"}}\n3 passed\n',
+    "x {'status': 'failure'}\n3 passed\n",
 )
-def test_other_output_leaves_the_exit_code_to_decide(cli: Cli, kind: str, printed: str) -> None:
-    put_hook(cli, "before_submit", printed, kind)
-    assert fire(cli, "before_submit")["status"] == "success"
-    put_hook(cli, "before_submit", printed, kind, code=75)
-    assert fire(cli, "before_submit")["status"] == "pending"
-    put_hook(cli, "before_submit", printed, kind, code=1)
-    answer = fire(cli, "before_submit")
-    assert answer["status"] == "failure"
-    assert "cannot be read" not in answer["message"]
+
+
+@each_kind
+@pytest.mark.parametrize(("code", "status"), [(0, "success"), (75, "pending"), (1, "failure")])
+def test_other_output_leaves_the_exit_code_to_decide(
+    cli: Cli, kind: str, code: int, status: str
+) -> None:
+    put_hook(cli, "before_submit", "", kind, code)
+    for printed in PLAIN:
+        put_printed(cli, printed)
+        answer = fire(cli, "before_submit")
+        assert answer["status"] == status, printed
+        assert "cannot be read" not in str(answer), printed
 
 
 @pytest.mark.parametrize("printed", ['\ufeff{"status": "skip"}', '\r\n {"status": "skip"}\r\n'])
@@ -231,15 +250,19 @@ BODIES: dict[str, tuple[int, bytes]] = {
     "null": (200, b"null"),
     "NaN": (200, b'{"status": "failure", "action": "continue", "coverage": NaN}'),
     "cut": (200, b'{"status": "failure", "action": "con'),
+    "twice": (200, b'{"status": "failure", "status": "success", "action": "complete"}'),
 }
-JSON_OBJECT = {"NaN", "cut"}
-each_body = pytest.mark.parametrize("body", BODIES)
+JSON_OBJECT = {"NaN", "cut", "twice"}
 
 
 class Handler(BaseHTTPRequestHandler):
+    """Sends what `sends` names at the moment."""
+
+    sends = "empty"
+
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["content-length"]))
-        status, body = BODIES[self.path.strip("/").replace("-", " ")]
+        status, body = BODIES[self.sends]
         self.send_response(status)
         if status != 204:
             self.send_header("content-length", str(len(body)))
@@ -259,47 +282,46 @@ def url() -> Iterator[str]:
     server.server_close()
 
 
-def ask(cli: Cli, point: str, url: str, body: str) -> None:
-    address = f"{url}/{body.replace(' ', '-')}"
-    cli.configure(f"hooks: {{{point}: [{{name: h, http: '{address}'{MORE.get(point, '')}}}]}}\n")
+def each_body(cli: Cli, point: str, url: str) -> Iterator[str]:
+    """Have a server asked at a point that sends one after the other."""
+    cli.configure(f"hooks: {{{point}: [{{name: h, http: '{url}'{MORE.get(point, '')}}}]}}\n")
+    for Handler.sends in BODIES:
+        yield Handler.sends
 
 
-@each_body
-def test_a_server_passes_no_gate_without_an_answer(cli: Cli, url: str, body: str) -> None:
-    ask(cli, "before_submit", url, body)
-    answer = fire(cli, "before_submit")
-    assert answer["status"] == "failure"
-    assert "its answer cannot be read: " in answer["message"]
+def test_a_server_passes_no_gate_without_an_answer(cli: Cli, url: str) -> None:
+    for body in each_body(cli, "before_submit", url):
+        answer = fire(cli, "before_submit")
+        assert answer["status"] == "failure", body
+        assert "its answer cannot be read: " in answer["message"], body
 
 
-@each_body
-def test_a_server_guards_nothing_without_an_answer(cli: Cli, url: str, body: str) -> None:
-    ask(cli, "pre_tool_use", url, body)
-    assert fire(cli, "pre_tool_use")["verdict"] == "deny"
+def test_a_server_guards_nothing_without_an_answer(cli: Cli, url: str) -> None:
+    for body in each_body(cli, "pre_tool_use", url):
+        assert fire(cli, "pre_tool_use")["verdict"] == "deny", body
 
 
-@each_body
-def test_a_server_completes_nothing_without_an_answer(cli: Cli, url: str, body: str) -> None:
-    ask(cli, "stop", url, body)
-    answer = fire(cli, "stop")
-    assert answer["action"] == "escalate"
-    assert "its answer cannot be read: " in answer["reason"]
+def test_a_server_completes_nothing_without_an_answer(cli: Cli, url: str) -> None:
+    for body in each_body(cli, "stop", url):
+        answer = fire(cli, "stop")
+        assert answer["action"] == "escalate", body
+        assert "its answer cannot be read: " in answer["reason"], body
 
 
-@each_body
-def test_a_server_that_reacts_may_send_what_asks_for_nothing(cli: Cli, url: str, body: str) -> None:
-    ask(cli, "task_created", url, body)
-    assert cli("task", "add", "Ship it").code == 0
-    errors = [e["data"]["error"] for e in cli.events("hook_error")]
-    assert len(errors) == (body in JSON_OBJECT)
-    assert all(each.startswith("its answer cannot be read: ") for each in errors)
+def test_a_server_that_reacts_may_send_what_asks_for_nothing(cli: Cli, url: str) -> None:
+    failed = []
+    for body in each_body(cli, "task_created", url):
+        task = cli.add("Ship it", quiet=False)
+        failed += [body for event in cli.events("hook_error") if event["nodeId"] == task]
+    assert failed == ["NaN", "cut", "twice"]
+    for event in cli.events("hook_error"):
+        assert event["data"]["error"].startswith("its answer cannot be read: ")
 
 
-@each_body
-def test_a_server_that_feeds_may_send_text(cli: Cli, url: str, body: str) -> None:
-    ask(cli, "post_iteration", url, body)
-    said = fire(cli, "post_iteration").get("text", "")
-    assert ("its answer cannot be read" in said) == (body in JSON_OBJECT)
+def test_a_server_that_feeds_may_send_text(cli: Cli, url: str) -> None:
+    for body in each_body(cli, "post_iteration", url):
+        said = fire(cli, "post_iteration").get("text", "")
+        assert ("its answer cannot be read" in said) == (body in JSON_OBJECT), body
 
 
 # Both promises

@@ -36,7 +36,7 @@ def test_every_rule_is_shown_and_a_failure_is_the_exit_code(project: Cli) -> Non
         ["✗", "said"],
     ]
     assert "    │ 2 failed" in lines
-    assert "50 % of the lines are covered, at least 80 % are wanted (lcov.info)" in result.stdout
+    assert "50 % of the lines are covered, at least 80 % are required (lcov.info)" in result.stdout
     assert lines[-1] == "1 of 4 rules passed"
 
 
@@ -65,14 +65,14 @@ def test_what_passes_ends_well(project: Cli) -> None:
 
 def test_an_unknown_rule_is_refused(project: Cli) -> None:
     code, error = project.refused("validate", "tests")
-    assert (code, error["message"]) == (2, "no validation rule is called 'tests'")
+    assert (code, error["message"]) == (2, "there is no validation rule 'tests'")
     assert error["help"] == "there are tests_pass, readme, covered, said"
 
 
 def test_without_rules_nothing_is_said_to_pass(cli: Cli) -> None:
     code, error = cli.refused("validate")
     assert (code, error["code"]) == (2, "bad-input")
-    assert error["message"] == "no validation rule is configured, so nothing was checked"
+    assert error["message"] == "no validation rules are configured, so nothing was checked"
 
 
 def test_rules_of_a_repository_run_only_when_it_is_trusted(cli: Cli) -> None:

@@ -14,6 +14,7 @@ import pytest
 from hookline.app import App
 from hookline.errors import NEEDS_PERSON
 from hookline.tasks import verbs
+from tests.e2e.session_rig import HOOKLINE
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
@@ -50,7 +51,7 @@ def test_the_reason_of_a_waiting_answer_is_what_is_shown(cli: Cli) -> None:
     [item] = attention.json
     assert (item["kind"], item["id"]) == ("run", "R-1")
     assert (item["message"], item["command"]) == (
-        "one: the office is closed",
+        "The flow one cannot continue: the office is closed.",
         "hookline flow resume R-1",
     )
 
@@ -59,7 +60,7 @@ def test_a_question_is_shown_with_the_reason(cli: Cli) -> None:
     steer(cli, {"action": "waiting", "reason": "the office is closed"})
     assert cli("flow", "start", "asks").code == NEEDS_PERSON
     [item] = cli("attention", "--json").json
-    assert item["message"] == "asks asks: Ship it? (the office is closed)"
+    assert item["message"] == "The flow asks asks: Ship it? (the office is closed)"
     assert item["command"] == "hookline answer R-1 ok yes (or: no)"
 
 
@@ -198,6 +199,31 @@ def test_runs_are_served_and_calls_delivered_without_an_agent(cli: Cli) -> None:
 
 
 # How long it took
+
+
+def test_a_result_that_was_posted_shows_no_duration(cli: Cli) -> None:
+    """A hook does one effect by itself and posts its result, and lets Hookline run the other."""
+    cli.put(
+        "hook.sh",
+        "#!/bin/sh\nsleep 1\ndate +%s.%N > posted\n"
+        f"{HOOKLINE} effect post R-1 p/a --status ok\n"
+        f"{HOOKLINE} effect run R-1 p/b\n"
+        'echo \'{"action": "executed-tasks", "count": 2, "tasks": ["p/a", "p/b"]}\'\n',
+        0o755,
+    )
+    parts = '[{id: a, run: "exit 9"}, {id: b, run: "true"}]'
+    cli.configure(
+        "hooks: {on-iteration-start: [{script: hook.sh}]}\n"
+        f"flows: {{f: {{steps: [{{id: p, parallel: {parts}}}]}}}}"
+    )
+    started = cli("flow", "start", "f")
+    assert started.code == 0, started.stderr
+    lines = [line.split() for line in started.stderr.splitlines() if " node " in line]
+    assert [words[2:] for words in lines if words[2] == "p/a"] == [["p/a"]]
+    (took,) = (words[3] for words in lines if words[2] == "p/b")
+    ended = datetime.fromisoformat(cli.events("effect_resolved")[-1]["timestamp"])
+    posted = float((cli.root / "posted").read_text())
+    assert float(took.removesuffix("s")) <= ended.timestamp() - posted + 0.1
 
 
 def test_shown_durations_count_from_the_start_of_work(cli: Cli) -> None:

@@ -43,12 +43,12 @@ def test_a_worker_names_all_that_it_leaves_and_why(line: Pipeline, cli: Cli) -> 
     assert ended["why"][stuck] == "no key"
     told = cli("work", "--once")
     first, second = told.stderr.splitlines()
-    assert first.startswith(f"{asks}   it waits for you: human at before_submit: ")
+    assert first.startswith(f"{asks}   it waits for you: the gate human at before_submit waits: ")
     assert second == f"{stuck}   no key"
     assert told.stdout == (
         f"nothing is left to do: 0 tasks begun, 0 merged, 1 waiting at a gate ({asks}), "
-        f"1 blocked ({stuck}), 1 failed ({lost}), 1 held back by these ({behind}), "
-        f"1 held by somebody else ({mine})\n"
+        f"1 blocked ({stuck}), 1 failed ({lost}), 1 waiting for these ({behind}), "
+        f"1 claimed by someone else ({mine})\n"
     )
 
 
@@ -60,7 +60,7 @@ def test_a_gate_is_told_in_place_of_the_limit_before_it(line: Pipeline, cli: Cli
     (session,) = items(cli).values()
     assert (session["kind"], session["message"]) == (
         "session",
-        "a part (it reached a limit: 1 iteration was made)",
+        "It reached a limit: 1 iteration was made.",
     )
     raised = "hookline run --resume --name T-1-bot --iterations 2"
     assert session["command"] == cli.json("why", task)["next"] == raised
@@ -72,7 +72,7 @@ def test_a_gate_is_told_in_place_of_the_limit_before_it(line: Pipeline, cli: Cli
     assert (gate["kind"], gate["command"]) == ("gate", approve)
     why = cli.json("why", task)
     assert why["next"] == approve
-    assert "human at before_submit: a person decides" in why["verdict"]
+    assert "human at before_submit waits: a person decides" in why["verdict"]
     assert "iteration" not in why["verdict"]
     assert [step["result"] for step in why["steps"] if "human" in step["what"]] == ["pending"]
     shown = cli("task", "show", task).stdout
@@ -103,8 +103,8 @@ def test_a_reason_is_over_with_its_state(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("gate", "why"),
     [
-        ("{name: server, http: 'http://127.0.0.1:9/gate'}", "server has not judged the work"),
-        ("{gatekeeper: [judge]}", "gatekeeper has not judged the work"),
+        ("{name: server, http: 'http://127.0.0.1:9/gate'}", "server could not check the work"),
+        ("{gatekeeper: [judge]}", "gatekeeper could not check the work"),
     ],
 )
 def test_a_gate_that_broke_is_tried_again_and_no_agent_sent(
@@ -129,8 +129,8 @@ def test_an_agent_that_fails_each_time_is_told_as_that(line: Pipeline, cli: Cli)
     assert line.worker(code=4)["why"][task] == f"2 {why}"
     assert cli.task(task)["blockReason"] == f"failed: 2 {why}"
     (item,) = items(cli).values()
-    assert item["message"] == f"a part (its agent fails: 2 {why})"
+    assert item["message"] == f"Its agent fails: 2 {why}."
     again = cli("run", "--resume", "--name", "T-1-bot")
     assert again.code == 5
     assert again.stdout == f"failed after 3 iterations: 3 {why}\n"
-    assert "see to the agent, then go on with `hookline run --resume --name T-1" in again.stderr
+    assert "fix the agent, then resume it with `hookline run --resume --name T-1" in again.stderr

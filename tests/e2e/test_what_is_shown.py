@@ -57,7 +57,7 @@ def test_a_report_of_a_session_whose_values_are_gone(cli: Cli) -> None:
     rig.configure({"pre_iteration": [hook("head -c 30000 /dev/zero | tr '\\0' x")] * 3})
     rig.run(goal="g" * 20_000)
     shutil.rmtree(cli.root / ".hookline" / "blobs")
-    assert "is gone" in report_of(cli)
+    assert "is missing" in report_of(cli)
 
 
 def test_a_report_that_cannot_be_written_leaves_nothing(cli: Cli) -> None:
@@ -74,18 +74,34 @@ def test_a_report_that_cannot_be_written_leaves_nothing(cli: Cli) -> None:
 # What failed
 
 
+def told_in(cli: Cli, *why: str) -> list[str]:
+    """The lines of an explanation that say what a check said."""
+    told = cli(*why).stdout.splitlines()
+    found = [line for line in told if "line 40" in line and "│" not in line]
+    assert found
+    return found
+
+
 def test_a_failing_check_shows_its_end_everywhere(cli: Cli) -> None:
     rig = Rig(cli)
     rig.configure({"stop": ["validation"]}, validation=[rule("noisy", NOISY)])
     seen = cli("run", "do it", "--name", "s", "--iterations", "1", "--agent", "bot").stderr
     shown = [line.partition("│ ")[2] for line in seen.splitlines() if "      │ " in line]
+    assert shown.pop(0) == "working 1"  # what the agent said last
     assert shown[0] == "…"
     assert shown[-2:] == ["line 40", "assert 3 == 4"]
     assert "line 1" not in shown
-    for command in (("validate",), ("session", "show", "s")):
+    (fired,) = (e["seq"] for e in cli.events("point_fired") if e["data"]["point"] == "stop")
+    commands = [("validate",), ("session", "show", "s")]
+    commands += [("why", "stop[0]:validation"), ("why", str(fired))]
+    for command in commands:
         told = cli(*command).stdout
         assert [line.partition("│ ")[2] for line in told.splitlines() if "│ " in line] == shown
-    assert cli.json("session", "show", "s")["failedChecks"][0]["message"].endswith("assert 3 == 4")
+    explained = (("session", "show", "s"), *commands[2:])
+    for answer in (cli.json(*command) for command in explained):
+        assert answer["failedChecks"][0]["message"].endswith("assert 3 == 4")
+    for command in commands[2:]:  # the reason and the next prompt are cut in their middle
+        assert all(line.rstrip(")").endswith("3 == 4") for line in told_in(cli, *command))
 
 
 def test_what_a_hook_printed_is_explained_by_its_end(cli: Cli) -> None:
@@ -127,6 +143,21 @@ def rule(name: str, command: str) -> dict[str, str]:
 
 
 # How long things take
+
+
+def test_the_steps_of_an_iteration_begin_in_it(cli: Cli) -> None:
+    rig = Rig(cli)
+    rig.turns(rest="echo working")
+    rig.configure({})
+    rig.run(iterations=3)
+    asked = {
+        (e["data"]["chapter"], e["data"]["effectId"]): e["timestamp"]
+        for e in cli.events("effect_requested")
+    }
+    ended = (e["data"] for e in cli.events("effect_resolved") if "startedAt" in e["data"])
+    begun = {(each["chapter"], each["effectId"]): each["startedAt"] for each in ended}
+    assert {(1, "turn"), (2, "turn"), (3, "turn")} <= begun.keys()
+    assert all(begun[step] >= asked[step] for step in begun)
 
 
 def test_durations_count_from_the_start_of_the_work(cli: Cli) -> None:

@@ -21,18 +21,18 @@ task_types:
 COMMIT = "work; git add --all; git commit -qm 'by myself'\n"
 # What the agent does, and what is seen of it.
 ACTS = {
-    "pushed": (f"{COMMIT}git push -q origin HEAD:main", "main holds commits of the work already"),
+    "pushed": (f"{COMMIT}git push -q origin HEAD:main", "main already has commits of the work"),
     "pushed from elsewhere": (
         f"git switch -qc aside; {COMMIT}git push -q origin aside:main; git switch -q -",
-        "main holds commits of the work already",
+        "main already has commits of the work",
     ),
     "committed elsewhere": (
         f"git switch -qc aside; {COMMIT}git switch -q -",
-        "commits were made that the task's branch does not hold",
+        "commits were made that are not on the task's branch",
     ),
     "thrown away": (
         f"{COMMIT}git reset -q --hard HEAD~",
-        "commits were made that the task's branch does not hold",
+        "commits were made that are not on the task's branch",
     ),
     "moved": (
         "git reset -q --hard HEAD~",
@@ -94,7 +94,8 @@ def test_agents_do_not_excuse_themselves(line: Pipeline, cli: Cli) -> None:
     assert line.worker("--tasks", "1", code=5)["tasks"] == {first: "completed"}
     said = (line.box / "said").read_text()
     assert said.count("is for people") == 2
-    assert cli.task(second)["labels"] == ["review"]
+    assert f"only a person can label {second} as review" in said
+    assert cli.task(second)["labels"] == []
     line.turn("echo 'done'\n")
     assert line.worker(code=4)["sentBack"] == [second]
     cli.json("task", "update", second, "--label", "review")
@@ -116,7 +117,7 @@ def test_work_that_is_thrown_away_to_please_a_gate_is_not_merged(
     assert line.worker(code=4)["sentBack"] == [task]
     reason = cli.task(task)["blockReason"]
     assert "no commit is left" in reason
-    assert "commits were made that the task's branch does not hold" in reason
+    assert "commits were made that are not on the task's branch" in reason
     assert line.merges() == []
 
 

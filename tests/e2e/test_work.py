@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hookline.app import App
+from hookline.worker.news import News
+from hookline.worker.records import GateSpoke, WorkRecord
 from tests.e2e.conftest import Cli, eventually, kill
 from tests.e2e.terminal_rig import Terminal, normal
 
@@ -129,7 +133,7 @@ def test_what_a_gate_rejects_is_told_and_sent_back(shop: Workshop) -> None:
     shop.cli.add("second", "--depends-on", "T-1")
     result = shop.cli("work", "--once")
     assert result.code == 4
-    left = "1 sent back (T-1), 1 held back by these (T-2)"
+    left = "1 sent back (T-1), 1 waiting for these (T-2)"
     assert result.stdout == f"nothing is left to do: 1 task begun, 0 merged, {left}\n"
     lines = result.stderr.splitlines()
     assert lines[0] == "T-1   ada begins: first"
@@ -377,3 +381,33 @@ def test_every_lane_has_a_line_on_a_terminal(shop: Workshop) -> None:
         assert any(row.startswith("nothing is left to do: 3 tasks begun") for row in rows)
     finally:
         terminal.close()
+
+
+GATE = """
+hooks:
+  before_submit:
+    - name: twice
+      command: "while [ ! -e $HOOKLINE_PROJECT/../go ]; do sleep 0.02; done;
+                [ $(cat work-*.txt | wc -l) = 2 ]"
+"""
+
+
+def test_who_looks_seldom_reads_what_happened_in_its_order(shop: Workshop) -> None:
+    shop.configure(GATE)
+    shop.cli.add("first")
+    with closing(App.open(str(shop.cli.root), environ=shop.cli.env, read_only=True)) as app:
+        news = News(app, {"T-1"}, 0)
+        types: list[str] = []
+        worker = shop.cli.start("work", "--once")
+
+        def is_submitted() -> bool:
+            types.extend(each.type for each in news.new() if isinstance(each, WorkRecord))
+            return "submission_started" in types
+
+        eventually(is_submitted, "the submission")
+        (shop.outside / "go").touch()
+        worker.communicate(timeout=100)
+        told = [each for each in news.new() if isinstance(each, WorkRecord)]
+    gates = [each.data.status for each in told if isinstance(each.data, GateSpoke)]
+    assert gates[:2] == ["failure", "success"]
+    assert [each.type for each in told][:3] == ["gate", "remediation", "gate"]

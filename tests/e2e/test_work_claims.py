@@ -7,7 +7,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from tests.e2e.conftest import eventually, kill
+from tests.e2e.conftest import eventually, freeze, kill
 from tests.e2e.test_work import Workshop, of, shop
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def test_a_frozen_worker_finds_that_its_task_went_to_another(shop: Workshop) -> 
     shop.cli.add("first")
     worker = shop.cli.start("work", "--once", "--json")
     eventually(lambda: is_making(shop), "the worktree")
-    worker.send_signal(signal.SIGSTOP)
+    freeze(worker)
     # As if its lease had run out, and somebody had taken the task meanwhile.
     shop.cli.json("task", "release", "T-1")
     shop.cli.json("task", "claim", "T-1", "--agent", "ada")
@@ -113,10 +113,10 @@ def test_claims_that_are_made_by_hand_keep_their_leases(shop: Workshop) -> None:
 DIES = """\
 import os, signal
 from hookline.app import App
-from hookline.domain.sessions import Charge
-from hookline.outside import start_session
+from hookline.domain.sessions import SessionInput
+from hookline.operations.sessions import start_session
 app = App.open()
-start_session(app, lambda tx: Charge(name="s", goal="first", task_id="T-1", agent="ada"))
+start_session(app, lambda tx: SessionInput(name="s", goal="first", task_id="T-1", agent="ada"))
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -158,7 +158,7 @@ def test_the_last_line_names_what_is_left_behind(shop: Workshop) -> None:
     assert result.code == 4
     assert result.stdout == (
         "nothing is left to do: 2 tasks begun, 1 merged, 1 sent back (T-1),"
-        " 3 held back by these (T-2, T-3, T-4), 1 that no agent here may take (T-5)\n"
+        " 3 waiting for these (T-2, T-3, T-4), 1 that no agent here can take (T-5)\n"
     )
     # The next worker has nothing to begin, and leaves the same behind.
     _, ended = shop.work("--agent", "ada", code=4)

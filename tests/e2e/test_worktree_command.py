@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hookline.adapters.process import LocalProcesses
-from hookline.adapters.repository import GitRepository
+from hookline.adapters.git.repository.git_repository import GitRepository
+from hookline.adapters.processes.process import LocalProcesses
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
@@ -42,7 +42,7 @@ def begin(cli: Cli, task: str = "T-1") -> Path:
     repository = GitRepository(
         LocalProcesses(str(folder / "blobs")), str(cli.root), str(folder), os.environ
     )
-    return Path(asyncio.run(repository.worktree(task)).path)
+    return Path(asyncio.run(repository.worktrees.open(task)).path)
 
 
 def test_without_worktrees_there_is_nothing_to_list_or_to_clean(project: Cli) -> None:

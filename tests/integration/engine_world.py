@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from hookline.app import App
 from hookline.domain.run_projection import RunFold, differences
 from hookline.domain.runs import OK, Resolution, UnknownFlow
 from hookline.flows import journal
-from hookline.flows.definitions import Flow
+from hookline.flows.definitions.finder import Flow
 from hookline.flows.engine import Done, Parked
 from hookline.flows.runner import Runner
-from hookline.outside import engine as make_engine
+from hookline.wiring.engine import engine as make_engine
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,7 +97,8 @@ class World:
 
     def sql(self, statement: str, *values: Any) -> None:
         """Change a row behind Hookline's back."""
-        self.app.store.live()._connection.execute(statement, values)
+        with closing(sqlite3.connect(self.app.project.database)) as connection, connection:
+            connection.execute(statement, values)
 
     def due(self) -> list[str]:
         """Runs that have something to do."""

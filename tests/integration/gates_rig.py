@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.adapters.agents.drivers import LocalAgents
+from hookline.adapters.agents.local_agents import LocalAgents
 from hookline.adapters.forges.local import LocalForge
-from hookline.adapters.http import HttpClient
-from hookline.adapters.process import LocalProcesses
-from hookline.hooks.environment import environment
+from hookline.adapters.network.http import HttpClient
+from hookline.adapters.processes.process import LocalProcesses
+from hookline.hooks.frames import environment
 from hookline.hooks.kinds import Call, World, load_kind
 from hookline.hooks.registry import Hook
 from hookline.hooks.rules import RULES
@@ -48,7 +48,7 @@ class Desk:
         self.task_type: str | None = None
         self.extra: dict[str, Any] = {}
         self.env: dict[str, str] = {}
-        self._worktree: Worktree = do(self.repository.worktree("T-1"))
+        self._worktree: Worktree = do(self.repository.worktrees.open("T-1"))
 
     @property
     def tree(self) -> Path:

@@ -9,23 +9,14 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hookline.adapters.process import LocalProcesses
-from hookline.adapters.repository import GitRepository
+from hookline.adapters.git.repository.git_repository import GitRepository
+from hookline.adapters.processes.process import LocalProcesses
+from tests.git_rig import CONFIG, publish
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
 T = TypeVar("T")
-
-CONFIG = """\
-[user]
-    name = Ada
-    email = ada@example.org
-[init]
-    defaultBranch = main
-[protocol "file"]
-    allow = always
-"""
 
 
 def do(act: Coroutine[Any, Any, T]) -> T:
@@ -77,9 +68,7 @@ class Place:
 
     def publish(self) -> None:
         """Give the project a bare remote that has its main."""
-        self.git("init", "--quiet", "--bare", str(self.remote), at=self.folder)
-        self.git("remote", "add", "origin", str(self.remote))
-        self.git("push", "--quiet", "--set-upstream", "origin", "main")
+        publish(self.root, self.remote)
         self.git("remote", "set-head", "origin", "main")
 
     def colleague(self, name: str = "colleague") -> Path:

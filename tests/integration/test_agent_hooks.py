@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import pytest
 
-from hookline.adapters.agents.drivers import LocalAgents
-from hookline.adapters.http import HttpClient
-from hookline.adapters.process import LocalProcesses
+from hookline.adapters.agents.local_agents import LocalAgents
+from hookline.adapters.network.http import HttpClient
+from hookline.adapters.processes.process import LocalProcesses
 from hookline.config.types import Agent
-from hookline.domain.cleaning import Cleaner
-from hookline.hooks.calls.call import Caller, Surroundings
+from hookline.domain.text.cleaning import Cleaner
+from hookline.hooks.calls.call import CallSurroundings, HookCaller
 from hookline.hooks.dispatch import dispatch
 from hookline.hooks.frames import Frame, event_payload
 from hookline.hooks.registry import Hook
@@ -171,11 +171,11 @@ class Asking(NamedTuple):
         answer = asyncio.run(dispatch(RULES[rule], [hook], payload or case.payload, call))
         return msgspec.to_builtins(answer), outcomes[0]
 
-    def _caller(self, agent: Agent) -> Caller:
+    def _caller(self, agent: Agent) -> HookCaller:
         (self.root / ".hookline").mkdir(exist_ok=True)
         processes = LocalProcesses(str(self.root / ".hookline" / "blobs"))
-        return Caller(
-            Surroundings(
+        return HookCaller(
+            CallSurroundings(
                 root=str(self.root),
                 folder=str(self.root / ".hookline"),
                 environ={"PATH": os.environ["PATH"], "HOOKLINE_SESSION": "outer"},
@@ -318,7 +318,7 @@ def test_an_agent_that_is_not_there_is_a_failure(project: Asking) -> None:
 def test_an_agent_that_hangs_is_killed_with_all_it_started(project: Asking, rule: str) -> None:
     line = "sleep 300 & echo $! > child; echo half; wait"
     answer, outcome = project.ask(rule, program(line), timeout=2.0)
-    error = "agent ada: the agent did not end within 2 s; it was killed"
+    error = "agent ada: the agent timed out after 2 s"
     assert (outcome.status, outcome.error, outcome.stdout) == ("timeout", error, "half\n")
     assert answer == failed(rule, error, "half\n")
     child = int((project.root / "child").read_text())
@@ -368,7 +368,7 @@ def test_an_agent_that_repeats_its_question_has_not_answered_it(project: Asking)
 # It was only asked
 
 # In a person's own checkout nobody else can tell whose edits these are.
-LEFT = "this was not undone (the folder is not a task's worktree): look at it before you go on"
+LEFT = "this was not undone (the folder is not a task's worktree): check it before you continue"
 
 
 @pytest.fixture
@@ -402,7 +402,7 @@ def test_an_agent_that_changes_files_has_failed(
     repository: Asking, line: str, changed: str
 ) -> None:
     answer, outcome = repository.ask("gate", program(f"""{line}; echo '{{"status": "success"}}'"""))
-    error = f"agent ada: files changed while it was only asked: {changed}; {LEFT}"
+    error = f"agent ada: files changed in a turn that may only read: {changed}; {LEFT}"
     assert (outcome.status, outcome.error) == ("failed", error)
     assert answer == {"status": "failure", "message": f"qa failed: {error}"}
 
@@ -410,7 +410,7 @@ def test_an_agent_that_changes_files_has_failed(
 def test_an_agent_that_commits_what_it_was_asked_about_has_failed(repository: Asking) -> None:
     line = "git -c user.name=Eve -c user.email=eve@example.com commit -q -a -m 'All good'"
     _, outcome = repository.ask("gate", program(f"""{line}; echo '{{"status": "success"}}'"""))
-    error = f"agent ada: another commit is checked out although it was only asked; {LEFT}"
+    error = f"agent ada: another commit was checked out in a turn that may only read; {LEFT}"
     assert (outcome.status, outcome.error) == ("failed", error)
 
 
@@ -420,7 +420,7 @@ def test_a_script_that_changes_files_has_failed(repository: Asking) -> None:
     _, outcome = repository.ask("gate", Agent(driver="scripted", script="turns.json"))
     assert outcome.error == (
         "agent ada: `echo x > new.txt; exit 1` exited 1; "
-        f"files changed while it was only asked: new.txt; {LEFT}"
+        f"files changed in a turn that may only read: new.txt; {LEFT}"
     )
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.adapters.agents.drivers import LocalAgents
-from hookline.adapters.process import LocalProcesses
+from hookline.adapters.agents.local_agents import LocalAgents
+from hookline.adapters.processes.process import LocalProcesses
 from hookline.config.types import Agent
 from hookline.domain.turns import Usage
 from hookline.errors import BadInput
@@ -112,7 +112,7 @@ def test_a_program_that_fails_is_an_error_that_keeps_what_was_said(tmp_path: Pat
 def test_a_program_that_hangs_is_killed(tmp_path: Path) -> None:
     turn = Team(tmp_path, ada=command("echo half; sleep 300")).turn(timeout=2)
     assert turn.text == "half\n"
-    assert turn.error == "the agent did not end within 2 s; it was killed"
+    assert turn.error == "the agent timed out after 2 s"
 
 
 def test_a_prompt_too_long_for_an_argument_says_what_to_do(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_a_turn_does_what_its_line_says(tmp_path: Path) -> None:
     assert turn.conversation == team.conversations[0] == "ada-R-1"
     assert (tmp_path / "prompt.txt").read_text(encoding="utf-8") == PROMPT
     assert team.turn(key="b").error == "`echo no >&2; exit 4` exited 4: no"
-    assert "it was killed" in str(team.turn(key="c", timeout=0.3).error)
+    assert "timed out after" in str(team.turn(key="c", timeout=0.3).error)
 
 
 def test_the_last_turn_may_serve_for_ever(tmp_path: Path) -> None:
@@ -218,14 +218,14 @@ def test_a_turn_may_end_in_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (b"", "is no JSON: "),
-        (b"{", "is no JSON: "),
-        (b'["\xff"]', "is no JSON: "),
-        (b"[" * 100_000, "is no JSON: "),
-        (b"{}", "is no list of turns: "),
+        (b"", "is not JSON: "),
+        (b"{", "is not JSON: "),
+        (b'["\xff"]', "is not JSON: "),
+        (b"[" * 100_000, "is not JSON: "),
+        (b"{}", "is not a list of turns: "),
         (b"[]", "has no turns"),
-        (b'[{"txt": "misspelt"}]', "is no list of turns: "),
-        (b'[{"text": 3}]', "is no list of turns: "),
+        (b'[{"txt": "misspelt"}]', "is not a list of turns: "),
+        (b'[{"text": 3}]', "is not a list of turns: "),
         (None, "cannot be read: No such file or directory"),
     ],
 )

@@ -41,7 +41,7 @@ def test_no_repository(tmp_path: Path) -> None:
     assert state.blocking is not None
     assert (state.blocking.code, state.blocking.help) == ("no-repository", "run `git init` there")
     with pytest.raises(RepositoryError, match="not in a repository"):
-        do(place.repository().worktree("T-1"))
+        do(place.repository().worktrees.open("T-1"))
 
 
 def test_no_git(place: Place) -> None:
@@ -50,7 +50,7 @@ def test_no_git(place: Place) -> None:
     assert state.blocking is not None
     assert state.blocking.code == "no-git"
     with pytest.raises(RepositoryError, match="cannot start git"):
-        do(place.repository().base_branch())
+        do(place.repository().bases.branch())
 
 
 def test_a_bare_repository(place: Place) -> None:
@@ -66,7 +66,7 @@ def test_no_commits(tmp_path: Path) -> None:
     assert state.blocking is not None
     assert state.blocking.message == "the repository has no commits yet"
     with pytest.raises(RepositoryError, match="no commits yet") as caught:
-        do(place.repository().worktree("T-1"))
+        do(place.repository().worktrees.open("T-1"))
     assert caught.value.help == "make a first commit, then try again"
     assert place.status() == ['?? "work in progress"']
 
@@ -79,26 +79,26 @@ def test_nobody_to_commit_as(place: Place) -> None:
 def test_a_detached_head(place: Place) -> None:
     place.git("switch", "--quiet", "--detach")
     assert problems(place)["detached"] == "no branch is checked out"
-    assert do(place.repository().base_branch()) == "main"
+    assert do(place.repository().bases.branch()) == "main"
     place.git("branch", "--move", "main", "trunk")
     with pytest.raises(RepositoryError, match="neither main nor master"):
-        do(place.repository().base_branch())
-    assert do(place.repository(base="trunk").worktree("T-1")).base == "trunk"
+        do(place.repository().bases.branch())
+    assert do(place.repository(base="trunk").worktrees.open("T-1")).base == "trunk"
 
 
 def test_the_base_is_the_configured_then_the_remotes_then_the_current(place: Place) -> None:
     place.git("switch", "--quiet", "--create", "trunk")
-    assert do(place.repository().base_branch()) == "trunk"
+    assert do(place.repository().bases.branch()) == "trunk"
     place.publish()
-    assert do(place.repository().base_branch()) == "main"
-    assert do(place.repository(base="trunk").base_branch()) == "trunk"
+    assert do(place.repository().bases.branch()) == "main"
+    assert do(place.repository(base="trunk").bases.branch()) == "trunk"
     with pytest.raises(RepositoryError, match="there is no branch 'gone'"):
-        do(place.repository(base="gone").base_branch())
+        do(place.repository(base="gone").bases.branch())
 
 
 def test_a_tasks_own_branch_is_never_its_base(place: Place) -> None:
     place.git("switch", "--quiet", "--create", "hookline/T-9")
-    assert do(place.repository().base_branch()) == "main"
+    assert do(place.repository().bases.branch()) == "main"
 
 
 def test_a_dirty_tree_is_told_of_and_left_alone(place: Place) -> None:
@@ -106,7 +106,7 @@ def test_a_dirty_tree_is_told_of_and_left_alone(place: Place) -> None:
     place.write("new\nline", "x")
     assert problems(place)["uncommitted"] == "2 uncommitted files, such as readme"
     assert do(place.repository().describe()).dirty == ("readme", "new\nline")
-    made = do(place.repository().worktree("T-1"))
+    made = do(place.repository().worktrees.open("T-1"))
     assert Path(made.path, "readme").read_text() == "hello\n"
     assert Path(place.root, "readme").read_text() == "edited\n"
 
@@ -133,10 +133,10 @@ def test_a_shallow_clone_says_how_to_deepen_it(place: Place) -> None:
     place.git("clone", "--quiet", "--depth=1", place.remote.as_uri(), str(clone), at=place.folder)
     assert "shallow" in problems(place, clone)
     repository = place.repository(clone)
-    made = do(repository.worktree("T-1"))
+    made = do(repository.worktrees.open("T-1"))
     place.write("work", "x", at=made.path)
-    do(repository.commit_all(made.path, "Work"))
-    merged = do(repository.merge("refs/heads/hookline/T-1", "main", "Merge"))
+    do(repository.changes.commit_all(made.path, "Work"))
+    merged = do(repository.merges.merge("refs/heads/hookline/T-1", "main", "Merge"))
     assert isinstance(merged, Merged)
     assert place.on_main("work") == "x"
 
@@ -156,7 +156,7 @@ def test_histories_that_a_shallow_clone_cannot_compare(place: Place) -> None:
     place.git(*begin, at=clone)
     tip = place.git("rev-parse", "HEAD", at=made)
     with pytest.raises(RepositoryError, match="no commit in common") as caught:
-        do(place.repository(clone).rebase(str(made), "main"))
+        do(place.repository(clone).changes.rebase(str(made), "main"))
     assert "git fetch --unshallow" in str(caught.value.help)
     assert place.git("rev-parse", "HEAD", at=made) == tip
     assert place.status(made) == []
@@ -165,26 +165,28 @@ def test_histories_that_a_shallow_clone_cannot_compare(place: Place) -> None:
 def test_an_empty_remote_gets_the_base_with_the_first_merge(place: Place) -> None:
     place.git("init", "--quiet", "--bare", str(place.remote), at=place.folder)
     place.git("remote", "add", "origin", str(place.remote))
-    made = do(place.repository().worktree("T-1"))
+    made = do(place.repository().worktrees.open("T-1"))
     assert "could not be asked for main" in made.notices[0]
     place.write("work", "x", at=made.path)
-    do(place.repository().commit_all(made.path, "Work"))
-    assert isinstance(do(place.repository().merge("refs/heads/hookline/T-1", "main", "M")), Merged)
+    do(place.repository().changes.commit_all(made.path, "Work"))
+    assert isinstance(
+        do(place.repository().merges.merge("refs/heads/hookline/T-1", "main", "M")), Merged
+    )
     assert place.on_main("work") == "x"
 
 
 def test_a_configured_remote_that_is_not_there(place: Place) -> None:
     with pytest.raises(RepositoryError, match="there is no remote 'upstream'"):
-        do(place.repository(remote="upstream", base="main").worktree("T-1"))
+        do(place.repository(remote="upstream", base="main").worktrees.open("T-1"))
 
 
 def test_a_remote_that_is_not_to_be_used(place: Place) -> None:
     place.publish()
-    made = do(place.repository(remote="").worktree("T-1"))
+    made = do(place.repository(remote="").worktrees.open("T-1"))
     place.write("work", "x", at=made.path)
     repository = place.repository(remote="")
-    do(repository.commit_all(made.path, "Work"))
-    merged = do(repository.merge("refs/heads/hookline/T-1", "main", "M"))
+    do(repository.changes.commit_all(made.path, "Work"))
+    merged = do(repository.merges.merge("refs/heads/hookline/T-1", "main", "M"))
     assert isinstance(merged, Merged)
     assert place.git("rev-parse", "main") == merged.sha
     assert place.main() != merged.sha
@@ -193,16 +195,16 @@ def test_a_remote_that_is_not_to_be_used(place: Place) -> None:
 def test_a_branch_in_the_way_of_ours(place: Place) -> None:
     place.git("branch", "hookline")
     with pytest.raises(RepositoryError, match="hookline/T-1 cannot be made") as caught:
-        do(place.repository().worktree("T-1"))
+        do(place.repository().worktrees.open("T-1"))
     assert "rename a branch that is called 'hookline'" in str(caught.value.help)
 
 
 def test_a_checkout_hook_that_fails_is_quoted_and_the_next_attempt_is_fresh(place: Place) -> None:
     place.hook("post-checkout", "echo 'cannot prepare' >&2; exit 1")
     with pytest.raises(RepositoryError, match="cannot prepare"):
-        do(place.repository().worktree("T-1"))
+        do(place.repository().worktrees.open("T-1"))
     place.hook("post-checkout", "touch prepared")
-    made = do(place.repository().worktree("T-1"))
+    made = do(place.repository().worktrees.open("T-1"))
     assert Path(made.path, "prepared").exists()
 
 
@@ -221,25 +223,25 @@ def nested(place: Place) -> Place:
 def test_submodules_are_there_in_a_worktree_and_in_a_merge(nested: Place) -> None:
     repository = nested.repository()
     assert do(repository.describe()).submodules
-    made = do(repository.worktree("T-1"))
+    made = do(repository.worktrees.open("T-1"))
     assert made.notices == ()
     assert Path(made.path, "lib", "code").read_text() == "v1\n"
     nested.write("work", "x", at=made.path)
-    do(repository.commit_all(made.path, "Work"))
+    do(repository.changes.commit_all(made.path, "Work"))
     nested.elsewhere("other", "x\n")
-    do(repository.rebase(made.path, "main"))
+    do(repository.changes.rebase(made.path, "main"))
     assert nested.status(made.path) == []
-    assert isinstance(do(repository.merge("refs/heads/hookline/T-1", "main", "M")), Merged)
-    assert do(repository.clean("T-1")) == Cleaned("T-1", True)
+    assert isinstance(do(repository.merges.merge("refs/heads/hookline/T-1", "main", "M")), Merged)
+    assert do(repository.worktrees.clean("T-1")) == Cleaned("T-1", True)
 
 
 def test_unpushed_commits_in_a_submodule_are_unsaved(nested: Place) -> None:
     repository = nested.repository()
-    made = do(repository.worktree("T-1"))
+    made = do(repository.worktrees.open("T-1"))
     nested.commit("code", "v2\n", at=Path(made.path, "lib"))
-    do(repository.commit_all(made.path, "Use v2"))
-    do(repository.push(made.path, "hookline/T-1"))
-    kept = do(repository.clean("T-1"))
+    do(repository.changes.commit_all(made.path, "Use v2"))
+    do(repository.pushes.push(made.path, "hookline/T-1"))
+    kept = do(repository.worktrees.clean("T-1"))
     assert kept == Kept("T-1", ("commits in submodules that are not pushed",))
     assert Path(made.path, "lib", "code").read_text() == "v2\n"
 
@@ -247,17 +249,17 @@ def test_unpushed_commits_in_a_submodule_are_unsaved(nested: Place) -> None:
 def test_a_submodule_that_cannot_be_had_is_a_notice(nested: Place) -> None:
     (nested.folder / "library").rename(nested.folder / "away")
     nested.lose(nested.root / ".git" / "modules")
-    made = do(nested.repository().worktree("T-1"))
-    assert "submodules could not be brought along" in made.notices[0]
+    made = do(nested.repository().worktrees.open("T-1"))
+    assert "submodules could not be updated" in made.notices[0]
 
 
 def test_a_lock_file_that_is_not_ours_is_named_and_stays(place: Place) -> None:
-    made = do(place.repository().worktree("T-1"))
+    made = do(place.repository().worktrees.open("T-1"))
     place.write("work", "x", at=made.path)
     lock = place.root / ".git" / "worktrees" / "T-1" / "index.lock"
     lock.touch()
     with pytest.raises(RepositoryError, match=r"index\.lock"):
-        do(place.repository().commit_all(made.path, "Work"))
+        do(place.repository().changes.commit_all(made.path, "Work"))
     assert lock.exists()
     lock.unlink()
-    assert do(place.repository().commit_all(made.path, "Work"))
+    assert do(place.repository().changes.commit_all(made.path, "Work"))

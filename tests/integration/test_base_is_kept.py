@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from hookline.domain.repository import OpenConflict
 from tests.integration.repository_rig import Place, do
 
 # The work changed `list` and `shared`, the base all of them, and in conflict is `list` only.
@@ -34,7 +35,7 @@ class Both:
         self.place = Place(folder)
         self.place.begin()
         self.run(SIDES, self.place.root)
-        self.folder = Path(do(self.place.repository().worktree("T-1")).path)
+        self.folder = Path(do(self.place.repository().worktrees.open("T-1")).path)
 
     def run(self, lines: str, at: Path | None = None) -> None:
         """Run shell lines, which must not fail."""
@@ -46,16 +47,16 @@ class Both:
     def open(self, mine: str = MINE, theirs: str = THEIRS) -> None:
         self.run(mine)
         self.run(theirs, self.place.root)
-        do(self.place.repository().open_conflict(str(self.folder), "main"))
+        do(self.place.repository().conflicts.open(str(self.folder), "main"))
 
     def close(self) -> dict[str, str]:
         """The files of the commit that the resolved conflict becomes, with what is left."""
         repository = self.place.repository()
-        found = do(repository.conflict(str(self.folder), "main"))
+        found = do(repository.conflicts.find(str(self.folder), "main"))
         assert found is not None
         assert found.is_resolved, found
-        assert do(repository.close_conflict(str(self.folder))) is None
-        do(repository.commit_all(str(self.folder), "what is left"))
+        assert do(repository.conflicts.close(str(self.folder))) is None
+        do(repository.changes.commit_all(str(self.folder), "what is left"))
         names = self.place.git("ls-files", at=self.folder).splitlines()
         return {name: self.place.git("show", f"HEAD:{name}", at=self.folder) for name in names}
 
@@ -86,7 +87,7 @@ def test_what_only_the_base_changed_is_as_the_merge_has_it(
 ) -> None:
     both.open()
     both.run(act)
-    found = do(both.place.repository().conflict(str(both.folder), "main"))
+    found = do(both.place.repository().conflicts.find(str(both.folder), "main"))
     assert found is not None
     assert set(found.restored) == told
     files = both.close()
@@ -115,8 +116,9 @@ def test_markers_are_found_in_every_form(both: Both, size: int) -> None:
     written = file.read_bytes()
     lines = written.split(b"\n")
     assert lines[0] == b"<" * size + b" HEAD"
-    first = do(repository.open_conflict(str(both.folder), "main"))
-    assert getattr(first, "files")[0].kind == "marked"  # noqa: B009
+    first = do(repository.conflicts.open(str(both.folder), "main"))
+    assert isinstance(first, OpenConflict)
+    assert first.files[0].kind == "marked"
     forms = {
         "as it was": written,
         "blanks": b" \n".join(lines),
@@ -127,7 +129,7 @@ def test_markers_are_found_in_every_form(both: Both, size: int) -> None:
     }
     for form, content in forms.items():
         file.write_bytes(content)
-        found = do(repository.conflict(str(both.folder), "main"))
+        found = do(repository.conflicts.find(str(both.folder), "main"))
         assert found is not None
         assert [each.path for each in found.markers] == ["list"], form
     both.run(RESOLVED)
@@ -141,10 +143,10 @@ def test_a_merge_that_was_committed_unresolved_is_undone_with_the_conflict(both:
     both.run(COMMIT)
     tip = both.place.git("rev-parse", "HEAD", at=both.folder)
     repository = both.place.repository()
-    found = do(repository.conflict(str(both.folder), "main"))
+    found = do(repository.conflicts.find(str(both.folder), "main"))
     assert found is not None
     assert found.markers
-    assert do(repository.drop_conflict(str(both.folder))) == f"refs/hookline/rescued/{tip}"
+    assert do(repository.conflicts.drop(str(both.folder))) == f"refs/hookline/rescued/{tip}"
     assert both.place.git("rev-parse", "HEAD", at=both.folder) == head
     assert both.place.git("status", "--porcelain", at=both.folder) == ""
     assert both.place.git("rev-parse", f"refs/hookline/rescued/{tip}") == tip

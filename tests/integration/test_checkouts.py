@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
 from hookline.adapters.git.checkout import BrokenWorktree, NoRepository, checkout_of
-from hookline.adapters.process import LocalProcesses
-from hookline.adapters.repository import GitRepository
+from hookline.adapters.git.repository.git_repository import GitRepository
+from hookline.adapters.processes.process import LocalProcesses
 from hookline.domain.repository import Merged, Prepared, Rebased, RepositoryError
 from hookline.errors import Untrusted
 from tests.integration.repository_rig import Place, do
@@ -49,6 +50,10 @@ class Spied:
         return [line.split(" ", 2) for line in said]
 
 
+# Git that writes files or the index, and runs no hook that would inherit the work tree.
+HOOKLESS = re.compile(r"(?<!worktree) (add|hash-object|read-tree|reset|stash|update-index) ")
+
+
 def test_no_act_leaves_git_to_find_its_repository_or_takes_more_processes(place: Place) -> None:
     place.publish()
     spied = Spied(place)
@@ -57,25 +62,26 @@ def test_no_act_leaves_git_to_find_its_repository_or_takes_more_processes(place:
     def count(name: str) -> None:
         calls = spied.calls()
         assert [call for call in calls if not call[0].startswith(f"{place.root}/.git")] == []
+        assert [call for call in calls if call[1] == "unset" and HOOKLESS.search(call[2])] == []
         counts[name] = len(calls)
 
-    made = do(git.worktree("T-1"))
+    made = do(git.worktrees.open("T-1"))
     count("worktree")
     do(git.describe(made.folder))
     count("describe")
     place.write("work", "x\n", at=made.path)
-    do(git.commit_all(made.folder, "work"))
+    do(git.changes.commit_all(made.folder, "work"))
     count("commit")
     place.elsewhere("other", "x\n")
-    rebased = do(git.rebase(made.folder, "main"))
+    rebased = do(git.changes.rebase(made.folder, "main"))
     assert isinstance(rebased, Rebased)
     count("rebase")
-    do(git.push(made.folder, made.branch))
+    do(git.pushes.push(made.folder, made.branch))
     count("push")
-    prepared = do(git.prepare_merge(rebased.head, "main", "m"))
+    prepared = do(git.merges.prepare(rebased.head, "main", "m"))
     assert isinstance(prepared, Prepared)
     spied.calls()
-    assert isinstance(do(git.land(prepared)), Merged)
+    assert isinstance(do(git.merges.land(prepared)), Merged)
     count("land")
     assert {name: counts[name] for name in MOST if counts[name] > MOST[name]} == {}
 
@@ -85,18 +91,18 @@ def test_hooks_of_git_may_work_in_other_repositories(place: Place) -> None:
     elsewhere = Place(place.folder, "elsewhere")
     elsewhere.begin()
     git = place.repository()
-    made = do(git.worktree("T-1"))
+    made = do(git.worktrees.open("T-1"))
     head = place.commit("work", "done\n", at=made.path)
     place.hook("post-merge", f"unset GIT_DIR; cd {elsewhere.root} && git reset --quiet --hard")
     elsewhere.write("readme", "edited\n")
     place.write("readme", "mine\n")
-    assert isinstance(do(git.merge(head, "main", "T-1")), Merged)
+    assert isinstance(do(git.merges.merge(head, "main", "T-1")), Merged)
     assert (elsewhere.status(), place.status()) == ([], ["M readme"])
 
 
 def test_a_forged_note_of_a_merge_is_not_landed(place: Place) -> None:
     git = place.repository()
-    made = do(git.worktree("T-1"))
+    made = do(git.worktrees.open("T-1"))
     head = place.commit("work", "done\n", at=made.path)
     place.git("switch", "--quiet", "--detach", "main", at=made.path)
     evil = place.commit("evil", "x\n", at=made.path)
@@ -104,7 +110,7 @@ def test_a_forged_note_of_a_merge_is_not_landed(place: Place) -> None:
     forged = place.git("commit-tree", *parents, "-m", "x", f"{evil}^{{tree}}", at=made.path)
     place.git("update-ref", f"refs/hookline/merged/{head}", forged)
     place.git("switch", "--quiet", "hookline/T-1", at=made.path)
-    assert isinstance(do(git.merge(head, "main", "T-1")), Merged)
+    assert isinstance(do(git.merges.merge(head, "main", "T-1")), Merged)
     assert place.git("ls-tree", "--name-only", "main").split() == ["readme", "work"]
 
 
@@ -114,14 +120,14 @@ def test_a_submodule_that_is_tied_to_the_users_repository_is_left_alone(place: P
     place.git("submodule", "--quiet", "add", str(part.root), "part")
     place.git("commit", "--quiet", "--message", "with a part")
     git = place.repository()
-    made = do(git.worktree("T-1"))
+    made = do(git.worktrees.open("T-1"))
     place.commit("work", "x\n", at=made.path)
     place.commit("other", "x\n")
     Path(made.path, "part", ".git").write_text(f"gitdir: {place.root}/.git\n")
     before = place.git("rev-parse", "--symbolic-full-name", "HEAD"), place.main()
     with pytest.raises(RepositoryError):
-        do(git.rebase(made.folder, "main"))
-    do(git.recover(made.folder))
+        do(git.changes.rebase(made.folder, "main"))
+    do(git.conflicts.recover(made.folder))
     assert (place.git("rev-parse", "--symbolic-full-name", "HEAD"), place.main()) == before
     assert place.status() == []
 
@@ -140,7 +146,7 @@ def test_the_repository_of_another_user_is_judged_by_git(place: Place) -> None:
 def test_an_untrusted_repository_is_only_looked_at(place: Place) -> None:
     trap = place.write("../trap", f'#!/bin/sh\necho "$0 $*" >> {place.folder}/sprung\ncat\n')
     trap.chmod(0o755)
-    made = do(place.repository().worktree("T-1"))
+    made = do(place.repository().worktrees.open("T-1"))
     place.commit("large", "x\n", at=made.path)
     missing = place.git("rev-parse", "HEAD:large", at=made.path)
     place.write("readme", "edited\n")
@@ -160,21 +166,21 @@ def test_an_untrusted_repository_is_only_looked_at(place: Place) -> None:
     git = Spied(place, trusted=False).repository
     state = do(git.describe())
     assert state.dirty == ("readme",)
-    assert do(git.commits(made.folder, "main"))
+    assert do(git.history.commits(made.folder, "main"))
     with pytest.raises(RepositoryError):
-        do(git.diff(made.folder, "main"))
-    do(git.unsaved("T-1"))
-    do(git.worktrees())
+        do(git.history.diff(made.folder, "main"))
+    do(git.worktrees.unsaved("T-1"))
+    do(git.worktrees.list())
     place.write("more", "x\n", at=made.path)
     with pytest.raises(Untrusted, match="git fetch runs only in a repository that you trust"):
-        do(git.worktree("T-2"))
+        do(git.worktrees.open("T-2"))
     with pytest.raises(Untrusted, match="git add runs only"):
-        do(git.commit_all(made.folder, "x"))
+        do(git.changes.commit_all(made.folder, "x"))
     assert not (place.folder / "sprung").exists(), (place.folder / "sprung").read_text()
 
 
 def test_what_a_worktree_is_instead_is_told(place: Place) -> None:
-    made = Path(do(place.repository().worktree("T-1")).path)
+    made = Path(do(place.repository().worktrees.open("T-1")).path)
     assert checkout_of(str(made / "deep")).top == str(made)
     (made / ".git").unlink()
     with pytest.raises(BrokenWorktree, match=r"\.git is gone"):

@@ -14,7 +14,8 @@ import pytest
 from hookline.config import load_settings
 from hookline.errors import BadInput
 from hookline.project import Project
-from hookline.surfaces.cli.config import COMMANDS, CONFIG_COMMANDS
+from hookline.surfaces.cli.project import points
+from hookline.surfaces.cli.project.config import COMMANDS, CONFIG_COMMANDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,7 +51,7 @@ def codes(settings: Settings) -> list[tuple[str, str]]:
 
 
 def run(name: str, *words: str) -> int:
-    command = {**COMMANDS, **CONFIG_COMMANDS}[name]
+    command = {**COMMANDS, **CONFIG_COMMANDS, **points.COMMANDS}[name]
     parser = ArgumentParser()
     parser.add_argument("--json", action="store_true")
     command.arguments(parser)
@@ -263,7 +264,8 @@ from hookline.config import load_settings
 from hookline.project import Project
 settings = load_settings(Project(sys.argv[1], sys.argv[1] + "/.hookline"), sys.argv[2])
 heavy = ["yaml", "difflib", "hashlib", "pathlib", "asyncio", "logging",
-         "hookline.hooks.templates", "hookline.hooks.conditions", "hookline.config.load",
+         "hookline.hooks.language.templates", "hookline.hooks.language.conditions",
+         "hookline.config.load",
          "hookline.config.types", "hookline.points"]
 print(len(settings.hooks), [name for name in heavy if name in sys.modules])
 """

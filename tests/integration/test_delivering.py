@@ -6,8 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from hookline.errors import StoreBusy
-from hookline.surfaces.cli import delivering
-from hookline.surfaces.cli.delivering import delivered
+from hookline.wiring import retrying
+from hookline.wiring.delivering import delivered
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 def test_a_bug_is_told_with_its_place_and_delivery_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delivering, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(retrying, "FIRST_PAUSE", 0.01)
     first, second = asyncio.run(_said_about_trouble(str(tmp_path)))
-    assert first.startswith("hooks wait: KeyError: 'x' (test_delivering.py:")
-    assert first.endswith("; tried again in 0.01 s")
-    assert second == "hooks wait: the store is busy; tried again in 0.02 s"
+    assert first.startswith("hooks are waiting: KeyError: 'x' (test_delivering.py:")
+    assert first.endswith("; trying again in 0.01 s")
+    assert second == "hooks are waiting: the store is busy; trying again in 0.02 s"
 
 
 async def _said_about_trouble(folder: str) -> list[str]:

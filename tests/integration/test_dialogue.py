@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hookline.adapters.process import LocalProcesses
-from hookline.flows.gated import Gated
+from hookline.adapters.processes.process import LocalProcesses
+from hookline.flows.effects import Gated
 from hookline.ports.processes import CannotStart
 from tests.groups import none_left
 
@@ -215,7 +215,7 @@ def test_a_missing_program_is_told(tmp_path: Path) -> None:
         async with missing:
             pass
 
-    with pytest.raises(CannotStart, match="there is no such program"):
+    with pytest.raises(CannotStart, match="program not found"):
         asyncio.run(talk())
 
 

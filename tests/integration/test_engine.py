@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.domain.moments import iso
 from hookline.domain.runs import EffectFailed
 from hookline.domain.tasks import task_id
+from hookline.domain.timestamps import iso
 from hookline.flows import effects, journal
 from hookline.flows.engine import Done, Parked
 from hookline.tasks import verbs
@@ -189,8 +189,8 @@ def test_what_is_scheduled_runs_then_even_after_a_restart(world: World) -> None:
 
     def schedule(tx: Transaction) -> None:
         run = tx.runs.find(run_id)
-        assert tx.runs.choose(run, "parallel/1/later")
-        tx.runs.postpone(run, "parallel/1/later", moment)
+        assert tx.runs.attempts.choose(run, "parallel/1/later")
+        tx.runs.attempts.postpone(run, "parallel/1/later", moment)
 
     world.app.change(schedule)
     world.open()

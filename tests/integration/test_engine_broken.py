@@ -10,7 +10,7 @@ import pytest
 from hookline.domain.run_projection import RunFold, differences
 from hookline.flows import journal
 from hookline.flows.engine import Done, Parked
-from hookline.surfaces.cli.doctor_runs import run_checks
+from hookline.queries.doctor.runs import run_checks
 from tests.integration.engine_world import World, asks
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def test_the_doctor_holds_the_tables_against_the_journal(world: World) -> None:
         (sound,) = run_checks(view)
     assert (sound.status, sound.message) == (
         "ok",
-        "1 run and 1 effect, as folding the log gives them",
+        "1 run and 1 effect, matching the log",
     )
     world.sql("UPDATE runs SET status = 'failed'")
     with world.app.read() as view:
@@ -98,7 +98,7 @@ def test_a_flow_that_does_not_take_its_input_parks_its_run(world: World) -> None
     run_id = world.start(asks, colour="red")
     result = world.advance(run_id)
     assert isinstance(result, Parked)
-    assert result.reason.startswith("flow 'asks' cannot be begun: ")
+    assert result.reason.startswith("flow 'asks' cannot be started: ")
     assert "colour" in result.reason
 
 

@@ -170,7 +170,7 @@ def test_an_idle_process_uses_under_one_percent(world: World) -> None:
         await asyncio.gather(serving, return_exceptions=True)
         return used / seconds
 
-    with Heartbeat(lambda: SqliteStore(world.app.store.path), world.app.owner):
+    with Heartbeat(lambda: SqliteStore(world.app.project.database), world.app.owner):
         share = asyncio.run(idle(10))
     print(f"{share:.2%} of a core")
     assert share < 0.01

@@ -180,8 +180,8 @@ def test_switches_decide_which_hooks_are_enabled(world: World) -> None:
     assert recorder(world.app).enabled([on, off]) == [on]
 
     def switch(tx: Transaction) -> None:
-        tx.calls.set_switch("on", False)
-        tx.calls.set_switch("off", True)
+        tx.switches.set("on", False)
+        tx.switches.set("off", True)
 
     world.app.change(switch)
     assert recorder(world.app).enabled([on, off]) == [off]

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hookline.adapters.forges.github import github_forge
-from hookline.adapters.forges.github_rest import GitHubRest
-from hookline.adapters.forges.remotes import Repository, repository, rest_address
+from hookline.adapters.github.remotes import GitHubRepository, repository, rest_address
+from hookline.adapters.github.rest import GitHubRest
 from hookline.domain.forge import (
     ForgeDenied,
     ForgeError,
@@ -181,12 +181,12 @@ def test_a_failure_on_the_last_page_of_checks_is_seen(hub: GitHub, rig: Rig) -> 
     hub.runs.append(("last", "completed", "failure"))
     found = asyncio.run(rig.forge.checks(HEAD))
     assert (found.status, len(found.checks)) == ("failure", 71)
-    assert found.urls[0] == "https://github.test/runs/last"
+    assert found.checks[0].url == "https://github.test/runs/last"
 
 
 def test_what_is_no_commit_never_becomes_a_path(hub: GitHub, rig: Rig) -> None:
     for text in ("main", "../../user", "a" * 41, ""):
-        with pytest.raises(ForgeError, match="no commit"):
+        with pytest.raises(ForgeError, match="not a commit id"):
             asyncio.run(rig.forge.checks(text))
     assert hub.asked == []
 
@@ -232,7 +232,7 @@ def test_what_cannot_be_merged_is_said(hub: GitHub, rig: Rig) -> None:
 def test_a_merge_waits_until_github_knows_whether_it_can(hub: GitHub, rig: Rig) -> None:
     pull = rig.open()
     hub.pulls[1]["mergeable"] = None
-    with pytest.raises(ForgeTemporary, match="whether it can merge"):
+    with pytest.raises(ForgeTemporary, match="whether it can be merged"):
         rig.merge(pull)
     assert rig.pauses == [1.0, 2.0, 4.0]
     hub.pulls[1]["mergeable"] = True
@@ -421,7 +421,7 @@ def test_a_server_that_is_not_there_is_temporary(hub: GitHub) -> None:
 
 
 def test_a_server_that_does_not_answer_is_left(hub: GitHub) -> None:
-    place = Repository("github.com", OWNER, NAME)
+    place = GitHubRepository("github.com", OWNER, NAME)
 
     async def nothing(seconds: float) -> None:
         """No pauses here."""
@@ -432,7 +432,7 @@ def test_a_server_that_does_not_answer_is_left(hub: GitHub) -> None:
 
 
 def test_an_answer_that_comes_byte_by_byte_is_left(hub: GitHub) -> None:
-    place = Repository("github.com", OWNER, NAME)
+    place = GitHubRepository("github.com", OWNER, NAME)
 
     async def nothing(seconds: float) -> None:
         """No pauses here."""
@@ -447,7 +447,7 @@ def test_an_answer_that_comes_byte_by_byte_is_left(hub: GitHub) -> None:
 @pytest.mark.parametrize("body", [b"", b"<html>log in</html>", b'[{"number": "one"}]', b"\xff[]"])
 def test_an_answer_that_is_not_githubs_is_an_error(hub: GitHub, rig: Rig, body: bytes) -> None:
     hub.faults.append(Fault("GET", "/pulls", "answer", 200, body))
-    with pytest.raises(ForgeError, match="cannot be understood"):
+    with pytest.raises(ForgeError, match="cannot be read"):
         rig.find()
 
 
@@ -535,7 +535,7 @@ def test_a_token_that_cannot_be_sent(token: str, message: str) -> None:
     ],
 )
 def test_the_repository_is_read_from_the_remote(url: str) -> None:
-    assert repository(url) == Repository("github.com", "acme", "my.widgets")
+    assert repository(url) == GitHubRepository("github.com", "acme", "my.widgets")
 
 
 @pytest.mark.parametrize(
@@ -548,7 +548,7 @@ def test_the_repository_is_read_from_the_remote(url: str) -> None:
     ],
 )
 def test_a_remote_that_names_no_repository(url: str) -> None:
-    with pytest.raises(ForgeSetup, match="no repository") as caught:
+    with pytest.raises(ForgeSetup, match="not a GitHub repository") as caught:
         repository(url)
     assert "secret" not in str(caught.value)
 

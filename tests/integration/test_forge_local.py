@@ -267,5 +267,5 @@ def test_numbers_never_start_again(forge: LocalForge, folder: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ForgeError, match="cannot be kept"):
+    with pytest.raises(ForgeError, match="cannot keep pull requests"):
         opened(LocalForge(str(tmp_path / "file" / "pulls")))

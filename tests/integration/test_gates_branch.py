@@ -48,7 +48,7 @@ def test_work_on_the_newest_base_has_nothing_to_do(desk: Desk) -> None:
     head = desk.work()
     answer = desk.ask("rebase_on_main")
     assert answer.status == "success"
-    assert answer.message == "nothing to do: the work stands on the newest main"
+    assert answer.message == "already based on the newest main"
     assert answer.context == {"rebased": False, "head": head}
 
 
@@ -71,8 +71,8 @@ def test_a_conflict_leaves_the_tree_clean_and_tells_both_sides(desk: Desk) -> No
     assert answer.status == "failure"
     assert answer.message == "conflict with main in greeting"
     prompt = answer.remediation_prompt or ""
-    assert f"git rebase {newest}" in prompt
-    assert "Hookline merges main into your files and asks you to edit them" in prompt
+    assert f"git rebase {newest[:12]}" in prompt
+    assert "on the next submission Hookline merges main into your files for you to edit" in prompt
     mine, theirs = prompt.index("hello from the task"), prompt.index("hello from main")
     assert prompt.index("your side:") < mine < prompt.index("--- main:") < theirs
     assert desk.head == head
@@ -193,7 +193,7 @@ def test_commits_of_others_on_the_branch_are_not_pushed_over(shared: Desk) -> No
     shared.git("commit", "--quiet", "--amend", "--message", "again")
     answer = shared.ask("create_pr")
     assert answer.status == "failure"
-    assert "not ours" in answer.message
+    assert "from someone else" in answer.message
     assert "rebase yours onto them" in (answer.remediation_prompt or "")
     assert shared.place.git("rev-parse", BRANCH, at=shared.place.remote) == theirs
 

@@ -120,7 +120,7 @@ def test_ruff_runs_for_real(desk: Desk) -> None:
     desk.work("a.py", "import os\n")
     assert "F401" in (desk.ask("lint").remediation_prompt or "")
     desk.work("a.py", "x = 1\n")
-    assert desk.ask("lint").message == "`ruff check .` passed"
+    assert desk.ask("lint").message == "`ruff check --quiet .` passed"
 
 
 def test_what_else_would_have_been_there_is_named(desk: Desk) -> None:
@@ -134,7 +134,7 @@ def test_what_else_would_have_been_there_is_named(desk: Desk) -> None:
 def test_a_runner_that_is_not_installed_is_a_failure_and_nothing_else_runs(desk: Desk) -> None:
     desk.work("mix.exs", "")
     desk.work("Makefile", "test:\n\ttouch ran\n")
-    with pytest.raises(HookFailure, match=r"mix\.exs tells of `mix test`, which is not installed"):
+    with pytest.raises(HookFailure, match=r"mix\.exs asks for `mix test`, which is not installed"):
         desk.ask("run_tests")
     assert not (desk.tree / "ran").exists()
 

@@ -128,6 +128,30 @@ def test_removing_and_renaming_forbidden_files_counts(desk: Desk) -> None:
     assert desk.ask("diff_limits", 1).status == "failure"
 
 
+@pytest.mark.parametrize(
+    ("place", "pattern"),
+    [
+        ("deploy", "deploy/**"),
+        ("deploy", "deploy/"),
+        ("deploy", "./deploy/prod/*.yml"),
+        ("a/b/deploy", "**/deploy/*"),
+    ],
+)
+def test_a_link_does_not_take_the_place_of_a_forbidden_folder(
+    desk: Desk, place: str, pattern: str
+) -> None:
+    desk.work("other/run.sh", "echo\n")
+    link = desk.tree / place
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to("other")
+    desk.git("add", "--all")
+    desk.git("commit", "--quiet", "--message", "linked")
+    answer = desk.ask("diff_limits", {"forbid": [pattern]})
+    assert (answer.status, answer.message) == ("failure", f"{place} must not change")
+    others = {"forbid": ["*/**/deploy/**", "x/deploy/**", "deploy.d/**", "*.lock"]}
+    assert desk.ask("diff_limits", others).status == ("failure" if "/" in place else "success")
+
+
 @pytest.mark.parametrize("arguments", [None, {}, {"lines": "many"}, {"lin": 5}])
 def test_limits_that_limit_nothing_or_cannot_be_read_fail_closed(
     desk: Desk, arguments: object

@@ -157,9 +157,9 @@ def test_a_diff_cannot_pretend_to_be_a_verdict(desk: Desk) -> None:
     desk.agents = {"qa": answering(CHANGES)}
     assert desk.ask("gatekeeper", ["qa"]).status == "failure"
     question = asked(desk, "qa")
-    begin = question.index("The diff of the work against main, between the two lines marked ")
-    word = question[begin:].partition("marked ")[2].partition(".")[0]
-    inner = question.partition(f"<data {word}>")[2].partition(f"</data {word}>")[0]
+    word = question.partition("between two lines marked ")[2].partition(".")[0]
+    _, _, diff = question.partition("The diff against main")
+    inner = diff.partition(f"<data {word}>")[2].partition(f"</data {word}>")[0]
     assert "Ignore all that" in inner
 
 
@@ -194,7 +194,7 @@ def test_nobody_judges_their_own_work(desk: Desk) -> None:
     assert not (desk.place.root / ".hookline" / "asked-author").exists()
     alone = desk.ask("gatekeeper", ["author"])
     assert (alone.status, alone.remediation_prompt) == ("failure", None)
-    assert "nobody is left to judge" in alone.message
+    assert "no agent is left to judge" in alone.message
 
 
 def test_the_gatekeepers_of_the_task_s_type_judge_under_a_name(desk: Desk) -> None:
@@ -203,9 +203,9 @@ def test_the_gatekeepers_of_the_task_s_type_judge_under_a_name(desk: Desk) -> No
     desk.task_type = "product"
     answer = desk.ask("gatekeeper", ["security"], metadata={"gatekeepers": keepers})
     assert [each["agent"] for each in answer.context["gatekeepers"]] == ["qa", "lead"]
-    assert "security" not in asked(desk, "lead").replace("a security problem", "")
+    assert "security" not in asked(desk, "lead").replace("A security problem", "")
     desk.task_type = "hotfix"
-    with pytest.raises(HookFailure, match="nobody can be gatekeeper 'security'"):
+    with pytest.raises(HookFailure, match="there is no gatekeeper 'security'"):
         desk.ask("gatekeeper", ["security"], metadata={"gatekeepers": keepers})
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from hookline.adapters.git.checkout import checkout_of
 from hookline.adapters.git.door import Git, GitFailed
+from hookline.adapters.git.repository.git_repository import GitRepository
 from hookline.adapters.git.work import GitWork
-from hookline.adapters.process import LocalProcesses
-from hookline.adapters.repository import GitRepository
+from hookline.adapters.processes.process import LocalProcesses
 from hookline.domain.repository import RepositoryError
 from hookline.errors import HooklineError
 from tests.integration.repository_rig import Place, do
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from hookline.domain.work import WorkState, WorkTree
+    from hookline.domain.repository import WorkState, WorkTree
 
 # Writes down what it was called with, then does what it was asked.
 RECORDER = """#!/bin/sh
@@ -60,20 +60,20 @@ def whole_task(place: Place, env: Mapping[str, str]) -> None:
     processes, root = LocalProcesses(str(place.folder / "blobs")), str(place.root)
     repository = GitRepository(processes, root, f"{root}/.hookline", env)
     do(repository.describe())
-    made = do(repository.worktree("T-1"))
+    made = do(repository.worktrees.open("T-1"))
     place.write("work", "done\n", at=made.path)
-    sha = do(repository.commit_all(made.folder, "work"))
+    sha = do(repository.changes.commit_all(made.folder, "work"))
     assert sha
     place.elsewhere("other", "x\n")
-    do(repository.rebase(made.folder, "main"))
-    do(repository.diff(made.folder, "main"))
-    do(repository.commits(made.folder, "main"))
-    do(repository.changed_files(made.folder, "main"))
-    do(repository.push(made.folder, made.branch))
+    do(repository.changes.rebase(made.folder, "main"))
+    do(repository.history.diff(made.folder, "main"))
+    do(repository.history.commits(made.folder, "main"))
+    do(repository.history.changed_files(made.folder, "main"))
+    do(repository.pushes.push(made.folder, made.branch))
     head = place.git("rev-parse", "HEAD", at=made.path)
-    do(repository.merge(head, "main", "T-1"))
-    do(repository.worktrees())
-    do(repository.clean("T-1"))
+    do(repository.merges.merge(head, "main", "T-1"))
+    do(repository.worktrees.list())
+    do(repository.worktrees.clean("T-1"))
 
 
 def test_every_command_runs_in_the_same_locale_and_asks_nobody(place: Place) -> None:
@@ -102,7 +102,7 @@ def test_every_command_runs_in_the_same_locale_and_asks_nobody(place: Place) -> 
 def test_looking_runs_nothing_that_the_repository_names(place: Place) -> None:
     trap = place.write("../trap", f'#!/bin/sh\necho "$0 $*" >> {place.folder}/sprung\n')
     trap.chmod(0o755)
-    made = do(place.repository().worktree("T-1"))
+    made = do(place.repository().worktrees.open("T-1"))
     place.commit("work", "done\n", at=made.path)
     place.write(".gitattributes", "* diff=trap\n")
     for name in ("core.fsmonitor", "diff.external", "diff.trap.textconv", "gpg.program"):
@@ -113,9 +113,9 @@ def test_looking_runs_nothing_that_the_repository_names(place: Place) -> None:
     repository = place.repository()
     look(place)
     do(repository.describe())
-    do(repository.diff(made.folder, "main"))
-    do(repository.commits(made.folder, "main"))
-    do(repository.changed_files(made.folder, "main"))
+    do(repository.history.diff(made.folder, "main"))
+    do(repository.history.commits(made.folder, "main"))
+    do(repository.history.changed_files(made.folder, "main"))
     assert not (place.folder / "sprung").exists()
 
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hookline.adapters.git.work import GitWork
-from hookline.adapters.process import LocalProcesses
+from hookline.adapters.processes.process import LocalProcesses
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hookline.domain.work import WorkState, WorkTree
+    from hookline.domain.repository import WorkState, WorkTree
 
 
 class Folder:

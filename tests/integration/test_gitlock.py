@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hookline.adapters import gitlock
-from hookline.adapters.gitlock import drop_dead_lock
+from hookline.adapters.git.repository import locks as gitlock
+from hookline.adapters.git.repository.locks import drop_dead_lock
 from hookline.config.types import Agent
 from tests.agents.rig import Desk
 from tests.integration.repository_rig import do
@@ -35,7 +35,7 @@ def lock_of(checkout: Path) -> Path:
 def test_a_lock_that_nobody_holds_is_removed(alone: Place, is_worktree: bool) -> None:
     checkout = alone.root
     if is_worktree:
-        checkout = Path(do(alone.repository().worktree("T-1")).path)
+        checkout = Path(do(alone.repository().worktrees.open("T-1")).path)
     lock = lock_of(checkout)
     inside = checkout / "below"
     inside.mkdir()
@@ -73,6 +73,4 @@ def test_an_agent_goes_on_where_the_git_of_its_last_turn_was_killed(tmp_path: Pa
     lock_of(desk.root)
     turn = desk.turn()
     assert (turn.error, turn.text.strip()) == (None, "added")
-    assert desk.heard("notice") == [
-        ("removed index.lock, which a git left behind that was killed", "")
-    ]
+    assert desk.heard("notice") == [("removed index.lock, which a killed git left behind", "")]

@@ -165,7 +165,7 @@ def test_what_is_no_number_is_the_error_of_its_action(app: App, number: float) -
     app.registry.register(hook("task_created")(asks))
     app.change(verbs.add, "one")
     (failed,) = asyncio.run(app.deliver()).failures
-    told = f"the payload of log holds {number}, which is no number"
+    told = f"the payload of log contains {number}, which is not a finite number"
     assert (failed.hook, failed.error) == ("asks", f"action log failed: {told}")
     with app.read() as view:
         assert [each.data for each in view.log.events(types=("seen",))] == [{"a": 1.5}]

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import shutil
-import ssl
-import subprocess
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.adapters.agents.drivers import LocalAgents
-from hookline.adapters.http import HttpClient
-from hookline.adapters.process import LocalProcesses
+from hookline.adapters.agents.local_agents import LocalAgents
+from hookline.adapters.network.http import HttpClient
+from hookline.adapters.processes.process import LocalProcesses
 from hookline.errors import HookFailure, HookTimeout
 from hookline.hooks.kinds import Call, World, load_kind
 from hookline.hooks.registry import Hook
 from hookline.ports.network import CannotReach, HttpReply
+from tests.inbox import certified
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -239,8 +236,8 @@ def test_variables_stay_one_piece_of_the_path_or_query(server: Server) -> None:
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("http://{{session}}/x", "host is fixed"),
-        ("http://127.0.0.1:{{session}}/x", "host is fixed"),
+        ("http://{{session}}/x", "only the path and the query"),
+        ("http://127.0.0.1:{{session}}/x", "only the path and the query"),
         ("{{session}}://127.0.0.1/x", "not an http"),
         ("ftp://127.0.0.1/x", "not an http"),
         ("/just/a/path", "not an http"),
@@ -341,22 +338,7 @@ def test_proxies_of_the_environment_are_not_used(
 @pytest.fixture
 def secure(server: Server, tmp_path: Path) -> Path:
     """Make the server speak TLS as `localhost`; returns its certificate."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("openssl makes the certificate")
-    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
-    subprocess.run(
-        (
-            *(openssl, "req", "-x509", "-nodes", "-days", "2", "-subj", "/CN=localhost"),
-            *("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
-            *("-addext", "subjectAltName=DNS:localhost"),
-            *("-keyout", os.fspath(key), "-out", os.fspath(certificate)),
-        ),
-        check=True,
-        capture_output=True,
-    )
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
+    context, certificate = certified(tmp_path)
     server.socket = context.wrap_socket(server.socket, server_side=True)
     return certificate
 

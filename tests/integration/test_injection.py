@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hookline.hooks.environment import environment
-from hookline.hooks.templates import compile_line
+from hookline.hooks.frames import environment
+from hookline.hooks.language.templates import compile_line
 from hookline.points import VARIABLES
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.adapters.agents.drivers import LocalAgents
-from hookline.adapters.process import LocalProcesses
+from hookline.adapters.agents.local_agents import LocalAgents
+from hookline.adapters.processes.process import LocalProcesses
 from hookline.errors import HookFailure, HookTimeout
 from hookline.hooks.kinds import Call, World, load_kind
 from hookline.hooks.registry import Hook

@@ -32,7 +32,7 @@ HOOKS = {
 
 
 def worked(place: Place, name: str = "work", text: str = "done\n") -> Path:
-    path = Path(do(place.repository().worktree(TASK)).path)
+    path = Path(do(place.repository().worktrees.open(TASK)).path)
     place.commit(name, text, at=path)
     return path
 
@@ -56,7 +56,7 @@ def test_hooks_of_git_have_no_say_in_what_is_merged(alone: Place, method: str) -
     for name, script in HOOKS.items():
         alone.hook(name, script)
     repository = alone.repository()
-    prepared = do(repository.prepare_merge(head, "main", "Merge", method))  # type: ignore[arg-type]
+    prepared = do(repository.merges.prepare(head, "main", "Merge", method))  # type: ignore[arg-type]
     assert isinstance(prepared, Prepared)
     assert files_of(alone, prepared.sha) == ["other", "readme", "work"]
     told = "Merge" if method != "rebase" else "work is done"
@@ -75,7 +75,7 @@ def test_hooks_of_git_have_no_say_in_a_rebase_of_ours(alone: Place) -> None:
     start = alone.git("rev-parse", BRANCH)
     for name, script in HOOKS.items():
         alone.hook(name, script)
-    rebased = do(alone.repository().rebase(str(path), "main"))
+    rebased = do(alone.repository().changes.rebase(str(path), "main"))
     assert isinstance(rebased, Rebased)
     assert (rebased.start, rebased.same) == (start, True)
     assert files_of(alone, rebased.head) == ["other", "readme", "work"]
@@ -89,7 +89,7 @@ def test_a_rebase_that_gives_other_files_than_a_merge_is_told(alone: Place) -> N
     alone.elsewhere("other", "x\n")
     alone.git("cherry-pick", f"{BRANCH}~1")
     alone.git("revert", "--no-edit", "HEAD")
-    rebased = do(alone.repository().rebase(str(path), "main"))
+    rebased = do(alone.repository().changes.rebase(str(path), "main"))
     assert isinstance(rebased, Rebased)
     assert not rebased.same
 
@@ -99,7 +99,7 @@ def test_a_merge_strategy_that_drops_the_work_is_not_used(alone: Place) -> None:
     alone.elsewhere("other", "x\n")
     alone.git("config", "pull.twohead", "ours")
     alone.git("config", "branch.main.mergeOptions", "--strategy=ours")
-    assert isinstance(do(alone.repository().merge(BRANCH, "main", "Merge")), Merged)
+    assert isinstance(do(alone.repository().merges.merge(BRANCH, "main", "Merge")), Merged)
     assert alone.on_main("work") == "done"
 
 
@@ -113,23 +113,23 @@ def test_a_replaced_object_is_found_before_the_result_is_tested(alone: Place, na
     repository, before = alone.repository(), alone.main()
     if name == "work":
         with pytest.raises(RepositoryError, match=r"damaged or were replaced.*hash mismatch"):
-            do(repository.committed_findings(str(path), "main", 0))
+            do(repository.findings.committed(str(path), "main", 0))
     with pytest.raises(RepositoryError, match=r"damaged or were replaced.*hash mismatch"):
-        do(repository.prepare_merge(BRANCH, "main", "Merge"))
+        do(repository.merges.prepare(BRANCH, "main", "Merge"))
     assert alone.main() == before
     file.write_bytes(kept)
-    assert do(repository.committed_findings(str(path), "main", 1 << 20)) == ()
-    assert isinstance(do(repository.merge(BRANCH, "main", "Merge")), Merged)
+    assert do(repository.findings.committed(str(path), "main", 1 << 20)) == ()
+    assert isinstance(do(repository.merges.merge(BRANCH, "main", "Merge")), Merged)
 
 
 def test_an_object_that_is_replaced_after_the_tests_is_not_landed(alone: Place) -> None:
     worked(alone)
     repository, before = alone.repository(), alone.main()
-    prepared = do(repository.prepare_merge(BRANCH, "main", "Merge"))
+    prepared = do(repository.merges.prepare(BRANCH, "main", "Merge"))
     assert isinstance(prepared, Prepared)
     loose(alone, f"{BRANCH}:work").write_bytes(zlib.compress(b"blob 5\0EVIL\n"))
     with pytest.raises(RepositoryError, match="damaged or were replaced"):
-        do(repository.land(prepared))
+        do(repository.merges.land(prepared))
     assert alone.main() == before
     assert not (alone.root / "work").exists()
 
@@ -145,4 +145,4 @@ def test_a_forged_commit_graph_is_not_believed(alone: Place) -> None:
     alone.git("commit-graph", "write", "--reachable")
     file.write_bytes(kept)
     assert alone.git("diff", "--name-only", "main", BRANCH) == ""
-    assert do(alone.repository().changed_files(str(path), "main")) == ["evil"]
+    assert do(alone.repository().history.changed_files(str(path), "main")) == ["evil"]

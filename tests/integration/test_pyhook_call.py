@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.adapters.process import LocalProcesses
+from hookline.adapters.processes.process import LocalProcesses
 
 if TYPE_CHECKING:
     from pathlib import Path

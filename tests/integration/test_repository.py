@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -30,14 +31,14 @@ BRANCH = "hookline/T-1"
 
 
 def begun(place: Place, task: str = "T-1") -> Worktree:
-    return do(place.repository().worktree(task))
+    return do(place.repository().worktrees.open(task))
 
 
 def worked(place: Place, name: str = "work", text: str = "done\n", task: str = "T-1") -> Worktree:
     """A task's worktree with one commit in it."""
     made = begun(place, task)
     place.write(name, text, at=made.path)
-    assert do(place.repository().commit_all(made.folder, f"{name} of {task}"))
+    assert do(place.repository().changes.commit_all(made.folder, f"{name} of {task}"))
     return made
 
 
@@ -61,7 +62,7 @@ def test_the_worktree_is_found_again_with_what_is_in_it(place: Place) -> None:
     assert again.path == made.path
     assert again.head == place.git("rev-parse", BRANCH)
     assert Path(made.path, "unfinished").read_text() == "half"
-    assert [each.task for each in do(place.repository().worktrees())] == ["T-1"]
+    assert [each.task for each in do(place.repository().worktrees.list())] == ["T-1"]
 
 
 def test_work_begins_at_what_others_pushed_last(shared: Place) -> None:
@@ -80,7 +81,7 @@ def test_the_project_may_be_a_folder_of_the_repository(shared: Place) -> None:
     shared.commit("apps/web/page", "p\n")
     shared.git("push", "--quiet")
     root = shared.root / "apps" / "web"
-    made = do(shared.repository(root).worktree("T-1"))
+    made = do(shared.repository(root).worktrees.open("T-1"))
     assert made.folder == str(root / ".hookline" / "worktrees" / "T-1" / "apps" / "web")
     assert Path(made.folder, "page").read_text() == "p\n"
 
@@ -89,7 +90,7 @@ def test_a_lost_folder_comes_back_with_its_commits(place: Place) -> None:
     made = worked(place)
     tip = place.git("rev-parse", BRANCH)
     place.lose(made.path)
-    assert do(place.repository().worktrees())[0].lost
+    assert do(place.repository().worktrees.list())[0].lost
     again = begun(place)
     assert again.head == tip
     assert Path(again.path, "work").read_text() == "done\n"
@@ -100,7 +101,7 @@ def test_a_folder_that_lost_its_ties_keeps_its_files(place: Place) -> None:
     place.write("unfinished", "half", at=made.path)
     place.lose(place.root / ".git" / "worktrees" / "T-1")
     again = begun(place)
-    assert "had lost its ties" in again.notices[0]
+    assert "was reconnected" in again.notices[0]
     assert Path(again.path, "unfinished").read_text() == "half"
     assert place.status(again.path) == ["?? unfinished"]
     assert place.git("branch", "--show-current", at=again.path) == BRANCH
@@ -161,7 +162,11 @@ def test_a_branch_that_is_checked_out_elsewhere_is_not_torn_away(place: Place) -
 def test_a_hostile_task_id_never_reaches_git(shared: Place, hostile: str) -> None:
     before = shared.git("for-each-ref"), sorted(shared.folder.rglob("*"))
     repository = shared.repository()
-    for act in (repository.worktree, repository.clean, repository.unsaved):
+    for act in (
+        repository.worktrees.open,
+        repository.worktrees.clean,
+        repository.worktrees.unsaved,
+    ):
         with pytest.raises(BadInput):
             do(act(hostile))
     assert (shared.git("for-each-ref"), sorted(shared.folder.rglob("*"))) == before
@@ -170,7 +175,7 @@ def test_a_hostile_task_id_never_reaches_git(shared: Place, hostile: str) -> Non
 @pytest.mark.parametrize("hostile", ["--upload-pack=x", "a..b", "a b", "-f", "x\n", ""])
 def test_a_hostile_base_is_refused(shared: Place, hostile: str) -> None:
     with pytest.raises(RepositoryError, match="cannot be the name of a branch"):
-        do(shared.repository().worktree("T-1", hostile or "-"))
+        do(shared.repository().worktrees.open("T-1", hostile or "-"))
 
 
 def test_links_out_of_the_folder_are_not_followed(shared: Place) -> None:
@@ -179,20 +184,20 @@ def test_links_out_of_the_folder_are_not_followed(shared: Place) -> None:
     (outside / "precious").write_text("x")
     (shared.root / ".hookline" / "worktrees").mkdir(parents=True)
     (shared.root / ".hookline" / "worktrees" / "T-1").symlink_to(outside)
-    with pytest.raises(RepositoryError, match="in the way"):
+    with pytest.raises(RepositoryError, match="already exists"):
         begun(shared)
     assert [path.name for path in outside.iterdir()] == ["precious"]
 
 
 _MAKE = """
 import asyncio, os, sys
-from hookline.adapters.process import LocalProcesses
-from hookline.adapters.repository import GitRepository
+from hookline.adapters.processes.process import LocalProcesses
+from hookline.adapters.git.repository.git_repository import GitRepository
 root = sys.argv[1]
 folder = os.path.join(root, ".hookline")
 repository = GitRepository(LocalProcesses(os.path.join(folder, "blobs")), root, folder, os.environ)
 for task in sys.argv[2:]:
-    print(asyncio.run(repository.worktree(task)).head)
+    print(asyncio.run(repository.worktrees.open(task)).head)
 """
 
 
@@ -221,7 +226,7 @@ def test_inherited_variables_of_git_do_not_lead_elsewhere(place: Place) -> None:
     place.env = {**own, "GIT_DIR": "/nowhere", "GIT_INDEX_FILE": "/nowhere", "GIT_PREFIX": "x"}
     repository = place.repository()
     place.env = own
-    assert do(repository.worktree("T-1")).head == place.main()
+    assert do(repository.worktrees.open("T-1")).head == place.main()
 
 
 # Commits and what they change
@@ -235,11 +240,11 @@ def test_commit_all_takes_everything_that_is_not_ignored(place: Place) -> None:
     place.write(".gitignore", "built\n", at=made.path)
     place.write("built", "b", at=made.path)
     repository = place.repository()
-    sha = do(repository.commit_all(made.path, "All\n\n# of it", "Bot <bot@example.org>"))
+    sha = do(repository.changes.commit_all(made.path, "All\n\n# of it", "Bot <bot@example.org>"))
     assert sha == place.git("rev-parse", "HEAD", at=made.path)
     assert place.git("log", "-1", "--format=%an|%cn|%B", at=made.path) == "Bot|Ada|All\n\n# of it"
-    assert do(repository.changed_files(made.path, "main")) == sorted([*names, ".gitignore"])
-    assert do(repository.commit_all(made.path, "Again")) is None
+    assert do(repository.history.changed_files(made.path, "main")) == sorted([*names, ".gitignore"])
+    assert do(repository.changes.commit_all(made.path, "Again")) is None
 
 
 def test_a_hook_of_git_that_says_no_is_reported_and_the_files_stay(place: Place) -> None:
@@ -247,10 +252,10 @@ def test_a_hook_of_git_that_says_no_is_reported_and_the_files_stay(place: Place)
     place.hook("pre-commit", "echo 'no tabs please' >&2; exit 1")
     place.write("work", "\t", at=made.path)
     with pytest.raises(RepositoryError, match="no tabs please"):
-        do(place.repository().commit_all(made.path, "Work"))
+        do(place.repository().changes.commit_all(made.path, "Work"))
     assert place.status(made.path) == ["?? work"]
     place.hook("pre-commit", "exit 0")
-    assert do(place.repository().commit_all(made.path, "Work"))
+    assert do(place.repository().changes.commit_all(made.path, "Work"))
 
 
 def test_what_work_changes_is_counted_from_where_it_left_the_base(place: Place) -> None:
@@ -258,10 +263,10 @@ def test_what_work_changes_is_counted_from_where_it_left_the_base(place: Place) 
     made = worked(place)
     place.elsewhere("other", "theirs\n")
     repository = place.repository()
-    assert do(repository.commits_ahead(made.path, "main")) == 1
-    assert do(repository.merge_base(made.path, "main")) == fork
-    assert do(repository.changed_files(made.path, "main")) == ["work"]
-    diff = do(repository.diff(made.path, "main"))
+    assert do(repository.history.commits_ahead(made.path, "main")) == 1
+    assert do(repository.history.merge_base(made.path, "main")) == fork
+    assert do(repository.history.changed_files(made.path, "main")) == ["work"]
+    diff = do(repository.history.diff(made.path, "main"))
     assert "+done" in diff
     assert "theirs" not in diff
 
@@ -269,7 +274,7 @@ def test_what_work_changes_is_counted_from_where_it_left_the_base(place: Place) 
 def test_a_long_diff_keeps_its_beginning_and_its_end(place: Place) -> None:
     text = "first\n" + "x" * 50_000 + "\nlast\n"
     made = worked(place, text=text)
-    diff = do(place.repository().diff(made.path, "main", 2000))
+    diff = do(place.repository().history.diff(made.path, "main", 2000))
     assert len(diff) < 2100
     assert "+first" in diff
     assert diff.endswith("+last\n")
@@ -282,7 +287,7 @@ def test_a_long_diff_keeps_its_beginning_and_its_end(place: Place) -> None:
 def test_work_that_stands_on_the_base_needs_no_rebase(place: Place) -> None:
     made = worked(place)
     tip = place.git("rev-parse", BRANCH)
-    assert do(place.repository().rebase(made.path, "main")) == Rebased(
+    assert do(place.repository().changes.rebase(made.path, "main")) == Rebased(
         False, tip, place.main(), tip
     )
 
@@ -290,12 +295,12 @@ def test_work_that_stands_on_the_base_needs_no_rebase(place: Place) -> None:
 def test_work_is_moved_onto_what_others_did(place: Place) -> None:
     made = worked(place)
     place.elsewhere("other", "theirs\n")
-    moved = do(place.repository().rebase(made.path, "main"))
+    moved = do(place.repository().changes.rebase(made.path, "main"))
     assert isinstance(moved, Rebased)
     assert moved.needed
     assert place.git("rev-parse", BRANCH, at=made.path) == moved.head
     assert place.git("rev-parse", f"{BRANCH}^", at=made.path) == place.main()
-    assert do(place.repository().rebase(made.path, "main")) == Rebased(
+    assert do(place.repository().changes.rebase(made.path, "main")) == Rebased(
         False, moved.head, place.main(), moved.head
     )
 
@@ -304,10 +309,10 @@ def test_after_a_conflict_all_is_as_before_and_both_sides_are_told(place: Place)
     place.elsewhere("list", "one\ntwo\nthree\n")
     made = worked(place, "list", "one\nours\nthree\n")
     place.write("extra", "e", at=made.path)
-    do(place.repository().commit_all(made.path, "Second"))
+    do(place.repository().changes.commit_all(made.path, "Second"))
     tip = place.git("rev-parse", BRANCH)
     place.elsewhere("list", "one\ntheirs\nthree\n")
-    conflict = do(place.repository().rebase(made.path, "main"))
+    conflict = do(place.repository().changes.rebase(made.path, "main"))
     assert isinstance(conflict, RebaseConflict)
     assert [(f.path, f.ours, f.theirs) for f in conflict.files] == [("list", "ours", "theirs")]
     assert place.git("rev-parse", BRANCH) == tip
@@ -324,7 +329,7 @@ def test_a_side_that_removed_the_file_has_none(place: Place) -> None:
     place.git("commit", "--quiet", "--message", "gone", at=at)
     if place.remote.exists():
         place.git("push", "--quiet", at=at)
-    conflict = do(place.repository().rebase(made.path, "main"))
+    conflict = do(place.repository().changes.rebase(made.path, "main"))
     assert isinstance(conflict, RebaseConflict)
     assert [(f.path, f.ours, f.theirs) for f in conflict.files] == [("list", "ours\n", None)]
 
@@ -337,9 +342,9 @@ def test_a_rebase_of_somebody_else_is_left_alone(place: Place) -> None:
         place.git("fetch", "--quiet")
     subprocess.run(("git", "rebase", base), cwd=made.path, env=place.env, capture_output=True)
     with pytest.raises(RepositoryError, match="in the middle of a rebase"):
-        do(place.repository().rebase(made.path, "main"))
+        do(place.repository().changes.rebase(made.path, "main"))
     with pytest.raises(RepositoryError, match="in the middle of a rebase"):
-        do(place.repository().commit_all(made.path, "x"))
+        do(place.repository().changes.commit_all(made.path, "x"))
     assert do(place.repository().describe(made.path)).operation == "rebase"
 
 
@@ -348,7 +353,7 @@ def test_uncommitted_files_stop_a_rebase_before_it_begins(place: Place) -> None:
     place.elsewhere("other", "x\n")
     place.write("unfinished", "half", at=made.path)
     with pytest.raises(RepositoryError, match="committed, such as unfinished"):
-        do(place.repository().rebase(made.path, "main"))
+        do(place.repository().changes.rebase(made.path, "main"))
     assert Path(made.path, "unfinished").read_text() == "half"
 
 
@@ -358,28 +363,28 @@ def test_uncommitted_files_stop_a_rebase_before_it_begins(place: Place) -> None:
 def test_a_branch_is_pushed_once_and_again_after_our_own_rebase(shared: Place) -> None:
     made = worked(shared)
     repository = shared.repository()
-    first = do(repository.push(made.path, BRANCH))
+    first = do(repository.pushes.push(made.path, BRANCH))
     assert first == Pushed(BRANCH, "origin", shared.git("rev-parse", BRANCH))
-    assert do(repository.push(made.path, BRANCH)) == first
+    assert do(repository.pushes.push(made.path, BRANCH)) == first
     shared.elsewhere("other", "x\n")
-    moved = do(repository.rebase(made.path, "main"))
+    moved = do(repository.changes.rebase(made.path, "main"))
     assert isinstance(moved, Rebased)
-    assert do(repository.push(made.path, BRANCH)) == Pushed(BRANCH, "origin", moved.head)
+    assert do(repository.pushes.push(made.path, BRANCH)) == Pushed(BRANCH, "origin", moved.head)
     assert shared.git("rev-parse", BRANCH, at=shared.remote) == moved.head
 
 
 def test_commits_of_others_on_the_branch_are_never_overwritten(shared: Place) -> None:
     made = worked(shared)
     repository = shared.repository()
-    do(repository.push(made.path, BRANCH))
+    do(repository.pushes.push(made.path, BRANCH))
     clone = shared.colleague()
     shared.git("fetch", "--quiet", at=clone)
     shared.git("switch", "--quiet", BRANCH, at=clone)
     theirs = shared.commit("review", "their fix\n", at=clone)
     shared.git("push", "--quiet", at=clone)
     shared.write("more", "ours", at=made.path)
-    do(repository.commit_all(made.path, "More"))
-    refused = do(repository.push(made.path, BRANCH))
+    do(repository.changes.commit_all(made.path, "More"))
+    refused = do(repository.pushes.push(made.path, BRANCH))
     assert isinstance(refused, Refused)
     assert refused.kind == "diverged"
     assert shared.git("rev-parse", BRANCH, at=shared.remote) == theirs
@@ -391,9 +396,9 @@ def test_a_push_that_a_crash_cut_off_from_its_record_is_known_as_ours(shared: Pl
     shared.git("update-ref", f"refs/hookline/pushing/{BRANCH}", tip)
     shared.git("push", "--quiet", "origin", BRANCH)
     shared.elsewhere("other", "x\n")
-    moved = do(shared.repository().rebase(made.path, "main"))
+    moved = do(shared.repository().changes.rebase(made.path, "main"))
     assert isinstance(moved, Rebased)
-    assert isinstance(do(shared.repository().push(made.path, BRANCH)), Pushed)
+    assert isinstance(do(shared.repository().pushes.push(made.path, BRANCH)), Pushed)
     assert shared.git("rev-parse", BRANCH, at=shared.remote) == moved.head
 
 
@@ -405,7 +410,7 @@ def test_a_hook_that_declines_a_push_is_quoted(shared: Place, side: str) -> None
         shared.hook("pre-receive", say_no, at=shared.remote)
     else:
         shared.hook("pre-push", say_no)
-    refused = do(shared.repository().push(made.path, BRANCH))
+    refused = do(shared.repository().pushes.push(made.path, BRANCH))
     assert isinstance(refused, Refused)
     assert refused.kind == "rejected"
     assert "only on tuesdays" in refused.output
@@ -415,7 +420,7 @@ def test_a_hook_that_declines_a_push_is_quoted(shared: Place, side: str) -> None
 def test_a_remote_that_cannot_be_reached_hides_the_password_in_its_address(shared: Place) -> None:
     made = worked(shared)
     shared.git("remote", "set-url", "origin", "http://me:s3cret@127.0.0.1:9/x.git")
-    refused = do(shared.repository().push(made.path, BRANCH))
+    refused = do(shared.repository().pushes.push(made.path, BRANCH))
     assert isinstance(refused, Refused)
     assert refused.kind == "unreachable"
     assert "s3cret" not in repr(refused)
@@ -428,9 +433,9 @@ def test_there_must_be_a_remote_to_push_to(tmp_path: Path) -> None:
     place.begin()
     made = worked(place)
     with pytest.raises(RepositoryError, match="no remote"):
-        do(place.repository().push(made.path, BRANCH))
+        do(place.repository().pushes.push(made.path, BRANCH))
     with pytest.raises(RepositoryError, match="no remote"):
-        do(place.repository().push(made.path, BRANCH, "--receive-pack=touch x"))
+        do(place.repository().pushes.push(made.path, BRANCH, "--receive-pack=touch x"))
 
 
 # Clean
@@ -438,10 +443,10 @@ def test_there_must_be_a_remote_to_push_to(tmp_path: Path) -> None:
 
 def test_unsaved_work_is_never_removed(place: Place) -> None:
     made = worked(place)
-    kept = do(place.repository().clean("T-1"))
+    kept = do(place.repository().worktrees.clean("T-1"))
     assert kept == Kept("T-1", ("commits that are neither merged into main nor pushed: 1",))
     place.write("untracked file", "x", at=made.path)
-    kept = do(place.repository().clean("T-1"))
+    kept = do(place.repository().worktrees.clean("T-1"))
     assert isinstance(kept, Kept)
     assert kept.unsaved[0] == "uncommitted files: untracked file"
     assert Path(made.path, "untracked file").read_text() == "x"
@@ -451,26 +456,49 @@ def test_a_detached_commit_is_unsaved_work_too(place: Place) -> None:
     made = begun(place)
     place.git("switch", "--quiet", "--detach", at=made.path)
     place.commit("stray", "x\n", at=made.path)
-    assert isinstance(do(place.repository().clean("T-1")), Kept)
+    assert isinstance(do(place.repository().worktrees.clean("T-1")), Kept)
 
 
 @pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
 def test_merged_work_is_cleaned_away_with_its_branch(place: Place, method: Any) -> None:
     made = worked(place)
     place.elsewhere("other", "x\n")
-    do(place.repository().merge(f"refs/heads/{BRANCH}", "main", "Merge T-1", method))
-    assert do(place.repository().clean("T-1")) == Cleaned("T-1", True)
+    do(place.repository().merges.merge(f"refs/heads/{BRANCH}", "main", "Merge T-1", method))
+    assert do(place.repository().worktrees.clean("T-1")) == Cleaned("T-1", True)
     assert not Path(made.path).exists()
     assert place.git("branch", "--list", "hookline/*") == ""
     assert "T-1" not in place.git("worktree", "list")
-    assert do(place.repository().clean("T-1")) == Cleaned("T-1", False)
+    assert do(place.repository().worktrees.clean("T-1")) == Cleaned("T-1", False)
+
+
+@pytest.mark.parametrize("left", ["T-1", ".gone-T-1", None])
+def test_a_removal_that_was_killed_is_finished(place: Place, left: str | None) -> None:
+    made = worked(place)
+    do(place.repository().merges.merge(f"refs/heads/{BRANCH}", "main", "Merge T-1", "merge"))
+    folder = Path(made.path)
+    if left is None:
+        shutil.rmtree(folder)
+    else:
+        folder.rename(folder.with_name(left))
+    do(place.repository().worktrees.clean("T-1"))
+    assert [path.name for path in folder.parent.iterdir()] == [".gitignore"]
+    assert place.git("branch", "--list", "hookline/*") == ""
+    assert "T-1" not in place.git("worktree", "list")
+
+
+def test_a_locked_worktree_is_kept(place: Place) -> None:
+    made = worked(place)
+    do(place.repository().merges.merge(f"refs/heads/{BRANCH}", "main", "Merge T-1", "merge"))
+    place.git("worktree", "lock", made.path)
+    assert do(place.repository().worktrees.clean("T-1")) == Kept("T-1", ("it is locked",))
+    assert Path(made.path).is_dir()
 
 
 def test_pushed_work_may_go_and_its_branch_stays(shared: Place) -> None:
     made = worked(shared)
-    do(shared.repository().push(made.path, BRANCH))
+    do(shared.repository().pushes.push(made.path, BRANCH))
     tip = shared.git("rev-parse", BRANCH)
-    assert do(shared.repository().clean("T-1")) == Cleaned("T-1", True)
+    assert do(shared.repository().worktrees.clean("T-1")) == Cleaned("T-1", True)
     assert begun(shared).head == tip
 
 
@@ -478,9 +506,9 @@ def test_a_folder_that_git_knows_nothing_of_is_kept(place: Place) -> None:
     made = begun(place)
     place.write("x", "x", at=made.path)
     place.lose(place.root / ".git" / "worktrees" / "T-1")
-    kept = do(place.repository().clean("T-1"))
+    kept = do(place.repository().worktrees.clean("T-1"))
     assert isinstance(kept, Kept)
-    assert "no worktree of git any more" in kept.unsaved[0]
+    assert "no longer a git worktree" in kept.unsaved[0]
     assert Path(made.path, "x").exists()
 
 
@@ -495,12 +523,13 @@ def test_one_act_at_a_time_in_one_worktree(place: Place) -> None:
         for name in ("a", "b"):
             place.write(name, name, at=made.path)
         return await asyncio.gather(
-            repository.commit_all(made.path, "one"), repository.commit_all(made.path, "two")
+            repository.changes.commit_all(made.path, "one"),
+            repository.changes.commit_all(made.path, "two"),
         )
 
     found = do(both())
     assert sorted(sha is None for sha in found) == [False, True]
-    assert do(repository.commits_ahead(made.path, "main")) == 1
+    assert do(repository.history.commits_ahead(made.path, "main")) == 1
 
 
 def settings_of(place: Place) -> Mapping[str, str]:
@@ -513,6 +542,6 @@ def test_the_base_of_a_task_is_remembered(place: Place) -> None:
     place.git("branch", "release")
     if place.remote.exists():
         place.git("push", "--quiet", "origin", "release")
-    assert do(place.repository().worktree("T-1", "release")).base == "release"
-    assert do(place.repository().worktree("T-1")).base == "release"
+    assert do(place.repository().worktrees.open("T-1", "release")).base == "release"
+    assert do(place.repository().worktrees.open("T-1")).base == "release"
     assert settings_of(place)["branch.hookline/T-1.hooklinebase"] == "release"

@@ -24,14 +24,14 @@ HEAD = "refs/heads/hookline/T-1"
 
 
 def worked(place: Place, name: str = "work", text: str = "done\n", task: str = "T-1") -> str:
-    made = do(place.repository().worktree(task))
+    made = do(place.repository().worktrees.open(task))
     place.write(name, text, at=made.path)
-    do(place.repository().commit_all(made.path, f"{name} of {task}"))
+    do(place.repository().changes.commit_all(made.path, f"{name} of {task}"))
     return made.path
 
 
 def merge(place: Place, method: Any = "merge", head: str = HEAD) -> Any:
-    return do(place.repository().merge(head, "main", "Merge T-1", method))
+    return do(place.repository().merges.merge(head, "main", "Merge T-1", method))
 
 
 @pytest.mark.parametrize(("method", "parents"), [("merge", 2), ("squash", 1), ("rebase", 1)])
@@ -56,11 +56,11 @@ def test_the_whole_way_again_after_a_crash_finds_the_same_merge(place: Place, me
     path = worked(place)
     place.elsewhere("other", "theirs\n")
     repository = place.repository()
-    rebased = do(repository.rebase(path, "main"))
+    rebased = do(repository.changes.rebase(path, "main"))
     assert isinstance(rebased, Rebased)
     merged = merge(place, method)
     place.elsewhere("later", "x\n")
-    again = do(repository.rebase(path, "main"))
+    again = do(repository.changes.rebase(path, "main"))
     assert again == Rebased(False, rebased.head, place.main(), rebased.head)
     assert merge(place, method).sha == merged.sha
 
@@ -68,7 +68,7 @@ def test_the_whole_way_again_after_a_crash_finds_the_same_merge(place: Place, me
 def test_the_message_of_a_merge_is_the_one_given(place: Place) -> None:
     worked(place)
     message = "Merge T-1: ünï\n\n# not a comment\n" + "long " * 60_000
-    do(place.repository().merge(HEAD, "main", message))
+    do(place.repository().merges.merge(HEAD, "main", message))
     assert place.git("log", "-1", "--format=%B", place.main()) == message.strip()
 
 
@@ -130,7 +130,7 @@ def test_the_result_is_tested_before_it_lands(place: Place) -> None:
     place.elsewhere("other", "theirs\n")
     before = place.main()
     repository = place.repository()
-    prepared = do(repository.prepare_merge(HEAD, "main", "Merge T-1"))
+    prepared = do(repository.merges.prepare(HEAD, "main", "Merge T-1"))
     assert isinstance(prepared, Prepared)
     assert place.main() == before
 
@@ -141,15 +141,15 @@ def test_the_result_is_tested_before_it_lands(place: Place) -> None:
     path, names = do(look())
     assert names == [".git", "other", "readme", "work"]
     assert not Path(path).exists()
-    assert do(repository.land(prepared)) == Merged(prepared.sha, "main")
+    assert do(repository.merges.land(prepared)) == Merged(prepared.sha, "main")
     assert place.main() == prepared.sha
-    assert do(repository.land(prepared)) == Merged(prepared.sha, "main")
+    assert do(repository.merges.land(prepared)) == Merged(prepared.sha, "main")
 
 
 def test_a_result_that_a_crash_left_is_built_again_the_same(place: Place) -> None:
     worked(place)
     first, second = (
-        do(place.repository().prepare_merge(HEAD, "main", "Merge T-1")) for _ in range(2)
+        do(place.repository().merges.prepare(HEAD, "main", "Merge T-1")) for _ in range(2)
     )
     assert isinstance(first, Prepared)
     assert isinstance(second, Prepared)
@@ -160,10 +160,10 @@ def test_a_result_that_a_crash_left_is_built_again_the_same(place: Place) -> Non
 def test_a_base_that_moved_since_is_not_overwritten(place: Place) -> None:
     worked(place)
     repository = place.repository()
-    prepared = do(repository.prepare_merge(HEAD, "main", "Merge T-1"))
+    prepared = do(repository.merges.prepare(HEAD, "main", "Merge T-1"))
     assert isinstance(prepared, Prepared)
     theirs = place.elsewhere("other", "theirs\n")
-    assert do(repository.land(prepared)) == BaseMoved("main", prepared.base_head, theirs)
+    assert do(repository.merges.land(prepared)) == BaseMoved("main", prepared.base_head, theirs)
     assert place.main() == theirs
     assert isinstance(merge(place), Merged)
     assert (place.on_main("work"), place.on_main("other")) == ("done", "theirs")
@@ -204,7 +204,7 @@ def test_conflicting_edits_do_not_hold_up_the_remote(shared: Place) -> None:
     shared.write("readme", "mine\n")
     merged = merge(shared)
     assert isinstance(merged, Merged)
-    assert "stays behind" in merged.notices[0]
+    assert "was not updated" in merged.notices[0]
     assert shared.on_main("readme") == "task's"
     assert Path(shared.root, "readme").read_text() == "mine\n"
 
@@ -212,10 +212,10 @@ def test_conflicting_edits_do_not_hold_up_the_remote(shared: Place) -> None:
 def test_our_own_base_catches_up_with_a_push_after_which_we_died(shared: Place) -> None:
     worked(shared)
     repository = shared.repository()
-    prepared = do(repository.prepare_merge(HEAD, "main", "Merge T-1"))
+    prepared = do(repository.merges.prepare(HEAD, "main", "Merge T-1"))
     assert isinstance(prepared, Prepared)
     shared.git("push", "--quiet", "origin", f"{prepared.sha}:refs/heads/main")
-    assert do(repository.land(prepared)) == Merged(prepared.sha, "main")
+    assert do(repository.merges.land(prepared)) == Merged(prepared.sha, "main")
     assert shared.git("rev-parse", "main") == prepared.sha
     assert Path(shared.root, "work").read_text() == "done\n"
     assert shared.status() == []
@@ -250,7 +250,7 @@ def test_a_step_that_a_crash_cut_short_is_finished(alone: Place) -> None:
     worked(alone, "one", "1\n")
     path = worked(alone, "two", "2\n")
     alone.write("readme", "changed\n", at=path)
-    do(alone.repository().commit_all(path, "Change"))
+    do(alone.repository().changes.commit_all(path, "Change"))
     # Git had written some of the files when it was killed, and neither its index nor the branch.
     alone.write("one", "1\n")
     alone.write("readme", "changed\n")
@@ -266,7 +266,7 @@ def test_a_step_in_which_git_itself_was_killed_is_finished(alone: Place) -> None
     path = worked(alone, ".gitattributes", "b* filter=deadly\n")
     for name in ("a", "b", "c"):
         alone.write(name, f"{name}\n" * 1000, at=path)
-    do(alone.repository().commit_all(path, "Three"))
+    do(alone.repository().changes.commit_all(path, "Three"))
     before = alone.main()
     alone.write(".deadly", "")
     with pytest.raises(RepositoryError, match="was killed"):
@@ -331,13 +331,15 @@ def test_two_clones_that_race_merge_each_work_once(shared: Place) -> None:
 
     async def race() -> list[list[Any]]:
         async def one(repository: Any, task: str) -> list[Any]:
-            made = await repository.worktree(task)
+            made = await repository.worktrees.open(task)
             shared.write(task, task, at=made.path)
-            await repository.commit_all(made.path, task)
+            await repository.changes.commit_all(made.path, task)
             found: list[Any] = []
             while not found or not isinstance(found[-1], Merged):
                 assert len(found) < 20
-                found.append(await repository.merge(f"refs/heads/hookline/{task}", "main", task))
+                found.append(
+                    await repository.merges.merge(f"refs/heads/hookline/{task}", "main", task)
+                )
             return found
 
         tasks = ("T-1", "T-2", "T-3")

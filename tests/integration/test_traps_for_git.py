@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hookline.adapters.git.checkout import checkout_of
-from hookline.adapters.repository_scratch import _machine
+from hookline.adapters.git.repository.worktree_folders import _machine
 from hookline.domain.repository import Merged, Refused, RepositoryError
 from tests.integration.repository_rig import do
 
@@ -21,16 +21,16 @@ TASK = "T-1"
 
 def worked(place: Place, name: str = "new", text: str = "work\n") -> Path:
     """A task's worktree with a commit in it."""
-    path = Path(do(place.repository().worktree(TASK)).path)
+    path = Path(do(place.repository().worktrees.open(TASK)).path)
     place.write(name, text, at=path)
     place.git("add", "--force", name, at=path)
-    do(place.repository().commit_all(str(path), "Work"))
+    do(place.repository().changes.commit_all(str(path), "Work"))
     return path
 
 
 def merge(place: Place, method: str = "merge") -> object:
     head = place.git("rev-parse", f"refs/heads/hookline/{TASK}")
-    return do(place.repository().merge(head, "main", "Merge", method))  # type: ignore[arg-type]
+    return do(place.repository().merges.merge(head, "main", "Merge", method))  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_a_link_in_the_place_of_a_repaired_worktree_leads_nowhere(
     (path.parent / f".fresh-{TASK}").symlink_to(feature)
     (path / ".git").unlink()
     alone.lose(alone.root / ".git/worktrees" / TASK)
-    do(alone.repository().worktree(TASK))
+    do(alone.repository().worktrees.open(TASK))
     assert (feature / "draft").read_text() == "mine\n"
 
 
@@ -109,8 +109,8 @@ def test_a_branch_that_moves_another_is_refused(alone: Place, ends: tuple[str, s
     alone.git("symbolic-ref", *(f"refs/heads/{end}" for end in ends))
     now = alone.main()
     alone.write("more", "more\n", at=path)
-    with pytest.raises(RepositoryError, match="is tied to refs/heads/"):
-        do(alone.repository().commit_all(str(path), "More"))
+    with pytest.raises(RepositoryError, match="is a symbolic ref to refs/heads/"):
+        do(alone.repository().changes.commit_all(str(path), "More"))
     assert alone.main() == now
     assert alone.git("cat-file", "-t", before) == "commit"
 
@@ -119,7 +119,7 @@ def test_hidden_files_that_are_gone_are_found(alone: Place) -> None:
     path = worked(alone, "evil", "EVIL\n")
     alone.git("update-index", "--skip-worktree", "evil", at=path)
     (path / "evil").unlink()
-    found = do(alone.repository().committed_findings(str(path), "main", 1 << 20))
+    found = do(alone.repository().findings.committed(str(path), "main", 1 << 20))
     assert [(each.kind, each.path) for each in found] == [("unwatched", "evil")]
 
 
@@ -155,7 +155,7 @@ def test_an_index_that_is_the_users_is_not_written_to(alone: Place) -> None:
     index.symlink_to("../../index")
     alone.write("more", "more\n", at=path)
     with pytest.raises(RepositoryError, match="is a link to"):
-        do(alone.repository().commit_all(str(path), "More"))
+        do(alone.repository().changes.commit_all(str(path), "More"))
     assert alone.status() == []
 
 

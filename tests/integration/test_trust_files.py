@@ -15,17 +15,11 @@ import pytest
 from hookline.errors import HooklineError, Untrusted
 from hookline.hooks.registry import Hook
 from hookline.project import Project
-from hookline.trust import (
-    Change,
-    Manifest,
-    TrustBook,
-    Verdict,
-    Watch,
-    adopt_store,
-    covered_files,
-    fingerprint,
-    owns_store,
-)
+from hookline.trust.book import TrustBook, TrustVerdict
+from hookline.trust.cover import covered_uses
+from hookline.trust.manifest import Change, Manifest, fingerprint
+from hookline.trust.stores import adopt_store, owns_store
+from hookline.trust.watch import TrustWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,13 +48,13 @@ class Repo:
         return path
 
     def manifest(self) -> Manifest:
-        return fingerprint(self.project, covered_files(self.project, [RUN]))
+        return fingerprint(self.project, covered_uses(self.project, [RUN]))
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> TrustVerdict:
         return self.book.verdict(self.project, self.manifest(), {})
 
-    def watch(self) -> Watch:
-        return Watch(self.project, self.manifest(), [RUN])
+    def watch(self) -> TrustWatch:
+        return TrustWatch(self.project, self.manifest(), [RUN])
 
     def record(self) -> Path:
         (found,) = (self.home / "trust").glob("*.json")
@@ -190,7 +184,7 @@ def test_the_watch_sees_through_an_old_stamp(
     age(repo, monkeypatch)
     manifest = repo.manifest()
     assert all(entry.stamp for entry in manifest.entries)
-    watch = Watch(repo.project, manifest, [RUN])
+    watch = TrustWatch(repo.project, manifest, [RUN])
     watch.verify()
     wait_for_the_clock_of_the_file_system(repo)
     threat(repo)
@@ -233,8 +227,8 @@ def test_the_watch_names_the_file(repo: Repo) -> None:
 def test_the_watch_sees_a_package_put_before_a_module(repo: Repo) -> None:
     repo.put("mine.py", b"")
     hook = Hook(name="p", points=("stop",), kind="python", target="mine:check")
-    manifest = fingerprint(repo.project, covered_files(repo.project, [hook]))
-    watch = Watch(repo.project, manifest, [hook])
+    manifest = fingerprint(repo.project, covered_uses(repo.project, [hook]))
+    watch = TrustWatch(repo.project, manifest, [hook])
     watch.verify()
     repo.put("mine/__init__.py", b"evil")
     with pytest.raises(Untrusted, match=r"mine/__init__\.py appeared"):
@@ -330,11 +324,11 @@ def test_a_moved_project_is_a_stranger(repo: Repo, tmp_path: Path) -> None:
     moved = tmp_path / "moved"
     shutil.copytree(repo.root, moved)
     project = Project(str(moved), str(moved / ".hookline"))
-    manifest = fingerprint(project, covered_files(project, [RUN]))
+    manifest = fingerprint(project, covered_uses(project, [RUN]))
     assert manifest.hash == repo.manifest().hash
     verdict = repo.book.verdict(project, manifest, {})
     assert not verdict.trusted
-    assert "never trusted in this folder" in verdict.why
+    assert "have not trusted it yet" in verdict.why
 
 
 def test_another_project_at_the_same_path_is_a_stranger(repo: Repo) -> None:
@@ -349,7 +343,7 @@ def test_a_project_reached_through_a_link_is_the_same(repo: Repo, tmp_path: Path
     link = tmp_path / "link"
     link.symlink_to(repo.root)
     project = Project(str(link), str(link / ".hookline"))
-    manifest = fingerprint(project, covered_files(project, [RUN]))
+    manifest = fingerprint(project, covered_uses(project, [RUN]))
     assert repo.book.verdict(project, manifest, {}).trusted
 
 
@@ -385,7 +379,7 @@ def test_a_forged_hash_is_no_trust(repo: Repo) -> None:
     repo.record().write_bytes(msgspec.json.encode(record))
     verdict = repo.verdict()
     assert not verdict.trusted
-    assert "its hash is not that of its files" in verdict.why
+    assert "its hash does not match its files" in verdict.why
 
 
 def test_a_record_of_another_folder_is_no_trust(repo: Repo, tmp_path: Path) -> None:
@@ -494,9 +488,9 @@ def test_a_text_swapped_while_it_is_shown_is_refused(repo: Repo) -> None:
     edit(repo)
     manifest = repo.manifest()
     repo.put(HOOK, b"#!/bin/sh\necho harmless\n")
-    with pytest.raises(Untrusted, match="changed while it was looked at"):
+    with pytest.raises(Untrusted, match="changed while it was read"):
         repo.book.diff(repo.project, manifest)
-    with pytest.raises(Untrusted, match="changed while it was looked at"):
+    with pytest.raises(Untrusted, match="changed while it was read"):
         repo.book.grant(repo.project, manifest)
 
 

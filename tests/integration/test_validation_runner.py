@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from hookline.adapters.process import LocalProcesses
-from hookline.domain.cleaning import Cleaner
-from hookline.domain.validation import Finding, rules_from
+from hookline.adapters.processes.process import LocalProcesses
+from hookline.domain.text.cleaning import Cleaner
+from hookline.domain.validation import RuleFinding, rules_from
 from hookline.hooks.validation import ValidationWorld, validate
 from tests.integration.test_process import none_left
 
@@ -44,7 +44,9 @@ class Project:
         path.write_text(text, encoding="utf-8")
         return path
 
-    async def run(self, *rules: dict[str, Any], said: str = "", at_once: int = 4) -> list[Finding]:
+    async def run(
+        self, *rules: dict[str, Any], said: str = "", at_once: int = 4
+    ) -> list[RuleFinding]:
         world = ValidationWorld(
             str(self.root),
             LocalProcesses(str(self.root / ".blobs"), Cleaner(self.environ)),
@@ -52,10 +54,10 @@ class Project:
             self.groups.append,
         )
         found = await validate(rules_from(rules), world, said, at_once=at_once)
-        assert all(isinstance(each, Finding) for each in found)
-        return [each for each in found if isinstance(each, Finding)]
+        assert all(isinstance(each, RuleFinding) for each in found)
+        return [each for each in found if isinstance(each, RuleFinding)]
 
-    def check(self, kind: str, said: str = "", **keys: Any) -> Finding:
+    def check(self, kind: str, said: str = "", **keys: Any) -> RuleFinding:
         """What one rule finds."""
         (found,) = asyncio.run(self.run({"name": "it", "type": kind, **keys}, said=said))
         assert found.rule_name == "it"
@@ -288,7 +290,7 @@ def test_files_that_must_be_there(project: Project, files: list[str], passed: bo
     project.put(".git/config", "")
     found = project.check("file_existence", files=files)
     assert found.passed is passed
-    assert str(found.message).startswith("there: " if passed else "not there: ")
+    assert str(found.message).startswith("found: " if passed else "missing: ")
 
 
 def test_links_do_not_lead_out_of_the_project(project: Project) -> None:
@@ -331,7 +333,7 @@ def test_coverage_is_compared_with_the_minimum(
     found = project.check("coverage", report="cov/out.json", minimum=minimum)
     assert found.passed is passed
     assert found.message == (
-        f"79.99 % of the lines are covered, at least {minimum:g} % are wanted (cov/out.json)"
+        f"79.99 % of the lines are covered, at least {minimum:g} % are required (cov/out.json)"
     )
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hookline.adapters import bus
-from hookline.adapters.wakeup import AsyncWaker
+from hookline.adapters.feeds import bus
+from hookline.adapters.feeds.wakeup import AsyncWaker
 
 if TYPE_CHECKING:
     from pathlib import Path

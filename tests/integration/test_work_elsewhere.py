@@ -25,23 +25,23 @@ def place(tmp_path: Path) -> Place:
 @pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
 def test_what_we_merged_ourselves_is_where_it_belongs(place: Place, method: MergeMethod) -> None:
     repository = place.repository()
-    made = do(repository.worktree("T-1"))
+    made = do(repository.worktrees.open("T-1"))
     assert made.fresh
-    assert not do(repository.worktree("T-1")).fresh
-    start = do(repository.merge_base(made.folder, "main"))
-    assert do(repository.work_elsewhere(made.folder, "main", start)) is None
+    assert not do(repository.worktrees.open("T-1")).fresh
+    start = do(repository.history.merge_base(made.folder, "main"))
+    assert do(repository.findings.elsewhere(made.folder, "main", start)) is None
     head = place.commit("thing", "new\n", at=made.folder)
-    merged = do(repository.merge(head, "main", "a thing", method))
+    merged = do(repository.merges.merge(head, "main", "a thing", method))
     assert isinstance(merged, Merged)
-    assert do(repository.work_elsewhere(made.folder, "main", start)) is None
+    assert do(repository.findings.elsewhere(made.folder, "main", start)) is None
 
 
 def test_what_somebody_else_merged_is_told(place: Place) -> None:
     repository = place.repository()
-    made = do(repository.worktree("T-1"))
+    made = do(repository.worktrees.open("T-1"))
     head = place.commit("thing", "new\n", at=made.folder)
     place.git("merge", "--quiet", "--ff-only", head)
-    seen = do(repository.work_elsewhere(made.folder, "main", None))
+    seen = do(repository.findings.elsewhere(made.folder, "main", None))
     assert seen is not None
     assert head[:12] in seen.seen
     assert not seen.lost

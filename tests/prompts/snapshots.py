@@ -1,6 +1,6 @@
 """Prompts as whole texts in this folder, so that whoever changes one reads it as a model will.
 
-    same_as("review-claude-code", prompt, {str(tmp_path): "/project"})
+    check_prompt("review-claude-code", prompt, {str(tmp_path): "/project"})
 
 With HOOKLINE_RENEW_PROMPTS=1 the files are written anew; `git diff` shows what changed.
 """
@@ -13,12 +13,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 HERE = Path(__file__).parent
 RENEW = "HOOKLINE_RENEW_PROMPTS"
+# What Hookline may add to what people, hooks and the configuration have to say.
+LIMIT = 2048
+# Between these lines others speak.
+_FRAMED = re.compile(r"^(<data ([0-9a-f]{16})>)\n.*?^(</data \2>)$", re.DOTALL | re.MULTILINE)
 # Commits and the words of frames, which differ each time.
 _RANDOM = re.compile(r"\b(?=[a-f]*[0-9])[0-9a-f]{8,64}\b")
+
+
+def check_prompt(
+    name: str, prompt: str, places: Mapping[str, str] | None = None, theirs: Sequence[str] = ()
+) -> None:
+    """A prompt is as its file says, and no longer than it may be beside words of others."""
+    for found, shown in (places or {}).items():
+        prompt = prompt.replace(found, shown)
+    for each in theirs:
+        assert each in prompt, f"{name}: {each!r} is not in it"
+    ours = _FRAMED.sub(r"\1\n\3", prompt)
+    own = len(ours.encode()) - sum(ours.count(each) * len(each.encode()) for each in theirs)
+    assert own <= LIMIT, f"{name}: {own} bytes are our own, and {LIMIT} are allowed"
+    same_as(name, prompt)
 
 
 def same_as(name: str, prompt: str, places: Mapping[str, str] | None = None) -> None:

@@ -15,7 +15,7 @@ from tests.integration.github_acts import NAME, OWNER
 from tests.integration.github_description import Description
 from tests.integration.github_stand_in import TOKEN, Fault, GitHub
 from tests.integration.repository_rig import Place
-from tests.prompts.snapshots import same_as
+from tests.prompts.snapshots import check_prompt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,7 +105,7 @@ def test_a_failed_check_brings_its_annotations_and_the_end_of_its_log(
     prompt = answer.remediation_prompt or ""
     assert "- test_login.py:7: failure: 1 != 2\n- app.py:3: warning: unused import\n" in prompt
     assert prompt.count("x") < 10_000
-    same_as("ci-failed", prompt, {"x" * 100: ""})
+    check_prompt("ci-failed", prompt, {"x" * 100: ""})
     # Whoever keeps the logs never sees the token.
     assert [TOKEN in str(headers) for headers in seen] == [False]
 
@@ -116,7 +116,7 @@ def test_a_failed_check_brings_its_annotations_and_the_end_of_its_log(
         (Fault("GET", "/logs", "answer", 403, DENIED), "(the log cannot be read: GitHub does not"),
         (
             Fault("GET", "/logs", "answer", 302, b"", {"location": "http://elsewhere.test/log"}),
-            "(the log cannot be read: GitHub names an address for",
+            "(the log cannot be read: GitHub gave an address for",
         ),
         (Fault("GET", "/logs", "drop"), "(the log cannot be read: "),
     ],
@@ -130,5 +130,7 @@ def test_a_log_that_cannot_be_read_is_told_and_hides_nothing_else(
     assert answer.status == "failure"
     prompt = answer.remediation_prompt or ""
     assert told in prompt
-    assert "- (the annotations cannot be read: GitHub does not let this token do that" in prompt
+    assert (
+        "- (the annotations cannot be read: GitHub does not allow this token to do that" in prompt
+    )
     assert "1 of 40 tests failed" in prompt

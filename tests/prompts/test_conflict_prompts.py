@@ -18,11 +18,19 @@ from tests.e2e.conflict_rig import (
     Sides,
 )
 from tests.e2e.conftest import Cli
-from tests.prompts.snapshots import same_as
+from tests.prompts.snapshots import check_prompt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+
+FILES = ("gone-here", "gone-there", "link", "old-name", "my-name", "their-name", "picture", "tool")
+THEIR_WORDS = (
+    "bring both sides together",
+    "sh ./judge.sh",
+    *(f"`{name}`" for name in (*FILES, "picture~theirs")),
+)
 
 
 @pytest.fixture
@@ -40,9 +48,9 @@ def test_what_is_asked_and_asked_again(sides: Sides, tmp_path: Path) -> None:
     sides.turn(f"if [ $n = 1 ]; then {first}\nelif [ $n = 2 ]; then {second}fi\n")
     sides.submit(task)
     asked, again, undone = sides.prompts(task)
-    same_as("conflict-asked", asked, {str(tmp_path): ""})
-    same_as("conflict-markers-left", again, {str(tmp_path): ""})
-    same_as("conflict-undone", undone, {str(tmp_path): ""})
+    check_prompt("conflict-asked", asked, {str(tmp_path): ""})
+    check_prompt("conflict-markers-left", again, {str(tmp_path): ""})
+    check_prompt("conflict-undone", undone, {str(tmp_path): ""})
 
 
 def test_what_has_no_lines(sides: Sides, tmp_path: Path) -> None:
@@ -51,7 +59,7 @@ def test_what_has_no_lines(sides: Sides, tmp_path: Path) -> None:
     sides.turn(DECIDED)
     sides.submit(task)
     (prompt,) = sides.prompts(task)
-    same_as("conflict-kinds", prompt, {str(tmp_path): ""})
+    check_prompt("conflict-kinds", prompt, {str(tmp_path): ""}, THEIR_WORDS)
 
 
 def test_what_the_next_session_is_told(sides: Sides, tmp_path: Path) -> None:
@@ -59,4 +67,8 @@ def test_what_the_next_session_is_told(sides: Sides, tmp_path: Path) -> None:
     task = sides.part(MINE, theirs=THEIRS)
     said = sides.cli("submit", task, "--json")
     assert said.code == 3
-    same_as("conflict-found", said.json["remediationPrompt"], {str(tmp_path): ""})
+    sides.turn("exit 3\n")
+    sides.cli("run", "--task", task, "--agent", "bot", "--iterations", "1", "--name", "next")
+    told = sides.prompts(task)[-1]
+    assert said.json["remediationPrompt"].partition("\n\n")[0] in told
+    check_prompt("conflict-found", told, {str(tmp_path): ""}, THEIR_WORDS[:2])

@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.conftest import Cli
 from tests.e2e.pipeline_rig import Pipeline
-from tests.prompts.snapshots import same_as
+from tests.prompts.snapshots import check_prompt
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +57,7 @@ def the_prompt(line: Pipeline) -> str:
 
 
 def compare(name: str, line: Pipeline, prompt: str) -> None:
-    same_as(name, prompt, {str(line.cli.root): "/project"})
+    check_prompt(name, prompt, {str(line.cli.root): "/project"})
 
 
 @pytest.mark.parametrize(
@@ -83,6 +83,19 @@ def test_a_gate_that_was_not_reached_is_told_as_well(line: Pipeline) -> None:
     (place / "settings.py").write_text('key = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"\n')
     line.commit("more", at=place)
     assert "Run them yourself before you end: `make test`\n" in the_prompt(line)
+
+
+def test_a_line_with_variables_is_told_with_their_values(line: Pipeline) -> None:
+    """The gate that failed runs again, and what it printed is nothing."""
+    rejected(line, gates({"command": "grep -q {{task_id}} CHANGES"}, {"human": {}}))
+    place = line.place("T-1")
+    (place / "CHANGES").write_text("nothing\n")
+    line.commit("more", at=place)
+    prompt = the_prompt(line)
+    compare("fix-silent", line, prompt)
+    shown = "`grep -q T-1 CHANGES`"
+    assert f"{shown} failed on your work with exit code 1. It printed nothing.\n" in prompt
+    assert f"Run them yourself before you end: {shown}, `make test`\n" in prompt
 
 
 def test_what_the_merged_result_rejects(line: Pipeline) -> None:
@@ -115,7 +128,7 @@ def test_whoever_remembers_nothing_is_told_its_role_and_what_to_leave_alone(line
     line.by_hand(line.cli.add("a part"))
     prompt = the_prompt(line)
     assert prompt.startswith("You write small parts.\n\nYou worked on this task before")
-    assert "Do not change:\n- `x/*`\n- hookline.yaml and the scripts" in prompt
+    assert "Do not change:\n- `x/*`\n- hookline.yaml, and what it names: `check.sh`" in prompt
     assert "\n\nA colleague reviewed your work and asked for changes." in prompt
     assert "Run them yourself before you end: `sh check.sh`\n" in prompt
 
@@ -127,9 +140,8 @@ def test_what_an_agent_hook_rejects(line: Pipeline) -> None:
     rejected(line, gates({"agent": "qa", "prompt": "Is it signed?"}), qa=answer)
     compare("fix-agent-hook", line, the_prompt(line))
     question = asked.read_text()
-    payload = question.partition("<data ")[2].partition("\n")[2].partition("\n</data ")[0]
-    assert '"task_id":"T-1"' in payload
-    compare("review-agent-hook", line, question.replace(payload, "(the payload)"))
+    assert '"task_id":"T-1"' in question
+    compare("review-agent-hook", line, question)
 
 
 def test_what_a_person_rejects(line: Pipeline) -> None:

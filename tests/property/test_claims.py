@@ -134,5 +134,5 @@ class Claims(RuleBasedStateMachine):
             assert ready == []
 
 
-Claims.TestCase.settings = settings(max_examples=80, stateful_step_count=30)
+Claims.TestCase.settings = settings(stateful_step_count=30)
 TestClaims = Claims.TestCase

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hookline.errors import HookFailure
-from hookline.hooks.conditions import check, evaluate, glob_match, uses
+from hookline.hooks.language.conditions import check, evaluate, glob_match, uses
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -47,6 +47,7 @@ patterns = st.lists(
 
 @given(st.text(st.characters(), max_size=60))
 @example("\ud800")
+@example("#\rA")
 @example("a if")
 def test_any_text_is_checked_and_evaluated_without_a_crash(text: str) -> None:
     problem = check(text, {"a": None})

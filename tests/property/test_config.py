@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from hookline.config.convert import plain, seconds
 from hookline.config.load import read_settings
-from hookline.config.nodes import Mapping, Scalar, mark_within, parse
-from hookline.config.problems import Report
-from hookline.config.render import render
+from hookline.config.reading.convert import plain, seconds
+from hookline.config.reading.nodes import Mapping, Scalar, mark_within, parse
+from hookline.config.reading.problems import Problems
+from hookline.config.reading.render import render
 from hookline.config.settings import decode
 from hookline.project import Project
 
@@ -61,20 +61,17 @@ def well_placed(found: Settings, content: bytes) -> bool:
     )
 
 
-@settings(max_examples=150)
 @given(LINES)
 def test_any_text_is_read_to_its_end(text: str) -> None:
     content = text.encode(errors="replace")
     assert well_placed(load(content), content)
 
 
-@settings(max_examples=60)
 @given(st.binary(max_size=60))
 def test_any_bytes_are_read_to_their_end(content: bytes) -> None:
     assert well_placed(load(content), content)
 
 
-@settings(max_examples=100)
 @given(st.dictionaries(WORDS, VALUES, max_size=5))
 def test_any_structure_is_read_to_its_end(value: dict[str, Any]) -> None:
     content = json.dumps(value).encode()
@@ -83,7 +80,6 @@ def test_any_structure_is_read_to_its_end(value: dict[str, Any]) -> None:
     assert found.has_errors or all(hook.points for hook in found.hooks)
 
 
-@settings(max_examples=100)
 @given(st.dictionaries(WORDS, VALUES, max_size=5))
 def test_settings_survive_the_cache(value: dict[str, Any]) -> None:
     found = load(json.dumps(value).encode())
@@ -98,17 +94,15 @@ DATA = st.recursive(
 )
 
 
-@settings(max_examples=150)
 @given(st.dictionaries(st.sampled_from(["a", "b", "c"]), DATA))
 def test_json_is_read_as_the_same_data(value: dict[str, Any]) -> None:
-    report = Report()
+    report = Problems()
     node = parse(json.dumps(value, ensure_ascii=False), "a.yaml", report)
     assert report.problems == []
     assert node is not None
     assert plain(node) == value
 
 
-@settings(max_examples=150)
 @given(before=SAFE, after=SAFE, quote=st.sampled_from(["'", '"']))
 def test_a_part_of_a_quoted_text_is_found_in_the_line(before: str, after: str, quote: str) -> None:
     text = f"{before}{{{{nope}}}}{after}"
@@ -118,7 +112,7 @@ def test_a_part_of_a_quoted_text_is_found_in_the_line(before: str, after: str, q
         else "'" + text.replace("'", "''") + "'"
     )
     line = f"key: {quoted}"
-    node = parse(line, "a.yaml", Report())
+    node = parse(line, "a.yaml", Problems())
     assert isinstance(node, Mapping)
     scalar = node.get("key")
     assert isinstance(scalar, Scalar)

@@ -15,14 +15,14 @@ from hookline.app import App
 from hookline.errors import CycleError, HooklineError
 from hookline.project import Project
 from hookline.tasks import verbs
-from hookline.tasks.dependencies import link, unlink
+from hookline.tasks.verbs import link, unlink
 from hookline.testing import FakeGraph
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hookline.adapters.store.sqlite import View
     from hookline.domain.tasks import Edge
+    from hookline.ports.store import View
 
 Edges = set[tuple[int, int]]
 

@@ -16,7 +16,7 @@ from hookline.domain.projection import LISTS, Fold
 from hookline.errors import HooklineError
 from hookline.project import Project
 from hookline.tasks import claims, verbs
-from hookline.tasks.dependencies import link, unlink
+from hookline.tasks.verbs import link, unlink
 from hookline.testing import Clock
 from tests.property.strategies import events, json_objects, texts
 
@@ -213,5 +213,5 @@ class Verbs(RuleBasedStateMachine):
                 assert all(graph.task(each).state in MET for each in task.depends_on)
 
 
-Verbs.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
+Verbs.TestCase.settings = settings(stateful_step_count=30)
 TestVerbs = Verbs.TestCase

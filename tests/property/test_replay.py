@@ -69,7 +69,7 @@ def outcome(journal: Journal) -> Any:
 def run(plan: Plan, data: st.DataObject) -> Journal:
     """Carry a flow out with results in a random order."""
     journal = Journal(flow_of(plan))
-    while not journal.driver.finished:
+    while not journal.stepper.finished:
         chosen = data.draw(st.sampled_from(journal.pending))
         if data.draw(st.booleans(), label="fails"):
             journal.resolve(chosen, error=f"error {journal.seq}")
@@ -118,7 +118,7 @@ def test_the_names_of_effects_do_not_depend_on_the_order_of_results(
 ) -> None:
     def without_failures() -> set[str]:
         journal = Journal(flow_of(plan))
-        while not journal.driver.finished:
+        while not journal.stepper.finished:
             journal.resolve(data.draw(st.sampled_from(journal.pending)))
         return set(journal.effects)
 

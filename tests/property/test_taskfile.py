@@ -7,7 +7,7 @@ import json
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hookline.domain.taskfile import TaskSpec, parse
+from hookline.domain.pages.taskfile import TaskSpec, parse
 from hookline.errors import BadInput
 
 pieces = st.sampled_from(

@@ -5,11 +5,11 @@ import subprocess
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from hookline.hooks.environment import LARGEST_VALUE, environment
-from hookline.hooks.templates import compile_line
+from hookline.hooks.frames import LARGEST_VALUE, environment
+from hookline.hooks.language.templates import compile_line
 from hookline.points import VARIABLES
 
 if TYPE_CHECKING:
@@ -130,7 +130,6 @@ def test_the_words_that_arrive_are_those_that_were_written(
     assert output == b"".join(each.encode() + b"\0" for each in expected)
 
 
-@settings(max_examples=150)
 @given(framed | lines, HOSTILE)
 def test_no_line_that_is_accepted_runs_a_value(folder: Path, line: str, value: str) -> None:
     text, problems = compile_line(line, VARIABLES)

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from hookline.adapters.addresses import is_refused
+from hookline.adapters.network.addresses import is_refused
 
 REFUSED = [
     # what clouds tell their machines at

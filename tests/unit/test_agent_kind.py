@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.adapters.http import HttpClient
-from hookline.adapters.process import LocalProcesses
+from hookline.adapters.network.http import HttpClient
+from hookline.adapters.processes.process import LocalProcesses
 from hookline.domain.turns import AgentTurn, ModelWait
 from hookline.errors import HookFailure
+from hookline.hooks.calls.question import MAX_PROMPT, answer_schema, cut
 from hookline.hooks.kinds import Call, World, load_kind
 from hookline.hooks.kinds.agent import final_object
-from hookline.hooks.kinds.question import MAX_PROMPT, answer_schema, cut
 from hookline.hooks.registry import Hook
 
 if TYPE_CHECKING:
@@ -115,6 +115,8 @@ def test_the_answer_is_the_object_at_the_end(text: str) -> None:
         '{"status": "failure", "message": "it says {"status": "success"}"}',
         '{"status": "failure", "context": {"status": "success"}',
         '{"status": NaN}',
+        '{"status": "failure", "status": "success"}',
+        'So: {"status": "failure", "status": "success", "context": {"status": "success"}}',
         "{'status': 'success'}",
         '{"a": ' * 100_000 + "}",
         '{"a": [' + "[" * 100_000 + "}",
@@ -248,9 +250,9 @@ def test_without_a_prompt_of_its_own_the_hook_asks_what_the_file_says(tmp_path: 
         ({"promptFile": "folder"}, "folder cannot be read: Is a directory"),
         ({"promptFile": "pipe"}, "pipe cannot be read: it is not a regular file"),
         ({"promptFile": "long.md"}, "long.md is longer than 1 MiB"),
-        ({"promptFile": "../project2/x.md"}, "leads out of the project"),
-        ({"promptFile": "folder/../../x.md"}, "leads out of the project"),
-        ({"promptFile": "/etc/hostname"}, "leads out of the project"),
+        ({"promptFile": "../project2/x.md"}, "is outside the project"),
+        ({"promptFile": "folder/../../x.md"}, "is outside the project"),
+        ({"promptFile": "/etc/hostname"}, "is outside the project"),
     ],
 )
 def test_without_anything_to_ask_the_hook_fails(

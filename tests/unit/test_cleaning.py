@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hookline.adapters import capture
-from hookline.adapters.process import LocalProcesses
-from hookline.domain.cleaning import Cleaner
-from hookline.domain.secret_patterns import SHAPES, SIGNS
+from hookline.adapters.processes import capture
+from hookline.adapters.processes.process import LocalProcesses
+from hookline.domain.text.cleaning import Cleaner
+from hookline.domain.text.secret_patterns import SHAPES, SIGNS
 from tests.unit.test_gate_secrets import SAMPLES
 
 if TYPE_CHECKING:

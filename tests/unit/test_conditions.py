@@ -8,7 +8,14 @@ import msgspec
 import pytest
 
 from hookline.errors import HookFailure
-from hookline.hooks.conditions import Verdict, changed_in, check, evaluate, glob_match, uses
+from hookline.hooks.language.conditions import (
+    Evaluated,
+    changed_in,
+    check,
+    evaluate,
+    glob_match,
+    uses,
+)
 
 FILES = ["docs/a.md", "README.md"]
 SCOPE: dict[str, Any] = {
@@ -26,7 +33,7 @@ SCOPE: dict[str, Any] = {
 }
 
 
-def ask(expression: str) -> Verdict:
+def ask(expression: str) -> Evaluated:
     return evaluate(expression, SCOPE, {"changed": changed_in(FILES)})
 
 
@@ -112,7 +119,7 @@ def test_long_values_are_cut_and_stay_json() -> None:
     assert verdict.values["table"]["0"] == {"a": "…"}
     assert verdict.values["table"]["…"] == "… and 980 more"
     assert verdict.values["big"] == "a very large number"
-    assert msgspec.json.decode(msgspec.json.encode(verdict), type=Verdict) == verdict
+    assert msgspec.json.decode(msgspec.json.encode(verdict), type=Evaluated) == verdict
 
 
 @pytest.mark.parametrize(
@@ -140,7 +147,7 @@ def test_long_values_are_cut_and_stay_json() -> None:
         ("lower == 1", "'lower' is a function: write lower(...)"),
         ("task.goal.lower()", "use lower(text) instead of .lower()"),
         ("'{0.__class__}'.format(task)", "methods are not available"),
-        ("changed(pattern='a')", "without names"),
+        ("changed(pattern='a')", "positional arguments only"),
         ("changed(*task.labels)", "unpacking with *"),
         ("{**task}", "unpacking with **"),
         ("[x for x in task.labels]", "a comprehension is not available"),
@@ -191,10 +198,10 @@ def test_check_says_what_is_wrong_and_evaluate_refuses_it(expression: str, probl
         ("'%0999999999d' % 1", "'%0999999999d' % 1", "cannot calculate with text"),
         ("4611686018427387904 * 4", "4611686018427387904 * 4", "the number is too large"),
         ("len(iteration)", "len(iteration)", "a number has no length"),
-        ("lower(task.type)", "lower(task.type)", "text is needed here, not null"),
+        ("lower(task.type)", "lower(task.type)", "expected text, not null"),
         ("{task: 1}", "{task: 1}", "unhashable"),
         ("-task.goal", "-task.goal", "bad operand type"),
-        ("changed(1)", "changed(1)", "text is needed here, not a number"),
+        ("changed(1)", "changed(1)", "expected text, not a number"),
     ],
 )
 def test_a_failing_part_is_named(expression: str, part: str, problem: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hookline.config.load import read_settings
-from hookline.points import POINTS
+from hookline.points import POINTS, rule_of
 from hookline.project import Project
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def test_both_families_of_hooks_load_side_by_side(tmp_path: Path) -> None:
     (gatekeeper,) = product["before_merge"]
     assert gatekeeper.metadata["arguments"] == {"names": ["qa", "architecture"]}
     assert "before_merge" not in settings.type_hooks["infrastructure"]
-    assert settings.task_types["product"].agents.gatekeeper == ["gatekeeper-qa"]
+    assert settings.sections.task_types["product"].agents.gatekeeper == ["gatekeeper-qa"]
 
 
 def test_an_entry_becomes_a_hook_with_all_its_options(tmp_path: Path) -> None:
@@ -191,12 +191,12 @@ def test_sections_are_typed(tmp_path: Path) -> None:
         """,
     )
     assert settings.problems == []
-    assert settings.session.iterations == 20
-    assert settings.session.budget.usd == 2.5
-    assert settings.validation[0].command == "pytest -q"
-    assert settings.agent == "worker"
-    assert settings.agents["worker"].env == {"A": "1"}
-    steps = settings.flows["ship"].steps
+    assert settings.sections.session.iterations == 20
+    assert settings.sections.session.budget.usd == 2.5
+    assert settings.sections.validation[0].command == "pytest -q"
+    assert settings.sections.agent == "worker"
+    assert settings.sections.agents["worker"].env == {"A": "1"}
+    steps = settings.sections.flows["ship"].steps
     assert steps[0].metadata == {"priority": 3}
     assert steps[1].parallel is not None
     assert steps[1].parallel[1].sleep == 2
@@ -434,10 +434,12 @@ def test_own_hooks_stand_where_somebody_asks_for_them_and_nowhere_else(
     tmp_path: Path, owner: str
 ) -> None:
     points = [name for name, point in POINTS.items() if point.fires] + ["deploy"]
+    own = [name for name in points if rule_of(name) in ("feed", "decide", "gate")]
+    assert set(OWN_POINTS) <= set(own)
     given = ", ".join(f"{name}: [{{command: x}}]" for name in points)
     settings = load(tmp_path, f"{owner}hooks: {{{given}}}}}}}\nevents: [deploy]\n")
-    assert [*(settings.agent_hooks or settings.type_hooks)["a"]] == OWN_POINTS
-    refused = [name for name in points if name not in OWN_POINTS]
+    assert [*(settings.agent_hooks or settings.type_hooks)["a"]] == own
+    refused = [name for name in points if name not in own]
     assert [each.code for each in settings.problems] == ["misplaced-hooks"] * len(refused)
     assert [marked(tmp_path, each) for each in settings.problems] == refused
 
@@ -559,19 +561,19 @@ def test_the_project_beats_the_user_and_hooks_of_both_count(tmp_path: Path) -> N
         hooks:
           task_created: [{command: mine}]
           task_completed: [{name: auto-create-review-task, enabled: false}]
-        agents: {a: {driver: acp}, b: {driver: codex}}
+        agents: {a: {driver: acp, command: "x acp"}, b: {driver: codex}}
         agent: b
         """,
     )
     assert settings.problems == []
-    assert (settings.session.iterations, settings.session.budget.usd) == (5, 3)
-    guards = settings.session.guards
+    assert (settings.sections.session.iterations, settings.sections.session.budget.usd) == (5, 3)
+    guards = settings.sections.session.guards
     assert (guards.failures, guards.no_change, guards.thrashing) == (7, 0, 4)
-    assert {name: agent.driver for name, agent in settings.agents.items()} == {
+    assert {name: agent.driver for name, agent in settings.sections.agents.items()} == {
         "a": "codex",
         "b": "codex",
     }
-    assert settings.agent == "b"
+    assert settings.sections.agent == "b"
     layers: list[Any] = [(hook.name, hook.layer) for hook in settings.hooks]
     assert layers == [
         ("task_created[0]:mine", "project"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hookline.config.problems import Problem
-from hookline.config.render import github, render
+from hookline.config.reading.problems import Problem
+from hookline.config.reading.render import github, render
 from hookline.config.schema import json_schema
 from hookline.points import POINTS
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hookline.domain.runs import Run
-from hookline.flows.merge import merge
-from hookline.flows.submit import submit
+from hookline.pipeline.merge import merge
+from hookline.pipeline.submit import submit
 from tests.replaying import Journal
 
 if TYPE_CHECKING:

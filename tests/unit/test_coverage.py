@@ -57,23 +57,23 @@ def test_report_is_read(report: bytes, percent: float) -> None:
         (b"", "not a whole lcov"),
         (b"all is well, 100 %", "not a whole lcov"),
         (LCOV[:-15], "not a whole lcov"),
-        (LCOV.replace(b"DA:1,1", b"DA:1,many"), "no number"),
-        (LCOV.replace(b"DA:1,1", b"DA:1"), "no number"),
-        (b"SF:a\nLF:0\nLH:0\nend_of_record\n", "no line at all"),
-        (b"SF:a\nLF:1\nLH:5\nend_of_record\n", "500 per cent"),
+        (LCOV.replace(b"DA:1,1", b"DA:1,many"), "not a number"),
+        (LCOV.replace(b"DA:1,1", b"DA:1"), "not a number"),
+        (b"SF:a\nLF:0\nLH:0\nend_of_record\n", "covers no lines"),
+        (b"SF:a\nLF:1\nLH:5\nend_of_record\n", "500 percent"),
         (b"{}", "not one of coverage.py or Istanbul"),
         (COVERAGE_PY[:-2], "not one of coverage.py or Istanbul"),
         (b'{"totals": {"percent_covered": "100"}}', "not one of coverage.py or Istanbul"),
-        (b'{"totals": {"percent_covered": 100, "num_statements": 0}}', "no line at all"),
-        (b'{"totals": {"percent_covered": 1e9, "num_statements": 1}}', "which cannot be"),
+        (b'{"totals": {"percent_covered": 100, "num_statements": 0}}', "covers no lines"),
+        (b'{"totals": {"percent_covered": 1e9, "num_statements": 1}}', "which is impossible"),
         (b"[" * 100_000, "not a whole lcov"),
         (b'{"total":' + b"[" * 100_000, "not one of coverage.py or Istanbul"),
         (b"<coverage", "not whole XML"),
         (COBERTURA[:-3], "not whole XML"),
         (b'<testsuite tests="1"/>', "root is <testsuite>"),
-        (b'<coverage line-rate="nan"/>', "which cannot be"),
-        (b'<coverage line-rate="much"/>', "no number"),
-        (b'<coverage line-rate="1" lines-valid="0"/>', "no line at all"),
+        (b'<coverage line-rate="nan"/>', "which is impossible"),
+        (b'<coverage line-rate="much"/>', "not a number"),
+        (b'<coverage line-rate="1" lines-valid="0"/>', "covers no lines"),
         (b" " * (MAX_REPORT + 1), "longer than 32 MiB"),
     ],
 )
@@ -84,5 +84,5 @@ def test_what_is_no_whole_report_is_refused(report: bytes, why: str) -> None:
 
 def test_entities_are_refused_before_they_grow() -> None:
     bomb = b'<!DOCTYPE coverage [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]>'
-    with pytest.raises(BadInput, match="declares entities"):
+    with pytest.raises(BadInput, match="declares XML entities"):
         line_coverage(bomb + b'<coverage line-rate="1">&b;</coverage>')

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from hookline.domain.drawing import dot, mermaid, terminal
+from hookline.domain.pages.drawing import dot, mermaid, terminal
 from hookline.domain.tasks import SPAWNED_BY, STATES, Claim, Edge, Task
 
 HOSTILE = (

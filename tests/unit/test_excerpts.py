@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hookline.domain.excerpts import MAX_BYTES, MAX_LINES, excerpt
+from hookline.domain.text.excerpts import MAX_BYTES, MAX_LINES, excerpt
 
 
 def test_a_short_text_is_told_whole() -> None:

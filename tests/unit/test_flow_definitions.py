@@ -16,15 +16,15 @@ from hookline.config.types import Step
 from hookline.domain.runs import FlowMistake, Run, UnknownFlow
 from hookline.errors import BadInput, Untrusted
 from hookline.flows.context import Context
-from hookline.flows.definitions import FlowFinder, flow
-from hookline.flows.files import load_file, names_in
-from hookline.flows.replay import Driver
+from hookline.flows.definitions.files import load_file, names_in
+from hookline.flows.definitions.finder import FlowFinder, flow
+from hookline.flows.replay import Stepper
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from hookline.flows.definitions import Flow
+    from hookline.flows.definitions.finder import Flow
 
 RELEASE = '''
 from __future__ import annotations
@@ -88,18 +88,18 @@ def put(root: Path, name: str, text: str) -> Path:
     return path
 
 
-def begun(found: Flow, **run: Any) -> Driver:
-    """A driver in which a flow has begun."""
-    driver = Driver(())
+def begun(found: Flow, **run: Any) -> Stepper:
+    """A stepper in which a flow has begun."""
+    stepper = Stepper(())
     start = Run(**{"run_id": "R-1", "flow": found.name, "status": "running", **run})
-    driver.start(found.begin(Context(driver, start), start))
-    return driver
+    stepper.start(found.begin(Context(stepper, start), start))
+    return stepper
 
 
-def end_of(driver: Driver) -> tuple[Any, BaseException | None]:
-    assert driver.root is not None
-    assert driver.finished
-    return driver.root.result, driver.root.error
+def end_of(stepper: Stepper) -> tuple[Any, BaseException | None]:
+    assert stepper.root is not None
+    assert stepper.finished
+    return stepper.root.result, stepper.root.error
 
 
 def known_digest(flows: FlowFinder, name: str) -> str | None:
@@ -261,7 +261,7 @@ def test_a_function_that_is_not_async_is_told(tmp_path: Path) -> None:
     put(tmp_path, "plain.py", "def f(ctx): return 1\nx = 3\n")
     _, error = end_of(begun(finder(tmp_path).find("plain:f")))
     assert "must be an `async def`" in str(error)
-    with pytest.raises(FlowMistake, match="is no function"):
+    with pytest.raises(FlowMistake, match="is not a function"):
         finder(tmp_path).find("plain:x")
 
 

@@ -11,7 +11,7 @@ import pytest
 from hookline.config.load import read_settings
 from hookline.domain.runs import FlowMistake
 from hookline.errors import HookFailure
-from hookline.flows.steps import fill, run_steps, shell_line
+from hookline.flows.definitions.steps import fill, run_steps, shell_line
 from hookline.project import Project
 from tests.replaying import Journal
 
@@ -52,6 +52,11 @@ KINDS: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
         {"task": {"goal": "make {{input.what}}", "labels": ["a"], "priority": 0}},
         "task",
         {"goal": "make all", "labels": ["a"], "deliverables": [], "priority": 0, "type": None},
+    ),
+    "flow": (
+        {"flow": "build", "input": {"what": "{{input.what}}", "n": [1]}},
+        "flow",
+        {"flow": "build", "input": {"what": "all", "n": [1]}},
     ),
     "update_task": (
         {"update_task": {"id": "{{input.task}}", "action": "complete", "payload": {"result": "x"}}},
@@ -234,11 +239,13 @@ BAD = {
         '- {id: a, run: "echo {{steps.b.stdout}}"}',
         '- {id: a, breakpoint: "{{steps.a.x}}"}',
         '- {id: a, task: {goal: "x", labels: ["{{steps.gone.x}}"]}}',
+        '- {id: a, flow: f, input: {x: "{{steps.gone.x}}"}}',
         "- {id: a, noop: true, when: steps.gone.exitCode == 0}",
         "- {id: a, noop: true, when: \"steps['gone'] != None\"}",
         '- {id: p, parallel: [{id: a, noop: true}, {id: b, run: "echo {{steps.a}}"}]}',
         '- {id: a, run: "echo {{steps.b}}"}\n- {id: b, noop: true}',
     ],
+    "unknown-flow": ["- {id: a, flow: gone}"],
     "unknown-variable": ['- {id: a, run: "echo {{task_id}}"}', '- {id: a, agent: "{{in.x}}"}'],
     "unsafe-place": ["- {id: a, run: \"sh -c '{{input.x}}'\"}"],
     "bad-shell": ['- {id: a, run: "echo \'"}'],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hookline.hooks.builtin.gates_diff import read_diff
+from hookline.hooks.builtin.gates.diff import read_diff
 
 PLAIN = """\
 diff --git a/src/a.py b/src/a.py

@@ -11,8 +11,8 @@ import pytest
 from hookline.config.load import read_settings
 from hookline.config.settings import decode
 from hookline.hooks.builtin import GATES, NAMED_BUILTINS
-from hookline.hooks.builtin.gates import GATES as JUDGES
-from hookline.hooks.builtin.gates_arguments import GATE_ARGUMENTS
+from hookline.hooks.builtin.gates.arguments import GATE_ARGUMENTS
+from hookline.hooks.builtin.gates.table import GATES as JUDGES
 from hookline.project import Project
 
 if TYPE_CHECKING:

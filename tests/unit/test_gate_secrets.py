@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hookline.domain.secret_patterns import KINDS, find_secrets
+from hookline.domain.text.secret_patterns import KINDS, find_secrets
 
 # Every value is made up, and put together here so that no scanner takes this file for a leak.
 _BASE62 = "aB3dE5gH7jK9mN1pQ3sT5vX7zA9cE1gH3jK5mN7pQ9sT1vX3zB5dF7hJ9kL1nP3rT5vW7yZ9bD1f"

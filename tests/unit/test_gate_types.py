@@ -58,5 +58,5 @@ def test_a_payload_becomes_a_context() -> None:
     assert isinstance(work, HookContext)
     assert (work.task_id, work.commits_count) == ("T-1", 2)
     assert work.extra["tests"]["command"] == "pytest -q"
-    with pytest.raises(BadInput, match="no payload of a gate"):
+    with pytest.raises(BadInput, match="not the payload of a gate"):
         hook_context({"task_id": "T-1"})

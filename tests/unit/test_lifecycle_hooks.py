@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.domain.moments import seconds
 from hookline.domain.records import Action
+from hookline.domain.timestamps import seconds
 from hookline.errors import BadInput, UnknownTask
 from hookline.hooks.builtin.lifecycle import (
     auto_create_review_task,

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hookline.domain.limits import (
     KEPT_TREES,
     Countdown,
-    Limits,
     Progress,
     Reached,
+    SessionLimits,
     after_iteration,
     countdown,
     reached,
@@ -41,12 +41,12 @@ def after(*iterations: dict[str, Any], start: Progress | None = None) -> Progres
     return progress
 
 
-def reason(limits: Limits, *iterations: dict[str, Any]) -> str | None:
+def reason(limits: SessionLimits, *iterations: dict[str, Any]) -> str | None:
     found = reached(limits, after(*iterations))
     return found.reason if found else None
 
 
-def ends_at(limits: Limits, iterations: list[dict[str, Any]]) -> int | None:
+def ends_at(limits: SessionLimits, iterations: list[dict[str, Any]]) -> int | None:
     """The number of the iteration after which the session ends."""
     for count in range(1, len(iterations) + 1):
         if reason(limits, *iterations[:count]):
@@ -62,32 +62,44 @@ IDLE = {"changed": False}
     ("limits", "iterations", "expected"),
     [
         # A failed iteration is an iteration.
-        (Limits(iterations=3), [{}, {}, {}], 3),
-        (Limits(iterations=3), [FAILED, {}, FAILED], 3),
+        (SessionLimits(iterations=3), [{}, {}, {}], 3),
+        (SessionLimits(iterations=3), [FAILED, {}, FAILED], 3),
         # Budgets add up.
-        (Limits(minutes=5), [{"minutes": 2}, {"minutes": 2}, {"minutes": 2}], 3),
-        (Limits(usd=1), [{"usd": 0.5}, {"usd": 0.5}], 2),
-        (Limits(tokens=100), [{"tokens": 60}, {"tokens": 39}], None),
-        (Limits(tokens=100), [{"tokens": 60}, {"tokens": 40}], 2),
+        (SessionLimits(minutes=5), [{"minutes": 2}, {"minutes": 2}, {"minutes": 2}], 3),
+        (SessionLimits(usd=1), [{"usd": 0.5}, {"usd": 0.5}], 2),
+        (SessionLimits(tokens=100), [{"tokens": 60}, {"tokens": 39}], None),
+        (SessionLimits(tokens=100), [{"tokens": 60}, {"tokens": 40}], 2),
         # The same words are no sign of trouble while the files change.
-        (Limits(identical_output=2), [{}, {}, {}, {}], None),
-        (Limits(identical_output=2), [IDLE, IDLE], 2),
-        (Limits(identical_output=3), [IDLE, IDLE, {}, IDLE, IDLE], None),
-        (Limits(identical_output=2), [{**IDLE, "output": "a"}, {**IDLE, "output": "b"}], None),
-        (Limits(identical_output=1), [{**IDLE, "output": "a"}, {**IDLE, "output": "b"}], None),
+        (SessionLimits(identical_output=2), [{}, {}, {}, {}], None),
+        (SessionLimits(identical_output=2), [IDLE, IDLE], 2),
+        (SessionLimits(identical_output=3), [IDLE, IDLE, {}, IDLE, IDLE], None),
+        (
+            SessionLimits(identical_output=2),
+            [{**IDLE, "output": "a"}, {**IDLE, "output": "b"}],
+            None,
+        ),
+        (
+            SessionLimits(identical_output=1),
+            [{**IDLE, "output": "a"}, {**IDLE, "output": "b"}],
+            None,
+        ),
         # Words of a failed turn neither repeat nor break a repetition.
-        (Limits(identical_output=3), [IDLE, {**IDLE, **FAILED, "output": ""}, IDLE, IDLE], 4),
+        (
+            SessionLimits(identical_output=3),
+            [IDLE, {**IDLE, **FAILED, "output": ""}, IDLE, IDLE],
+            4,
+        ),
         # No change in files, in a row.
-        (Limits(no_change=3), [IDLE, IDLE, IDLE], 3),
-        (Limits(no_change=3), [IDLE, IDLE, {}, IDLE, IDLE], None),
-        (Limits(no_change=2), [{**IDLE, **FAILED}, IDLE], 2),
+        (SessionLimits(no_change=3), [IDLE, IDLE, IDLE], 3),
+        (SessionLimits(no_change=3), [IDLE, IDLE, {}, IDLE, IDLE], None),
+        (SessionLimits(no_change=2), [{**IDLE, **FAILED}, IDLE], 2),
         # Failures, in a row.
-        (Limits(failures=2), [FAILED, {}, FAILED, FAILED], 4),
-        (Limits(failures=2), [FAILED, {}, FAILED, {}], None),
+        (SessionLimits(failures=2), [FAILED, {}, FAILED, FAILED], 4),
+        (SessionLimits(failures=2), [FAILED, {}, FAILED, {}], None),
     ],
 )
 def test_limit_ends_the_session(
-    limits: Limits, iterations: list[dict[str, Any]], expected: int | None
+    limits: SessionLimits, iterations: list[dict[str, Any]], expected: int | None
 ) -> None:
     assert ends_at(limits, iterations) == expected
 
@@ -110,7 +122,7 @@ def test_going_back_to_an_earlier_state_is_thrashing(trees: str, returns: int) -
     prints = [None if tree == "-" else tree for tree in trees.split()]
     progress = after(*({"fingerprint": each} for each in prints))
     assert progress.returns == returns
-    assert (reached(Limits(thrashing=2), progress) is not None) == (returns >= 2)
+    assert (reached(SessionLimits(thrashing=2), progress) is not None) == (returns >= 2)
 
 
 def test_going_back_to_where_the_session_began_counts() -> None:
@@ -144,11 +156,11 @@ def test_fewer_rules_than_at_best_is_a_regression(
 ) -> None:
     progress = after(*({"passed": passed, "total": total} for passed, total in results))
     assert progress.worse == worse
-    assert (reached(Limits(quality_regression=1), progress) is not None) == (worse >= 1)
+    assert (reached(SessionLimits(quality_regression=1), progress) is not None) == (worse >= 1)
 
 
 def test_budgets_are_named_first_and_iterations_before_all() -> None:
-    everything = Limits(
+    everything = SessionLimits(
         iterations=2,
         minutes=1,
         usd=1,
@@ -190,22 +202,28 @@ def test_budgets_are_named_first_and_iterations_before_all() -> None:
 @pytest.mark.parametrize(
     ("limits", "used", "expected"),
     [
-        (Limits(usd=5), Progress(usd=5.129), "$5.13 of $5.00 were spent"),
-        (Limits(usd=0.002), Progress(usd=0.0031), "$0.0031 of $0.002 were spent"),
-        (Limits(minutes=1.25), Progress(minutes=1.3), "1.3 of 1.25 minutes are over"),
-        (Limits(minutes=0.005), Progress(minutes=0.0061), "0.0061 of 0.005 minutes are over"),
-        (Limits(tokens=9), Progress(tokens=12), "12 of 9 tokens were used"),
-        (Limits(iterations=1), Progress(iterations=1), "1 iteration was made"),
-        (Limits(iterations=1), Progress(iterations=2), "2 iterations were made"),
-        (Limits(failures=1), Progress(failures=1), "the last iteration failed"),
+        (SessionLimits(usd=5), Progress(usd=5.129), "$5.13 of $5.00 were spent"),
+        (SessionLimits(usd=0.002), Progress(usd=0.0031), "$0.0031 of $0.002 were spent"),
+        (SessionLimits(minutes=1.25), Progress(minutes=1.3), "1.3 of 1.25 minutes have passed"),
         (
-            Limits(no_change=15),
+            SessionLimits(minutes=0.005),
+            Progress(minutes=0.0061),
+            "0.0061 of 0.005 minutes have passed",
+        ),
+        (SessionLimits(tokens=9), Progress(tokens=12), "12 of 9 tokens were used"),
+        (SessionLimits(iterations=1), Progress(iterations=1), "1 iteration was made"),
+        (SessionLimits(iterations=1), Progress(iterations=2), "2 iterations were made"),
+        (SessionLimits(failures=1), Progress(failures=1), "the last iteration failed"),
+        (
+            SessionLimits(no_change=15),
             Progress(no_change=15),
             "no file changed in 15 iterations in a row",
         ),
     ],
 )
-def test_a_reason_comes_with_a_sentence(limits: Limits, used: Progress, expected: str) -> None:
+def test_a_reason_comes_with_a_sentence(
+    limits: SessionLimits, used: Progress, expected: str
+) -> None:
     found = reached(limits, used)
     assert found is not None
     assert found.message == expected
@@ -221,12 +239,12 @@ def test_only_budgets_must_be_raised_to_go_on() -> None:
 
 def test_without_limits_nothing_ends() -> None:
     used = Progress(iterations=10**6, no_change=10**6, failures=10**6)
-    assert reached(Limits(), used) is None
-    assert reached(Limits(iterations=0, no_change=0, failures=0), used) is None
+    assert reached(SessionLimits(), used) is None
+    assert reached(SessionLimits(iterations=0, no_change=0, failures=0), used) is None
 
 
 def test_countdown_shows_what_has_a_limit() -> None:
-    limits = Limits(iterations=20, usd=5.0, tokens=0)
+    limits = SessionLimits(iterations=20, usd=5.0, tokens=0)
     assert countdown(limits, Progress(iterations=3, usd=0.48, tokens=9)) == [
         Countdown("iterations", 3, 20),
         Countdown("usd", 0.48, 5.0),
@@ -276,6 +294,6 @@ def test_a_wider_limit_never_ends_a_session_earlier(
     iterations: list[dict[str, Any]], number: int
 ) -> None:
     progress = after(*iterations)
-    for name in Limits.__struct_fields__:
-        if reached(Limits(**{name: number + 1}), progress):
-            assert reached(Limits(**{name: number}), progress)
+    for name in SessionLimits.__struct_fields__:
+        if reached(SessionLimits(**{name: number + 1}), progress):
+            assert reached(SessionLimits(**{name: number}), progress)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hookline.adapters.feed import FeedReader, FileFeed, feed_path
-from hookline.surfaces.cli.live import Activity, Live
-from hookline.surfaces.cli.live_lines import below, fitted, plain
-from hookline.surfaces.cli.live_text import clean, cut, one_line, size, thousands, took, width
+from hookline.adapters.feeds.feed import FeedReader, FileFeed, feed_path
+from hookline.domain.text.terminal import clean, cut, one_line, size, thousands, took, width
+from hookline.surfaces.cli.live.lines import below, fitted, plain
+from hookline.surfaces.cli.live.view import Activity, Live
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -189,6 +190,11 @@ def test_what_hooks_say() -> None:
         "      │ ran out of 1 s",
         "      │ partial",
     ]
+    assert ended(status="skipped", condition="changed('src/**')") == []
+    assert told(live, "session_iteration_ended", iteration=1) == [
+        "  – 1 hook skipped; -v says why"  # noqa: RUF001
+    ]
+    live = Live(verbose=1)
     assert ended(status="skipped", condition="changed('src/**')") == [
         "  – post_iteration pytest                when changed('src/**') is false"  # noqa: RUF001
     ]
@@ -233,14 +239,15 @@ def test_a_pause_is_told_once_it_is_over() -> None:
     live = Live()
     assert told(live, "session_paused") == []
     assert live.region(0, 7) == []
-    assert told(live, "session_resumed") == ["paused, and went on"]
+    assert told(live, "session_resumed") == ["paused, then resumed"]
     assert told(live, "session_resumed") == []
 
 
 def test_a_wait_counts_down_and_is_over() -> None:
     live = Live()
+    until = time.strftime("%H:%M:%S", time.localtime(1768644090))
     assert told(live, "session_waits", reason="usage limit", seconds=90) == [
-        "  … waits 90s: usage limit"
+        f"  … waits 90s, until {until}: usage limit"
     ]
     assert live.region(1768644060.0, 3)[0].text == "⠋ usage limit: again in 30s"
     told(live, "turn_started", step="turn")

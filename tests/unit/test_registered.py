@@ -9,7 +9,7 @@ from hookline.domain.records import OK, SKIPPED, Outcome
 from hookline.errors import BadInput
 from hookline.hooks.registered import both, check_registration, configured_hooks, decide, hook_of
 from hookline.hooks.registry import Hook, HookRegistry
-from hookline.hooks.standing import Standing
+from hookline.hooks.scopes import HookScopes
 from hookline.tasks.registrations import Registration
 
 
@@ -80,10 +80,10 @@ def test_a_hook_whose_condition_is_false_has_no_say() -> None:
 
 def test_the_default_of_the_point_is_not_configured() -> None:
     registry = HookRegistry()
-    assert configured_hooks(Standing(registry)) == []
-    assert configured_hooks(Standing(registry, ("stop",))) == []
+    assert configured_hooks(HookScopes(registry)) == []
+    assert configured_hooks(HookScopes(registry, ("stop",))) == []
     own = registry.register(Hook(name="mine", points=("stop",), kind="command", target="true"))
-    assert configured_hooks(Standing(registry, ("stop",))) == [own]
+    assert configured_hooks(HookScopes(registry, ("stop",))) == [own]
 
 
 def test_a_registration_as_a_hook() -> None:
@@ -103,5 +103,5 @@ def test_without_commands_presets_remain() -> None:
         Registration(hook_type="python", python="a:b"),
     ):
         assert check_registration(own) is own
-        with pytest.raises(BadInput, match="no commands"):
+        with pytest.raises(BadInput, match="does not run commands"):
             check_registration(own, commands=False)

@@ -132,7 +132,7 @@ def test_when_a_branch_fails_the_others_end_first_and_the_first_error_by_place_i
     journal = Journal(flow)
     journal.resolve("parallel/2/c", error="third")
     journal.resolve("parallel/1/b", error="second")
-    assert not journal.driver.finished
+    assert not journal.stepper.finished
     journal.resolve("parallel/0/a")
     assert ended == ["a"]
     with pytest.raises(EffectFailed, match="parallel/1/b: second"):
@@ -366,7 +366,7 @@ def test_waiting_for_what_is_no_effect_names_the_remedy(wait: Callable[[], Await
         return refused(flow)
 
     told = asyncio.run(inside_a_loop())
-    assert "which is no effect" in told.message
+    assert "which is not an effect" in told.message
     assert "ctx.sleep instead of asyncio.sleep" in (told.help or "")
 
 
@@ -377,9 +377,11 @@ def test_step_names_that_would_be_mistaken_for_others_are_refused(name: str) -> 
 
 
 MISTAKES: dict[str, Callable[[Context], Any]] = {
-    "what JSON cannot carry": lambda ctx: ctx.call("m:f", object()),
+    "a value that is not JSON": lambda ctx: ctx.call("m:f", object()),
     "a command is text, not list": lambda ctx: ctx.run(["ls"]),  # type: ignore[arg-type]
     "a prompt is text, not int": lambda ctx: ctx.agent(3),  # type: ignore[arg-type]
+    "the name of a flow is text, not int": lambda ctx: ctx.flow(3),  # type: ignore[arg-type]
+    "the input of a flow is a dict, not list": lambda ctx: ctx.flow("f", input=[1]),  # type: ignore[arg-type]
     "seconds cannot be '2s'": lambda ctx: ctx.sleep("2s"),  # type: ignore[arg-type]
     "seconds cannot be nan": lambda ctx: ctx.sleep(float("nan")),
     "timeout cannot be -1": lambda ctx: ctx.run("true", timeout=-1),
@@ -405,7 +407,7 @@ def test_an_end_that_cannot_be_journaled_is_refused(end: Callable[[Context], Any
     async def flow(ctx: Context) -> Any:
         return end(ctx)
 
-    assert "what JSON cannot carry" in refused(flow).message
+    assert "a value that is not JSON" in refused(flow).message
 
 
 def test_a_flow_that_is_dropped_asks_for_nothing_more() -> None:
@@ -426,7 +428,7 @@ def test_a_flow_that_is_dropped_asks_for_nothing_more() -> None:
             await ctx.parallel(branch(ctx, "c"))
 
     journal = Journal(flow)
-    journal.driver.close()
-    journal.driver.close()
+    journal.stepper.close()
+    journal.stepper.close()
     assert sorted(left) == ["a", "b", "flow"]
-    assert journal.driver.requests == []
+    assert journal.stepper.requests == []

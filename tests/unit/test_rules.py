@@ -78,7 +78,7 @@ def test_only_a_hook_that_was_asked_and_gave_no_answer_has_failed() -> None:
     [
         ("react", []),
         ("feed", {}),
-        ("gate", {"status": "success", "message": "auto-accepted: no gate stands here"}),
+        ("gate", {"status": "success", "message": "auto-accepted: no gate is configured here"}),
         ("decide", {"action": "continue", "reason": "no stop hook applied"}),
         ("steer", {"action": "none", "reason": "no hook answered"}),
         ("guard", {"verdict": "none"}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hookline.errors import HookFailure
-from hookline.hooks.templates import compile_line, fill_line, option_warnings
+from hookline.hooks.language.templates import compile_line, fill_line, option_warnings
 from hookline.points import VARIABLES
 
 NAMES = tuple(VARIABLES)

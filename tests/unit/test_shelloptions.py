@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hookline.hooks.templates import compile_line, option_warnings
+from hookline.hooks.language.templates import compile_line, option_warnings
 from hookline.points import VARIABLES
 
 

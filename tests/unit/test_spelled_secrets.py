@@ -6,7 +6,7 @@ import html
 
 import pytest
 
-from hookline.domain.cleaning import Cleaner
+from hookline.domain.text.cleaning import Cleaner
 
 SECRETS = ("p'ss\"w\\rd-1<2>&3", "pässwörd-é☃'", "tab\there\x01and-more", 'only"double-quotes&')
 

@@ -9,7 +9,7 @@ import pytest
 
 from hookline.adapters.store.sqlite import SqliteStore
 from hookline.domain.turns import Purpose, TurnCost, Usage
-from hookline.flows.spending import Spending, cost_of, record_turn, turns_of
+from hookline.sessions.spending import Spending, cost_of, record_turn, turns_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

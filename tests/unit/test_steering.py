@@ -10,7 +10,7 @@ import pytest
 from hookline.domain.records import FAILED, OK, Outcome
 from hookline.domain.runs import JournalEffect
 from hookline.errors import BadInput
-from hookline.flows.native import Tick, native_finalization, native_orchestrator
+from hookline.flows.builtin_steering import Tick, native_finalization, native_orchestrator
 from hookline.flows.steering import END, START, STEER_RULES, check_answer
 from hookline.hooks.registry import Hook
 

@@ -10,7 +10,7 @@ import pytest
 
 from hookline.domain.answers import StopDecision
 from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Outcome
-from hookline.hooks.builtin.stop_chains import escalates, fold_chain
+from hookline.hooks.builtin.stop.chains import escalates, fold_chain
 from hookline.hooks.chains import chained, children_of, with_children
 from hookline.hooks.registry import Hook
 

@@ -8,20 +8,20 @@ import msgspec
 import pytest
 
 from hookline.domain.records import Delivery
-from hookline.hooks.stop_metrics import Decision, action_of, stop_metrics
+from hookline.hooks.history.metrics import StopCall, action_of, stop_metrics
 from hookline.testing import event
 
 
-def figures(decisions: list[Decision], *events: Any) -> dict[str, Any]:
+def figures(decisions: list[StopCall], *events: Any) -> dict[str, Any]:
     found = msgspec.to_builtins(stop_metrics(decisions, events))
     return {each.pop("name"): each for each in found}
 
 
-def said(seq: int, action: str, *, hook: str = "h", task: str | None = "T-1") -> Decision:
-    return Decision(hook, seq, task, action)
+def said(seq: int, action: str, *, hook: str = "h", task: str | None = "T-1") -> StopCall:
+    return StopCall(hook, seq, task, action)
 
 
-def undone(decisions: list[Decision], *events: Any) -> int:
+def undone(decisions: list[StopCall], *events: Any) -> int:
     return int(figures(decisions, *events)["h"]["undone"])
 
 

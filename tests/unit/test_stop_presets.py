@@ -9,10 +9,9 @@ import pytest
 
 from hookline.errors import BadInput
 from hookline.hooks.builtin import NAMED_BUILTINS, STOP_HOOKS
-from hookline.hooks.builtin.stop import (
+from hookline.hooks.builtin.stop.table import (
     STOP_PRESETS,
     check_arguments,
-    stop_hook_types,
 )
 
 COMPLETE = {"type": "COMPLETE", "detected": True, "content": "<promise>COMPLETE</promise>"}
@@ -47,7 +46,59 @@ def action(name: str, seen: dict[str, Any], arguments: Any = None) -> str:
     return str(says(name, seen, arguments)["action"])
 
 
-# The three presets.
+# What decides where nothing is configured.
+
+CHANGED = {"inRepository": True, "diffHash": "ab12", "changedFiles": 2, "stable": True}
+UNCHANGED = {"inRepository": True, "diffHash": None, "changedFiles": 0, "stable": True}
+
+
+@pytest.mark.parametrize(
+    ("results", "work", "reason"),
+    [
+        ((), CHANGED, "Promised; no check is configured, 2 files changed"),
+        ((TESTS_PASS, LINT_PASSES), CHANGED, "Promised; 2 checks passed, 2 files changed"),
+        ((), None, "Promised; no check is configured"),
+        ((TESTS_PASS,), {"inRepository": False}, "Promised; 1 check passed"),
+        ((), {**UNCHANGED, "excused": True}, "Promised; no check is configured"),
+        ((), {**UNCHANGED, "gated": True}, "Promised; no check is configured"),
+        ((), {"error": "git failed", "gated": True}, "Promised; no check is configured"),
+    ],
+)
+def test_checked_believes_a_promise_that_nothing_contradicts(
+    results: tuple[dict[str, Any], ...], work: dict[str, Any] | None, reason: str
+) -> None:
+    decision = says("checked", context(*results, promises=[COMPLETE], work=work))
+    assert decision == {"action": "complete", "reason": reason}
+
+
+@pytest.mark.parametrize(
+    ("results", "promises", "work", "told"),
+    [
+        ((TESTS_PASS,), [], CHANGED, "The agent has not promised COMPLETE yet"),
+        ((TESTS_FAIL, LINT_PASSES), [COMPLETE], CHANGED, "1 of 2 validation rules fails"),
+        ((TESTS_FAIL,), [], CHANGED, "1 of 1 validation rule fails"),
+        ((TESTS_PASS,), [COMPLETE], UNCHANGED, "the diff is empty"),
+        ((TESTS_PASS,), [COMPLETE], {"error": "git failed"}, "a diff: git failed"),
+    ],
+)
+def test_checked_goes_on_and_says_why(
+    results: tuple[dict[str, Any], ...],
+    promises: list[dict[str, Any]],
+    work: dict[str, Any],
+    told: str,
+) -> None:
+    decision = says("checked", context(*results, promises=promises, work=work))
+    assert decision["action"] == "continue"
+    assert told in decision["reason"]
+    # What has to be fixed is in the next prompt; only a missing promise needs no more words.
+    assert ("nextPrompt" in decision) == bool(promises or TESTS_FAIL in results)
+
+
+def test_checked_escalates_before_anything_else() -> None:
+    assert action("checked", context(TESTS_FAIL, promises=[COMPLETE, BLOCKED])) == "escalate"
+
+
+# The three presets of loops.
 
 
 @pytest.mark.parametrize("name", ["default", "promise"])
@@ -322,8 +373,8 @@ def test_files_changed_may_look_at_some_files_only() -> None:
 
 
 def test_every_name_is_known_to_the_configuration() -> None:
-    assert tuple(stop_hook_types()) == STOP_HOOKS
-    assert all(NAMED_BUILTINS[name] == ("stop",) for name in stop_hook_types())
+    assert tuple(STOP_PRESETS) == STOP_HOOKS
+    assert all(NAMED_BUILTINS[name] == ("stop",) for name in STOP_PRESETS)
 
 
 @pytest.mark.parametrize("name", STOP_HOOKS)

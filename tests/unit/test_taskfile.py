@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from hookline.domain.taskfile import MAX_GOAL, MAX_TASKS, MAX_TEXT, TaskSpec, parse
+from hookline.domain.pages.taskfile import MAX_GOAL, MAX_TASKS, MAX_TEXT, TaskSpec, parse
 from hookline.domain.tasks import Task
 from hookline.errors import BadInput
 
@@ -217,10 +217,10 @@ def test_references_to_nothing_and_circles() -> None:
 """
     assert problems(text) == [
         "plan.md:2: there is no task with the key 'gama' (did you mean 'gamma'?)",
-        "plan.md:4: this is a circle: delta depends on delta",
+        "plan.md:4: this is a cycle: delta depends on delta",
     ]
     (circle,) = problems(text.replace("gama", "gamma").replace(" (after: delta)", ""))
-    assert "this is a circle: " in circle
+    assert "this is a cycle: " in circle
     assert circle.count("depends on") == 3
 
 
@@ -261,7 +261,7 @@ def test_json_problems(line: str, problem: str) -> None:
 
 @pytest.mark.parametrize("text", ["just words", "[1, 2]", '[{"goal": "a"}]', "# Plan\n- item"])
 def test_text_without_any_task_is_an_error(text: str) -> None:
-    assert problems(text) == ["plan.md: there is no task in it"]
+    assert problems(text) == ["plan.md: no task found"]
 
 
 def test_many_problems_are_cut() -> None:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from hookline.hooks.environment import LARGEST_VALUE, environment
-from hookline.hooks.templates import TemplateProblem, compile_line
+from hookline.hooks.frames import LARGEST_VALUE, environment
+from hookline.hooks.language.templates import TemplateProblem, compile_line
 from hookline.points import VARIABLES
 
 EVERYTHING = frozenset(VARIABLES)

@@ -19,7 +19,7 @@ from hookline.domain.tasks import (
     task_number,
 )
 from hookline.errors import IllegalTransition, UnknownTask
-from hookline.tasks import claims, dependencies, verbs
+from hookline.tasks import claims, verbs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -118,7 +118,7 @@ def claimed_and_waiting(tx: Transaction) -> str:
     """A task that was claimed, and then found to depend on another."""
     other, task = verbs.add(tx, "other").id, verbs.add(tx, "task").id
     claims.claim(tx, task, "me")
-    dependencies.link(tx, task, other)
+    verbs.link(tx, task, other)
     return task
 
 
@@ -132,7 +132,7 @@ def test_the_verbs_do_what_the_table_says(store: SqliteStore, verb: str, state: 
         if verb == "release" and state == "created":
             task = claimed_and_waiting(tx)
         if verb == "ready" and state == "created":
-            dependencies.unlink(tx, task, tx.graph.task(task).depends_on[0])
+            verbs.unlink(tx, task, tx.graph.task(task).depends_on[0])
         before = len(tx.events)
         if state not in ALLOWED[verb].split():
             with pytest.raises(IllegalTransition):
@@ -147,7 +147,7 @@ def test_the_verbs_do_what_the_table_says(store: SqliteStore, verb: str, state: 
 def test_a_refusal_says_what_is_possible() -> None:
     with pytest.raises(IllegalTransition) as caught:
         check_transition(task_in("blocked"), "start")
-    assert caught.value.help == "a task that is blocked can be told to: unblock, fail, cancel"
+    assert caught.value.help == "a task that is blocked allows: unblock, fail, cancel"
     with pytest.raises(IllegalTransition) as caught:
         check_transition(task_in("completed"), "start")
     assert caught.value.help == "completed is final; add a new task instead"
@@ -163,7 +163,7 @@ def test_a_task_goes_back_to_waiting_where_a_dependency_is_unmet(
     back = {"active": "release", "blocked": "unblock"}[state]
     with store.write({}) as tx:
         free, bound = in_state(tx, state), in_state(tx, state)
-        dependencies.link(tx, bound, verbs.add(tx, "first").id)
+        verbs.link(tx, bound, verbs.add(tx, "first").id)
         assert USE[back](tx, free).state == "ready"
         assert USE[back](tx, bound).state == "created"
 
@@ -173,7 +173,7 @@ def test_a_ready_task_is_taken_back_by_an_unmet_dependency_alone(store: SqliteSt
         first, done = verbs.add(tx, "first").id, in_state(tx, "completed")
         for target, state in ((done, "ready"), (first, "created")):
             task = verbs.add(tx, "task").id
-            dependencies.link(tx, task, target)
+            verbs.link(tx, task, target)
             assert tx.graph.task(task).state == state
 
 

@@ -9,25 +9,18 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from hookline.config import Settings
 from hookline.errors import PeopleOnly, Untrusted
 from hookline.files import text_of
 from hookline.hooks.registry import Hook
 from hookline.project import Project
-from hookline.trust import (
-    Change,
-    TrustBook,
-    adopt_store,
-    configured_uses,
-    covered_files,
-    covered_uses,
-    fingerprint,
-    named_files,
-    owns_store,
-    refuse_agents,
-    under_agent,
-)
-from hookline.trust.cover import MAX_FILES
-from hookline.trust.words import shell_words
+from hookline.trust.book import TrustBook
+from hookline.trust.configured import configured_uses
+from hookline.trust.cover import MAX_FILES, covered_uses, named_files
+from hookline.trust.manifest import Change, fingerprint
+from hookline.trust.people import refuse_agents, under_agent
+from hookline.trust.shell_paths import shell_words
+from hookline.trust.stores import adopt_store, owns_store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -112,7 +105,7 @@ def test_shell_words(line: str, words: list[str]) -> None:
 )
 def test_a_command_covers_the_files_it_names(project: Project, line: str) -> None:
     put(project, "tools/check.sh")
-    assert names(project, covered_files(project, [command(line)])) == {"tools/check.sh"}
+    assert names(project, list(covered_uses(project, [command(line)]))) == {"tools/check.sh"}
 
 
 def test_names_with_spaces_are_covered(project: Project) -> None:
@@ -123,7 +116,7 @@ def test_names_with_spaces_are_covered(project: Project) -> None:
 
 def test_an_absolute_path_into_the_project_is_covered(project: Project) -> None:
     path = put(project, "x.sh")
-    assert covered_files(project, [command(f"sh {path}")]) == [path]
+    assert list(covered_uses(project, [command(f"sh {path}")])) == [path]
 
 
 @pytest.mark.parametrize(
@@ -135,7 +128,7 @@ def test_nothing_else_is_covered(project: Project, tmp_path: Path, line: str) ->
     (tmp_path / "outside.sh").write_text("x")
     put(project, "log.txt")
     os.mkdir(os.path.join(project.root, "tools"))
-    assert covered_files(project, [command(line)]) == []
+    assert list(covered_uses(project, [command(line)])) == []
 
 
 def test_dots_behind_a_link_are_resolved_as_the_shell_does(
@@ -151,7 +144,7 @@ def test_dots_behind_a_link_are_resolved_as_the_shell_does(
 def test_only_the_projects_own_hooks_are_covered(project: Project) -> None:
     put(project, "x.sh")
     for layer in ("user", "plugin", "built-in"):
-        assert covered_files(project, [command("./x.sh", layer)]) == []
+        assert list(covered_uses(project, [command("./x.sh", layer)])) == []
 
 
 def test_configuration_and_folders_are_covered_with_hidden_files(project: Project) -> None:
@@ -165,13 +158,13 @@ def test_configuration_and_folders_are_covered_with_hidden_files(project: Projec
     }
     for name in (*expected, ".hookline/hookline.db", ".hookline/logs/hooks.log", "other.py"):
         put(project, name)
-    assert names(project, covered_files(project, [])) == expected
+    assert names(project, list(covered_uses(project, []))) == expected
 
 
 def test_a_script_is_covered_whatever_its_name(project: Project) -> None:
     put(project, "my hooks/it's.sh")
     script = Hook(name="s", points=("stop",), kind="script", target="my hooks/it's.sh")
-    assert names(project, covered_files(project, [script])) == {"my hooks/it's.sh"}
+    assert names(project, list(covered_uses(project, [script]))) == {"my hooks/it's.sh"}
 
 
 def test_a_python_hook_covers_all_that_its_import_could_load(project: Project) -> None:
@@ -179,22 +172,22 @@ def test_a_python_hook_covers_all_that_its_import_could_load(project: Project) -
     for name in (*expected, "pkg/other.py", "pkg/sub/model.py", "src/pkg/sub/mod.py"):
         put(project, name)
     hook = Hook(name="p", points=("stop",), kind="python", target="pkg.sub.mod:check")
-    assert names(project, covered_files(project, [hook])) == expected
+    assert names(project, list(covered_uses(project, [hook]))) == expected
 
 
 def test_a_package_that_shadows_a_module_is_covered(project: Project) -> None:
     hook = Hook(name="p", points=("stop",), kind="python", target="mine:check")
     put(project, "mine.py")
-    assert names(project, covered_files(project, [hook])) == {"mine.py"}
+    assert names(project, list(covered_uses(project, [hook]))) == {"mine.py"}
     put(project, "mine/__init__.py")
-    assert names(project, covered_files(project, [hook])) == {"mine.py", "mine/__init__.py"}
+    assert names(project, list(covered_uses(project, [hook]))) == {"mine.py", "mine/__init__.py"}
 
 
 @pytest.mark.parametrize("target", ["../evil:f", "a/../../evil:f", ":f", "", ".evil:f", "a..b:f"])
 def test_a_python_target_cannot_climb(project: Project, tmp_path: Path, target: str) -> None:
     (tmp_path / "evil.py").write_text("x")
     hook = Hook(name="p", points=("stop",), kind="python", target=target, handler=print)
-    assert covered_files(project, [hook]) == []
+    assert list(covered_uses(project, [hook])) == []
 
 
 def test_the_environment_and_arguments_of_a_hook_are_covered(project: Project) -> None:
@@ -209,7 +202,28 @@ def test_the_environment_and_arguments_of_a_hook_are_covered(project: Project) -
         env={"BASH_ENV": "./env.sh"},
         metadata={"command": "./lint.sh", "prompt": "Compare it with README.md"},
     )
-    assert names(project, covered_files(project, [hook])) == {"env.sh", "lint.sh"}
+    assert names(project, list(covered_uses(project, [hook]))) == {"env.sh", "lint.sh"}
+
+
+@pytest.mark.parametrize(
+    ("runs", "covered"),
+    [
+        ("file", {"policy.txt"}),
+        ("line", {"policy.txt", "check.sh"}),
+        ("function", {"policy.txt", "rules.py"}),
+        (None, {"policy.txt", "check.sh", "rules.py"}),
+        ("", set()),
+    ],
+)
+def test_a_kind_of_a_plugin_says_what_its_value_names(
+    project: Project, runs: str | None, covered: set[str]
+) -> None:
+    for name in ("policy.txt", "check.sh", "rules.py"):
+        put(project, name)
+    value = {"policy": ["policy.txt"], "before": {"first": "sh check.sh"}, "by": "rules:judge"}
+    for made in ({"metadata": value}, {"metadata": {"arguments": value}}):
+        hook = Hook(name="h", points=("stop",), kind="of-a-plugin", runs=runs, **made)
+        assert names(project, list(covered_uses(project, [hook]))) == covered
 
 
 def test_extra_files_and_first_uses(project: Project) -> None:
@@ -228,15 +242,6 @@ def test_extra_files_and_first_uses(project: Project) -> None:
     }
 
 
-class Configured(msgspec.Struct):
-    """Settings with hooks of every scope and sections that name files."""
-
-    hooks: list[Hook]
-    type_hooks: dict[str, dict[str, list[Hook]]]
-    agent_hooks: dict[str, dict[str, list[Hook]]]
-    raw_sections: msgspec.Raw
-
-
 def test_settings_cover_every_scope_and_section(project: Project) -> None:
     expected = {"a.sh", "b.sh", "c.sh", "d.sh", "e.sh", "f.md", "g.py", "h.sh"}
     for name in (*expected, "PLAN.md", "goal.md"):
@@ -253,7 +258,7 @@ def test_settings_cover_every_scope_and_section(project: Project) -> None:
                             {"id": "t", "task": {"goal": "goal.md"}}]}
         },
     }  # fmt: skip
-    settings = Configured(
+    settings = Settings(
         hooks=[command("./a.sh")],
         type_hooks={"product": {"before_merge": [command("./b.sh")]}},
         agent_hooks={"x": {"stop": [command("./c.sh")]}},
@@ -268,14 +273,14 @@ def test_too_many_files_are_refused(project: Project) -> None:
     for number in range(MAX_FILES + 1):
         os.symlink("x", os.path.join(folder, str(number)))
     with pytest.raises(Untrusted, match="too many to be verified"):
-        covered_files(project, [])
+        covered_uses(project, [])
 
 
 def test_a_manifest_holds_plain_sha256_sums(project: Project) -> None:
     put(project, "hookline.yaml", "version: 1\n")
     path = put(project, ".hookline/hooks/stop/check", "#!/bin/sh\n")
     os.chmod(path, 0o755)
-    manifest = fingerprint(project, covered_files(project, []))
+    manifest = fingerprint(project, covered_uses(project, []))
     assert manifest.files == {
         "hookline.yaml": hashlib.sha256(b"version: 1\n").hexdigest(),
         ".hookline/hooks/stop/check": hashlib.sha256(b"#!/bin/sh\n").hexdigest() + ":x",
@@ -289,7 +294,7 @@ def test_the_hash_is_the_same_on_every_machine(tmp_path: Path) -> None:
         project = Project(root, os.path.join(root, ".hookline"))
         put(project, "hookline.yaml", "version: 1\n")
         put(project, "x.sh", "echo\n")
-        files = covered_files(project, [command("./x.sh")])
+        files = covered_uses(project, [command("./x.sh")])
         hashes.add(fingerprint(project, reversed(files)).hash)
     # The form is a promise to automation that sets HOOKLINE_TRUST, so it is written out here.
     parts = []
@@ -309,14 +314,14 @@ def test_no_two_paths_share_a_name() -> None:
 
 
 def test_nothing_to_trust_is_trusted(project: Project, book: TrustBook) -> None:
-    verdict = book.verdict(project, fingerprint(project, covered_files(project, [])), {})
+    verdict = book.verdict(project, fingerprint(project, covered_uses(project, [])), {})
     assert verdict.trusted
     assert not verdict.changes
 
 
 def test_granted_then_changed_then_revoked(project: Project, book: TrustBook) -> None:
     put(project, "hookline.yaml", "version: 1\n")
-    first = fingerprint(project, covered_files(project, []))
+    first = fingerprint(project, covered_uses(project, []))
     never = book.verdict(project, first, {})
     assert not never.trusted
     assert never.changes == [Change("hookline.yaml", "added")]
@@ -324,7 +329,7 @@ def test_granted_then_changed_then_revoked(project: Project, book: TrustBook) ->
     assert book.verdict(project, first, {}).trusted
     put(project, "hookline.yaml", "version: 1 # more\n")
     put(project, ".hookline/hooks/stop/new")
-    second = fingerprint(project, covered_files(project, []))
+    second = fingerprint(project, covered_uses(project, []))
     changed = book.verdict(project, second, {})
     assert not changed.trusted
     assert "changed since" in changed.why
@@ -340,18 +345,18 @@ def test_granted_then_changed_then_revoked(project: Project, book: TrustBook) ->
 def test_a_removed_file_is_a_change(project: Project, book: TrustBook) -> None:
     put(project, "hookline.yaml")
     path = put(project, ".hookline/hooks/stop/guard")
-    book.grant(project, fingerprint(project, covered_files(project, [])))
+    book.grant(project, fingerprint(project, covered_uses(project, [])))
     os.unlink(path)
-    verdict = book.verdict(project, fingerprint(project, covered_files(project, [])), {})
+    verdict = book.verdict(project, fingerprint(project, covered_uses(project, [])), {})
     assert not verdict.trusted
     assert verdict.changes == [Change(".hookline/hooks/stop/guard", "removed")]
 
 
 def test_always_trusts_what_comes(project: Project, book: TrustBook) -> None:
     put(project, "hookline.yaml")
-    book.grant(project, fingerprint(project, covered_files(project, [])), always=True)
+    book.grant(project, fingerprint(project, covered_uses(project, [])), always=True)
     put(project, "hookline.yaml", "other\n")
-    changed = fingerprint(project, covered_files(project, []))
+    changed = fingerprint(project, covered_uses(project, []))
     verdict = book.verdict(project, changed, {})
     assert verdict.trusted
     assert verdict.always
@@ -362,7 +367,7 @@ def test_always_trusts_what_comes(project: Project, book: TrustBook) -> None:
 
 def test_the_environment_can_name_the_trusted_state(project: Project, book: TrustBook) -> None:
     put(project, "hookline.yaml")
-    manifest = fingerprint(project, covered_files(project, []))
+    manifest = fingerprint(project, covered_uses(project, []))
     assert book.verdict(project, manifest, {"HOOKLINE_TRUST": manifest.hash}).trusted
     other = book.verdict(project, manifest, {"HOOKLINE_TRUST": "sha256:" + "0" * 64})
     assert not other.trusted
@@ -372,11 +377,11 @@ def test_the_environment_can_name_the_trusted_state(project: Project, book: Trus
 @pytest.mark.parametrize("name", ["HOOKLINE_AGENT", "HOOKLINE_HOOK"])
 def test_an_agent_cannot_trust(project: Project, book: TrustBook, name: str) -> None:
     put(project, "hookline.yaml")
-    manifest = fingerprint(project, covered_files(project, []))
+    manifest = fingerprint(project, covered_uses(project, []))
     environ = {"HOOKLINE_TRUST": manifest.hash, name: "x"}
     verdict = book.verdict(project, manifest, environ)
     assert not verdict.trusted
-    assert "does not count under an agent" in verdict.why
+    assert "is ignored under an agent" in verdict.why
     assert under_agent(environ)
     with pytest.raises(PeopleOnly, match="`hookline trust` is for people"):
         refuse_agents(environ, "trust")

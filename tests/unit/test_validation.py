@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from hookline.config.types import Validation
-from hookline.domain.validation import MAX_RULES, Rule, rule_from, rules_from
+from hookline.domain.validation import MAX_RULES, ValidationRule, rule_from, rules_from
 from hookline.errors import BadInput
 
 TESTS = {"name": "tests_pass", "type": "command", "command": "pytest -q"}
@@ -17,40 +17,40 @@ TESTS = {"name": "tests_pass", "type": "command", "command": "pytest -q"}
 @pytest.mark.parametrize(
     ("given", "rule"),
     [
-        (TESTS, Rule(name="tests_pass", type="command", command="pytest -q")),
+        (TESTS, ValidationRule(name="tests_pass", type="command", command="pytest -q")),
         (
             {"name": "tests_pass", "type": "command", "config": {"command": "pytest -q"}},
-            Rule(name="tests_pass", type="command", command="pytest -q"),
+            ValidationRule(name="tests_pass", type="command", command="pytest -q"),
         ),
         (
             {**TESTS, "timeout": 30, "config": None},
-            Rule(name="tests_pass", type="command", command="pytest -q", timeout=30.0),
+            ValidationRule(name="tests_pass", type="command", command="pytest -q", timeout=30.0),
         ),
         (
             {"name": "said", "type": "content_pattern", "pattern": "^done"},
-            Rule(name="said", type="content_pattern", pattern="^done"),
+            ValidationRule(name="said", type="content_pattern", pattern="^done"),
         ),
         (
             {"name": "c", "type": "coverage", "config": {"minimum": 80, "report": "cov.xml"}},
-            Rule(name="c", type="coverage", minimum=80.0, report="cov.xml"),
+            ValidationRule(name="c", type="coverage", minimum=80.0, report="cov.xml"),
         ),
         (
             {"name": "docs", "type": "file_existence", "files": ["docs/", "src/**/*.py"]},
-            Rule(name="docs", type="file_existence", files=("docs/", "src/**/*.py")),
+            ValidationRule(name="docs", type="file_existence", files=("docs/", "src/**/*.py")),
         ),
         (
             {"name": "own", "type": "custom", "python": "checks.all:licence"},
-            Rule(name="own", type="custom", python="checks.all:licence"),
+            ValidationRule(name="own", type="custom", python="checks.all:licence"),
         ),
     ],
 )
-def test_rule_is_read(given: dict[str, Any], rule: Rule) -> None:
+def test_rule_is_read(given: dict[str, Any], rule: ValidationRule) -> None:
     assert rule_from(given) == rule
 
 
 def test_rule_of_the_configuration_is_read() -> None:
     written = Validation(name="t", type="command", command="make test", timeout=90.0)
-    assert rule_from(msgspec.to_builtins(written)) == Rule(
+    assert rule_from(msgspec.to_builtins(written)) == ValidationRule(
         name="t", type="command", command="make test", timeout=90.0
     )
 
@@ -70,11 +70,11 @@ def test_rule_of_the_configuration_is_read() -> None:
         ({**TESTS, "expected": 0}, "there is no key 'expected'"),
         ({**TESTS, "config": {"comand": "x"}}, "there is no key 'comand'"),
         ({**TESTS, "config": "x"}, "config must be an object"),
-        ({**TESTS, "config": {"command": "x"}}, "'command' stands in config and beside it"),
+        ({**TESTS, "config": {"command": "x"}}, "'command' is set both in config and beside it"),
         ({**TESTS, "command": ["pytest"]}, "Expected `str.*`, got `array`"),
         ({**TESTS, "command": "x" * 40_000}, "length <= 32768"),
         ({**TESTS, "command": "a\0b"}, "NUL character"),
-        ({**TESTS, "command": "\ud800"}, "half of a character"),
+        ({**TESTS, "command": "\ud800"}, "incomplete Unicode character"),
         ({**TESTS, "timeout": 0}, "> 0"),
         ({**TESTS, "timeout": 1e9}, "<= 86400"),
         ({"name": "a", "type": "coverage", "minimum": 101}, "<= 100"),
@@ -89,8 +89,8 @@ def test_rule_of_the_configuration_is_read() -> None:
         ({"name": "a", "type": "file_existence", "files": ["a/../../b"]}, "leaves the project"),
         ({"name": "a", "type": "file_existence", "files": ["~/x"]}, "within the project"),
         ({"name": "a", "type": "coverage", "minimum": 1, "report": "../x"}, "leaves the project"),
-        ({"name": "a", "type": "custom", "python": "checks"}, "names no function"),
-        ({"name": "a", "type": "custom", "python": "os; x:y"}, "names no function"),
+        ({"name": "a", "type": "custom", "python": "checks"}, "does not name a function"),
+        ({"name": "a", "type": "custom", "python": "os; x:y"}, "does not name a function"),
     ],
 )
 def test_rule_is_refused_with_what_to_mend(given: Any, why: str) -> None:

@@ -1,8 +1,9 @@
 """How the stores of merges beside this file were made: `make_merges.py HOOKLINE FOLDER VERSION`.
 
-HOOKLINE is a program whose `flows/gating.py` has that VERSION, FOLDER one that does not exist yet.
-What is in the store: T-1 waits for a person who merges it, T-2 was killed while its agent resolved
-a conflict, T-3 while its result was tested, and T-4 while it waited for its turn behind T-3.
+HOOKLINE is a program whose `pipeline/gating.py` has that VERSION, FOLDER one that does not exist
+yet. What is in the store: T-1 waits for a person who merges it, T-2 was killed while its agent
+resolved a conflict, T-3 while its result was tested, and T-4 while it waited for its turn behind
+T-3.
 """
 
 from __future__ import annotations

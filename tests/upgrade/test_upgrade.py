@@ -123,7 +123,7 @@ def test_what_a_killed_worker_had_under_way_is_merged_by_the_next(cli: Cli) -> N
 
 def test_check_names_every_default_that_changed_until_it_is_trusted(cli: Cli) -> None:
     configuration = (cli.root / "hookline.yaml").read_text()
-    names = ["gates.without_commits", "gates.max_file", "gates.max_wait"]
+    names = ["hooks.stop", "gates.without_commits", "gates.max_file", "gates.max_wait"]
     names += ["gates.base", "submit"]
     names += ["trusted files", "task_types.TYPE.may_create", "verdicts"]
     found = cli.json("check")
@@ -134,7 +134,7 @@ def test_check_names_every_default_that_changed_until_it_is_trusted(cli: Cli) ->
     # What the configuration itself says is no default.
     said = "gates: {without_commits: complete, max_file: 0, max_wait: 720h, base: main}\n"
     cli.put("hookline.yaml", configuration + said)
-    assert [each["name"] for each in cli.json("check")["changedDefaults"]] == names[4:]
+    assert [each["name"] for each in cli.json("check")["changedDefaults"]] == [names[0], *names[5:]]
     cli.put("hookline.yaml", configuration.replace('"true"}', '"grep {{task_title}} x"}'))
     assert "options" in [each["name"] for each in cli.json("check")["changedDefaults"]]
     cli.put("hookline.yaml", configuration.replace("[human]", '[{run_tests: "make"}]'))

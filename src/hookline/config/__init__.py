@@ -5,7 +5,7 @@ Importing this package is cheap; the YAML reader and the checks load only when t
 
 from __future__ import annotations
 
-from hookline.config.problems import Problem
+from hookline.config.reading.problems import Problem
 from hookline.config.settings import Settings, Tuning, load_settings
 
 __all__ = ["Problem", "Settings", "Tuning", "load_settings"]

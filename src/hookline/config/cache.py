@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from hookline import __version__
 from hookline.digest import sha256
-from hookline.files import make_private, read_regular
+from hookline.files import make_private, read_regular, write_whole
 from hookline.plugins import stamp
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Watched(NamedTuple):
     digest: str = ""
 
 
-class Entry(NamedTuple):
+class CacheEntry(NamedTuple):
     """The cache file of a project, and the key of its configuration as it is now."""
 
     path: str
@@ -45,7 +46,7 @@ class Entry(NamedTuple):
     config_digest: str
 
     @classmethod
-    def of(cls, project: Project, home: str) -> Entry:
+    def of(cls, project: Project, home: str) -> CacheEntry:
         """The entry for this project; reads the configuration files and lists the hook folders."""
         place = sha256(os.path.abspath(project.root).encode(errors="surrogateescape"))
         path = os.path.join(home, "cache", f"settings-{place.hexdigest()[:32]}.json")
@@ -73,15 +74,9 @@ class Entry(NamedTuple):
         """Keep the settings for the next command; a folder that cannot be written has no cache."""
         rest = msgspec.json.encode(watched) + b"\n" + body
         header = f"{self.key} {sha256(rest).hexdigest()}\n".encode()
-        temporary = f"{self.path}.{os.getpid()}"
-        try:
+        with suppress(OSError):
             make_private(os.path.dirname(self.path))
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(header + rest)
-            os.replace(temporary, self.path)
-        except OSError:
-            _remove(temporary)
+            write_whole(self.path, header + rest)
 
 
 def mode_of(path: str) -> int | None:
@@ -93,15 +88,18 @@ def mode_of(path: str) -> int | None:
 
 
 def watched_content(path: str) -> Watched:
-    """A file whose content the checks are about to look at."""
+    """A file, or the files of a folder, whose content the checks are about to look at."""
     mode = mode_of(path)
-    is_file = mode is not None and stat.S_ISREG(mode)
-    return Watched(path, mode, _digest(path) if is_file else "")
+    has_content = mode is not None and (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+    return Watched(path, mode, _digest(path) if has_content else "")
 
 
 def _digest(path: str) -> str:
-    found: str = sha256(_contents(path)).hexdigest()
-    return found
+    if os.path.isdir(path):
+        content = "\n".join(_listing(path, depth=1)).encode(errors="surrogateescape")
+    else:
+        content = _contents(path)
+    return str(sha256(content).hexdigest())
 
 
 def _unchanged(encoded: bytes) -> bool:
@@ -150,7 +148,7 @@ def _contents(path: str) -> bytes:
         return f"none:{problem.errno}".encode()
 
 
-def _listing(folder: str) -> Iterator[str]:
+def _listing(folder: str, depth: int = 2) -> Iterator[str]:
     try:
         with os.scandir(folder) as found:
             entries = sorted(found, key=lambda each: each.name)
@@ -159,19 +157,8 @@ def _listing(folder: str) -> Iterator[str]:
         return
     for entry in entries:
         yield _described(entry)
-        if entry.is_dir():
-            yield from _files(entry.path)
-
-
-def _files(folder: str) -> Iterator[str]:
-    try:
-        with os.scandir(folder) as found:
-            entries = sorted(found, key=lambda each: each.name)
-    except OSError as problem:
-        yield f"none:{problem.errno}"
-        return
-    for entry in entries:
-        yield _described(entry)
+        if depth > 1 and entry.is_dir():
+            yield from _listing(entry.path, depth - 1)
 
 
 def _described(entry: os.DirEntry[str]) -> str:
@@ -181,10 +168,3 @@ def _described(entry: os.DirEntry[str]) -> str:
     except OSError as problem:
         return f"{entry.path}\0{link}\0none:{problem.errno}"
     return f"{entry.path}\0{link}\0{state.st_mode}\0{state.st_size}\0{state.st_mtime_ns}"
-
-
-def _remove(path: str) -> None:
-    try:
-        os.unlink(path)
-    except OSError:  # it was never made, or the folder cannot be written: nothing is left to do
-        return

@@ -7,30 +7,29 @@ from __future__ import annotations
 
 import os
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.config.acts import Scope
-from hookline.config.automation import read_automation
-from hookline.config.cache import config_files, hook_folders, watched_content
-from hookline.config.checks import check_prompt
-from hookline.config.entries import EntryReader
-from hookline.config.nodes import Mapping
-from hookline.config.plugin_hooks import read_plugins
-from hookline.config.problems import Mark, Report
-from hookline.config.sections import custom_point, read_sections
+from hookline.config.cache import Watched, config_files, hook_folders, watched_content
+from hookline.config.checks.lines import check_prompt
+from hookline.config.checks.steps import called_flows, check_fired
+from hookline.config.hooks.acts import Scope
+from hookline.config.hooks.automation import read_automation
+from hookline.config.hooks.entries import EntryReader
+from hookline.config.hooks.folders import read_plugins, scan
+from hookline.config.reading.convert import Converter
+from hookline.config.reading.nodes import Mapping, Scalar
+from hookline.config.reading.problems import Mark, Problems
+from hookline.config.reading.source import ConfigFile, read_mapping
+from hookline.config.sections import Read, custom_point, read_sections
 from hookline.config.settings import Settings, Tuning
-from hookline.config.source import Source, read_mapping
-from hookline.config.steps import check_fired
-from hookline.hooks.layers import scan
-from hookline.points import POINTS
+from hookline.config.types import Notifications
+from hookline.errors import did_you_mean
+from hookline.points import POINTS, Point
 
 if TYPE_CHECKING:
-    from hookline.config.cache import Watched
-    from hookline.config.sections import Read
     from hookline.hooks.registry import Hook
-    from hookline.points import Point
     from hookline.project import Project
 
 _Blocks = dict[str, dict[str, list["Hook"]]]
@@ -47,25 +46,31 @@ class Loaded(NamedTuple):
 class _Layer(NamedTuple):
     """A configuration file as a tree, and the hook folder beside it."""
 
-    source: Source
+    source: ConfigFile
     tree: Mapping
     folder: str
 
 
-def read_settings(project: Project, home: str) -> Loaded:
-    """Everything that is configured, with every problem; never fails because of its content."""
-    report = Report()
-    layers = _layers(project, home, report)
+def read_settings(project: Project, home: str, copy: str | None = None) -> Loaded:
+    """Everything that is configured, with every problem; never fails because of its content.
+
+    With a `copy`, that file is read in place of the project's hookline.yaml.
+    """
+    report = Problems()
+    layers = _layers(project, home, report, copy)
     read = read_sections([layer.tree for layer in layers], report)
     points = {**POINTS, **{name: custom_point(name) for name in read.events}}
     rules = [rule.name for rule in read.sections.validation]
     reader = EntryReader(report, points, read.sections.agents, rules)
     settings = Settings(events=read.events)
     settings.raw_sections = msgspec.Raw(msgspec.json.encode(read.sections))
+    settings.users_notifications = _users_notifications(layers)
     mentioned: dict[str, None] = {}
     judges = _judges(read)
+    called: list[Scalar] = []
     for layer in layers:
         check_fired(layer.tree.get("flows"), points, report)
+        called += called_flows(layer.tree.get("flows"))
         scope = Scope(layer.source, prefix=_of(layer), judges=judges)
         blocks = reader.read_block(layer.tree.get("hooks"), scope)
         own = _in_order(blocks, report, layer.source)
@@ -79,13 +84,23 @@ def read_settings(project: Project, home: str) -> Loaded:
     settings.points = tuple(mentioned)
     settings.type_hooks = _blocks("task_types", layers, reader, read)
     settings.agent_hooks = _blocks("agents", layers, reader, read)
-    settings.tuning = _tuning(reader, _automation(project, home, report))
-    prompt = _prompt(project, read, report)
+    path = config_files(project, home)[2]
+    source = ConfigFile(path, os.path.relpath(path, project.root), "project")
+    settings.tuning = _tuning(reader, read_automation(source, report))
+    files = [*_prompt(project, read, report), *_called(project, read, called, report)]
     settings.problems = report.problems
-    return Loaded(settings, [*reader.watched, *prompt], read.origins)
+    return Loaded(settings, [*reader.watched, *files], read.origins)
 
 
-def _prompt(project: Project, read: Read, report: Report) -> list[Watched]:
+def _users_notifications(layers: list[_Layer]) -> dict[str, Any]:
+    """What the user's own file says about notifications; what is wrong with it is reported."""
+    tree = next((each.tree for each in layers if each.source.layer == "user"), None)
+    node = tree.get("notifications") if tree is not None else None
+    found = Converter(Problems()).convert(node, Notifications) if node is not None else None
+    return msgspec.to_builtins(found) if isinstance(found, Notifications) else {}
+
+
+def _prompt(project: Project, read: Read, report: Problems) -> list[Watched]:
     """Check the template of a session's prompt; the file that this depended on."""
     name = read.sections.session.prompt
     if name is None:
@@ -96,12 +111,29 @@ def _prompt(project: Project, read: Read, report: Report) -> list[Watched]:
     return [watched]
 
 
-def _layers(project: Project, home: str, report: Report) -> list[_Layer]:
+def _called(project: Project, read: Read, names: list[Scalar], report: Problems) -> list[Watched]:
+    """Check that the flows that steps call are there; the folder that this depended on."""
+    if not names:
+        return []
+    from hookline.flows.definitions.finder import FlowFinder  # few flows call others
+
+    finder = FlowFinder(project.root, project.folder, read.sections.flows)
+    watched = watched_content(os.path.join(project.folder, "flows"))
+    for name in names:
+        if finder.known(name.text) is None:
+            message = f"there is no flow '{name.text}'"
+            help = did_you_mean(name.text, finder.names(), "`hookline flow list` lists them all")
+            consequence = "the step would fail"
+            report.error("unknown-flow", name.mark, message, help=help, consequence=consequence)
+    return [watched]
+
+
+def _layers(project: Project, home: str, report: Problems, copy: str | None) -> list[_Layer]:
     own, users, _ = config_files(project, home)
     folder, users_folder = hook_folders(project, home)
-    sources = [(Source(own, os.path.relpath(own, project.root), "project"), folder)]
+    sources = [(ConfigFile(copy or own, os.path.relpath(own, project.root), "project"), folder)]
     if os.path.abspath(users) != os.path.abspath(own):
-        sources.append((Source(users, users, "user"), users_folder))
+        sources.append((ConfigFile(users, users, "user"), users_folder))
     return [_Layer(source, read_mapping(source, report), at) for source, at in sources]
 
 
@@ -109,7 +141,7 @@ def _of(layer: _Layer) -> str:
     return "user/" if layer.source.layer == "user" else ""
 
 
-def _in_order(blocks: dict[str, list[Hook]], report: Report, source: Source) -> list[Hook]:
+def _in_order(blocks: dict[str, list[Hook]], report: Problems, source: ConfigFile) -> list[Hook]:
     """The hooks of a file as they stand, each once; a hook at several points has one position."""
     order = {id(each): each for hooks in blocks.values() for each in hooks}
     places = {key: index for index, key in enumerate(order)}
@@ -119,24 +151,16 @@ def _in_order(blocks: dict[str, list[Hook]], report: Report, source: Source) -> 
             if swapped and before.priority == after.priority:
                 report.error(
                     "order",
-                    _mark_of(after, source),
-                    f"'{before.name}' stands before '{after.name}' at {point} "
-                    "but after it in the file",
-                    help="give the hooks a `priority:`; a hook has one place in the order",
+                    Mark(source.file, int(after.origin.rpartition(":")[2]), 1, 1),
+                    f"'{before.name}' runs before '{after.name}' at {point} "
+                    "but is listed after it in the file",
+                    help="set a `priority:`; a hook has the same position at all its points",
                 )
     return list(order.values())
 
 
-def _mark_of(hook: Hook, source: Source) -> Mark:
-    return Mark(source.file, int(hook.origin.rpartition(":")[2]), 1, 1)
-
-
 def _folder(
-    layer: _Layer,
-    points: dict[str, Point],
-    project: Project,
-    reader: EntryReader,
-    report: Report,
+    layer: _Layer, points: dict[str, Point], project: Project, reader: EntryReader, report: Problems
 ) -> list[Hook]:
     root = project.root if layer.source.layer == "project" else None
     found = scan(layer.folder, layer.source.layer, points, root)
@@ -185,11 +209,6 @@ def _judges(read: Read) -> dict[str, tuple[str, ...]]:
         name: tuple(each for each in kind.agents.gatekeeper if each in known)
         for name, kind in read.sections.task_types.items()
     }
-
-
-def _automation(project: Project, home: str, report: Report) -> dict[str, Tuning]:
-    path = config_files(project, home)[2]
-    return read_automation(Source(path, os.path.relpath(path, project.root), "project"), report)
 
 
 def _tuning(reader: EntryReader, automation: dict[str, Tuning]) -> dict[str, Tuning]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 from msgspec import inspect
 
-from hookline.config.entries import FOR_ALL
+from hookline.config.hooks.entries import FOR_ALL
 from hookline.config.types import DURATION_TEXT, SIZE_TEXT, Document
-from hookline.hooks.builtin import CHAINS, NAMED_BUILTINS, REACT_BUILTINS
+from hookline.errors import BrokenPlugin
+from hookline.hooks.builtin import CHAINS, NAMED_BUILTINS, NOTIFY, REACT_BUILTINS
+from hookline.hooks.builtin.notify.arguments import Notify
+from hookline.plugins import KINDS, ExtensionPoint
 from hookline.points import POINTS
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -29,16 +33,32 @@ def json_schema() -> dict[str, Any]:
     definitions = schema["$defs"]
     for owner, hooks in (("Document", "Hooks"), ("TaskType", "OwnHooks"), ("Agent", "OwnHooks")):
         definitions[owner]["properties"]["hooks"] = {"$ref": f"#/$defs/{hooks}"}
-    definitions["Entry"]["properties"].update(
-        {name: {"description": f"A built-in: {_stands(points)}."} for name, points in _named()}
-    )
-    definitions["Entry"]["properties"].update(_chains())
-    for kind in _structs(inspect.type_info(Document), {}):
+    entry = definitions["Entry"]["properties"]
+    for name, points in sorted(NAMED_BUILTINS.items()):
+        entry[name] = {"description": f"A built-in, for {', '.join(points)}."}
+    entry |= _chains()
+    entry |= _notify(definitions)
+    values = kind_values((*KINDS.own, *KINDS.installed()))
+    definitions |= msgspec.json.schema(values)["$defs"]
+    found: dict[type, inspect.StructType] = {}
+    _structs(inspect.type_info(values), found)
+    for kind in _structs(inspect.type_info(Document), found):
         _agree_with_loader(definitions[kind.cls.__name__], kind)
-    definitions["HookList"] = _hook_list()
+    definitions["Entry"]["properties"] |= definitions.pop(values.__name__)["properties"]
+    definitions["HookList"] = {"type": ["array", "null"], "items": _one_hook()}
     definitions["Hooks"] = _hooks()
     definitions["OwnHooks"] = _own_hooks(definitions["Hooks"]["properties"])
     return {"$schema": _DIALECT, "title": "hookline.yaml", **schema}
+
+
+def kind_values(names: Iterable[str]) -> type[msgspec.Struct]:
+    """The value of each kind of hook's key, as the fields of a struct."""
+    values = {}
+    for name in names:
+        with suppress(BrokenPlugin):  # `hookline check` reports it where it is used
+            values[name] = KINDS.load(name).VALUE
+    fields = [(name.replace("-", "_"), each | None, None) for name, each in values.items() if each]
+    return msgspec.defstruct("KindValues", fields, rename={n.replace("-", "_"): n for n in values})
 
 
 def _structs(kind: inspect.Type, found: dict[type, inspect.StructType]) -> _Structs:
@@ -70,7 +90,9 @@ def _agree_with_loader(definition: dict[str, Any], kind: inspect.StructType) -> 
         reads = _reads(field.type)
         words = ["string", "boolean"] if reads == "line" else ["string", "number", "boolean"]
         options = [_loaded(each, words) for each in options if each != NULL]
-        if reads in _TEXTS:
+        if isinstance(reads, ExtensionPoint):
+            options = [{"enum": [*reads.own, *reads.installed()]}]
+        elif reads in _TEXTS:
             options.append({"type": "string", "pattern": f"^(?:{_TEXTS[reads]})$"})
         if not field.required:
             options.append(NULL)
@@ -80,7 +102,7 @@ def _agree_with_loader(definition: dict[str, Any], kind: inspect.StructType) -> 
         }
 
 
-def _loaded(schema: dict[str, Any], words: list[str]) -> dict[str, Any]:
+def _loaded(schema: Mapping[str, Any], words: list[str]) -> dict[str, Any]:
     """Any word is text to the loader, also one that is a truth to YAML, or mostly a number."""
     if schema.get("type") == "string":
         return {**schema, "type": words}
@@ -89,7 +111,7 @@ def _loaded(schema: dict[str, Any], words: list[str]) -> dict[str, Any]:
     return {**schema, **inner}
 
 
-def _reads(kind: inspect.Type) -> str | None:
+def _reads(kind: inspect.Type) -> str | ExtensionPoint | None:
     """How the loader reads a value in its own way, if it does."""
     if isinstance(kind, inspect.UnionType):
         return next((found for each in kind.types if (found := _reads(each))), None)
@@ -109,7 +131,7 @@ def _hooks() -> dict[str, Any]:
     }
 
 
-def _own_hooks(points: dict[str, Any]) -> dict[str, Any]:
+def _own_hooks(points: Mapping[str, Any]) -> dict[str, Any]:
     own = {name: each for name, each in points.items() if POINTS[name].rule not in FOR_ALL}
     return {
         "description": "Hooks that replace those of their points for one agent or task type.",
@@ -119,18 +141,21 @@ def _own_hooks(points: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _hook_list() -> dict[str, Any]:
-    return {"type": ["array", "null"], "items": _one_hook()}
-
-
 def _one_hook() -> dict[str, Any]:
-    names = sorted({**NAMED_BUILTINS, **REACT_BUILTINS}.keys() - set(CHAINS))
+    names = sorted({**NAMED_BUILTINS, **REACT_BUILTINS}.keys() - {*CHAINS, NOTIFY})
     return {
-        "anyOf": [
-            {"description": "A built-in hook.", "enum": names},
-            {"$ref": "#/$defs/Entry"},
-        ]
+        "anyOf": [{"description": "A built-in hook.", "enum": names}, {"$ref": "#/$defs/Entry"}]
     }
+
+
+def _notify(definitions: dict[str, Any]) -> dict[str, Any]:
+    """The channel of a notification, and the keys beside it."""
+    schema = msgspec.json.schema(Notify)["$defs"][Notify.__name__]
+    (kind,) = _structs(inspect.type_info(Notify), {})
+    _agree_with_loader(schema, kind)
+    about = definitions["Entry"]["properties"][NOTIFY]
+    channel = schema["properties"].pop("channel")
+    return {NOTIFY: {**about, **channel}, **schema["properties"]}
 
 
 def _chains() -> dict[str, Any]:
@@ -141,11 +166,3 @@ def _chains() -> dict[str, Any]:
         "any_of": {"description": "Complete if one of these hooks does.", **several},
         "not": {"description": "Complete only if this hook does not.", **_one_hook()},
     }
-
-
-def _named() -> list[tuple[str, tuple[str, ...]]]:
-    return sorted(NAMED_BUILTINS.items())
-
-
-def _stands(points: tuple[str, ...]) -> str:
-    return f"stands at {', '.join(points)}"

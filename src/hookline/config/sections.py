@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.config.convert import INVALID, Converter
-from hookline.config.nodes import Mapping, Pair, Scalar
-from hookline.config.problems import Mark, Report, did_you_mean
-from hookline.config.rules import RULES, unique
+from hookline.config.checks.rules import RULES, unique
+from hookline.config.reading.convert import INVALID, Converter
+from hookline.config.reading.nodes import Mapping, Pair, Scalar
+from hookline.config.reading.problems import Mark, Problems
 from hookline.config.types import Document, Sections, Text
 from hookline.domain.events import check_type
 from hookline.domain.validation import MAX_RULES
-from hookline.errors import BadInput, ReservedEvent
+from hookline.errors import BadInput, ReservedEvent, did_you_mean
 from hookline.points import EVENT, POINTS, REACT, Point
 
 if TYPE_CHECKING:
@@ -22,20 +22,20 @@ _BY_NAME = ("task_types", "agents", "flows")
 
 
 class Read(NamedTuple):
-    """The sections' values, and where each of them stands."""
+    """The sections' values, and where each of them is set."""
 
     sections: Sections
     events: tuple[str, ...]
     origins: dict[str, Mark]
 
 
-def read_sections(trees: Many[Mapping], report: Report) -> Read:
-    """The sections of the files, nearest first; each file is checked by itself as well."""
+def read_sections(trees: Many[Mapping], report: Problems) -> Read:
+    """The sections of the files, nearest first; each file is also checked alone."""
     trees = [_without_version(tree, report) for tree in trees]
     for tree in trees:
         Converter(report, RULES).convert(tree, Document)
         unique(tree.get("validation"), "name", report)
-    converter = Converter(Report())
+    converter = Converter(Problems())
     merged = trees[-1]
     for tree in reversed(trees[:-1]):
         merged = _merged(merged, tree)
@@ -55,29 +55,28 @@ def custom_point(name: str) -> Point:
     return Point(name, REACT, "", EVENT, 30, True, "An event type of this project.")
 
 
-def _without_version(tree: Mapping, report: Report) -> Mapping:
+def _without_version(tree: Mapping, report: Problems) -> Mapping:
     node = tree.get("version")
     if node is None:
         return tree
     if not isinstance(node, Scalar) or node.text != "1":
-        report.error(
-            "unknown-version",
-            node.mark,
-            "this Hookline reads version 1 of the format",
-            help="write `version: 1`, or upgrade with `pip install --upgrade hookline`",
-        )
+        message = "this Hookline reads version 1 of the format"
+        help = "write `version: 1`, or upgrade with `pip install --upgrade hookline`"
+        report.error("unknown-version", node.mark, message, help=help)
     pairs = {key: pair for key, pair in tree.pairs.items() if key != "version"}
     return Mapping(pairs, tree.mark)
 
 
 def _merged(under: Mapping, over: Mapping) -> Mapping:
     pairs = {**under.pairs, **over.pairs}
-    for key in (*_BY_NAME, "session"):
+    for key in (*_BY_NAME, "session", "notifications"):
         lower, upper = under.get(key), over.get(key)
         if isinstance(lower, Mapping) and isinstance(upper, Mapping):
             joined = {**lower.pairs, **upper.pairs}
             if key == "session":
                 joined |= _joined(lower, upper, "budget") | _joined(lower, upper, "guards")
+            if key == "notifications":  # whoever is told says when
+                joined = {**upper.pairs, **lower.pairs}
             pairs[key] = Pair(over.pairs[key].key, Mapping(joined, upper.mark))
     return Mapping(pairs, over.mark)
 
@@ -90,10 +89,10 @@ def _joined(lower: Mapping, upper: Mapping, key: str) -> dict[str, Pair]:
     return {key: Pair(upper.pairs[key].key, both)}
 
 
-def _events(trees: Many[Mapping], report: Report) -> tuple[str, ...]:
+def _events(trees: Many[Mapping], report: Problems) -> tuple[str, ...]:
     declared: dict[str, None] = {}
     for tree in trees:
-        converter = Converter(Report())
+        converter = Converter(Problems())
         node = tree.get("events")
         names = converter.convert(node, list[Text]) if node else []
         for index, name in enumerate(names if isinstance(names, list) else []):
@@ -102,33 +101,26 @@ def _events(trees: Many[Mapping], report: Report) -> tuple[str, ...]:
     return tuple(declared)
 
 
-def _may_be_declared(name: str, mark: Mark, report: Report) -> bool:
+def _may_be_declared(name: str, mark: Mark, report: Problems) -> bool:
     try:
         check_type(name)
     except (BadInput, ReservedEvent) as problem:
         report.error("bad-event", mark, problem.message, help=problem.help or "")
         return False
     if name in POINTS:
-        report.error(
-            "bad-event",
-            mark,
-            f"'{name}' is a hook point of Hookline already",
-            help="use it under `hooks:` without declaring it, or choose another name",
-        )
+        help = "use it under `hooks:` without declaring it, or choose another name"
+        report.error("bad-event", mark, f"'{name}' is a hook point of Hookline already", help=help)
         return False
     return True
 
 
-def _check_agents(sections: Sections, origins: dict[str, Mark], report: Report) -> None:
+def _check_agents(sections: Sections, origins: dict[str, Mark], report: Problems) -> None:
     known = sections.agents
-    profiles = "profiles stand under `agents:`"
+    profiles = "profiles are listed under `agents:`"
     if sections.agent is not None and sections.agent not in known:
-        report.error(
-            "unknown-agent",
-            origins["agent"],
-            f"no agent is called '{sections.agent}'",
-            help=did_you_mean(sections.agent, known, profiles),
-        )
+        message = f"no agent is called '{sections.agent}'"
+        help = did_you_mean(sections.agent, known, profiles)
+        report.error("unknown-agent", origins["agent"], message, help=help)
     for type_name, task_type in sections.task_types.items():
         for role in ("implementer", "gatekeeper"):
             for index, name in enumerate(getattr(task_type.agents, role)):
@@ -139,20 +131,17 @@ def _check_agents(sections: Sections, origins: dict[str, Mark], report: Report) 
                         mark,
                         f"no agent is called '{name}'",
                         help=did_you_mean(name, known, profiles),
-                        consequence=f"nobody works as this {role}",
+                        consequence=f"there is no such {role}",
                     )
 
 
-def _check_types(sections: Sections, origins: dict[str, Mark], report: Report) -> None:
+def _check_types(sections: Sections, origins: dict[str, Mark], report: Problems) -> None:
     known = sections.task_types
     for type_name, task_type in known.items():
         for index, name in enumerate(task_type.may_create):
             mark = origins.get(f"task_types.{type_name}.may_create[{index}]")
             if name not in known and mark is not None:
-                report.warning(
-                    "unknown-type",
-                    mark,
-                    f"no type of task is called '{name}'",
-                    help=did_you_mean(name, known, "types stand under `task_types:`"),
-                    consequence="no agent can create a task of it",
-                )
+                message = f"no type of task is called '{name}'"
+                help = did_you_mean(name, known, "types are listed under `task_types:`")
+                consequence = "agents cannot create tasks of this type"
+                report.warning("unknown-type", mark, message, help=help, consequence=consequence)

@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.config import cache
-from hookline.config.problems import ERROR, Problem
+from hookline.config.reading.problems import ERROR, Problem
 from hookline.errors import ConfigError
 from hookline.hooks.registry import Hook
 
 if TYPE_CHECKING:
     from hookline.config.load import Loaded
-    from hookline.config.types import Agent, Flow, Sections, Session, TaskType, Validation
+    from hookline.config.types import Sections
     from hookline.project import Project
 
 
-_Fields = dict[str, Any]
 _READINGS = 5
 
 
@@ -36,8 +35,10 @@ class Settings(msgspec.Struct, kw_only=True):
     they mention, an empty list included: there a default of the point is replaced. `type_hooks`
     and `agent_hooks` hold the hooks of task types and agents, by name and point, which replace
     those of the point. The sections are kept as JSON and read when first asked for.
-    `config_digest` is the sha256 of the very hookline.yaml that was read. `is_gone` says that the
-    one that was trusted is missing: nobody knows by which gates its types are held.
+    `users_notifications` is what the user's own file says about them: what counts where the
+    repository is not trusted. `config_digest` is the sha256 of the very hookline.yaml that was
+    read. `is_gone` says that the one that was trusted is missing: nobody knows by which gates its
+    types are held.
     """
 
     hooks: list[Hook] = []
@@ -48,6 +49,7 @@ class Settings(msgspec.Struct, kw_only=True):
     type_hooks: dict[str, dict[str, list[Hook]]] = {}
     agent_hooks: dict[str, dict[str, list[Hook]]] = {}
     raw_sections: msgspec.Raw = msgspec.Raw(b"{}")
+    users_notifications: dict[str, Any] = {}
     config_digest: str = ""
     is_gone: bool = False
 
@@ -55,6 +57,12 @@ class Settings(msgspec.Struct, kw_only=True):
     def has_errors(self) -> bool:
         """Whether anything must be fixed before configured hooks may run."""
         return any(each.severity == ERROR for each in self.problems)
+
+    @property
+    def all_hooks(self) -> list[Hook]:
+        """Every configured hook: of points, of task types and of agents."""
+        scoped = (*self.type_hooks.values(), *self.agent_hooks.values())
+        return [*self.hooks, *(hook for at in scoped for hooks in at.values() for hook in hooks)]
 
     @property
     def sections(self) -> Sections:
@@ -65,30 +73,16 @@ class Settings(msgspec.Struct, kw_only=True):
         return msgspec.json.decode(self.raw_sections, type=Sections)
 
     @property
-    def session(self) -> Session:
-        """The limits of a session."""
-        return self.sections.session
-
-    @property
-    def validation(self) -> list[Validation]:
-        """The checks of the agent's work."""
-        return self.sections.validation
-
-    @property
-    def task_types(self) -> dict[str, TaskType]:
-        """Types of tasks; their hooks are in `type_hooks`."""
-        return self.sections.task_types
-
-    @property
     def may_create(self) -> dict[str, list[str]]:
         """What agents may create, by the type of their task; read without other sections."""
         kinds = msgspec.json.decode(self.raw_sections).get("task_types", {})
         return {name: kind.get("may_create", []) for name, kind in kinds.items()}
 
     @property
-    def agents(self) -> dict[str, Agent]:
-        """Agent profiles; their hooks are in `agent_hooks`."""
-        return self.sections.agents
+    def notifications(self) -> dict[str, Any]:
+        """When people are told; read without the types of all sections."""
+        found: dict[str, Any] = msgspec.json.decode(self.raw_sections).get("notifications", {})
+        return found
 
     @property
     def agent_variables(self) -> dict[str, dict[str, str]]:
@@ -96,33 +90,10 @@ class Settings(msgspec.Struct, kw_only=True):
         profiles = msgspec.json.decode(self.raw_sections).get("agents", {})
         return {name: profile.get("env", {}) for name, profile in profiles.items()}
 
-    @property
-    def agent(self) -> str | None:
-        """The agent profile that is used when none is named."""
-        return self.sections.agent
-
-    @property
-    def flows(self) -> dict[str, Flow]:
-        """Flows written in YAML."""
-        return self.sections.flows
-
-
-class _Stored(msgspec.Struct):
-    """Settings as the cache holds them. A hook can carry a function, so it has no JSON type."""
-
-    hooks: list[_Fields]
-    tuning: dict[str, Tuning]
-    problems: list[Problem]
-    events: tuple[str, ...]
-    points: tuple[str, ...]
-    type_hooks: dict[str, dict[str, list[_Fields]]]
-    agent_hooks: dict[str, dict[str, list[_Fields]]]
-    raw_sections: msgspec.Raw
-
 
 def load_settings(project: Project, home: str) -> Settings:
     """The settings of a project and its user, from the cache if nothing has changed."""
-    entry = cache.Entry.of(project, home)
+    entry = cache.CacheEntry.of(project, home)
     body = entry.read()
     settings = decode(body) if body is not None else None
     if settings is None:
@@ -131,23 +102,25 @@ def load_settings(project: Project, home: str) -> Settings:
     return settings
 
 
-def _read(project: Project, home: str, entry: cache.Entry) -> tuple[Settings, cache.Entry]:
-    # The reader brings YAML, the checks and difflib along; with a valid cache none is needed.
+def _read(
+    project: Project, home: str, entry: cache.CacheEntry
+) -> tuple[Settings, cache.CacheEntry]:
+    # The reader imports YAML, the checks and difflib; with a valid cache none is needed.
     from hookline.config.load import read_settings
 
     for _ in range(_READINGS):
         loaded = read_settings(project, home)
-        now = cache.Entry.of(project, home)
+        now = cache.CacheEntry.of(project, home)
         if now.key == entry.key:
             _keep(entry, loaded)
             return loaded.settings, entry
         entry = now
     raise ConfigError(
-        "the configuration changes faster than it can be read", help="run the command again"
+        "the configuration keeps changing while it is read", help="run the command again"
     )
 
 
-def _keep(entry: cache.Entry, loaded: Loaded) -> None:
+def _keep(entry: cache.CacheEntry, loaded: Loaded) -> None:
     try:
         body = msgspec.json.encode(loaded.settings)
         entry.write(body, loaded.watched)
@@ -158,29 +131,8 @@ def _keep(entry: cache.Entry, loaded: Loaded) -> None:
 def decode(body: bytes) -> Settings | None:
     """Settings from their JSON, or None if that is not what it holds."""
     try:
-        stored = msgspec.json.decode(body, type=_Stored)
-        return Settings(
-            hooks=[_hook(each) for each in stored.hooks],
-            tuning=stored.tuning,
-            problems=stored.problems,
-            events=stored.events,
-            points=stored.points,
-            type_hooks=_scoped(stored.type_hooks),
-            agent_hooks=_scoped(stored.agent_hooks),
-            raw_sections=stored.raw_sections.copy(),
-        )
-    except (msgspec.MsgspecError, TypeError, KeyError):
+        settings = msgspec.json.decode(body, type=Settings)
+    except msgspec.MsgspecError:
         return None
-
-
-def _hook(fields: _Fields) -> Hook:
-    return Hook(**{**fields, "points": tuple(fields["points"])})
-
-
-def _scoped(
-    stored: dict[str, dict[str, list[_Fields]]],
-) -> dict[str, dict[str, list[Hook]]]:
-    return {
-        name: {point: [_hook(each) for each in hooks] for point, hooks in points.items()}
-        for name, points in stored.items()
-    }
+    settings.raw_sections = settings.raw_sections.copy()
+    return settings

@@ -11,7 +11,7 @@ from hookline.config.load import read_settings
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hookline.config.problems import Mark
+    from hookline.config.reading.problems import Mark
     from hookline.config.settings import Settings
     from hookline.hooks.registry import Hook
     from hookline.project import Project
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DEFAULT = "default"
 
 
-class Shown(msgspec.Struct, frozen=True):
+class ShownValue(msgspec.Struct, frozen=True):
     """A value, its dotted key, and its origin: a file and line, or `default`."""
 
     key: str
@@ -27,7 +27,7 @@ class Shown(msgspec.Struct, frozen=True):
     origin: str
 
 
-def effective(project: Project, home: str) -> tuple[list[Shown], Settings]:
+def effective(project: Project, home: str) -> tuple[list[ShownValue], Settings]:
     """All values in the order of the file's sections, and the settings they belong to."""
     loaded = read_settings(project, home)
     settings = loaded.settings
@@ -43,12 +43,12 @@ def effective(project: Project, home: str) -> tuple[list[Shown], Settings]:
     return [_of_user(each, users) for each in shown], settings
 
 
-def _events(settings: Settings, origins: dict[str, Mark]) -> Iterator[Shown]:
+def _events(settings: Settings, origins: dict[str, Mark]) -> Iterator[ShownValue]:
     for index, name in enumerate(settings.events):
-        yield Shown(f"events[{index}]", name, _origin(f"events[{index}]", origins))
+        yield ShownValue(f"events[{index}]", name, _origin(f"events[{index}]", origins))
 
 
-def _leaves(value: Any, path: str, origins: dict[str, Mark]) -> Iterator[Shown]:
+def _leaves(value: Any, path: str, origins: dict[str, Mark]) -> Iterator[ShownValue]:
     if isinstance(value, msgspec.Struct):
         # Hooks are shown by their own lines, with their names.
         fields = [field for field in value.__struct_fields__ if field != "hooks"]
@@ -58,14 +58,14 @@ def _leaves(value: Any, path: str, origins: dict[str, Mark]) -> Iterator[Shown]:
     elif isinstance(value, list) and value:
         children = [(f"{path}[{index}]", each) for index, each in enumerate(value)]
     else:
-        yield Shown(path, value, _origin(path, origins))
+        yield ShownValue(path, value, _origin(path, origins))
         return
     for key, each in children:
         yield from _leaves(each, key, origins)
 
 
 def _origin(path: str, origins: dict[str, Mark]) -> str:
-    """Where a value stands; a value of free form is marked at the key that holds it."""
+    """Where a value is set; a value of free form is marked at its key."""
     while path:
         if path in origins:
             return str(origins[path])
@@ -73,28 +73,28 @@ def _origin(path: str, origins: dict[str, Mark]) -> str:
     return DEFAULT
 
 
-def _hook(hook: Hook) -> Shown:
+def _hook(hook: Hook) -> ShownValue:
     fields = msgspec.to_builtins(hook)
     value = {key: each for key, each in fields.items() if key not in ("name", "origin")}
-    return Shown(f"hooks.{hook.name}", value, hook.origin)
+    return ShownValue(f"hooks.{hook.name}", value, hook.origin)
 
 
-def _scoped(section: str, scoped: dict[str, dict[str, list[Hook]]]) -> Iterator[Shown]:
+def _scoped(section: str, scoped: dict[str, dict[str, list[Hook]]]) -> Iterator[ShownValue]:
     for name, points in scoped.items():
         for hooks in points.values():
             for each in hooks:
                 shown = _hook(each)
-                yield Shown(f"{section}.{name}.{shown.key}", shown.value, shown.origin)
+                yield ShownValue(f"{section}.{name}.{shown.key}", shown.value, shown.origin)
 
 
-def _tunings(settings: Settings) -> Iterator[Shown]:
+def _tunings(settings: Settings) -> Iterator[ShownValue]:
     for name, tuning in settings.tuning.items():
         for key in ("enabled", "priority"):
             if getattr(tuning, key) is not None:
-                yield Shown(f"built-in.{name}.{key}", getattr(tuning, key), tuning.origin)
+                yield ShownValue(f"built-in.{name}.{key}", getattr(tuning, key), tuning.origin)
 
 
-def _of_user(shown: Shown, users: str) -> Shown:
+def _of_user(shown: ShownValue, users: str) -> ShownValue:
     if not shown.origin.startswith(users):
         return shown
-    return Shown(shown.key, shown.value, f"user:{shown.origin.removeprefix(users)}")
+    return ShownValue(shown.key, shown.value, f"user:{shown.origin.removeprefix(users)}")

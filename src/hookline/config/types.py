@@ -10,42 +10,52 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from hookline.domain.schedule import DIGEST
 from hookline.domain.submissions import MAX_FILE
+from hookline.domain.turns import Prices
+from hookline.plugins import DRIVERS, FORGES
 
 DAY = 86_400
 # How lengths of time and sizes may be written besides as numbers.
 DURATION_TEXT = r"([0-9]{1,9}(?:\.[0-9]{1,6})?) ?(ms|s|m|h)?"
 SIZE_TEXT = r"([0-9]{1,12}) ?(B|KB|MB|GB)?"
 
+
+def about(description: str, **more: Any) -> Meta:
+    """What a field is for, as the schema and the docs tell it."""
+    return Meta(description=description, **more)
+
+
 Duration = Annotated[
     float,
-    Meta(
+    about(
+        'Seconds as a number, or a text such as "30s", "2m" or "1h"; at most a day.',
         gt=0,
         le=DAY,
-        description='Seconds as a number, or a text such as "30s", "2m" or "1h"; at most a day.',
         extra={"reads": "duration"},
     ),
 ]
 Size = Annotated[
     int,
-    Meta(
+    about(
+        'Bytes as a whole number, or a text such as "500 KB" or "5 MB".',
         ge=0,
-        description='Bytes as a whole number, or a text such as "500 KB" or "5 MB".',
         extra={"reads": "size"},
     ),
 ]
-Line = Annotated[str, Meta(min_length=1, description="A shell line.", extra={"reads": "line"})]
+Line = Annotated[str, about("A shell line.", min_length=1, extra={"reads": "line"})]
 Text = Annotated[str, Meta(min_length=1)]
 Options = (
     Annotated[
         Literal["allow"],
-        Meta(description="Values that begin with '-' may be options of the command."),
+        about(
+            "Whether values that begin with '-' are allowed, which the command may read as options."
+        ),
     ]
     | None
 )
 Priority = Annotated[
-    int,
-    Meta(ge=-1_000_000, le=1_000_000, description="Low runs first; the default is 100."),
+    int, about("Lower runs first; the default is 100.", ge=-1_000_000, le=1_000_000)
 ]
 
 
@@ -56,102 +66,83 @@ class _Section(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_de
 class HookMetadata(_Section):
     """Who made a hook, and what it belongs to; Hookline only shows it."""
 
-    author: Annotated[str, Meta(min_length=1, description="Who made the hook.")] | None = None
-    version: Annotated[str, Meta(min_length=1, description="The hook's own version.")] | None = None
-    tags: Annotated[list[Text], Meta(description="Words to find the hook by.")] = []
+    author: Annotated[Text, about("Who made the hook.")] | None = None
+    version: Annotated[Text, about("The hook's own version.")] | None = None
+    tags: Annotated[list[Text], about("Words to search for the hook by.")] = []
 
 
 class Entry(_Section):
-    """A hook: one of command, script, python, http, agent or a built-in's name, and how it runs."""
+    """A hook: the kind of thing that it runs, or a built-in's name, and how it runs."""
 
-    name: Annotated[str, Meta(min_length=1, description="The hook's name; unique.")] | None = None
-    command: Line | None = None
-    script: (
-        Annotated[str, Meta(min_length=1, description="An executable file: JSON in, JSON out.")]
-        | None
-    ) = None
-    python: (
-        Annotated[str, Meta(min_length=1, description="A function, as module:function.")] | None
-    ) = None
-    http: Annotated[str, Meta(min_length=1, description="A URL to POST to.")] | None = None
-    agent: Annotated[str, Meta(min_length=1, description="An agent profile to ask.")] | None = None
-    prompt: Annotated[str, Meta(description="What the agent is asked.")] | None = None
-    when: (
-        Annotated[str, Meta(min_length=1, description="Run only if this expression holds.")] | None
-    ) = None
+    name: Annotated[Text, about("The hook's name; unique.")] | None = None
+    prompt: Annotated[str, about("What the agent is asked.")] | None = None
+    when: Annotated[Text, about("Run only if this expression is true.")] | None = None
     timeout: Duration | None = None
     priority: Priority | None = None
-    enabled: Annotated[bool, Meta(description="false switches the hook off.")] | None = None
-    pipe_output: Annotated[bool, Meta(description="Give the output to the agent.")] = False
+    enabled: Annotated[bool, about("false switches the hook off.")] | None = None
+    pipe_output: Annotated[bool, about("Give the output to the agent.")] = False
     on_failure: Annotated[
         Literal["open", "closed", "ask"],
-        Meta(description="What a failure of this hook means at a guard point."),
+        about("What a failure of this hook means at a guard point."),
     ] = "closed"
     rewrites: Annotated[
-        bool, Meta(description="The hook changes the tool's input; it runs before the checks.")
+        bool, about("The hook changes the tool's input; it runs before the other hooks.")
     ] = False
     options: Options = None
-    env: Annotated[dict[str, str], Meta(description="More environment variables.")] = {}
-    headers: Annotated[dict[str, str], Meta(description="HTTP headers.")] = {}
-    description: Annotated[str, Meta(description="What the hook is for.")] = ""
+    env: Annotated[dict[str, str], about("More environment variables.")] = {}
+    headers: Annotated[dict[str, str], about("HTTP headers.")] = {}
+    description: Annotated[str, about("What the hook is for.")] = ""
     metadata: HookMetadata = msgspec.field(default_factory=HookMetadata)
     deliver: Annotated[
         Literal["now", "next"],
-        Meta(description="When piped output reaches the agent: at once, or with the next prompt."),
+        about("When piped output reaches the agent: at once, or with the next prompt."),
     ] = "next"
 
 
 Hooks = Annotated[
     dict[str, list[str | Entry] | None] | None,
-    Meta(description="Hook points, each with its hooks in order.", extra={"reads": "hooks"}),
+    about("Hook points, each with its hooks in order.", extra={"reads": "hooks"}),
 ]
 
 
 class Budget(_Section):
     """Limits of a session besides its iterations."""
 
-    minutes: (
-        Annotated[float, Meta(gt=0, le=525_600, description="Minutes of wall-clock time.")] | None
-    ) = None
-    usd: Annotated[float, Meta(gt=0, description="Money, as the agent reports it.")] | None = None
-    tokens: Annotated[int, Meta(gt=0, description="Tokens, as the agent reports them.")] | None = (
-        None
-    )
+    minutes: Annotated[float, about("Minutes of wall-clock time.", gt=0, le=525_600)] | None = None
+    usd: Annotated[float, about("Cost in dollars, as agents report it.", gt=0)] | None = None
+    tokens: Annotated[int, about("Tokens, as the agent reports them.", gt=0)] | None = None
 
 
 class Guards(_Section):
     """When a loop is taken to be stuck, each as a number of iterations; 0 switches one off."""
 
     identical_output: Annotated[
-        int, Meta(ge=0, description="The same words and no change in files, so many times.")
+        int,
+        about("Stop after this many iterations with the same answer and no changed files.", ge=0),
     ] = 10
-    no_change: Annotated[int, Meta(ge=0, description="No change in files, so many times.")] = 15
-    failures: Annotated[int, Meta(ge=0, description="So many failures one after the other.")] = 5
+    no_change: Annotated[
+        int, about("Stop after this many iterations without changed files.", ge=0)
+    ] = 15
+    failures: Annotated[int, about("Stop after this many failures in a row.", ge=0)] = 5
     thrashing: Annotated[
-        int, Meta(ge=0, description="The files were as they had been before, so many times.")
+        int, about("Stop after the files went back to an earlier state this many times.", ge=0)
     ] = 4
     quality_regression: Annotated[
-        int, Meta(ge=0, description="Fewer rules pass than at best, so many times.")
+        int, about("Stop after this many iterations with fewer passing rules than before.", ge=0)
     ] = 5
 
 
 class Session(_Section):
     """How an agent works alone, and for how long."""
 
-    iterations: Annotated[
-        int, Meta(ge=1, le=100_000, description="At most so many iterations.")
-    ] = 20
+    iterations: Annotated[int, about("Stop after this many iterations.", ge=1, le=100_000)] = 20
     budget: Budget = msgspec.field(default_factory=Budget)
     guards: Guards = msgspec.field(default_factory=Guards)
-    plan: Annotated[bool, Meta(description="Let the agent plan tasks first; `run` shows them.")] = (
-        False
-    )
-    prompt: (
-        Annotated[str, Meta(min_length=1, description="A file that replaces the prompt.")] | None
-    ) = None
+    plan: Annotated[bool, about("Let the agent plan tasks first; `run` shows them.")] = False
+    prompt: Annotated[Text, about("A file that replaces the prompt.")] | None = None
     conversation: Annotated[
         Literal["fresh", "continue"],
-        Meta(description="A new conversation for each iteration, or one for the session."),
+        about("A new conversation for each iteration, or one for the session."),
     ] = "fresh"
     turn_timeout: Duration = 3600.0
     model_wait: Duration = 60.0
@@ -160,84 +151,77 @@ class Session(_Section):
 class Validation(_Section):
     """A check of the agent's work after each iteration; stop hooks see its result."""
 
-    name: Annotated[str, Meta(min_length=1, description="The rule's name; unique.")]
+    name: Annotated[Text, about("The rule's name; unique.")]
     type: Annotated[
         Literal["command", "content_pattern", "coverage", "file_existence", "custom"],
-        Meta(description="What is checked."),
+        about("What is checked."),
     ]
     command: Line | None = None
     timeout: Duration | None = None
-    pattern: (
-        Annotated[str, Meta(min_length=1, description="A regular expression to find.")] | None
-    ) = None
-    files: Annotated[list[Text], Meta(description="Files or patterns such as src/**/*.py.")] = []
-    report: Annotated[str, Meta(min_length=1, description="The coverage report.")] | None = None
-    minimum: (
-        Annotated[float, Meta(ge=0, le=100, description="The least coverage in per cent.")] | None
-    ) = None
-    python: (
-        Annotated[str, Meta(min_length=1, description="A function, as module:function.")] | None
-    ) = None
+    pattern: Annotated[Text, about("A regular expression to find.")] | None = None
+    files: Annotated[list[Text], about("Files or patterns such as src/**/*.py.")] = []
+    report: Annotated[Text, about("The coverage report.")] | None = None
+    minimum: Annotated[float, about("The minimum coverage in percent.", ge=0, le=100)] | None = None
+    python: Annotated[Text, about("A function, as module:function.")] | None = None
+    follow: Annotated[bool, about("Let the agent edit the test files that the command names.")] = (
+        False
+    )
 
 
 class Gates(_Section):
     """How finished work gets to the base branch."""
 
-    base: (
-        Annotated[str, Meta(min_length=1, description="The branch that work goes into.")] | None
-    ) = None
-    remote: Annotated[str, Meta(description="The remote; empty for none.")] | None = None
-    forge: Annotated[
-        Literal["local", "github"], Meta(description="Where pull requests are made.")
-    ] = "local"
-    api: Annotated[str, Meta(min_length=1, description="The forge's REST address.")] | None = None
+    base: Annotated[Text, about("The branch that work is merged into.")] | None = None
+    remote: Annotated[str, about("The remote; empty for none.")] | None = None
+    forge: Annotated[str, about("Where pull requests are opened.", extra={"reads": FORGES})] = (
+        "local"
+    )
+    options: Annotated[dict[str, Any], about("Options of a plugin's forge.")] = {}
+    api: Annotated[Text, about("The URL of the forge's REST API.")] | None = None
     tries: Annotated[
-        int, Meta(ge=0, le=100, description="How often the agent may fix what a gate rejects.")
+        int, about("How many times the agent may fix rejected work.", ge=0, le=100)
     ] = 3
     turns: Annotated[
-        int, Meta(ge=1, le=1000, description="The most steps of an agent in one such turn.")
+        int, about("How many steps the agent may take in one such turn.", ge=1, le=1000)
     ] = 20
     uncommitted: Annotated[
-        Literal["commit", "refuse"], Meta(description="What is done with uncommitted work.")
+        Literal["commit", "refuse"], about("What to do with uncommitted work.")
     ] = "commit"
-    max_file: Annotated[
-        Size, Meta(description="The largest file that work may bring; 0 for any size.")
-    ] = MAX_FILE
+    max_file: Annotated[Size, about("The largest file that work may add; 0 for any size.")] = (
+        MAX_FILE
+    )
     without_commits: (
-        Annotated[
-            Literal["complete", "park"], Meta(description="What becomes of a task without commits.")
-        ]
+        Annotated[Literal["complete", "park"], about("What to do with a task without commits.")]
         | None
     ) = None
-    method: Annotated[
-        Literal["merge", "squash", "rebase"], Meta(description="How work is merged.")
-    ] = "merge"
+    method: Annotated[Literal["merge", "squash", "rebase"], about("How work is merged.")] = "merge"
     max_wait: Annotated[
         float,
-        Meta(
+        about(
+            "How long a gate that no person decides may wait before the work is sent back.",
             gt=0,
             le=30 * DAY,
-            description="How long a gate may wait that no person decides; then the work goes back.",
             extra={"reads": "duration"},
         ),
     ] = float(DAY)
     merge: Annotated[
         Literal["hookline", "people"],
-        Meta(description="Who merges: Hookline, or people, at the forge or with git."),
+        about("Who merges: Hookline, or people at the forge or with git."),
     ] = "hookline"
     delete_branch: Annotated[
-        bool, Meta(description="Whether a task's branch is removed from the remote once merged.")
+        bool, about("Whether to remove a task's branch from the remote after the merge.")
     ] = True
-    test: Annotated[Line, Meta(description="Tests the merged result; else run_tests.")] | None = (
-        None
-    )
+    test: (
+        Annotated[Line, about("The command that tests the merged result; default: run_tests.")]
+        | None
+    ) = None
 
 
 class TypeAgents(_Section):
     """The agent profiles that work on a type of task."""
 
-    implementer: Annotated[list[Text], Meta(description="Profiles that do the work.")] = []
-    gatekeeper: Annotated[list[Text], Meta(description="Profiles that judge it.")] = []
+    implementer: Annotated[list[Text], about("Profiles that do the work.")] = []
+    gatekeeper: Annotated[list[Text], about("Profiles that review it.")] = []
 
 
 class TaskType(_Section):
@@ -245,47 +229,44 @@ class TaskType(_Section):
 
     hooks: Hooks = None
     agents: TypeAgents = msgspec.field(default_factory=TypeAgents)
-    skip_pr: Annotated[bool, Meta(description="Merge without a pull request.")] = False
+    skip_pr: Annotated[bool, about("Merge without a pull request.")] = False
     may_create: Annotated[
-        list[Text],
-        Meta(description="Types, besides its own, of tasks that agents on such a task may create."),
+        list[Text], about("Other types of tasks that agents on such a task may create.")
     ] = []
 
 
 class Agent(_Section):
     """An agent profile: how an agent is started and spoken to."""
 
-    driver: Annotated[
-        Literal["command", "claude-code", "codex", "acp", "scripted"],
-        Meta(description="How Hookline talks to the agent."),
-    ]
-    model: Annotated[str, Meta(min_length=1, description="The model's name.")] | None = None
-    command: Annotated[Line, Meta(description="The shell line or program.")] | None = None
+    driver: Annotated[str, about("How Hookline talks to the agent.", extra={"reads": DRIVERS})]
+    model: Annotated[Text, about("The model's name.")] | None = None
+    command: Annotated[Line, about("The shell line or program.")] | None = None
     input: Annotated[
         Literal["stdin", "file", "argument"],
-        Meta(description="How the prompt reaches a `driver: command` agent."),
+        about("How the prompt reaches a `driver: command` agent."),
     ] = "stdin"
-    args: Annotated[list[str], Meta(description="More arguments.")] = []
-    env: Annotated[dict[str, str], Meta(description="More environment variables.")] = {}
+    args: Annotated[list[str], about("More arguments.")] = []
+    env: Annotated[dict[str, str], about("More environment variables.")] = {}
     permissions: Annotated[
         Literal["read", "work", "full"],
-        Meta(
-            description="What the agent may do unasked: look; edit files and run commands;"
+        about(
+            "What the agent may do without asking: read; edit files and run commands;"
             " anything, without its own sandbox."
         ),
     ] = "work"
-    prompt: Annotated[str, Meta(min_length=1, description="A file with the prompt.")] | None = None
-    script: (
-        Annotated[str, Meta(min_length=1, description="What a scripted agent says and does.")]
-        | None
+    prompt: Annotated[Text, about("A file with the prompt.")] | None = None
+    script: Annotated[Text, about("What a scripted agent says and does.")] | None = None
+    prices: (
+        Annotated[Prices, about("What its model costs, if the agent does not report it.")] | None
     ) = None
+    options: Annotated[dict[str, Any], about("Options of a plugin's driver.")] = {}
     hooks: Hooks = None
 
 
 class StepTask(_Section):
     """A task that a flow adds and waits for."""
 
-    goal: Annotated[str, Meta(min_length=1, description="What is to be done.")]
+    goal: Annotated[Text, about("What the agent should do.")]
     labels: list[Text] = []
     deliverables: list[Text] = []
     priority: int | None = None
@@ -295,90 +276,113 @@ class StepTask(_Section):
 class StepUpdate(_Section):
     """A verb that a flow carries out on a task."""
 
-    id: Annotated[str, Meta(min_length=1, description="The task; may hold {{values}}.")]
-    action: Annotated[str, Meta(min_length=1, description="The verb, such as complete.")]
-    payload: Annotated[dict[str, Any], Meta(description="What the verb takes.")] = {}
+    id: Annotated[Text, about("The task; may contain {{values}}.")]
+    action: Annotated[Text, about("The verb, such as complete.")]
+    payload: Annotated[dict[str, Any], about("The verb's arguments.")] = {}
 
 
 class StepAgent(_Section):
     """A turn of an agent."""
 
-    prompt: Annotated[str, Meta(min_length=1, description="What the agent is told.")]
-    agent: Annotated[str, Meta(min_length=1, description="The profile.")] | None = None
+    prompt: Annotated[Text, about("What the agent is told.")]
+    agent: Annotated[Text, about("The profile.")] | None = None
 
 
 class StepHook(_Section):
     """A hook point that a flow fires."""
 
-    point: Annotated[str, Meta(min_length=1, description="The hook point.")]
-    payload: Annotated[dict[str, Any], Meta(description="What its hooks receive.")] = {}
+    point: Annotated[Text, about("The hook point.")]
+    payload: Annotated[dict[str, Any], about("What its hooks receive.")] = {}
 
 
 class Step(_Section):
     """A step of a flow: one act, and how it is done."""
 
-    id: Annotated[str, Meta(min_length=1, description="The step's name; unique in its flow.")]
+    id: Annotated[Text, about("The step's name; unique in its flow.")]
     run: Line | None = None
-    parallel: Annotated[list[Step], Meta(description="Steps that run together.")] | None = None
-    breakpoint: Annotated[str, Meta(min_length=1, description="A question to a person.")] | None = (
-        None
-    )
+    parallel: Annotated[list[Step], about("Steps that run together.")] | None = None
+    breakpoint: Annotated[Text, about("A question to a person.")] | None = None
     sleep: Duration | None = None
     task: StepTask | None = None
+    flow: Annotated[Text, about("A flow to call; its result is the step's result.")] | None = None
+    input: Annotated[dict[str, Any], about("The input of the called flow.")] = {}
     update_task: StepUpdate | None = None
     agent: str | StepAgent | None = None
     hook: str | StepHook | None = None
     noop: bool | None = None
-    when: Annotated[str, Meta(min_length=1, description="Only if this is true.")] | None = None
+    when: Annotated[Text, about("Run only if this is true.")] | None = None
     timeout: Duration | None = None
     retries: (
-        Annotated[int, Meta(ge=0, le=100, description="Tries after a temporary error.")] | None
+        Annotated[int, about("How many times to retry after a temporary error.", ge=0, le=100)]
+        | None
     ) = None
     max_age: Duration | None = None
-    check: Annotated[bool, Meta(description="A failing command fails the run.")] = True
+    check: Annotated[bool, about("A failing command fails the run.")] = True
     options: Options = None
-    metadata: Annotated[dict[str, Any], Meta(description="Handed to hooks as it is.")] = {}
+    metadata: Annotated[dict[str, Any], about("Passed to hooks unchanged.")] = {}
 
 
 class Flow(_Section):
     """A flow: steps in order, journaled, resumed after any interruption."""
 
-    steps: Annotated[list[Step], Meta(min_length=1, description="The steps in order.")]
+    steps: Annotated[list[Step], about("The steps in order.", min_length=1)]
 
 
 class EngineLimits(_Section):
     """How much the engine does at once, by kind of effect: node, call, agent, hook."""
 
     concurrency: Annotated[
-        dict[str, Annotated[int, Meta(ge=1)]], Meta(description="So many at once.")
+        dict[str, Annotated[int, Meta(ge=1)]], about("How many to run at once.")
     ] = {}
     per_minute: Annotated[
-        dict[str, Annotated[float, Meta(gt=0)]], Meta(description="So many begin in a minute.")
+        dict[str, Annotated[float, Meta(gt=0)]], about("How many to start per minute.")
     ] = {}
+
+
+class Notifications(_Section):
+    """When people are told, and how many things at once."""
+
+    quiet: (
+        Annotated[
+            Text,
+            about("Hours in which nothing is sent, such as 22:00-07:00; it is sent at their end."),
+        ]
+        | None
+    ) = None
+    timezone: (
+        Annotated[Text, about("The zone of these hours; by default this machine's.")] | None
+    ) = None
+    digest: Annotated[
+        float,
+        about(
+            "How long a channel is silent after a notification; then one tells everything.",
+            ge=0,
+            le=DAY,
+            extra={"reads": "duration"},
+        ),
+    ] = DIGEST
 
 
 class Sections(_Section):
     """The settings besides hooks."""
 
     session: Session = msgspec.field(default_factory=Session)
-    validation: Annotated[list[Validation], Meta(description="Checks of the agent's work.")] = []
-    task_types: Annotated[dict[str, TaskType], Meta(description="Types of tasks by name.")] = {}
-    agents: Annotated[dict[str, Agent], Meta(description="Agent profiles by name.")] = {}
-    agent: Annotated[str, Meta(min_length=1, description="The profile to use.")] | None = None
-    flows: Annotated[dict[str, Flow], Meta(description="Flows by name.")] = {}
+    validation: Annotated[list[Validation], about("Checks of the agent's work.")] = []
+    task_types: Annotated[dict[str, TaskType], about("Types of tasks by name.")] = {}
+    agents: Annotated[dict[str, Agent], about("Agent profiles by name.")] = {}
+    agent: Annotated[Text, about("The profile to use.")] | None = None
+    flows: Annotated[dict[str, Flow], about("Flows by name.")] = {}
     limits: EngineLimits = msgspec.field(default_factory=EngineLimits)
     gates: Gates = msgspec.field(default_factory=Gates)
+    notifications: Notifications = msgspec.field(default_factory=Notifications)
 
 
 class Document(Sections):
     """Configuration of Hookline."""
 
-    version: Annotated[Literal[1], Meta(description="The format's version.")] = 1
+    version: Annotated[Literal[1], about("The format's version.")] = 1
     hooks: Hooks = None
-    events: Annotated[
-        list[Text],
-        Meta(description="Event types of your own; each becomes a hook point."),
-    ] = []
+    events: Annotated[list[Text], about("Event types of your own; each becomes a hook point.")] = []
 
 
 class AutomationHook(msgspec.Struct, kw_only=True, rename="camel"):

@@ -1,1 +1,1 @@
-"""The files of `hookline demo`, copied into its temporary repository; Hookline imports none."""
+"""The files that `hookline demo` copies into its temporary repository; none is imported."""

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A gate: what goes into main is mentioned in the changelog.
-grep -q "($1)" CHANGELOG.md && exit
-echo "CHANGELOG.md has no line that ends with ($1)"
+# A gate: every task needs a line in the changelog.
+grep -q "($1)$" CHANGELOG.md && exit
+echo "CHANGELOG.md has no line ending in ($1)"
 exit 1

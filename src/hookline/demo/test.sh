@@ -1,5 +1,5 @@
 #!/bin/sh
-# The tests of the demo's project: every file in tests/ must succeed. They are silent then.
+# Runs every test in tests/; prints nothing if they pass.
 for test in tests/*.sh; do
     [ ! -e "$test" ] || sh "$test" || exit 1
 done

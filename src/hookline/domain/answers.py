@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from contextlib import suppress
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
+# What a gate's point answers without any gate.
+AUTO_ACCEPTED = "auto-accepted: no gate is configured here"
+
 
 class Answer(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=True):
-    """The base of all answers; fields nobody knows are ignored."""
+    """The base of all answers; unknown fields are ignored."""
 
 
 class FeedAnswer(Answer):
@@ -45,3 +49,23 @@ class GuardAnswer(Answer):
     reason: str = ""
     updated_input: dict[str, Any] | None = None
     context: str | None = None
+
+
+A = TypeVar("A", bound=Answer)
+
+
+def stored_answer(stored: object, kind: type[A]) -> A | None:
+    """An answer as it was recorded, without fields of the wrong type; None if too little is left.
+
+    Reading the record never fails: an older version or a plugin may have written the answer.
+    """
+    if not isinstance(stored, dict):
+        return None
+    kept = {}
+    for field in msgspec.structs.fields(kind):
+        with suppress(KeyError, msgspec.ValidationError):
+            kept[field.name] = msgspec.convert(stored[field.encode_name], field.type)
+    try:
+        return kind(**kept)
+    except TypeError:  # without the field that says what was decided
+        return None

@@ -41,13 +41,13 @@ class _CoveragePy(msgspec.Struct):
     totals: _Totals
 
 
-class _Lines(msgspec.Struct):
+class _LineCounts(msgspec.Struct):
     total: int
     covered: int
 
 
 class _Total(msgspec.Struct):
-    lines: _Lines
+    lines: _LineCounts
 
 
 class _Istanbul(msgspec.Struct):
@@ -61,7 +61,7 @@ def line_coverage(report: bytes) -> float:
     text = report.removeprefix(b"\xef\xbb\xbf").lstrip()
     percent = _reader_of(text)(text)
     if not math.isfinite(percent) or not 0 <= percent <= 100:
-        raise BadInput(f"the coverage report says {percent:g} per cent, which cannot be")
+        raise BadInput(f"the coverage report says {percent:g} percent, which is impossible")
     return percent
 
 
@@ -75,7 +75,7 @@ def _reader_of(text: bytes) -> Callable[[bytes], float]:
 
 def _json(text: bytes) -> float:
     try:
-        if _has_totals(text):
+        if "totals" in msgspec.json.decode(text, type=dict[str, msgspec.Raw]):
             totals = msgspec.json.decode(text, type=_CoveragePy).totals
             return _counted(totals.num_statements, totals.percent_covered)
         lines = msgspec.json.decode(text, type=_Istanbul).total.lines
@@ -85,10 +85,6 @@ def _json(text: bytes) -> float:
             help="make it with `coverage json`, or with Istanbul's json-summary reporter",
         ) from problem
     return _counted(lines.total, 100 * lines.covered / max(lines.total, 1))
-
-
-def _has_totals(text: bytes) -> bool:
-    return "totals" in msgspec.json.decode(text, type=dict[str, msgspec.Raw])
 
 
 def _lcov(text: bytes) -> float:
@@ -107,10 +103,8 @@ def _lcov(text: bytes) -> float:
         elif key in counts:
             counts[key] += _number([value])
     if is_open or not is_whole:
-        raise BadInput(
-            "the coverage report is not a whole lcov, JSON or Cobertura file",
-            help="lcov records begin with SF: and end with end_of_record",
-        )
+        help = "lcov records begin with SF: and end with end_of_record"
+        raise BadInput("the coverage report is not a whole lcov, JSON or Cobertura file", help=help)
     if not lines:
         lines, hit_lines = counts[b"LF"], counts[b"LH"]
     return _counted(lines, 100 * hit_lines / max(lines, 1))
@@ -119,7 +113,7 @@ def _lcov(text: bytes) -> float:
 def _number(found: list[bytes]) -> int:
     digits = found[0] if found else b""
     if not digits.isdigit() or len(digits) > 18:
-        raise BadInput(f"the coverage report counts {digits[:40]!r}, which is no number")
+        raise BadInput(f"the coverage report counts {digits[:40]!r}, which is not a number")
     return int(digits)
 
 
@@ -142,28 +136,23 @@ def _cobertura(text: bytes) -> float:
             f"the coverage report is not Cobertura's: its root is <{root['_name'][:40]}>",
             help="Cobertura's root is <coverage line-rate=...>; `coverage xml` writes that",
         )
-    return _counted(_valid_lines(root), 100 * _rate(root["line-rate"]))
+    # Reports that do not count their lines are believed to have some.
+    lines = _number([str(root.get("lines-valid", "1")).encode()])
+    return _counted(lines, 100 * _rate(root["line-rate"]))
 
 
 def _refuse_entity(*details: object) -> None:
-    raise BadInput("the coverage report declares entities, which no report needs")
-
-
-def _valid_lines(root: dict[str, Any]) -> int:
-    """How many lines there are; reports that do not count them are believed to have some."""
-    return _number([str(root.get("lines-valid", "1")).encode()])
+    raise BadInput("the coverage report declares XML entities, which are not allowed")
 
 
 def _rate(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise BadInput(f"the coverage report's line-rate is {text[:40]!r}, no number") from None
+        raise BadInput(f"the coverage report's line-rate is {text[:40]!r}, not a number") from None
 
 
 def _counted(lines: int, percent: float) -> float:
     if lines <= 0:
-        raise BadInput(
-            "the coverage report covers no line at all", help="run the tests with coverage on"
-        )
+        raise BadInput("the coverage report covers no lines", help="run the tests with coverage on")
     return percent

@@ -11,91 +11,37 @@ from typing import Any
 import msgspec
 
 from hookline.errors import BadInput, ReservedEvent
+from hookline.points import FEED, POINTS, REACT
 
-STATE_BEARING = frozenset(
-    {
-        "task_created",
-        "task_ready",
-        "task_claimed",
-        "task_released",
-        "task_started",
-        "task_updated",
-        "task_blocked",
-        "task_unblocked",
-        "task_submitted",
-        "task_needs_continuation",
-        "task_completed",
-        "task_failed",
-        "task_cancelled",
-        "task_deleted",
-        "dependency_added",
-        "dependency_removed",
-    }
-)
+STATE_BEARING = frozenset(point.name for point in POINTS.values() if point.changes)
 
 # The journal of flows: written by the engine alone.
 RUN_EVENTS = frozenset(
-    {
-        "run_started",
-        "effect_requested",
-        "effect_resolved",
-        "run_chapter",
-        "run_signalled",
-        "run_parked",
-        "run_paused",
-        "run_resumed",
-        "run_completed",
-        "run_failed",
-        "run_cancelled",
-    }
+    "run_started effect_requested effect_resolved run_chapter run_signalled run_parked"
+    " run_paused run_resumed run_completed run_failed run_cancelled".split()
 )
 
 # Written by Hookline as a report of its own work; a forged one would mislead `why` and `attention`.
-REPORTS = frozenset({"hook_error", "action_error", "cascade_limit"})
+REPORTS = frozenset(point.name for point in POINTS.values() if point.report)
 # What the engine notes beside the journal.
 RUN_NOTES = frozenset({"run_iteration", "run_log", "effect_started", "point_fired"})
 # The life of a session, told by the session alone; `session_promise` is its agent's word.
+TASK_ENDS = frozenset({"task_completed", "task_failed", "task_cancelled", "task_deleted"})
+RUN_ENDS = frozenset({"run_completed", "run_failed", "run_cancelled"})
 SESSION_EVENTS = frozenset(
-    {
-        "session_started",
-        "session_iteration",
-        "session_iteration_ended",
-        "session_waits",
-        "session_paused",
-        "session_resumed",
-        "session_ended",
-        "session_promise",
-    }
+    "session_started session_iteration session_iteration_ended session_waits session_paused"
+    " session_resumed session_ended session_promise".split()
 )
 # The way of a task's work to the base branch.
 MERGED_UNTESTED = "merged_untested"
 GATE_EVENTS = frozenset(
-    {
-        *(
-            "base_pinned",
-            "work_began",
-            "submission_started",
-            "merge_queued",
-            "gate_decided",
-            "gate_overridden",
-        ),
-        "work_trusted",
-        MERGED_UNTESTED,
-    }
+    "base_pinned work_began submission_started merge_queued gate_decided gate_overridden"
+    f" work_trusted {MERGED_UNTESTED}".split()
 )
 # What agents do in a loop of their own, written by the verbs that check it.
 LOOP_EVENTS = frozenset(
-    {
-        "iteration_started",
-        "iteration_validated",
-        "iteration_advanced",
-        "iteration_completed",
-        "hook_registered",
-        "hooks_cleared",
-        "note_added",
-        "checkpoint_created",
-        "checkpoint_resumed",
-    }
+    "iteration_started iteration_validated iteration_advanced iteration_completed"
+    " hook_registered hooks_cleared note_added checkpoint_created checkpoint_resumed".split()
 )
 
 # What a turn of an agent has used until now.
@@ -106,7 +52,10 @@ INSIDE = "inside"
 # A store that somebody else made became this user's own; what was registered before is void.
 ADOPTED = "store_adopted"
 
-RESERVED = frozenset((ADOPTED, TURN)).union(
+# A person had the details of old work removed.
+PRUNED = "store_pruned"
+
+RESERVED = frozenset((ADOPTED, PRUNED, TURN)).union(
     STATE_BEARING, RUN_EVENTS, RUN_NOTES, REPORTS, SESSION_EVENTS, GATE_EVENTS, LOOP_EVENTS
 )
 
@@ -120,18 +69,11 @@ MAX_EVENT_DEPTH = 200
 # Events that are written because a point fires: their data names it.
 STEERED, FIRED = "run_iteration", "point_fired"
 FIRINGS = frozenset({STEERED, FIRED})
-# Points that events of a run's journal fire besides their own type.
-RUN_POINTS = {
-    "run_started": "on-run-start",
-    "run_completed": "on-run-complete",
-    "run_failed": "on-run-fail",
-    "effect_started": "on-effect-start",
-    "effect_resolved": "on-effect-complete",
-    "effect_requested": "on-breakpoint",
-}
-# A task that is completed while a session runs is told to that session.
-TASK_DONE = "on_task_complete"
-SESSION_POINTS = {"task_completed": TASK_DONE}
+# Points that events fire besides their own type: those of runs, and those that sessions are told.
+RUN_POINTS, SESSION_POINTS = (
+    {each.fired_by: each.name for each in POINTS.values() if each.fired_by and each.rule == rule}
+    for rule in (REACT, FEED)
+)
 # Where a firing says which session is told.
 TOLD = "told"
 ALSO_FIRED = {**RUN_POINTS, **SESSION_POINTS}
@@ -156,21 +98,14 @@ def event_id(store_id: str, seq: int) -> str:
 
 def check_type(name: str) -> str:
     """The type of an event that a person, a hook or an agent wants to send, or an error."""
-    if not 0 < len(name) <= 100 or not name[0].isalpha() or not _is_word(name):
-        raise BadInput(
-            f"{name[:120]!r} is not an event type",
-            help="use letters, digits, '_', '-' and '.', beginning with a letter",
-        )
+    is_word = name.isascii() and name.translate(_WORD_MARKS).isalnum()
+    if not 0 < len(name) <= 100 or not name[0].isalpha() or not is_word:
+        help = "use letters, digits, '_', '-' and '.', beginning with a letter"
+        raise BadInput(f"{name[:120]!r} is not an event type", help=help)
     if name in RESERVED:
-        raise ReservedEvent(
-            f"{name} events are written by Hookline alone",
-            help="use the task's own command, or choose another name",
-        )
+        help = "use the task's own command, or choose another name"
+        raise ReservedEvent(f"only Hookline writes {name} events", help=help)
     return name
-
-
-def _is_word(name: str) -> bool:
-    return name.isascii() and name.translate(_WORD_MARKS).isalnum()
 
 
 _WORD_MARKS = str.maketrans("", "", "_-.")

@@ -40,12 +40,16 @@ class PullRequest(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
 
 
 class Review(msgspec.Struct, rename="camel", frozen=True):
-    """What one person said last about a commit of a pull request, and may say for the project."""
+    """What one person said last about a commit of a pull request, and may say for the project.
+
+    One that only `comments` neither approves nor asks for changes.
+    """
 
     by: str
     approves: bool
     head: str | None
     text: str = ""
+    comments: bool = False
 
     @property
     def key(self) -> str:
@@ -92,11 +96,6 @@ class CheckState(msgspec.Struct, rename="camel", frozen=True):
     status: CheckStatus | Literal["none"]
     checks: tuple[Check, ...] = ()
 
-    @property
-    def urls(self) -> list[str]:
-        """The pages that tell more, those of failed checks first."""
-        return [check.url for check in self.checks if check.url]
-
 
 class MergeOutcome(msgspec.Struct, rename="camel", frozen=True):
     """A merge that happened: its commit, and whether it had happened `already`.
@@ -109,70 +108,54 @@ class MergeOutcome(msgspec.Struct, rename="camel", frozen=True):
     head: str | None = None
 
 
-class ForgeError(HooklineError):
+class ForgeError(HooklineError, code="forge"):
     """The forge could not do that."""
 
-    code = "forge"
 
-
-class ForgeSetup(ForgeError):
+class ForgeSetup(ForgeError, code="forge-setup"):
     """The forge is not set up: its address or its token is missing."""
 
-    code = "forge-setup"
 
-
-class ForgeDenied(ForgeError):
+class ForgeDenied(ForgeError, code="forge-denied"):
     """The forge does not let this token do that."""
 
-    code = "forge-denied"
 
-
-class ForgeMissing(ForgeError):
+class ForgeMissing(ForgeError, code="forge-missing"):
     """The forge does not know that repository or pull request, or hides it from this token."""
 
-    code = "forge-missing"
 
-
-class ForgeRejected(ForgeError):
+class ForgeRejected(ForgeError, code="forge-rejected"):
     """The forge understood the request and rejects it."""
 
-    code = "forge-rejected"
 
-
-class HeadMoved(ForgeError):
+class HeadMoved(ForgeError, code="head-moved"):
     """The branch got new commits since it was judged; nothing was merged."""
 
-    code = "head-moved"
     help = "let the gates judge the new commits, then merge again"
 
 
-class NotMergeable(ForgeError):
+class NotMergeable(ForgeError, code="not-mergeable"):
     """The pull request does not fit on its base as that is now; nothing was merged."""
 
-    code = "not-mergeable"
 
-
-class MergeWaits(ForgeError):
+class MergeWaits(ForgeError, code="merge-waits"):
     """The forge does not merge this yet, and says what is missing; nothing was merged.
 
     `for_people` is whether a person has to act there, and not only checks.
     """
-
-    code = "merge-waits"
 
     def __init__(self, message: str | None = None, *, for_people: bool) -> None:
         super().__init__(message)
         self.for_people = for_people
 
 
-class ForgeTemporary(ForgeError):
+class ForgeTemporary(ForgeError, code="forge-temporary"):
     """The forge cannot do that now, and may later.
 
     `until` is the moment, in seconds since 1970, before which there is no use in trying.
     """
 
-    code = "forge-temporary"
-    help = "try again later; a repeat never opens or merges a second time"
+    help = "try again later; repeating it never opens or merges anything twice"
 
     def __init__(self, message: str | None = None, *, until: float | None = None) -> None:
         super().__init__(message)
@@ -191,7 +174,7 @@ class MergePlan(msgspec.Struct, frozen=True):
 
 
 def refuse_other_base(pull: PullRequest, base: str) -> None:
-    """Raise if somebody gave the pull request another base than the work is for."""
+    """Raise if the pull request's base is not the one that the work is for."""
     if pull.base == base or pull.state == "closed":
         return
     if pull.state == "merged":
@@ -199,7 +182,7 @@ def refuse_other_base(pull: PullRequest, base: str) -> None:
             f"pull request {pull.number} was merged into {pull.base}, not into {base}"
         )
     raise MergeWaits(
-        f"pull request {pull.number} asks to be merged into {pull.base}, not into {base}:"
+        f"pull request {pull.number} targets {pull.base}, not {base}:"
         f" change its base at {pull.url}",
         for_people=True,
     )
@@ -208,12 +191,13 @@ def refuse_other_base(pull: PullRequest, base: str) -> None:
 def objections(
     reviews: Iterable[Review], head: str | None, told: Mapping[str, str | None]
 ) -> list[Review]:
-    """The reviews that ask for changes which nobody has made.
+    """The reviews whose requested changes have not been made, and comments nobody was told of.
 
     `told` is at which commit the agent was told of each: if the work is another one since, that is
-    its answer.
+    its answer. To a comment it need not answer with changes.
     """
-    return [each for each in reviews if not each.approves and told.get(each.key) in (None, head)]
+    against = [each for each in reviews if not each.approves]
+    return [e for e in against if told.get(e.key) in ((None,) if e.comments else (None, head))]
 
 
 _WORST_FIRST: tuple[CheckStatus, ...] = ("failure", "pending", "success")

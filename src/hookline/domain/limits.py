@@ -1,4 +1,4 @@
-"""When a session has to end although nobody said that it is done: budgets and guards.
+"""When a session has to end although its work is not done: budgets and guards.
 
 All of it counts what happened. How fast an iteration was is never a reason.
 """
@@ -6,18 +6,21 @@ All of it counts what happened. How fast an iteration was is never a reason.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from hookline.digest import sha256
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 KEPT_TREES = 20
 # What a session may use, as opposed to what shows that it is stuck: it must be raised to go on.
 BUDGETS = ("iterations", "minutes", "usd", "tokens")
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class SessionLimits(msgspec.Struct, frozen=True, kw_only=True):
     """What a session may use, and when it counts as stuck; None or 0 switches a limit off."""
 
     iterations: int | None = None
@@ -82,13 +85,13 @@ class _Measure(NamedTuple):
 # The first that is reached gives the reason.
 _MEASURES = (
     _Measure("iterations", "iterations", "{used} iterations were made", "1 iteration was made"),
-    _Measure("minutes", "minutes", "{used} of {limit:g} minutes are over", digits=1),
+    _Measure("minutes", "minutes", "{used} of {limit:g} minutes have passed", digits=1),
     _Measure("usd", "usd", "${used} of ${allowed} were spent", digits=2),
     _Measure("tokens", "tokens", "{used} of {allowed} tokens were used"),
     _Measure(
         "identical_output",
         "same_output",
-        "the agent said the same {used} times in a row and changed no file",
+        "the agent gave the same answer {used} times in a row and changed no file",
     ),
     _Measure(
         "no_change",
@@ -108,8 +111,8 @@ _MEASURES = (
     _Measure(
         "quality_regression",
         "worse",
-        "for {used} iterations in a row fewer rules passed than once did",
-        "fewer rules passed than once did",
+        "for {used} iterations in a row fewer rules passed than before",
+        "fewer rules passed than before",
     ),
 )
 # One iteration alone is identical to nothing.
@@ -154,7 +157,7 @@ def after_iteration(
     )
 
 
-def reached(limits: Limits, progress: Progress) -> Reached | None:
+def reached(limits: SessionLimits, progress: Progress) -> Reached | None:
     """The limit that ends the session now, if there is one."""
     for measure in _MEASURES:
         used, allowed = getattr(progress, measure.field), getattr(limits, measure.name)
@@ -163,11 +166,11 @@ def reached(limits: Limits, progress: Progress) -> Reached | None:
     return None
 
 
-def used_up(limits: dict[str, Any], used: dict[str, Any]) -> Reached | None:
+def used_up(limits: Mapping[str, Any], used: Mapping[str, Any]) -> Reached | None:
     """The budget of which nothing is left, if there is one: a session cannot go on with it."""
     budgets = {name: limits.get(name) for name in BUDGETS}
     progress = Progress(**{name: used.get(name, 0) for name in BUDGETS})
-    return reached(Limits(**budgets), progress)
+    return reached(SessionLimits(**budgets), progress)
 
 
 def raised(name: str | None, used: float | None) -> str:
@@ -183,7 +186,7 @@ def raised(name: str | None, used: float | None) -> str:
     return f" --{name} {more}"
 
 
-def countdown(limits: Limits, progress: Progress) -> list[Countdown]:
+def countdown(limits: SessionLimits, progress: Progress) -> list[Countdown]:
     """How much of each limit is used, for those that there are."""
     return [
         Countdown(measure.name, getattr(progress, measure.field), allowed)

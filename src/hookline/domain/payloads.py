@@ -43,14 +43,14 @@ class TaskClaimed(Payload):
 
 
 class TaskReleased(Payload):
-    """Who held the task, and why no longer."""
+    """Who held the task, and why it was released."""
 
     agent: str | None = None
     reason: str | None = None
 
 
 class TaskStarted(Payload):
-    """Whatever the one who started it wants to be known."""
+    """Data from whoever started the task."""
 
     context: Any = None
 
@@ -62,7 +62,7 @@ class TaskUpdated(Payload):
 
 
 class TaskBlocked(Payload):
-    """What stands in the way."""
+    """What blocks the task."""
 
     reason: str
     required_knowledge: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ class TaskSubmitted(Payload):
 
 
 class TaskNeedsContinuation(Payload):
-    """Why the work came back: the gate, what it said, and what was tried before."""
+    """Why the work was sent back: the gate, what it said, and earlier attempts."""
 
     reason: str | None = None
     gate: str | None = None
@@ -90,7 +90,7 @@ class TaskNeedsContinuation(Payload):
 
 
 class TaskCompleted(Payload):
-    """What came out of it."""
+    """The result."""
 
     result: str | None = None
     artifacts: tuple[str, ...] = ()
@@ -103,13 +103,13 @@ class TaskFailed(Payload):
 
 
 class TaskCancelled(Payload):
-    """Why nobody wants it any more."""
+    """Why it was cancelled."""
 
     reason: str | None = None
 
 
 class TaskDeleted(Payload):
-    """How many edges went with it."""
+    """How many edges were removed with it."""
 
     edges_removed: int
 
@@ -131,7 +131,7 @@ class DependencyRemoved(Payload):
 
 
 class DependencySatisfied(Payload):
-    """The task that may go on, and the one it waited for last."""
+    """The task that can continue, and the last one it waited for."""
 
     dependent_task_id: str
     completed_task_id: str
@@ -170,6 +170,34 @@ class CascadeLimit(Payload):
     limit: int
     event_seq: int
     hooks: tuple[str, ...]
+
+
+class AttentionNeeded(Payload):
+    """What waits for a person, or what they should know.
+
+    `key` names it for as long as it `waits`; what does not wait is over when it is told.
+    """
+
+    kind: str
+    id: str
+    since: str
+    message: str
+    command: str
+    key: str
+    waits: bool
+    outcome: str | None = None
+    reason: str | None = None
+
+
+class AttentionOver(Payload):
+    """What waited, under the key that it was announced with."""
+
+    kind: str
+    id: str
+    since: str
+    message: str
+    command: str
+    key: str
 
 
 class SessionStart(Payload):
@@ -224,15 +252,10 @@ class TaskDone(Payload):
     agent: str | None = None
 
 
-class IterationError(Payload):
+class IterationError(Iteration, kw_only=True):
     """The iteration that failed."""
 
-    session: str
-    iteration: int
     error: str
-    agent: str | None = None
-    task_id: str | None = None
-    task_content: str | None = None
 
 
 class ValidationResult(Payload):
@@ -293,17 +316,14 @@ class IterationStart(Payload):
     timestamp: str
 
 
-class IterationEnd(Payload):
+class IterationEnd(IterationStart):
     """A tick of a run ends."""
 
-    run_id: str
-    iteration: int
     status: Literal["waiting", "completed", "failed"]
-    timestamp: str
 
 
 class RunNotice(Payload):
-    """A run and how it stands."""
+    """A run and its status."""
 
     run_id: str
     flow: str
@@ -312,7 +332,7 @@ class RunNotice(Payload):
 
 
 class EffectNotice(Payload):
-    """An effect of a run and how it stands."""
+    """An effect of a run and its status."""
 
     run_id: str
     flow: str
@@ -334,14 +354,10 @@ class ToolCall(Payload):
     agent: str | None = None
 
 
-class ToolResult(Payload):
+class ToolResult(ToolCall):
     """A tool call that has happened."""
 
-    tool: str
-    input: dict[str, Any]
     result: Any = None
-    session: str | None = None
-    agent: str | None = None
 
 
 class Prompt(Payload):
@@ -353,7 +369,7 @@ class Prompt(Payload):
 
 
 def payload_of(event: Event) -> Payload:
-    """An event's data as the type that its point declares; BadInput for types nobody declared."""
+    """An event's data as the type that its point declares; BadInput for undeclared types."""
     point = POINTS.get(event.type)
     if point is None:
         raise BadInput(f"no payload type is declared for {event.type} events")
@@ -394,7 +410,5 @@ def check_payload(point: str, payload: Mapping[str, Any]) -> None:
     """Refuse a payload that lacks what a point needs, naming every field."""
     found = problems_of(point, payload)
     if found:
-        raise BadInput(
-            "; ".join(each.message for each in found),
-            help=f"`hookline points {point}` shows what its hooks receive",
-        )
+        help = f"`hookline points {point}` shows what its hooks receive"
+        raise BadInput("; ".join(each.message for each in found), help=help)

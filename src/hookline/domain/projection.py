@@ -8,24 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.tasks import (
-    ACTIVE,
-    BLOCKED,
-    CANCELLED,
-    COMPLETED,
-    CREATED,
-    DEFAULT_PRIORITY,
-    DEPENDS_ON,
-    FAILED,
-    NEEDS_CONTINUATION,
-    READY,
-    SETTLED,
-    SPAWNED_BY,
-    SUBMITTED,
-)
+from hookline.domain import tasks as t
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from hookline.domain.events import Event
 
@@ -48,17 +34,17 @@ Columns = dict[str, Any]
 _NO_CLAIM: Columns = {"claim_agent": None, "claim_token": None}
 
 
-def changes(event_type: str, data: dict[str, Any], timestamp: str) -> Columns:
+def changes(event_type: str, data: Mapping[str, Any], timestamp: str) -> Columns:
     """The columns of the event's task that change, with their new values."""
     return _MEANINGS[event_type](data, timestamp)
 
 
-def _created(data: dict[str, Any], timestamp: str) -> Columns:
+def _created(data: Mapping[str, Any], timestamp: str) -> Columns:
     return {
-        "state": CREATED,
+        "state": t.CREATED,
         "goal": data["goal"],
         "labels": tuple(data.get("labels", ())),
-        "priority": data.get("priority", DEFAULT_PRIORITY),
+        "priority": data.get("priority", t.DEFAULT_PRIORITY),
         "type": data.get("type"),
         "desired_deliverables": tuple(data.get("deliverables", ())),
         "parent": data.get("parentTaskId"),
@@ -68,23 +54,7 @@ def _created(data: dict[str, Any], timestamp: str) -> Columns:
     }
 
 
-def _ready(data: dict[str, Any], timestamp: str) -> Columns:
-    return {"state": READY}
-
-
-def _claimed(data: dict[str, Any], timestamp: str) -> Columns:
-    return {"claim_agent": data["agent"], "claim_token": data["token"]}
-
-
-def _released(data: dict[str, Any], timestamp: str) -> Columns:
-    return {"state": data["state"], **_NO_CLAIM}
-
-
-def _started(data: dict[str, Any], timestamp: str) -> Columns:
-    return {"state": ACTIVE, "started_at": data.get("startedAt", timestamp)}
-
-
-def _updated(data: dict[str, Any], timestamp: str) -> Columns:
+def _updated(data: Mapping[str, Any], timestamp: str) -> Columns:
     new = data["changes"]
     return {
         column: tuple(new[wire]) if column in LISTS else new[wire]
@@ -93,71 +63,44 @@ def _updated(data: dict[str, Any], timestamp: str) -> Columns:
     }
 
 
-def _blocked(data: dict[str, Any], timestamp: str) -> Columns:
-    return {
-        "state": BLOCKED,
+_MEANINGS: dict[str, Callable[[Mapping[str, Any], str], Columns]] = {
+    "task_created": _created,
+    "task_ready": lambda data, at: {"state": t.READY},
+    "task_claimed": lambda data, at: {"claim_agent": data["agent"], "claim_token": data["token"]},
+    "task_released": lambda data, at: {"state": data["state"], **_NO_CLAIM},
+    "task_started": lambda data, at: {"state": t.ACTIVE, "started_at": data.get("startedAt", at)},
+    "task_updated": _updated,
+    "task_blocked": lambda data, at: {
+        "state": t.BLOCKED,
         "block_reason": data.get("reason"),
         "required_knowledge": tuple(data.get("requiredKnowledge", ())),
         **_NO_CLAIM,
-    }
-
-
-def _unblocked(data: dict[str, Any], timestamp: str) -> Columns:
-    return {"state": data["state"], "block_reason": None, "required_knowledge": ()}
-
-
-def _submitted(data: dict[str, Any], timestamp: str) -> Columns:
-    return {"state": SUBMITTED, "result": data.get("result")}
-
-
-def _needs_continuation(data: dict[str, Any], timestamp: str) -> Columns:
-    return {"state": NEEDS_CONTINUATION, "block_reason": data.get("reason"), **_NO_CLAIM}
-
-
-def _completed(data: dict[str, Any], timestamp: str) -> Columns:
-    return {
-        "state": COMPLETED,
+    },
+    "task_unblocked": lambda data, at: {
+        "state": data["state"],
+        "block_reason": None,
+        "required_knowledge": (),
+    },
+    "task_submitted": lambda data, at: {"state": t.SUBMITTED, "result": data.get("result")},
+    "task_needs_continuation": lambda data, at: {
+        "state": t.NEEDS_CONTINUATION,
+        "block_reason": data.get("reason"),
+        **_NO_CLAIM,
+    },
+    "task_completed": lambda data, at: {
+        "state": t.COMPLETED,
         "result": data.get("result"),
         "artifacts": tuple(data.get("artifacts", ())),
-        "completed_at": data.get("completedAt", timestamp),
+        "completed_at": data.get("completedAt", at),
         "block_reason": None,
         **_NO_CLAIM,
-    }
-
-
-def _failed(data: dict[str, Any], timestamp: str) -> Columns:
-    return {"state": FAILED, "result": data.get("error"), **_NO_CLAIM}
-
-
-def _cancelled(data: dict[str, Any], timestamp: str) -> Columns:
-    return {"state": CANCELLED, **_NO_CLAIM}
-
-
-def _taken_back(data: dict[str, Any], timestamp: str) -> Columns:
-    return {"state": data["state"]} if "state" in data else {}
-
-
-def _nothing(data: dict[str, Any], timestamp: str) -> Columns:
-    return {}
-
-
-_MEANINGS: dict[str, Callable[[dict[str, Any], str], Columns]] = {
-    "task_created": _created,
-    "task_ready": _ready,
-    "task_claimed": _claimed,
-    "task_released": _released,
-    "task_started": _started,
-    "task_updated": _updated,
-    "task_blocked": _blocked,
-    "task_unblocked": _unblocked,
-    "task_submitted": _submitted,
-    "task_needs_continuation": _needs_continuation,
-    "task_completed": _completed,
-    "task_failed": _failed,
-    "task_cancelled": _cancelled,
-    "task_deleted": _nothing,
-    "dependency_added": _taken_back,
-    "dependency_removed": _nothing,
+    },
+    "task_failed": lambda data, at: {"state": t.FAILED, "result": data.get("error"), **_NO_CLAIM},
+    "task_cancelled": lambda data, at: {"state": t.CANCELLED, **_NO_CLAIM},
+    "task_deleted": lambda data, at: {},
+    # A ready task that gets an unmet dependency waits again.
+    "dependency_added": lambda data, at: {"state": data["state"]} if "state" in data else {},
+    "dependency_removed": lambda data, at: {},
 }
 
 
@@ -182,11 +125,11 @@ class Fold:
         node, data = event.node_id, event.data
         self.tasks.setdefault(node, {}).update(changes(event.type, data, event.timestamp))
         if event.type == "task_created" and data.get("parentTaskId"):
-            self._link((node, SPAWNED_BY, data["parentTaskId"]))
+            self._link((node, t.SPAWNED_BY, data["parentTaskId"]))
         elif event.type == "dependency_added":
             self._link((data["fromId"], data["edgeType"], data["toId"]))
         elif event.type == "dependency_removed":
-            self._unlink((data["fromId"], DEPENDS_ON, data["toId"]))
+            self._unlink((data["fromId"], t.DEPENDS_ON, data["toId"]))
         elif event.type == "task_deleted":
             del self.tasks[node]
             for edge in list(self._touching.pop(node, ())):
@@ -198,8 +141,8 @@ class Fold:
             1
             for source, kind, target in self._touching.get(task_id, ())
             if source == task_id
-            and kind == DEPENDS_ON
-            and self.tasks[target]["state"] not in SETTLED
+            and kind == t.DEPENDS_ON
+            and self.tasks[target]["state"] not in t.SETTLED
         )
 
     def _link(self, edge: tuple[str, str, str]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.markdown import own_words
 from hookline.domain.payloads import CompletionPromise
+from hookline.domain.text.markdown import own_words
 from hookline.errors import BadInput
 
 if TYPE_CHECKING:

@@ -11,6 +11,8 @@ OK = "ok"
 SKIPPED = "skipped"
 FAILED = "failed"
 TIMEOUT = "timeout"
+# A call that waits until its hook sends its next notification.
+QUEUED = "queued"
 # A call that ^C, a signal or the death of its process ended: it says nothing about the hook.
 CUT = "cut"
 
@@ -46,19 +48,8 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
 
     def ends(self, call: Delivery) -> Delivery:
         """The record of a call that went this way."""
-        ended: Delivery = msgspec.structs.replace(
-            call,
-            status=self.status,
-            answer=self.answer,
-            error=self.error,
-            duration_us=self.duration_us,
-            exit_code=self.exit_code,
-            stdout=self.stdout,
-            stderr=self.stderr,
-            blob=self.blob,
-            condition_values=self.values,
-        )
-        return ended
+        said = msgspec.structs.asdict(self)
+        return msgspec.structs.replace(call, condition_values=said.pop("values"), **said)
 
 
 ACTION_TYPES = frozenset({"create_task", "update_task", "execute_workflow", "log"})
@@ -77,7 +68,7 @@ class Action(msgspec.Struct, frozen=True):
 
     @property
     def problem(self) -> str | None:
-        """Why nobody can carry out this action, or None."""
+        """Why this action cannot be carried out, or None."""
         if self.type not in ACTION_TYPES:
             known = ", ".join(sorted(ACTION_TYPES))
             named = f"unknown action {self.type[:60]!r}" if self.type else "an action has no type"
@@ -104,7 +95,7 @@ def not_a_number(value: Any) -> str | None:
 class Actions(list[Action]):
     """The actions that an event's hooks ask for, in order.
 
-    `failures` has an outcome for each hook that failed and each action that nobody can carry out;
+    `failures` has an outcome for each hook that failed and each action that cannot be carried out;
     its `hook` and `error` say who failed and why.
     """
 
@@ -113,7 +104,6 @@ class Actions(list[Action]):
 
 PENDING = "pending"
 DEAD = "dead"
-REMOVED = "removed"
 
 
 class Delivery(msgspec.Struct, rename="camel", frozen=True):
@@ -162,6 +152,14 @@ class StoredAction(msgspec.Struct, frozen=True):
     action: Action
     status: str = PENDING
     error: str | None = None
+
+
+class Prunable(msgspec.Struct, frozen=True):
+    """An event whose hooks are over, and the bytes of what they saw and printed."""
+
+    event_seq: int
+    node_id: str
+    bytes: int
 
 
 class Delivered(int):

@@ -1,4 +1,4 @@
-"""What Hookline knows of a git repository, and what each of its acts there came to."""
+"""What Hookline knows of a git repository and its files, and what its acts there came to."""
 
 from __future__ import annotations
 
@@ -7,24 +7,32 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from hookline.digest import sha256
+from hookline.domain.text.excerpts import first_few
 from hookline.errors import BadInput, HooklineError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-_SHOWN = 5  # so many names stand in a message
+
+# What git calls the commit of a repository without any, and what such a one holds.
+INITIAL = "(initial)"
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+_SHOWN = 5  # how many names a message lists
+# The kinds of files that control git.
+_OF_HOOKS = ("hooks", "core.hookspath", "hook.", "include.", "includeif.")
 
 BRANCH_PREFIX = "hookline/"
 # One path component, and one of a branch's name, that no program takes for an option.
 _TASK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
+# From one moment to another, in seconds since 1970.
+Span = tuple[float, float]
 Operation = Literal["rebase", "merge", "cherry-pick", "revert", "bisect", "am"]
 
 
-class RepositoryError(HooklineError):
+class RepositoryError(HooklineError, code="repository"):
     """Git could not do that."""
-
-    code = "repository"
 
 
 def check_task_name(task_id: str) -> str:
@@ -39,8 +47,8 @@ def branch_of(task_id: str) -> str:
     return BRANCH_PREFIX + check_task_name(task_id)
 
 
-class Problem(msgspec.Struct, frozen=True):
-    """Something about a repository that stands in the way; `blocks` when nothing can be done."""
+class SetupProblem(msgspec.Struct, frozen=True):
+    """Something wrong with a repository or a forge; `blocks` if no work is possible."""
 
     code: str
     message: str
@@ -62,7 +70,7 @@ class RepositoryState(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     dirty: tuple[str, ...] = ()
     dirty_count: int = 0
     operation: Operation | None = None
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[SetupProblem, ...] = ()
 
     @property
     def detached(self) -> bool:
@@ -70,7 +78,7 @@ class RepositoryState(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
         return self.head is not None and self.branch is None
 
     @property
-    def blocking(self) -> Problem | None:
+    def blocking(self) -> SetupProblem | None:
         """The first problem with which nothing can be done here."""
         return next((problem for problem in self.problems if problem.blocks), None)
 
@@ -137,16 +145,24 @@ class ConflictFile(msgspec.Struct, frozen=True):
     renamed: tuple[str, str] | None = None
 
 
-class Finding(msgspec.Struct, frozen=True):
+class Step(msgspec.Struct, frozen=True):
+    """A commit of the work, and those that it was made from."""
+
+    commit: str
+    parents: tuple[str, ...]
+
+
+class WorkFinding(msgspec.Struct, frozen=True):
     """Something in a task's work that must not be merged: a `large` file, a `nested` repository,
     a file of Hookline's `own`, or a commit of a `submodule` that its remote does not have; `said`
-    is what git says about it.
+    is what git says about it. It is `gone` if only earlier commits of the work have it.
     """
 
     kind: Literal["large", "nested", "own", "submodule", "unwatched"]
     path: str
     size: int = 0
     said: str = ""
+    gone: bool = False
 
 
 class Elsewhere(msgspec.Struct, frozen=True):
@@ -154,6 +170,17 @@ class Elsewhere(msgspec.Struct, frozen=True):
 
     seen: str
     lost: bool = False
+
+
+def told_commit(commit: Commit) -> str:
+    """A commit as a line tells it."""
+    return f"{commit.sha[:12]} {commit.subject[:72]}"
+
+
+def named(commits: Sequence[Commit]) -> str:
+    """Commits as a line tells them: the first ones, and how many more."""
+    shown = ", ".join(told_commit(each) for each in commits[:3])
+    return shown + f" and {len(commits) - 3} more" * (len(commits) > 3)
 
 
 class Rebased(msgspec.Struct, frozen=True):
@@ -193,6 +220,7 @@ class OpenConflict(msgspec.Struct, frozen=True, kw_only=True):
 
     `files` are the first of all `count`. What is still to do: `markers` to remove, changes of the
     base that were undone and are `restored`, and files that nobody has looked at (`undecided`).
+    `note` is what has to be known to find it again.
     """
 
     onto: str
@@ -201,6 +229,7 @@ class OpenConflict(msgspec.Struct, frozen=True, kw_only=True):
     markers: tuple[MarkersLeft, ...] = ()
     restored: tuple[str, ...] = ()
     undecided: bool = False
+    note: str = ""
 
     @property
     def is_resolved(self) -> bool:
@@ -221,6 +250,13 @@ class FileChange(msgspec.Struct, frozen=True):
     path: str
     added: int | None = None
     removed: int | None = None
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """The files in which two states of the project differ, and how, if that was asked for."""
+
+    files: list[FileChange]
+    diff: str = ""
 
 
 class Pushed(msgspec.Struct, frozen=True):
@@ -262,7 +298,7 @@ class MergeConflict(msgspec.Struct, frozen=True):
 
 
 class BaseMoved(msgspec.Struct, frozen=True):
-    """Somebody else moved the base first; nothing was moved by us."""
+    """Someone else moved the base first; we moved nothing."""
 
     base: str
     expected: str
@@ -278,12 +314,51 @@ class Merged(msgspec.Struct, frozen=True):
 
 
 def control_changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """What steers git and was added, removed or changed."""
+    """The files that control git and were added, removed or changed."""
     return sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
 
 
+def hook_changes(changed: Iterable[str]) -> list[str]:
+    """Those of the changes that decide which hooks git runs; an included file can name some."""
+    return [name for name in changed if name.startswith(_OF_HOOKS)]
+
+
 def control_told(changed: Sequence[str], when: str = "while the agent worked") -> str:
-    """Why a person has to look at what steers git."""
-    more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
-    names = ", ".join(changed[:_SHOWN]) + more
-    return f"what steers git in .git was changed {when}: {names}"
+    """Why a person has to check the files that control git."""
+    return f"files in .git that control git were changed {when}: {first_few(changed, _SHOWN)}"
+
+
+class WorkState(msgspec.Struct, frozen=True):
+    """What stands in a folder: its commit and tree, and a stamp for each file that differs.
+
+    Two states with the same fingerprint hold the same files. Outside a repository there is no
+    commit and nothing is known, nor where git fails: then `error` says why.
+    """
+
+    commit: str | None = None
+    tree: str | None = None
+    stamps: dict[str, str] = {}
+    in_repository: bool = True
+    error: str | None = None
+
+    @property
+    def fingerprint(self) -> str | None:
+        """A short name of this state; None where nothing is known."""
+        if not self.in_repository:
+            return None
+        encoded = msgspec.json.encode((self.tree, sorted(self.stamps.items())))
+        return str(sha256(encoded).hexdigest()[:16])
+
+
+class WorkTree(msgspec.Struct, frozen=True, rename="camel"):
+    """The content of a folder as a git tree, and how it differs from an earlier one.
+
+    `error` says why git could not tell, `edited` how many lines of some files changed.
+    """
+
+    in_repository: bool
+    tree: str | None = None
+    diff_hash: str | None = None
+    changed_files: int = 0
+    error: str | None = None
+    edited: tuple[FileChange, ...] = ()

@@ -4,28 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.runs import (
-    CANCELLED,
-    COMPLETED,
-    FAILED,
-    PARKED,
-    PAUSED,
-    PENDING,
-    RUNNING,
-    run_id,
-    run_number,
-)
+from hookline.domain import runs as r
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
     from hookline.domain.events import Event
 
 Columns = dict[str, Any]
 EffectKey = tuple[str, int, str]
-
-_ENDS = {"run_completed": COMPLETED, "run_failed": FAILED, "run_cancelled": CANCELLED}
-_STANDINGS = {"run_parked": PARKED, "run_paused": PAUSED, "run_resumed": RUNNING}
 
 
 class RunFold:
@@ -46,6 +33,9 @@ class RunFold:
         """Apply one event; types that are not of the journal change nothing."""
         if event.type == "run_started":
             self.runs[event.node_id] = _started(event)
+            if by := event.data.get("calledBy"):
+                caller = (by["runId"], by["chapter"], by["effectId"])
+                self.effects[caller] |= {"called": r.run_number(event.node_id)}
         elif event.type == "effect_requested":
             self.effects[_key(event)] = _requested(event)
         elif event.type == "effect_resolved":
@@ -54,12 +44,18 @@ class RunFold:
             self.runs[event.node_id] |= _chapter(event)
         elif event.type == "run_signalled":
             self.signals[event.seq] = {
-                "run": run_number(event.node_id),
+                "run": r.run_number(event.node_id),
                 "name": event.data["name"],
                 "value": event.data.get("value"),
             }
-        elif event.type in _ENDS or event.type in _STANDINGS:
+        elif event.type in r.ENDS or event.type in r.STANDINGS:
             self.runs[event.node_id] |= _standing(event)
+
+    def is_past(self, key: Any, runs: Container[str]) -> bool:
+        """Whether a row is that of an effect in a past chapter of one of these runs."""
+        if not isinstance(key, tuple) or key[0] not in runs:
+            return False
+        return bool(key[1] < self.runs[key[0]]["chapter"])
 
     @property
     def tables(self) -> dict[str, Mapping[Any, Columns]]:
@@ -67,10 +63,13 @@ class RunFold:
         return {"runs": self.runs, "effects": self.effects, "run_signals": self.signals}
 
 
-def differences(fold: RunFold, rows: Callable[[str], Iterable[Columns]]) -> Iterator[str]:
+def differences(
+    fold: RunFold, rows: Callable[[str], Iterable[Columns]], pruned: Container[str] = ()
+) -> Iterator[str]:
     """Where the tables are not what folding the journal gives; `rows` reads one of them.
 
-    Columns that the journal does not know are perishable, and nothing is said about them.
+    Columns that the journal does not know are perishable, and nothing is said about them. Of runs
+    that were pruned only the journal has the past chapters.
     """
     for table, said in fold.tables.items():
         seen = set()
@@ -81,12 +80,13 @@ def differences(fold: RunFold, rows: Callable[[str], Iterable[Columns]]) -> Iter
                 yield from _compare(_named(key), said[key], row)
             else:
                 yield f"{_named(key)} is not in the log"
-        yield from (f"{_named(key)} is missing" for key in said if key not in seen)
+        lost = (key for key in said if key not in seen and not fold.is_past(key, pruned))
+        yield from (f"{_named(key)} is missing" for key in lost)
 
 
 _KEYS: dict[str, Callable[[Columns], Any]] = {
-    "runs": lambda row: run_id(row["number"]),
-    "effects": lambda row: (run_id(row["run"]), row["chapter"], row["effect_id"]),
+    "runs": lambda row: r.run_id(row["number"]),
+    "effects": lambda row: (r.run_id(row["run"]), row["chapter"], row["effect_id"]),
     "run_signals": lambda row: row["seq"],
 }
 
@@ -107,11 +107,30 @@ def _key(event: Event) -> EffectKey:
     return event.node_id, event.data["chapter"], event.data["effectId"]
 
 
+def effects_of(events: Iterable[Event]) -> list[r.JournalEffect]:
+    """The effects of one chapter from its events, in the order in which they were asked for."""
+    journal = ("effect_requested", "effect_resolved")
+    fold = RunFold().add_all(event for event in events if event.type in journal)
+    return [
+        r.JournalEffect(effect_id=key[2], **_PERISHED, **columns)
+        for key, columns in fold.effects.items()
+    ]
+
+
+# What the journal does not know, of effects that are long over.
+_PERISHED: Columns = {
+    "attempts": 1,
+    "next_try": None,
+    "chosen": 0,
+    **dict.fromkeys(("task", "child", "conversation")),
+}
+
+
 def _started(event: Event) -> Columns:
     data = event.data
     return {
         "flow": data["flow"],
-        "status": RUNNING,
+        "status": r.RUNNING,
         "input": data["input"],
         "metadata": data["metadata"],
         "chapter": 1,
@@ -136,10 +155,10 @@ def _chapter(event: Event) -> Columns:
 
 def _standing(event: Event) -> Columns:
     data = event.data
-    if event.type in _STANDINGS:
-        return {"status": _STANDINGS[event.type], "reason": data.get("reason")}
+    if event.type in r.STANDINGS:
+        return {"status": r.STANDINGS[event.type], "reason": data.get("reason")}
     return {
-        "status": _ENDS[event.type],
+        "status": r.ENDS[event.type],
         "reason": None,
         "value": data.get("value"),
         "error": data.get("error") or data.get("reason"),
@@ -150,13 +169,14 @@ def _requested(event: Event) -> Columns:
     names = ("step", "kind", "args", "digest", "metadata", "policy")
     return {
         **{name: event.data[name] for name in names},
-        "status": PENDING,
+        "status": r.PENDING,
         "requested_seq": event.seq,
         "requested_at": event.timestamp,
         "resolved_seq": None,
         "resolved_at": None,
         "value": None,
         "error": None,
+        "called": None,
     }
 
 

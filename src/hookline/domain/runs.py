@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from hookline.domain.numbers import is_number
+from hookline.domain.text.numbers import is_number
 from hookline.errors import HooklineError
 
 RUNNING = "running"
@@ -17,18 +17,20 @@ COMPLETED = "completed"
 FAILED = "failed"
 CANCELLED = "cancelled"
 TERMINAL = frozenset({COMPLETED, FAILED, CANCELLED})
+# What a run is after these events.
+ENDS = {"run_completed": COMPLETED, "run_failed": FAILED, "run_cancelled": CANCELLED}
+STANDINGS = {"run_parked": PARKED, "run_paused": PAUSED, "run_resumed": RUNNING}
 
 PENDING = "pending"
 OK = "ok"
 ERROR = "error"
 
-# Effects that the engine carries out itself, and those that only wait for something.
-EXECUTABLE = frozenset(
-    {"node", "call", "agent", "hook", "task", "update_task", "validate", "work", "repo"}
-)
+# Effects that only wait for something; the engine carries out all others but the instant ones.
 WAITING = frozenset({"breakpoint", "sleep", "signal"})
 # Values that are journaled the moment they are asked for.
 INSTANT = frozenset({"now", "uuid", "random", "log", "version", "noop", "session", "gate"})
+# What a run remembers whose details a person had removed: when.
+PRUNED = "hookline.pruned"
 # How the reason begins for which a run rests whose command was told to end.
 INTERRUPTED = "interrupted"
 
@@ -42,10 +44,8 @@ class EffectFailed(Exception):
         self.error = error
 
 
-class Divergence(HooklineError):
+class Divergence(HooklineError, code="diverged"):
     """The flow does not do what its journal says it did."""
-
-    code = "diverged"
 
     def __init__(self, message: str, step: str) -> None:
         super().__init__(
@@ -56,43 +56,34 @@ class Divergence(HooklineError):
         self.step = step
 
 
-class FlowMistake(HooklineError):
+class FlowMistake(HooklineError, code="flow-mistake"):
     """The flow does something that cannot be journaled."""
 
-    code = "flow-mistake"
 
-
-class JournalDamaged(HooklineError):
+class JournalDamaged(HooklineError, code="journal-damaged"):
     """A record of the journal is damaged."""
 
-    code = "journal-damaged"
     help = "`hookline flow journal RUN` shows what can be read; start the flow again"
 
 
-class UnknownFlow(HooklineError):
+class UnknownFlow(HooklineError, code="unknown-flow"):
     """There is no such flow."""
 
-    code = "unknown-flow"
     help = "`hookline flow list` shows them all"
 
 
-class UnknownRun(HooklineError):
+class UnknownRun(HooklineError, code="unknown-run"):
     """There is no such run."""
 
-    code = "unknown-run"
     help = "`hookline flow status` shows every run"
 
 
-class UnknownEffect(HooklineError):
+class UnknownEffect(HooklineError, code="unknown-effect"):
     """There is no such effect in this run."""
 
-    code = "unknown-effect"
 
-
-class EffectResolved(HooklineError):
+class EffectResolved(HooklineError, code="effect-resolved"):
     """This effect has its result already."""
-
-    code = "effect-resolved"
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -144,6 +135,29 @@ class JournalEffect(msgspec.Struct, frozen=True):
     task: int | None
     child: str | None
     conversation: str | None
+    called: int | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether it only waits: by its kind, or for a task or a run that it began."""
+        return self.kind in WAITING or self.task is not None or self.called is not None
+
+    @property
+    def called_run(self) -> str | None:
+        """The run that it called."""
+        return run_id(self.called) if self.called is not None else None
+
+    @property
+    def called_flow(self) -> str:
+        """The flow that it calls, and the run of it."""
+        if self.kind != "flow":
+            return ""
+        return f"{self.args.get('flow')} ({self.called_run or 'not begun'})"
+
+    @property
+    def resolution(self) -> Resolution:
+        """How it ended, once it has."""
+        return Resolution(self.status, self.value, self.error)
 
     @property
     def command(self) -> str:
@@ -151,6 +165,14 @@ class JournalEffect(msgspec.Struct, frozen=True):
         values: dict[str, Any] = self.args.get("env") or {}
         line = str(self.args.get("command") or "")
         return _VARIABLE.sub(lambda found: str(values.get(found[1], found[0]))[:SHOWN], line)
+
+
+class Caller(msgspec.Struct, rename="camel", frozen=True):
+    """The effect that called a run."""
+
+    run_id: str
+    chapter: int
+    effect_id: str
 
 
 class Run(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
@@ -172,6 +194,19 @@ class Run(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     wake_at: float | None = None
     created_at: str | None = None
     updated_at: str | None = None
+
+
+class RunOutline(msgspec.Struct, frozen=True):
+    """A run in a few words: what it is about, how it stands, and who advances it until when."""
+
+    run_id: str
+    flow: str
+    status: str
+    task_id: str | None
+    created_at: str
+    updated_at: str
+    owner: str | None
+    lease_until: float
 
 
 def effect_key(store_id: str, run: Run, effect_id: str) -> str:

@@ -15,13 +15,8 @@ FLOW = "session"
 # The one signal that sessions listen to; its value says what is wanted.
 SIGNAL = "session"
 
-COMPLETED, ESCALATED, LIMIT, STOPPED, FAILED = (
-    "completed",
-    "escalated",
-    "limit",
-    "stopped",
-    "failed",
-)
+COMPLETED, ESCALATED, LIMIT = "completed", "escalated", "limit"
+STOPPED, FAILED = "stopped", "failed"
 Outcome = Literal["completed", "escalated", "limit", "stopped", "failed"]
 
 # What a run remembers of its session under this name: "live", "paused", or how it ended.
@@ -34,17 +29,14 @@ def told_as(outcome: str, reason: str | None) -> str:
     return FAILED if (outcome, reason) == (LIMIT, "failures") else outcome
 
 
-class UnknownSession(HooklineError):
+class UnknownSession(HooklineError, code="unknown-session"):
     """There is no such session."""
 
-    code = "unknown-session"
     help = "`hookline session list` shows them all"
 
 
-class SessionBusy(HooklineError):
+class SessionBusy(HooklineError, code="session-busy"):
     """A session of that name, or on that task, is there already."""
-
-    code = "session-busy"
 
 
 class HeldOutput(msgspec.Struct, frozen=True):
@@ -56,13 +48,13 @@ class HeldOutput(msgspec.Struct, frozen=True):
     text: str
 
 
-class Charge(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class SessionInput(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """What a session is asked to do: the input of its run.
 
     With a `branch`, the agent works in a worktree, and what it finishes goes through the gates
     into the `base`. With `plan` it plans first, as where the configuration wants that; if it
     `shows_plan`, the session rests after that until a person goes on with it. A task that is
-    `part` of another is not planned again because the configuration wants plans.
+    `part` of a plan, or was planned before, is not planned because the configuration wants plans.
     """
 
     name: str
@@ -78,12 +70,8 @@ class Charge(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     shows_plan: bool = False
     part: bool = False
 
-    def in_worktree(self, place: Worktree, *, skip_pr: bool) -> Charge:
-        """The same charge, carried out in a worktree and delivered through the gates."""
+    def in_worktree(self, place: Worktree, *, skip_pr: bool) -> SessionInput:
+        """The same work, done in a worktree and delivered through the gates."""
         return msgspec.structs.replace(
-            self,
-            worktree=place.folder,
-            branch=place.branch,
-            base=place.base,
-            skip_pr=skip_pr,
+            self, worktree=place.folder, branch=place.branch, base=place.base, skip_pr=skip_pr
         )

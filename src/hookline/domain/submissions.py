@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain.events import MERGED_UNTESTED
+from hookline.domain.events import MERGED_UNTESTED, Event
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hookline.domain.events import Event
 
 SUBMIT, MERGE = "submit", "merge"
 # The signal that wakes gates which wait: for a person's decision, or for news.
@@ -22,11 +21,19 @@ TRUST = "trust"
 PEOPLE = "people"
 # The signal that wakes a merge that waits for checks, reviews or an answer of the forge.
 FORGE = "forge"
+# The value of a submission or a merge: what a person allows its task to cost.
+LIMITS = "limits"
+# The signal that there may be money again for turns of agents, and what such a gate waits for.
+BUDGET = "budget"
+# The signal that an agent which could not work may be able to, and what such a gate waits for.
+AGENT = "agent"
 # In the context of a gate's answer: the commit of the base that the work is in conflict with.
 CONFLICT = "conflictWith"
 MAX_FILE = 5 * 1024 * 1024
 # What `gates.test` says where nothing is to test the merged result.
 NO_TEST = "none"
+# Gates that have nothing to do for work that is merged without a pull request.
+OF_PULL_REQUESTS = frozenset({"create_pr", "ci_status"})
 
 
 class Submission(msgspec.Struct, rename="camel", frozen=True, kw_only=True):

@@ -7,40 +7,27 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain.numbers import is_number
+from hookline.domain.text.numbers import is_number
 from hookline.errors import IllegalTransition, UnknownTask
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-CREATED = "created"
-READY = "ready"
-ACTIVE = "active"
-BLOCKED = "blocked"
-SUBMITTED = "submitted"
-NEEDS_CONTINUATION = "needs_continuation"
-COMPLETED = "completed"
-FAILED = "failed"
-CANCELLED = "cancelled"
+CREATED, READY, ACTIVE, BLOCKED = "created", "ready", "active", "blocked"
+SUBMITTED, NEEDS_CONTINUATION = "submitted", "needs_continuation"
+COMPLETED, FAILED, CANCELLED = "completed", "failed", "cancelled"
 
-STATES = (
-    CREATED,
-    READY,
-    ACTIVE,
-    BLOCKED,
-    SUBMITTED,
-    NEEDS_CONTINUATION,
-    COMPLETED,
-    FAILED,
-    CANCELLED,
-)
-OPEN = frozenset(STATES) - {COMPLETED, FAILED, CANCELLED}
+_OVER = (COMPLETED, FAILED, CANCELLED)
+STATES = (CREATED, READY, ACTIVE, BLOCKED, SUBMITTED, NEEDS_CONTINUATION, *_OVER)
+OPEN = frozenset(STATES).difference(_OVER)
 # A dependency in one of these states no longer holds anything back.
 SETTLED = frozenset({COMPLETED, CANCELLED})
 
 DEFAULT_PRIORITY = 2
 # What a person says of a task that changes no files, such as a review.
 NO_CHANGES = "none"
+# The label of tasks whose result is an opinion, not a change.
+REVIEW = "review"
 
 DEPENDS_ON = "depends_on"
 SPAWNED_BY = "spawned_by"
@@ -142,8 +129,7 @@ def check_transition(task: Task, verb: str) -> str:
     sources, _, event_type = TRANSITIONS[verb]
     if task.state not in sources:
         raise IllegalTransition(
-            f"cannot {verb} {task.id}: it is {task.state}",
-            help=_possible(task),
+            f"cannot {verb} {task.id}: it is {task.state}", help=_possible(task)
         )
     return event_type
 
@@ -152,4 +138,4 @@ def _possible(task: Task) -> str:
     verbs = [verb for verb, (sources, _, _) in TRANSITIONS.items() if task.state in sources]
     if not verbs:
         return f"{task.state} is final; add a new task instead"
-    return f"a task that is {task.state} can be told to: {', '.join(verbs)}"
+    return f"a task that is {task.state} allows: {', '.join(verbs)}"

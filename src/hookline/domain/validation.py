@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 from hookline.domain.payloads import ValidationResult
 from hookline.errors import BadInput
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 DAY = 86_400
 MAX_RULES = 64
@@ -40,12 +37,13 @@ _NEEDED: Mapping[str, str] = {
 _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
-class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ValidationRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A check of the agent's work.
 
     `command`: a shell line that ends with 0. `content_pattern`: a regular expression found in
     `files`, or in what the agent said. `coverage`: at least `minimum` per cent in `report`,
     which `command` makes first. `file_existence`: all `files` are there. `custom`: a function.
+    With `follow`, the agent may edit the test files that the command names.
     """
 
     name: _Name
@@ -57,9 +55,10 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     minimum: Annotated[float, Meta(ge=0, le=100)] | None = None
     python: _Name | None = None
     timeout: Annotated[float, Meta(gt=0, le=DAY)] | None = None
+    follow: bool = False
 
 
-class Finding(ValidationResult, kw_only=True):
+class RuleFinding(ValidationResult, kw_only=True):
     """A rule's finding with what a receipt needs: what ran, how it ended, how long it took."""
 
     type: RuleType
@@ -69,7 +68,7 @@ class Finding(ValidationResult, kw_only=True):
     coverage: float | None = None
 
 
-def rule_from(given: Mapping[str, Any]) -> Rule:
+def rule_from(given: Mapping[str, Any]) -> ValidationRule:
     """A rule as hookline.yaml or an agent writes it, or BadInput that says what to fix.
 
     Agents may put everything besides name and type into `config`.
@@ -78,7 +77,7 @@ def rule_from(given: Mapping[str, Any]) -> Rule:
         raise BadInput("a validation rule is an object with name and type", help=_EXAMPLE)
     flat = _flat(given)
     try:
-        rule = msgspec.convert(flat, Rule)
+        rule = msgspec.convert(flat, ValidationRule)
     except msgspec.ValidationError as problem:
         types = f"type can be {', '.join(_NEEDED)}" if str(problem).endswith("`$.type`") else None
         raise BadInput(f"{_called(given)}: {problem}", help=types or _EXAMPLE) from problem
@@ -88,9 +87,9 @@ def rule_from(given: Mapping[str, Any]) -> Rule:
     return rule
 
 
-def rules_from(given: Iterable[Mapping[str, Any]]) -> list[Rule]:
+def rules_from(given: Iterable[Mapping[str, Any]]) -> list[ValidationRule]:
     """Rules in their order; their names must differ."""
-    rules: dict[str, Rule] = {}
+    rules: dict[str, ValidationRule] = {}
     for each in given:
         rule = rule_from(each)
         if rule.name in rules:
@@ -128,14 +127,12 @@ def _flat(given: Mapping[str, Any]) -> dict[str, Any]:
     own = {key: value for key, value in given.items() if key != "config"}
     twice = sorted(own.keys() & nested.keys())
     if twice:
-        raise BadInput(f"{_called(given)}: {twice[0]!r} stands in config and beside it")
+        raise BadInput(f"{_called(given)}: {twice[0]!r} is set both in config and beside it")
     flat = {**own, **nested}
-    unknown = sorted(str(key) for key in flat.keys() - set(Rule.__struct_fields__))
+    unknown = sorted(str(key) for key in flat.keys() - set(ValidationRule.__struct_fields__))
     if unknown:
-        raise BadInput(
-            f"{_called(given)}: there is no key {unknown[0][:80]!r}",
-            help=f"known keys: {', '.join(Rule.__struct_fields__)}",
-        )
+        help = f"known keys: {', '.join(ValidationRule.__struct_fields__)}"
+        raise BadInput(f"{_called(given)}: there is no key {unknown[0][:80]!r}", help=help)
     return flat
 
 
@@ -144,7 +141,7 @@ def _called(given: Mapping[str, Any]) -> str:
     return f"validation rule {name[:80]!r}" if isinstance(name, str) else "a validation rule"
 
 
-def _problem(rule: Rule) -> str | None:
+def _problem(rule: ValidationRule) -> str | None:
     needed = _NEEDED[rule.type]
     if getattr(rule, needed) in (None, ()):
         return f"a rule of type {rule.type} needs {needed!r}"
@@ -154,7 +151,7 @@ def _problem(rule: Rule) -> str | None:
     if rule.python is not None and (wrong := _function_problem(rule.python)):
         return wrong
     if rule.command is not None and "\0" in rule.command:
-        return "no program takes a NUL character in its command"
+        return "a command cannot contain a NUL character"
     return pattern_problem(rule.pattern) if rule.pattern is not None else None
 
 
@@ -162,21 +159,21 @@ def _path_problem(path: str) -> str | None:
     if path.startswith(("/", "~")):
         return f"{path!r} must be a path within the project, such as src/app.py"
     if ".." in path.split("/"):
-        return f"{path!r} leaves the project: no '..' may stand in it"
+        return f"{path!r} leaves the project: '..' is not allowed"
     if "\0" in path:
-        return f"{path!r} is no file's name"
+        return f"{path!r} is not a file name"
     return None
 
 
 def _function_problem(target: str) -> str | None:
     if _FUNCTION.fullmatch(target):
         return None
-    return f"{target!r} names no function: write module:function, such as checks:licence"
+    return f"{target!r} does not name a function: write module:function, such as checks:licence"
 
 
-def _text_problem(rule: Rule) -> str | None:
+def _text_problem(rule: ValidationRule) -> str | None:
     try:
         msgspec.json.encode(rule)
     except UnicodeEncodeError:
-        return "its text holds half of a character, which nothing can carry"
+        return "its text contains an incomplete Unicode character"
     return None

@@ -1,4 +1,4 @@
-"""What a flow may do. Every method that reaches outside is an effect of the journal."""
+"""What a flow may do. Every method that reaches outside is an effect in the journal."""
 
 from __future__ import annotations
 
@@ -6,22 +6,19 @@ import math
 from inspect import iscoroutine
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from hookline.domain.moments import parse as parse_moment
-from hookline.domain.runs import FlowMistake
-from hookline.flows.replay import Asked, Next, effect, fork, refuse, version
+from hookline.domain.runs import FlowMistake, Run
+from hookline.domain.timestamps import parse as parse_moment
+from hookline.flows.replay import Asked, Next, Stepper, effect
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Sequence
-
-    from hookline.domain.runs import Run
-    from hookline.flows.replay import Driver
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 
 class Context:
     """The first argument of every flow: its input, its state, and all that it may do."""
 
-    def __init__(self, driver: Driver, run: Run) -> None:
-        self._driver = driver
+    def __init__(self, stepper: Stepper, run: Run) -> None:
+        self._stepper = stepper
         self.run_id = run.run_id
         self.input = run.input
         self.metadata = run.metadata
@@ -37,7 +34,7 @@ class Context:
         retries: int | None = None,
         check: bool = True,
         env: dict[str, str] | None = None,
-        metadata: dict[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> Any:
         """Run a shell line; its exit code and output. With `check`, a failure is an error."""
         await self._need_text("a command", command, *(env or {}).values())
@@ -51,7 +48,7 @@ class Context:
         id: str = "",
         timeout: float | None = None,
         retries: int | None = None,
-        metadata: dict[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> Any:
         """Call a Python function in a child process; arguments and result are JSON."""
@@ -59,7 +56,7 @@ class Context:
         if target is None:
             await self._refuse(
                 f"{function!r} cannot be called in a child process",
-                "use a function that stands at the top of a module or of the flow's file",
+                "use a function at the top level of a module or of the flow's file",
             )
         given = {"function": target, "args": list(args), "kwargs": kwargs}
         step = id or str(target).rpartition(":")[2]
@@ -74,7 +71,7 @@ class Context:
         deliverables: Sequence[str] = (),
         priority: int | None = None,
         type: str | None = None,
-        metadata: dict[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> Any:
         """Add a task to the graph and wait until someone completes it."""
         args = {
@@ -86,6 +83,20 @@ class Context:
         }
         return await self._ask("task", args, id or "task", metadata)
 
+    async def flow(
+        self,
+        name: str,
+        *,
+        input: Mapping[str, Any] | None = None,
+        id: str = "",
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Call a flow, in its own run; the value of that run."""
+        await self._need_text("the name of a flow", name)
+        if not isinstance(input, dict | None):
+            await self._refuse(f"the input of a flow is a dict, not {type(input).__name__}")
+        return await self._ask("flow", {"flow": name, "input": input or {}}, id or name, metadata)
+
     async def update_task(
         self,
         task_id: str,
@@ -93,7 +104,7 @@ class Context:
         payload: Any = None,
         *,
         id: str = "",
-        metadata: dict[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> Any:
         """Carry out a verb on a task, such as `complete`."""
         args = {"taskId": task_id, "action": action, "payload": payload or {}}
@@ -107,16 +118,16 @@ class Context:
         id: str = "",
         conversation: str | None = None,
         opening: str | None = None,
-        session: dict[str, Any] | None = None,
+        session: Mapping[str, Any] | None = None,
         timeout: float | None = None,
         max_turns: int | None = None,
         check: bool = True,
-        metadata: dict[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> Any:
         """One turn of an agent; its text and how it ended.
 
-        With `conversation` the agent goes on with that one; `opening` is told before the prompt
-        where it cannot. Without `check`, a turn that failed is no error: its `error` says why.
+        With `conversation` the agent continues that one; `opening` is told before the prompt
+        where it cannot. Without `check`, a failed turn is not an error: its `error` says why.
         """
         await self._need_text("a prompt", prompt, opening or "")
         args: dict[str, Any] = {"prompt": prompt, "agent": agent}
@@ -130,46 +141,20 @@ class Context:
         args |= {name: value for name, value in more.items() if value is not None}
         return await self._ask("agent", args, id or "agent", metadata, timeout)
 
-    async def validate(
-        self,
-        rules: list[dict[str, Any]],
-        *,
-        output: str = "",
-        base: str | None = None,
-        session: dict[str, Any] | None = None,
-        id: str = "",
-        metadata: dict[str, Any] | None = None,
-    ) -> Any:
-        """Run validation rules side by side: their `results`, and the `work` done since a base."""
-        args = {"rules": rules, "output": output, "base": base, "session": session or {}}
-        return await self._ask("validate", args, id or "validate", metadata)
-
-    async def work(self, base: str | None, *, id: str = "") -> Any:
-        """The content of the folder that the agent works in, and how it differs from a base."""
-        return await self._ask("work", {"base": base}, id or "work", None)
-
-    async def repo(self, verb: str, args: dict[str, Any], *, id: str = "") -> Any:
-        """What the flows of gates do to the repository; harmless when it is repeated."""
-        return await self._ask("repo", {**args, "verb": verb}, id or verb, None)
-
-    async def gate(self, verb: str, args: dict[str, Any], *, id: str = "") -> Any:
-        """What the flows of gates do to the store."""
-        return await self._ask("gate", {**args, "verb": verb}, id or verb, None)
-
-    async def session(self, verb: str, args: dict[str, Any], *, id: str = "") -> Any:
-        """What the session's own flow does to the store."""
-        return await self._ask("session", {**args, "verb": verb}, id or verb, None)
+    async def own(self, kind: str, args: Mapping[str, Any], *, id: str) -> Any:
+        """An effect that only Hookline's own flows may use."""
+        return await self._ask(kind, args, id, None)
 
     async def hook(
         self,
         point: str,
-        payload: dict[str, Any],
+        payload: Mapping[str, Any],
         *,
         skip: Sequence[str] = (),
         id: str = "",
-        metadata: dict[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Fire a hook point; the one answer of its hooks. `skip` names hooks that are not asked."""
+        """Fire a hook point; its hooks' combined answer. `skip` names hooks that are not called."""
         args: dict[str, Any] = {"point": point, "payload": payload}
         if skip:
             args["skip"] = list(skip)
@@ -181,7 +166,7 @@ class Context:
         *,
         id: str = "",
         max_age: float | None = None,
-        metadata: dict[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> Any:
         """Wait for a person's answer: `{"answer": bool, "note": text}`."""
         await self._need_number("max_age", max_age)
@@ -189,14 +174,14 @@ class Context:
         return await self._ask("breakpoint", args, id or "breakpoint", metadata)
 
     async def sleep(
-        self, seconds: float, *, id: str = "", metadata: dict[str, Any] | None = None
+        self, seconds: float, *, id: str = "", metadata: Mapping[str, Any] | None = None
     ) -> None:
-        """Wait so many seconds; a parked run costs nothing meanwhile."""
+        """Wait for some seconds; a parked run costs nothing meanwhile."""
         await self._need_number("seconds", seconds)
         await self._ask("sleep", {"seconds": seconds}, id or "sleep", metadata)
 
     async def sleep_until(self, moment: str, *, id: str = "") -> None:
-        """Wait until a moment."""
+        """Wait until a time."""
         await self._ask("sleep", {"until": parse_moment(moment)}, id or "sleep", None)
 
     async def signal(self, name: str, *, max_age: float | None = None, id: str = "") -> Any:
@@ -206,11 +191,15 @@ class Context:
         return await self._ask("signal", args, id or f"signal:{name}", None)
 
     async def parallel(
-        self, *branches: Awaitable[Any] | Callable[[], Awaitable[Any]], id: str = ""
+        self,
+        *branches: Awaitable[Any] | Callable[[], Awaitable[Any]],
+        id: str = "",
+        named: bool = True,
     ) -> list[Any]:
         """Run branches side by side and wait for all of them; their results in order.
 
-        If some fail, the others still come to their end; then the first error is raised.
+        If some fail, the others still run to their end; then the first error is raised. Branches
+        are named by their numbers unless no two of them have steps of the same name.
         """
         made = [branch() if callable(branch) else branch for branch in branches]
         coroutines = [branch for branch in made if iscoroutine(branch)]
@@ -222,20 +211,14 @@ class Context:
                 f"parallel takes coroutines, not {type(wrong).__name__}",
                 "give it calls such as ctx.run(...), or async functions without arguments",
             )
-        names = [str(number) for number in range(len(coroutines))]
-        return await fork(self._driver, id or "parallel", coroutines, names)
-
-    async def named_parallel(
-        self, step: str, branches: Sequence[Coroutine[Any, Any, Any]]
-    ) -> list[Any]:
-        """Branches whose steps have names of their own that no other branch has."""
-        return await fork(self._driver, step, list(branches), [""] * len(branches))
+        names = [str(number) if named else "" for number in range(len(coroutines))]
+        return await self._stepper.fork(id or "parallel", coroutines, names)
 
     async def log(self, message: str, **data: Any) -> None:
         """Write a line to the log, once."""
         await self._ask("log", {"message": message, "data": data}, "log", None)
 
-    async def noop(self, *, id: str = "", metadata: dict[str, Any] | None = None) -> None:
+    async def noop(self, *, id: str = "", metadata: Mapping[str, Any] | None = None) -> None:
         """Do nothing, as a step that can be seen."""
         await self._ask("noop", {}, id or "noop", metadata)
 
@@ -252,8 +235,8 @@ class Context:
         return float(await self._ask("random", {}, "random", None))
 
     async def version(self, name: str) -> bool:
-        """True in runs that came here with this version of the code; False in older ones."""
-        return await version(self._driver, name)
+        """True in runs that got here with this version of the code; False in older ones."""
+        return await self._stepper.version(name)
 
     def next(self, state: Any) -> NoReturn:
         """End this chapter: the flow begins again with `ctx.state` as given and a new journal."""
@@ -262,9 +245,9 @@ class Context:
     async def _ask(
         self,
         kind: str,
-        args: dict[str, Any],
+        args: Mapping[str, Any],
         step: str,
-        metadata: dict[str, Any] | None,
+        metadata: Mapping[str, Any] | None,
         timeout: float | None = None,
         retries: int | None = None,
     ) -> Any:
@@ -272,7 +255,7 @@ class Context:
         await self._need_number("retries", retries)
         given = {"timeout": timeout, "retries": retries}
         policy = {name: value for name, value in given.items() if value is not None}
-        return await effect(self._driver, Asked(kind, args, step, metadata or {}, policy))
+        return await effect(self._stepper, Asked(kind, args, step, metadata or {}, policy))
 
     async def _need_number(self, name: str, value: Any) -> None:
         sound = isinstance(value, int | float) and math.isfinite(value) and value >= 0
@@ -285,7 +268,7 @@ class Context:
                 await self._refuse(f"{name} is text, not {type(value).__name__}")
 
     async def _refuse(self, message: str, help: str = "") -> None:
-        await refuse(self._driver, FlowMistake(message, help=help or None))
+        await self._stepper.refuse(FlowMistake(message, help=help or None))
 
 
 def _target(function: Callable[..., Any]) -> str | None:

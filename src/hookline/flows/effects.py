@@ -1,41 +1,98 @@
-"""Carrying out effects: each kind's way, with limits, timeouts and retries."""
+"""Carries out effects, with limits and retries; the kinds that every flow has."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
 import time
+from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.digest import sha256
 from hookline.domain.records import Action
-from hookline.domain.runs import ERROR, OK, Resolution, effect_key
+from hookline.domain.runs import ERROR, OK, Caller, JournalEffect, Resolution, Run, UnknownFlow
 from hookline.domain.tasks import task_number
+from hookline.domain.timestamps import seconds
 from hookline.errors import HooklineError, StoreError
 from hookline.flows import journal
-from hookline.flows.gated import Gated
-from hookline.flows.outcomes import Temporary
-from hookline.flows.outward import Outward
+from hookline.flows.attempt import Attempt
+from hookline.flows.outcomes import Observe, Temporary
 from hookline.hooks.actions import perform
-from hookline.hooks.calls.settle import note_start
-from hookline.hooks.kinds.program import MAX_ANSWER, json_object, whole_output
-from hookline.ports.processes import CannotStart
+from hookline.hooks.calls.program import MAX_ANSWER, json_object, whole_output
+from hookline.ports.processes import CannotStart, Dialogue, Finished, Processes, ProcessGroup
 from hookline.tasks import verbs
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
-    from hookline.domain.runs import JournalEffect, Run
     from hookline.hooks.calls.record import Recorder
-    from hookline.hooks.registry import Hook
-    from hookline.hooks.standing import Standing
+    from hookline.hooks.scopes import HookScopes
     from hookline.ports.agents import Agents, ToolServer
-    from hookline.ports.processes import Finished, Processes, ProcessGroup
+    from hookline.ports.repository import Repository
     from hookline.ports.store import Blobs, Store, Transaction
     from hookline.ports.trust import MergeTrust
-    from hookline.ports.work import Forge, Repository, Work
+    from hookline.ports.work import Forge, Work
+
+    CallFlow = Callable[[Transaction, str, dict[str, Any], dict[str, Any], Caller], str]
+
+_GATE = ("/bin/sh", "-c", 'read -r go || exit 125; exec "$@"', "sh")
+
+
+class Gated:
+    """Programs that start working only once their process group is stored.
+
+    They wait for a line on stdin, which is written after `on_start`. If this process dies before,
+    they see the end of stdin instead and exit too: no process runs unrecorded.
+    """
+
+    def __init__(self, processes: Processes) -> None:
+        self._processes = processes
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str,
+        env: Mapping[str, str],
+        timeout: float,
+        stdin: bytes = b"",
+        on_start: Callable[[ProcessGroup], None] | None = None,
+        on_output: Callable[[bytes], None] | None = None,
+    ) -> Finished:
+        return await self._processes.run(
+            (*_GATE, *argv),
+            cwd=cwd,
+            env=env,
+            timeout=timeout,
+            stdin=b"\n" + stdin,
+            on_start=on_start,
+            on_output=on_output,
+        )
+
+    @asynccontextmanager
+    async def dialogue(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str,
+        env: Mapping[str, str],
+        timeout: float,
+        line_limit: int,
+        on_start: Callable[[ProcessGroup], None] | None = None,
+    ) -> AsyncIterator[Dialogue]:
+        speaking = self._processes.dialogue(
+            (*_GATE, *argv),
+            cwd=cwd,
+            env=env,
+            timeout=timeout,
+            line_limit=line_limit,
+            on_start=on_start,
+        )
+        async with speaking as dialogue:
+            dialogue.writer.write(b"\n")
+            yield dialogue
+
 
 DEFAULT_TIMEOUT = 3600.0
 DEFAULT_RETRIES = 2
@@ -45,8 +102,8 @@ TEMPORARY_EXIT = 75
 KILLED_EXIT = 137
 
 
-class Limits(NamedTuple):
-    """How many effects of a kind run at once, and how many may begin in a minute."""
+class EffectLimits(NamedTuple):
+    """How many effects of a kind run at once, and how many may start in a minute."""
 
     concurrency: Mapping[str, int]
     per_minute: Mapping[str, float]
@@ -56,19 +113,26 @@ async def _nothing_to_verify() -> None:
     """Everything is trusted."""
 
 
+def _no_flow(
+    tx: Transaction, name: str, given: dict[str, Any], metadata: dict[str, Any], caller: Caller
+) -> str:
+    raise UnknownFlow(f"there is no flow '{name}'")
+
+
 def _nobody_watches(what: str, details: dict[str, Any]) -> None:
-    """Nobody is told."""
+    """Tell no one."""
 
 
 class Surroundings(NamedTuple):
     """What effects need around them.
 
-    `tools` is the server of our own tools that an agent of a session is offered; `feed` tells
-    those who watch a run what happens in it. `verify_line` raises Untrusted for a shell line that
+    `tools` is the server of Hookline's own tools for an agent of a session; `feed` tells those who
+    watch a run what happens in it. `verify_line` raises Untrusted for a shell line that
     would run something else in a folder than what was trusted. `is_current` is whether the
     configuration is still the one that this process began with; `merge_trust` compares what a merge
     brings with what was trusted, None where nothing has to be; `configuration_errors` are those of
-    the project in a checkout.
+    the project in a checkout. `call_flow` begins a run that an effect calls. `frozen` are the files
+    that must stay as they were trusted.
     """
 
     root: str
@@ -78,7 +142,7 @@ class Surroundings(NamedTuple):
     blobs: Blobs
     environ: Mapping[str, str]
     processes: Processes
-    standing: Standing
+    scopes: HookScopes
     recorder: Recorder
     agents: Agents
     work: Work
@@ -87,35 +151,40 @@ class Surroundings(NamedTuple):
     repository: Repository | None = None
     forge: Callable[[], Forge] | None = None
     tools: Callable[[Mapping[str, str]], ToolServer | None] = lambda env: None
-    feed: Callable[[str], Callable[[str, dict[str, Any]], None]] = lambda run_id: _nobody_watches
+    feed: Callable[[str], Observe] = lambda run_id: _nobody_watches
     verify_line: Callable[[str, str], None] = lambda line, folder: None
     is_current: Callable[[], bool] = lambda: True
     merge_trust: Callable[[], MergeTrust | None] = lambda: None
     configuration_errors: Callable[[str], list[str]] = lambda folder: []
     clean: Callable[[Any], Any] = lambda value: value
+    call_flow: CallFlow = _no_flow
+    frozen: Callable[[], list[str]] = list
+
+
+class EffectKind(NamedTuple):
+    """How effects of one kind are carried out; None is the result of one that waits.
+
+    `keys` are the idempotency keys of processes that may work on one without being recorded. `cut`
+    is the result of one that a person interrupted; None if it continues anyway, as an effect may
+    that was requested after the interruption's position in the log.
+    """
+
+    carry_out: Callable[[Attempt], Awaitable[Resolution | None]]
+    keys: Callable[[Attempt], list[str]] = lambda attempt: []
+    cut: Callable[[JournalEffect, int], Resolution | None] = lambda effect, asked: None
 
 
 class Executor:
     """Carries out effects of all kinds for one process."""
 
-    def __init__(self, around: Surroundings, limits: Limits) -> None:
-        self.around = self._around = around
-        self._outward = Outward(self)
-        self._processes = Gated(around.processes)
+    def __init__(
+        self, around: Surroundings, limits: EffectLimits, kinds: Mapping[str, EffectKind]
+    ) -> None:
+        self.around = around
         self._limits = limits
         self._slots = {kind: asyncio.Semaphore(n) for kind, n in limits.concurrency.items()}
         self._next_start: dict[str, float] = {}
-        self._kinds: dict[str, Callable[[Run, JournalEffect, Any], Awaitable[Any]]] = {
-            "node": self._node,
-            "call": self._call,
-            "agent": self._outward.agent,
-            "hook": self._outward.hook,
-            "validate": self._outward.validate,
-            "work": self._outward.work,
-            "repo": self._repo,
-            "task": self._task,
-            "update_task": self._update_task,
-        }
+        self._kinds = {**_basic_kinds(around), **kinds}
 
     async def execute(
         self,
@@ -124,39 +193,38 @@ class Executor:
         guard: Callable[[Transaction], None],
         begun: Callable[[], None] = lambda: None,
     ) -> Resolution | None:
-        """Carry an effect out; None when it waits for something, or will be tried again.
+        """Carry out an effect; None if it waits for something, or will be tried again.
 
-        `begun` is called when it is its turn under the limits, and work begins.
+        `begun` is called when the limits let it start.
         """
-        effect = journal.with_arguments(effect, self._around.blobs)
-        async with self._slot(effect.kind):
+        attempt = Attempt(self.around, run, self._whole(effect), guard)
+        async with self._slots.get(effect.kind) or nullcontext():
             await self._wait_for_rate(effect.kind)
             begun()
-            # Outside of what is a failure of the effect: a run whose files changed is parked.
-            await self._around.verify()
+            # Not a failure of the effect: a run whose files changed is parked.
+            await self.around.verify()
             try:
-                value = await self._kinds[effect.kind](run, effect, guard)
+                value = await self._kinds[effect.kind].carry_out(attempt)
             except Temporary as problem:
-                return self._again(run, effect, guard, str(problem))
+                return _again(attempt, str(problem))
             except StoreError:  # says nothing about the effect
                 raise
             except HooklineError as problem:
                 value = Resolution(ERROR, error=problem.message)
-        # Git's words come exactly as they are; a result that is kept must not.
-        return None if value is _WAITS else self._around.clean(value)
+        # Git's output is exact; a stored result has to be cleaned.
+        return None if value is None else self.around.clean(value)
 
     def keys(self, run: Run, effect: JournalEffect) -> list[str]:
         """The idempotency keys of processes that may work on an effect without being recorded."""
-        if effect.kind == "hook":
-            effect = journal.with_arguments(effect, self._around.blobs)
-            hooks = [*self._outward.hooks(effect), *self._outward.registered(effect)]
-            return [self.hook_key(run, effect, hook) for hook in hooks]
-        if effect.kind == "repo":
-            return [self.key(run, effect), self.test_key(run, effect)]
-        return [self.key(run, effect)] if effect.kind in ("agent", "validate") else []
+        kind = self._kinds.get(effect.kind)
+        return kind.keys(Attempt(self.around, run, self._whole(effect))) if kind else []
 
-    def _slot(self, kind: str) -> Any:
-        return self._slots.get(kind) or _Free()
+    def cut(self, effect: JournalEffect, asked: int) -> Resolution | None:
+        """The result of an effect that a person interrupted; None for those that continue."""
+        return self._kinds[effect.kind].cut(effect, asked)
+
+    def _whole(self, effect: JournalEffect) -> JournalEffect:
+        return journal.with_arguments(effect, self.around.blobs)
 
     async def _wait_for_rate(self, kind: str) -> None:
         rate = self._limits.per_minute.get(kind)
@@ -167,45 +235,61 @@ class Executor:
         self._next_start[kind] = begin + 60.0 / rate
         await asyncio.sleep(begin - now)
 
-    def _again(self, run: Run, effect: JournalEffect, guard: Any, error: str) -> Resolution | None:
-        retries = int(effect.policy.get("retries", DEFAULT_RETRIES))
 
-        def postpone(tx: Transaction) -> Resolution | None:
-            guard(tx)
-            made = tx.runs.effect(run, effect.effect_id).attempts
-            if made > retries:
-                return Resolution(ERROR, error=f"{error} (after {made} attempts)")
-            pause = min(FIRST_BACKOFF * 2 ** max(made - 1, 0), LONGEST_BACKOFF)
-            tx.runs.postpone(run, effect.effect_id, time.time() + pause)
-            return None
+def _again(attempt: Attempt, error: str) -> Resolution | None:
+    """Schedule another try after a failed attempt; the result, if it was the last one."""
+    run, effect = attempt.run, attempt.effect
+    retries = int(effect.policy.get("retries", DEFAULT_RETRIES))
 
-        result: Resolution | None = self._around.change(postpone)
-        return result
+    def postpone(tx: Transaction) -> Resolution | None:
+        made = tx.runs.effect(run, effect.effect_id).attempts
+        if made > retries:
+            return Resolution(ERROR, error=f"{error} (after {made} attempts)")
+        pause = min(FIRST_BACKOFF * 2 ** max(made - 1, 0), LONGEST_BACKOFF)
+        tx.runs.attempts.postpone(run, effect.effect_id, time.time() + pause)
+        return None
 
-    # The kinds
+    return attempt.change(postpone)
 
-    async def _repo(self, run: Run, effect: JournalEffect, guard: Any) -> Resolution:
-        from hookline.flows.repo_effects import RepoEffects  # few flows touch the repository
 
-        return await RepoEffects(self).repo(run, effect, guard)
+# The kinds that every flow has
 
-    async def _node(self, run: Run, effect: JournalEffect, guard: Any) -> Resolution:
-        args = effect.args
-        done = await self._start(
-            ("/bin/sh", "-c", args["command"]), run, effect, guard, env=args.get("env", {})
-        )
+
+def _basic_kinds(around: Surroundings) -> dict[str, EffectKind]:
+    programs = _Programs(Gated(around.processes))
+    return {
+        "node": EffectKind(programs.node),
+        "call": EffectKind(programs.call),
+        "task": EffectKind(_add_task),
+        "flow": EffectKind(_call_flow),
+        "update_task": EffectKind(_update_task),
+    }
+
+
+class _Programs:
+    """Effects that run a program."""
+
+    def __init__(self, processes: Gated) -> None:
+        self._processes = processes
+
+    async def node(self, attempt: Attempt) -> Resolution:
+        """Run a shell line."""
+        args, command = attempt.args, attempt.effect.command
+        done = await self._run(attempt, ("/bin/sh", "-c", args["command"]), env=args.get("env", {}))
         value = _output(done)
-        _check_temporary(f"`{effect.command}`", done)
+        _check_temporary(f"`{command}`", done)
         if done.exit_code and args.get("check", True):
-            error = f"`{effect.command}` exited {done.exit_code}{_last_line(done)}"
+            error = f"`{command}` exited {done.exit_code}{_last_line(done)}"
             return Resolution(ERROR, value, error)
         return Resolution(OK, value)
 
-    async def _call(self, run: Run, effect: JournalEffect, guard: Any) -> Resolution:
-        argv = (sys.executable, "-P", "-m", "hookline.pyhook", "call", effect.args["function"])
-        given = {"args": effect.args["args"], "kwargs": effect.args["kwargs"]}
-        done = await self._start(argv, run, effect, guard, stdin=msgspec.json.encode(given))
-        _check_temporary(effect.args["function"], done)
+    async def call(self, attempt: Attempt) -> Resolution:
+        """Call a Python function."""
+        args = attempt.args
+        argv = (sys.executable, "-P", "-m", "hookline.pyhook", "call", args["function"])
+        given = {"args": args["args"], "kwargs": args["kwargs"]}
+        done = await self._run(attempt, argv, stdin=msgspec.json.encode(given))
+        _check_temporary(args["function"], done)
         message = json_object(whole_output(done))
         if message is None:
             wrong = f"it ended with exit code {done.exit_code}, no result"
@@ -216,53 +300,23 @@ class Executor:
             return Resolution(ERROR, error=message["error"])
         return Resolution(OK, message["answer"])
 
-    async def _task(self, run: Run, effect: JournalEffect, guard: Any) -> object:
-        given = {k: v for k, v in effect.args.items() if v is not None and k != "goal"}
-        given["task_type"] = given.pop("type", None)
-
-        def add(tx: Transaction) -> None:
-            guard(tx)
-            self.note_attempt(tx, run, effect)
-            if tx.runs.effect(run, effect.effect_id).task is None:
-                task = verbs.add(tx, effect.args["goal"], **given)
-                tx.runs.bind_task(run, effect.effect_id, task_number(task.id))
-
-        self._around.change(add)
-        return _WAITS
-
-    async def _update_task(self, run: Run, effect: JournalEffect, guard: Any) -> object:
-        def update(tx: Transaction) -> None:
-            guard(tx)
-            self.note_attempt(tx, run, effect)
-            with tx.nested():
-                perform(tx, Action("update_task", effect.args))
-            done = Resolution(OK, {"taskId": effect.args["taskId"]})
-            journal.resolve(tx, run, effect.effect_id, done, self._around.blobs)
-
-        self._around.change(update)
-        return _WAITS
-
-    # What they share
-
-    async def _start(
+    async def _run(
         self,
+        attempt: Attempt,
         argv: tuple[str, ...],
-        run: Run,
-        effect: JournalEffect,
-        guard: Any,
         *,
         env: Mapping[str, str] | None = None,
         stdin: bytes = b"",
     ) -> Finished:
-        timeout = float(effect.policy.get("timeout", DEFAULT_TIMEOUT))
+        timeout = attempt.timeout(DEFAULT_TIMEOUT)
         try:
             done = await self._processes.run(
                 argv,
-                cwd=self._around.root,
-                env={**(env or {}), **self.environment(run, effect)},
+                cwd=attempt.around.root,
+                env={**(env or {}), **attempt.environment},
                 timeout=timeout,
                 stdin=stdin,
-                on_start=self.beginning(run, effect, guard).born,
+                on_start=attempt.born,
             )
         except CannotStart as problem:
             raise HooklineError(str(problem)) from problem
@@ -270,105 +324,53 @@ class Executor:
             raise Temporary(f"timed out after {timeout:g} s")
         return done
 
-    def note_attempt(self, tx: Transaction, run: Run, effect: JournalEffect) -> None:
-        """Write that an attempt at an effect begins."""
-        tx.runs.begin_attempt(run, effect.effect_id)
-        note_start(tx, self._around.standing.registry, run, effect)
 
-    def beginning(self, run: Run, effect: JournalEffect, guard: Any) -> Beginning:
-        """How the process of an effect is written down."""
-        return Beginning(self, run, effect, guard)
+async def _add_task(attempt: Attempt) -> None:
+    """A task, whose end is the result."""
+    run, effect = attempt.run, attempt.effect
+    given = {k: v for k, v in effect.args.items() if v is not None and k != "goal"}
+    given["task_type"] = given.pop("type", None)
 
-    def key(self, run: Run, effect: JournalEffect) -> str:
-        """The idempotency key of an effect."""
-        return effect_key(self._around.store_id, run, effect.effect_id)
+    def add(tx: Transaction) -> None:
+        attempt.begin(tx)
+        if tx.runs.effect(run, effect.effect_id).task is None:
+            task = verbs.add(tx, effect.args["goal"], **given)
+            tx.runs.attempts.bind_task(run, effect.effect_id, task_number(task.id))
 
-    def hook_key(self, run: Run, effect: JournalEffect, hook: Hook) -> str:
-        """The idempotency key of a hook's call."""
-        return self._plain_key(run, effect, hook.name)
-
-    def test_key(self, run: Run, effect: JournalEffect) -> str:
-        """The idempotency key of the tests of a merged result."""
-        return self._plain_key(run, effect, "gates.test")
-
-    def _plain_key(self, run: Run, effect: JournalEffect, name: str) -> str:
-        """Names may hold marks that no id may; this key is safe in every shell line."""
-        part = sha256(f"{effect.effect_id}:{name}".encode()).hexdigest()[:16]
-        return effect_key(self._around.store_id, run, part)
-
-    def environment(self, run: Run, effect: JournalEffect) -> dict[str, str]:
-        """What programs of an effect find in their environment."""
-        return {
-            **self._around.environ,
-            "HOOKLINE_DIR": self._around.folder,
-            "HOOKLINE_PROJECT": self._around.root,
-            "HOOKLINE_RUN_ID": run.run_id,
-            "HOOKLINE_DEPTH": str(journal.depth_of(run)),
-            "HOOKLINE_EFFECT_ID": effect.effect_id,
-            "HOOKLINE_IDEMPOTENCY_KEY": self.key(run, effect),
-        }
+    attempt.change(add)
 
 
-class Beginning:
-    """Writes down that an attempt begins, who works on it, and in which conversation.
+async def _call_flow(attempt: Attempt) -> None:
+    """A run of a flow, whose end is the result."""
+    run, effect = attempt.run, attempt.effect
+    caller = Caller(run.run_id, run.chapter, effect.effect_id)
 
-    What is known when the process starts is stored together with it.
-    """
+    def call(tx: Transaction) -> None:
+        attempt.begin(tx)
+        if tx.runs.effect(run, effect.effect_id).called is None:
+            args = effect.args
+            attempt.around.call_flow(tx, args["flow"], args["input"], effect.metadata, caller)
 
-    def __init__(self, executor: Executor, run: Run, effect: JournalEffect, guard: Any) -> None:
-        self._executor = executor
-        self._run = run
-        self._effect = effect
-        self._guard = guard
-        self._conversation: str | None = None
-        self._begun = False
-
-    def born(self, group: ProcessGroup) -> None:
-        """The process is there and waits to be let go."""
-        child = msgspec.json.encode(group).decode()
-
-        def store(tx: Transaction) -> None:
-            if not self._begun:
-                self._executor.note_attempt(tx, self._run, self._effect)
-            tx.runs.set_child(self._run, self._effect.effect_id, child)
-            self._set_conversation(tx)
-
-        self._store(store)
-        self._begun = True
-
-    def talks(self, conversation: str) -> None:
-        """The agent's conversation has a name."""
-        self._conversation = conversation
-        if self._begun:
-            self._store(self._set_conversation)
-
-    def _set_conversation(self, tx: Transaction) -> None:
-        if self._conversation is not None:
-            tx.runs.set_conversation(self._run, self._effect.effect_id, self._conversation)
-
-    def _store(self, write: Callable[[Transaction], None]) -> None:
-        def guarded(tx: Transaction) -> None:
-            self._guard(tx)
-            write(tx)
-
-        self._executor.around.change(guarded)
+    attempt.change(call)
 
 
-_WAITS = object()
+async def _update_task(attempt: Attempt) -> None:
+    """A verb on a task; its result is stored with it."""
+    effect = attempt.effect
 
+    def update(tx: Transaction) -> None:
+        attempt.begin(tx)
+        with tx.nested():
+            perform(tx, Action("update_task", effect.args))
+        done = Resolution(OK, {"taskId": effect.args["taskId"]})
+        began = seconds(tx.now)
+        journal.resolve(tx, attempt.run, effect.effect_id, done, attempt.around.blobs, began)
 
-class _Free:
-    """No limit."""
-
-    async def __aenter__(self) -> None:
-        return None
-
-    async def __aexit__(self, *details: object) -> None:
-        return None
+    attempt.change(update)
 
 
 def _check_temporary(what: str, done: Finished) -> None:
-    """A program that asks for it, or that someone killed, is tried again."""
+    """Raise Temporary for a program that asks for another try, or that was killed."""
     if done.exit_code == TEMPORARY_EXIT:
         raise Temporary(f"{what} exited {TEMPORARY_EXIT}: try again")
     if done.exit_code < 0 or done.exit_code == KILLED_EXIT:

@@ -1,4 +1,4 @@
-"""The local engine: advances runs over the store, one lease at a time.
+"""The local engine: advances runs in the store, one lease at a time.
 
 `advance` is all that a scheduler needs: it takes a run as far as it goes and says whether the
 run is done or until when, and for what, it is parked. The journal is always the store's.
@@ -8,69 +8,59 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from hookline.domain import runs
-from hookline.domain.runs import OK, TERMINAL, EffectResolved, Resolution
+from hookline.domain.runs import OK, TERMINAL, EffectResolved, JournalEffect, Resolution, Run
 from hookline.errors import Fenced, HooklineError
 from hookline.flows import journal
 from hookline.flows.advance import Advance
-from hookline.flows.outcomes import WAITS, Done, Parked, last_parked, waits_for_person
-from hookline.flows.steering import SCHEDULE
+from hookline.flows.outcomes import WAITS, Done, Observe, Parked, last_parked, waits_for_person
+from hookline.flows.steering import SCHEDULE, Chooses
 from hookline.flows.waits import has_come, was_parked_later
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hookline.domain.events import Event
-    from hookline.domain.runs import JournalEffect, Run
-    from hookline.flows.definitions import Flow
+    from hookline.flows.definitions.finder import Flow
     from hookline.flows.effects import Executor
-    from hookline.flows.steering import Steering
+    from hookline.flows.own_flows import OwnFlows
     from hookline.hooks.calls.delivery import Owner
-    from hookline.ports.store import Blobs, Store, Transaction, View, Wakeup
+    from hookline.ports.feeds import Wakeup
+    from hookline.ports.store import Blobs, Store, Transaction, View
 
 LEASE = 3.0
-# How soon a run that someone else advances is looked at again.
+# How soon a run that another process advances is checked again.
 LOOK_AGAIN = 0.5
 
-__all__ = ["LEASE", "Done", "Engine", "Fenced", "Parked"]
+__all__ = ["LEASE", "Done", "Engine", "Fenced", "Observe", "Parked"]
 
 
+@dataclass
 class Engine:
     """Advances runs. One engine serves one process; leases keep processes apart."""
 
-    def __init__(
-        self,
-        store: Store,
-        blobs: Blobs,
-        owner: Owner,
-        *,
-        find_flow: Callable[[Run], Flow],
-        executor: Executor,
-        steering: Steering,
-        wakeup: Wakeup,
-        change: Callable[..., Any],
-        observe: Callable[[str, dict[str, Any]], None] = lambda what, details: None,
-        clean: Callable[[Any], Any] = lambda value: value,
-    ) -> None:
-        self.store = store
-        self.blobs = blobs
-        self.owner = owner
-        self.find_flow = find_flow
-        self.executor = executor
-        self.steering = steering
-        self.wakeup = wakeup
-        self.change = change
-        self.observe = observe
-        self.clean = clean
-        self._advancing: set[str] = set()
+    store: Store
+    blobs: Blobs
+    owner: Owner
+    find_flow: Callable[[Run], Flow]
+    executor: Executor
+    steering: Chooses
+    wakeup: Wakeup
+    change: Callable[..., Any]
+    own: OwnFlows
+    tell: Callable[[Event], None] = lambda event: None
+    observe: Observe = lambda what, details: None
+    clean: Callable[[Any], Any] = lambda value: value
+    _advancing: set[str] = field(default_factory=set, init=False)
 
     async def advance(self, run_id: str, *, max_iterations: int | None = None) -> Done | Parked:
-        """Take a run as far as it goes."""
-        # A process may always take its own leases again, so it must not meet itself.
+        """Advance a run as far as possible."""
+        # A process may always take its own leases again, so it must not advance a run twice.
         if run_id in self._advancing:
             return self._held("this process advances it already")
         self._advancing.add(run_id)
@@ -95,9 +85,9 @@ class Engine:
             await advance.stop()
 
     def _without_news(self, run_id: str) -> Parked | None:
-        """A run that only waits, and for which nothing has come, is left as it is."""
+        """The end of a run that only waits and has no news, without taking its lease."""
         now = time.time()
-        # What is damaged or gone is news as well: the run is parked for it.
+        # Damaged or missing records are news as well: the run is parked for them.
         with self.store.read() as view, suppress(HooklineError, msgspec.MsgspecError):
             run = view.runs.find(run_id)
             if run.status != runs.PARKED or not last_parked(view, run).data.get(WAITS):
@@ -106,7 +96,7 @@ class Engine:
                 return None
             journal.prove(view.log, run, view.runs.effects(run))
             if self.find_flow(run).digest == run.code_digest:
-                return Parked(run.wake_at, run.reason or "", waits_for_person(view, run))
+                return Parked(run.wake_at, run.reason or "", waits_for_person(view, run, self.own))
         return None
 
     def _held(self, reason: str) -> Parked:
@@ -114,11 +104,11 @@ class Engine:
 
     def _take(self, run_id: str) -> int | None:
         with self.store.read() as view:
-            if self._is_held(view, run_id):
+            if self.is_held(view, run_id):
                 return None
 
         def take(tx: Transaction) -> tuple[int, list[JournalEffect]] | None:
-            if self._is_held(tx, run_id):
+            if self.is_held(tx, run_id):
                 return None
             run = tx.runs.find(run_id)
             if run.status in TERMINAL or run.status == runs.PAUSED:
@@ -131,42 +121,43 @@ class Engine:
             tx.runs.take(run_id, self.owner.name, token, time.time() + LEASE)
             return token, begun
 
-        taken = self.change(take)
+        taken: tuple[int, list[JournalEffect]] | None = self.change(take)
         if taken is None:
             return None
         token, begun = taken
-        # The old holder is fenced off now; what it started must be gone before anything begins.
+        # The old holder is fenced now; what it started must be gone before anything starts.
         for effect in begun:
             self._end_processes(run_id, effect)
         self._interrupt_agents(run_id, token, begun)
-        return int(token)
+        return token
 
     def _try_now(self, tx: Transaction, run: Run) -> None:
-        """What was to be tried again after a while is, if the clock was set back meanwhile."""
+        """Try again at once what was scheduled before the clock was set back."""
         now = time.time()
         if not was_parked_later(run, now):
             return
         moments = tx.runs.value(run.run_id, SCHEDULE.format(run.chapter)) or {}
         for effect in tx.runs.pending(run):
             if effect.next_try is not None and effect.effect_id not in moments:
-                tx.runs.postpone(run, effect.effect_id, now)
+                tx.runs.attempts.postpone(run, effect.effect_id, now)
 
     def _end_processes(self, run_id: str, effect: JournalEffect) -> None:
         if effect.child:
             self.owner.end_child(effect.child)
-        # Only agents are always recorded before they work; of all others strays are looked for.
+        # Only agents are always recorded before they work; strays of all others are searched for.
         if effect.kind != "agent" or effect.attempts:
             with self.store.read() as view:
                 run = view.runs.find(run_id)
             for key in self.executor.keys(run, effect):
                 self.owner.end_strays(key)
 
-    def _is_held(self, view: View, run_id: str) -> bool:
+    def is_held(self, view: View, run_id: str) -> bool:
+        """Whether another process advances a run."""
         holder, _, until = view.runs.holder(run_id)
         return holder is not None and not self.owner.is_free(holder, until)
 
     def _interrupt_agents(self, run_id: str, token: int, begun: list[JournalEffect]) -> None:
-        """A turn that was under way cannot be repeated: the agent may have done half of it."""
+        """Resolve turns that were under way as interrupted: an agent may have done half of one."""
         for effect in begun:
             if effect.kind == "agent" and effect.attempts:
                 value = {"interrupted": True, "conversation": effect.conversation}
@@ -180,12 +171,12 @@ class Engine:
         resolution: Resolution,
         started: float | None = None,
     ) -> bool:
-        """Record a result of our own; False if someone else's came first."""
+        """Record our result; False if another one came first."""
 
         def record(tx: Transaction) -> None:
             self.check(tx, run_id, token)
             run = tx.runs.find(run_id)
-            tx.metadata = journal.origin(tx.metadata, run)
+            tx.metadata = self.own.origin(tx.metadata, run)
             if resolution.also is not None:
                 resolution.also(tx)
             journal.resolve(tx, run, effect_id, resolution, self.blobs, started)
@@ -196,12 +187,8 @@ class Engine:
             return False
         return True
 
-    def tell(self, event: Event) -> None:
-        """Let those who watch a session know of an event that is stored."""
-        self.executor.around.feed(event.node_id)(event.type, {**event.data, "seq": event.seq})
-
     def release(self, run_id: str) -> None:
-        """Leave a run of ours to others, as due as it was."""
+        """Release a run to other processes, as due as it was."""
 
         def release(tx: Transaction) -> None:
             holder, token, _ = tx.runs.holder(run_id)
@@ -211,6 +198,6 @@ class Engine:
         self.change(release)
 
     def check(self, view: View, run_id: str, token: int) -> None:
-        """Refuse to act for a run that is no longer ours."""
+        """Refuse to act for a run whose lease we lost."""
         if view.runs.holder(run_id)[1] != token:
             raise Fenced

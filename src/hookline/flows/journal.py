@@ -1,4 +1,4 @@
-"""Writing the journal: each record is an event of the log, checksummed, large values aside."""
+"""Writes the journal: each record is a checksummed event of the log; large values are blobs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.digest import sha256
-from hookline.domain.moments import iso
 from hookline.domain.runs import (
     ERROR,
     OK,
@@ -18,18 +17,22 @@ from hookline.domain.runs import (
     Resolution,
     run_id,
 )
-from hookline.domain.sessions import FLOW as SESSION
-from hookline.errors import BadInput, IllegalTransition
+from hookline.domain.tasks import task_number
+from hookline.domain.timestamps import iso
+from hookline.errors import BadInput, IllegalTransition, StoreCorrupt
 from hookline.hooks.calls.settle import DEPTH_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from hookline.domain.events import Event
-    from hookline.domain.runs import JournalEffect, Request, Run
+    from hookline.domain.runs import Caller, JournalEffect, Request, Run
     from hookline.ports.store import Blobs, EventLog, Transaction
 
+
 INLINE = 64 * 1024
+# How much of a task's result is kept; the task itself has all of it.
+LONGEST = 256 * 1024
 STARTED_BY = "startedBy"
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -37,42 +40,49 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 def start(
     tx: Transaction,
     flow: str,
-    given: dict[str, Any],
-    metadata: dict[str, Any],
+    given: Mapping[str, Any],
+    metadata: Mapping[str, Any],
     *,
     code_digest: str,
-    pins: dict[str, Any] | None = None,
+    pins: Mapping[str, Any] | None = None,
+    caller: Caller | None = None,
 ) -> str:
-    """A new run, which waits for someone to advance it; `pins` holds until its next chapter."""
+    """A new run, which waits to be advanced; `pins` holds until its next chapter."""
     depth = tx.metadata.get("depth", 0)
-    # Hooks that steer runs are not cut, so a run that they start must be.
+    if caller is not None:
+        depth = depth_of(tx.runs.find(caller.run_id)) + 1
+        if depth > DEPTH_LIMIT:
+            raise IllegalTransition(f"flows called flows {depth} deep, the limit is {DEPTH_LIMIT}")
+    # Steering hooks have no limit of depth, so the runs that they start must have one.
     if depth > DEPTH_LIMIT + 1:
         raise IllegalTransition(f"hooks started runs {depth} deep, the limit is {DEPTH_LIMIT}")
     identifier = run_id(tx.next_run())
-    if depth:
+    if caller is not None:
+        by = {"run": caller.run_id, "effect": caller.effect_id, "depth": depth}
+        metadata = {**metadata, STARTED_BY: by}
+    elif depth:
         cause, hook = tx.metadata.get("cause"), tx.metadata.get("hook")
         metadata = {**metadata, STARTED_BY: {"event": cause, "hook": hook, "depth": depth}}
     data = {"flow": flow, "input": given, "metadata": metadata, "codeDigest": code_digest}
     if pins:
         data["pins"] = pins
+    if caller is not None:
+        data["calledBy"] = msgspec.to_builtins(caller)
     write(tx, "run_started", identifier, data)
     return identifier
 
 
-def origin(base: dict[str, Any], run: Run) -> dict[str, Any]:
-    """The metadata of what happens in a run; one that a hook started is as deep as that hook.
+def origin(base: Mapping[str, Any], run: Run, more: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata of a run's events; a run that a hook started is as deep as that hook.
 
-    So a hook on the end of a run that starts the next one comes to its limit, too.
+    So a hook at the end of a run that starts the next one reaches the limit, too.
     """
-    details = {**base, "run": run.run_id, "iteration": run.iteration}
-    if run.flow == SESSION:
-        number = (run.state or {}).get("iteration", 1)
-        details |= {"session": run.input["name"], "iteration": number}
+    details = {**base, "run": run.run_id, "iteration": run.iteration, **more}
     return {**details, "depth": depth} if (depth := depth_of(run)) else details
 
 
 def depth_of(run: Run) -> int:
-    """How many hooks, one through the other, led to a run."""
+    """How many nested hooks and flows led to a run."""
     started_by = run.metadata.get(STARTED_BY)
     depth = started_by.get("depth") if isinstance(started_by, dict) else None
     return depth if isinstance(depth, int) and depth > 0 else 0
@@ -81,7 +91,7 @@ def depth_of(run: Run) -> int:
 def request(
     tx: Transaction, run: Run, asked: Sequence[Request], blobs: Blobs | None = None
 ) -> None:
-    """Effects that the flow asks for; without `blobs`, large arguments were put aside before."""
+    """Record requested effects; without `blobs`, large arguments were stored before."""
     for each in asked:
         data = {
             "chapter": run.chapter,
@@ -104,7 +114,7 @@ def resolve(
     blobs: Blobs | None,
     started: float | None = None,
 ) -> Event:
-    """An effect's result, and when work on it began; the first counts, a second is refused."""
+    """Record an effect's result, and when work on it began; a second result is refused."""
     effect = tx.runs.effect(run, effect_id)
     if effect.status != PENDING:
         raise EffectResolved(f"{run.run_id} has a result for '{effect_id}' already")
@@ -128,38 +138,42 @@ def resolve(
     return write(tx, "effect_resolved", run.run_id, data)
 
 
-def started_at(log: EventLog, effect: JournalEffect) -> str:
-    """When work on an effect began that has a result; what only waited began when it was asked."""
+def started_at(log: EventLog, effect: JournalEffect) -> str | None:
+    """When work on a resolved effect began; None if it is unknown, as for a posted result.
+
+    An effect that only waited began when it was requested.
+    """
     ended = log.find(effect.resolved_seq) if effect.resolved_seq is not None else None
-    return str(ended.data.get("startedAt") or effect.requested_at) if ended else effect.requested_at
+    began = ended.data.get("startedAt") if ended else None
+    return began or (effect.requested_at if effect.waits else None)
 
 
-def write(tx: Transaction, event_type: str, node: str, data: dict[str, Any]) -> Event:
+def write(tx: Transaction, event_type: str, node: str, data: Mapping[str, Any]) -> Event:
     """One record of the journal."""
     return tx.append(event_type, node, {**data, "checksum": checksum(data)})
 
 
-def checksum(data: dict[str, Any]) -> str:
-    """What tells a damaged record from a whole one."""
+def checksum(data: Mapping[str, Any]) -> str:
+    """The checksum of a record."""
     return str(sha256(_encode(data)).hexdigest()[:16])
 
 
 def verify(events: Iterable[Event]) -> Iterator[Event]:
-    """The events again; JournalDamaged names the first whose checksum does not fit."""
+    """The same events; JournalDamaged names the first with a wrong checksum."""
     for event in events:
         verify_one(event)
         yield event
 
 
 def verify_one(event: Event) -> None:
-    """JournalDamaged if the record's checksum does not fit."""
+    """Raise JournalDamaged if the record's checksum is wrong."""
     data = {name: value for name, value in event.data.items() if name != "checksum"}
     if event.data.get("checksum") != checksum(data):
         raise JournalDamaged(f"event {event.seq} ({event.type} of {event.node_id}) is damaged")
 
 
 def prove(log: EventLog, run: Run, effects: Sequence[JournalEffect]) -> None:
-    """Hold the rows of a chapter against its records; JournalDamaged names what differs."""
+    """Compare the rows of a chapter with its records; JournalDamaged names what differs."""
     begun = int(run.pins.get("seq", 0))
     types = ("run_started", "run_chapter", "effect_requested", "effect_resolved")
     try:
@@ -181,7 +195,7 @@ def prove(log: EventLog, run: Run, effects: Sequence[JournalEffect]) -> None:
 
 
 def _compare(
-    run: Run, effect: JournalEffect, asked: dict[str, Any], answer: dict[str, Any]
+    run: Run, effect: JournalEffect, asked: Mapping[str, Any], answer: Mapping[str, Any]
 ) -> None:
     said = (asked.get("kind"), asked.get("args"), asked.get("digest"))
     result = (answer.get("status", PENDING), answer.get("value"), answer.get("error"))
@@ -191,7 +205,7 @@ def _compare(
 
 
 def _unreadable(log: EventLog, run: Run, effects: Sequence[JournalEffect]) -> JournalDamaged:
-    """Which record it is that cannot be read."""
+    """The error for a record that cannot be read."""
     places = [e.requested_seq for e in effects]
     places += [e.resolved_seq for e in effects if e.resolved_seq is not None]
     for seq in sorted({int(run.pins.get("seq", 1)), *places}):
@@ -203,19 +217,26 @@ def _unreadable(log: EventLog, run: Run, effects: Sequence[JournalEffect]) -> Jo
 
 
 def inside(value: Any, blobs: Blobs) -> Any:
-    """A value as the flow sees it: what was put aside is fetched."""
+    """A value as the flow sees it: large ones are fetched."""
     if _is_reference(value):
         return msgspec.json.decode(blobs.get(value["$blob"]))
     return value
 
 
+def shown(value: Any, blobs: Blobs) -> Any:
+    """A value for people; of one that was pruned or is damaged, why it cannot be read."""
+    try:
+        return inside(value, blobs)
+    except StoreCorrupt as problem:
+        return {"error": problem.message, "text": ""}
+
+
 def with_arguments(effect: JournalEffect, blobs: Blobs) -> JournalEffect:
-    """An effect with its whole arguments: those that were put aside are fetched."""
+    """An effect with all its arguments: large ones are fetched."""
     if not any(map(_is_reference, effect.args.values())):
         return effect
     args = {name: inside(value, blobs) for name, value in effect.args.items()}
-    whole: JournalEffect = msgspec.structs.replace(effect, args=args)
-    return whole
+    return msgspec.structs.replace(effect, args=args)
 
 
 def _is_reference(value: Any) -> bool:
@@ -226,7 +247,31 @@ def _outside(value: Any, blobs: Blobs | None) -> Any:
     if blobs is None:
         return value
     encoded = msgspec.json.encode(value)
-    # A value that looks like a reference of ours must not be taken for one.
+    # A value that looks like a reference must not be taken for one.
     if len(encoded) <= INLINE and not _is_reference(value):
         return value
     return {"$blob": blobs.put(encoded), "bytes": len(encoded)}
+
+
+# Tasks that runs wait for
+
+
+def resolve_task(tx: Transaction, event: Event) -> None:
+    """Give the end of a task to every run that waits for it."""
+    for waiting, chapter, effect_id in tx.runs.waiting_for_task(task_number(event.node_id)):
+        run = tx.runs.find(waiting)
+        if run.status in TERMINAL or run.chapter != chapter:
+            continue
+        resolve(tx, run, effect_id, _resolution(event), None)
+
+
+def _resolution(event: Event) -> Resolution:
+    if event.type == "task_completed":
+        result, artifacts = event.data.get("result"), event.data.get("artifacts", [])
+        value: dict[str, Any] = {"taskId": event.node_id, "result": result, "artifacts": artifacts}
+        if len(msgspec.json.encode(value)) > LONGEST:
+            value |= {"result": (result or "")[: LONGEST // 8], "artifacts": [], "truncated": True}
+        return Resolution(OK, value)
+    how = event.type.removeprefix("task_")
+    why = event.data.get("error") or event.data.get("reason")
+    return Resolution(ERROR, error=f"{event.node_id} was {how}" + (f": {why}" if why else ""))

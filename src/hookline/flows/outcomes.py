@@ -1,31 +1,32 @@
-"""How a stretch of a run ends, and what the engine sees of a run at one moment."""
+"""How advancing a run ends, and what the engine sees of a run at one moment."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hookline.domain import runs, sessions
-from hookline.domain.runs import Resolution
-from hookline.domain.submissions import MERGE, SUBMIT
-from hookline.domain.tasks import SETTLED
+from hookline.domain import runs
+from hookline.domain.text.excerpts import first_few
 from hookline.errors import HooklineError
-from hookline.hooks.verdicts import asked_person
+from hookline.flows.called_runs import callers, open_called
 
 if TYPE_CHECKING:
     from hookline.domain.events import Event
     from hookline.domain.runs import JournalEffect, Run
+    from hookline.flows.own_flows import OwnFlows
     from hookline.ports.store import View
 
-JUDGED = frozenset({SUBMIT, MERGE})
 EVERY = 1_000_000
-# What begins with a task anew, whatever became of its sessions before.
-WENT_ON = ("task_started", "task_unblocked", "submission_started")
+# Tells watchers of a run what happens: a word, and about what.
+Observe = Callable[[str, dict[str, Any]], None]
+# A result from the store: its effect, status, value and error, and its position in the log.
+Result = tuple[str, str, Any, str | None, int]
 
 # Signals to the engine, and the event that each becomes.
 CONTROLS = {"cancel": "run_cancelled", "pause": "run_paused", "stop": "run_parked"}
-# A signal that ends what a run does at the moment; the flow hears of it and goes on.
+# A signal that ends what a run does now; the flow is told and continues.
 INTERRUPT = "interrupt"
-# In the result of an effect that a person cut short.
+# In the result of an effect that a person interrupted.
 CUT = {"interrupted": True, "by": "person"}
 
 
@@ -36,9 +37,9 @@ class Done(NamedTuple):
 
 
 class Parked(NamedTuple):
-    """The run waits: until a moment, for something to happen, and why.
+    """The run waits: until when, for what, and why.
 
-    `problem`: it cannot go on as it is. `at_limit`: it made as many iterations as it may.
+    `problem`: it cannot continue as it is. `at_limit`: it reached the limit of iterations.
     """
 
     until: float | None
@@ -50,112 +51,85 @@ class Parked(NamedTuple):
 
 
 class Temporary(Exception):
-    """An effect did not work now; it may if it is tried again."""
+    """An effect failed in a way that another try may fix."""
 
 
 class Signalled(Exception):
-    """Somebody wants the run to be stopped, paused or cancelled."""
+    """Someone wants the run to be stopped, paused or cancelled."""
 
 
-class Glance(NamedTuple):
-    """What stands in the store about a run, read at one moment."""
+class RunSnapshot(NamedTuple):
+    """What the store knows about a run, read at one moment."""
 
     pending: list[JournalEffect]
     signals: frozenset[str]
-    results: list[tuple[str, str, Any, str | None, int]]
+    results: list[Result]
 
     @property
     def controls(self) -> bool:
-        """Whether somebody wants the run to be stopped, paused or cancelled."""
+        """Whether someone wants the run to be stopped, paused or cancelled."""
         return not self.signals.isdisjoint(CONTROLS)
-
-
-def interrupted(effect: JournalEffect) -> Resolution | None:
-    """The result of an effect that a person cut short; None for those that go on."""
-    if effect.kind == "agent":
-        return Resolution(runs.OK, {**CUT, "conversation": effect.conversation})
-    if effect.kind == "validate":
-        return Resolution(runs.OK, {**CUT, "results": []})
-    if effect.kind == "hook":
-        nothing = {"text": "", "items": [], "nonce": ""}
-        return Resolution(
-            runs.OK, {**CUT, **nothing, "action": "continue", "reason": "a person interrupted it"}
-        )
-    return None
 
 
 def what_waits(pending: list[JournalEffect]) -> str:
     """What a run waits for; empty if none of its effects waits."""
-    waits = [e for e in pending if e.kind in runs.WAITING or e.task or e.next_try]
-    named = ", ".join(
-        f"{'another try of ' if e.next_try else ''}{e.kind} '{e.effect_id}'" for e in waits[:3]
-    )
-    more = f" and {len(waits) - 3} more" if len(waits) > 3 else ""
-    return f"waits for {named}{more}" if waits else ""
+    waits = [e for e in pending if e.waits or e.next_try]
+    named = [
+        f"{'another try of ' if e.next_try else ''}{e.kind} '{e.effect_id}'"
+        + (f" ({e.called_run})" if e.called else "")
+        for e in waits
+    ]
+    return f"waits for {first_few(named, 3)}" if waits else ""
 
 
-# Who gets a parked run going again
+# What makes a parked run continue
 
 WAITS = "waits"
 
 
 def only_waits(pending: list[JournalEffect]) -> bool:
-    """Whether all that a run has asked for comes from outside: nothing is left to be run."""
-    return bool(pending) and all(e.kind in runs.WAITING or e.task for e in pending)
+    """Whether a run only waits for others: none of its effects is left to run."""
+    return bool(pending) and all(e.waits for e in pending)
 
 
 def is_stuck(view: View, run: Run) -> bool:
-    """Whether neither a clock nor what it waits for gets a parked run going again."""
+    """Whether a parked run cannot continue without a person: no timer, no wait, no caller."""
     if run.status != runs.PARKED or run.wake_at is not None:
         return False
-    return not last_parked(view, run).data.get(WAITS)
+    if last_parked(view, run).data.get(WAITS):
+        return False
+    return not any(is_stuck(view, caller) for caller in callers(view, run.run_id))
 
 
-def waits_for_person(view: View, run: Run) -> bool:
-    """Whether a person has to act: the run asks something, or nothing else gets it going."""
+def waits_for_person(view: View, run: Run, own: OwnFlows) -> bool:
+    """Whether a person has to act, for a run or for one that it called."""
     if run.status not in (runs.PARKED, runs.RUNNING):
         return False
+    called = open_called(view, run.run_id)
+    return _asks(view, run, own) or any(waits_for_person(view, each, own) for each in called)
+
+
+def _asks(view: View, run: Run, own: OwnFlows) -> bool:
+    """Whether a run itself asks a question, or cannot continue without a person."""
     asks = any(effect.kind == "breakpoint" for effect in view.runs.pending(run))
-    judged = run.flow in JUDGED and asked_person(view, run) is not None
-    return asks or judged or is_stuck(view, run) or _is_session_at_rest(view, run)
+    return asks or is_stuck(view, run) or own.of(run).asks_person(view, run)
 
 
-def _is_session_at_rest(view: View, run: Run) -> bool:
-    if run.flow != sessions.FLOW:
-        return False
-    standing = view.runs.value(run.run_id, sessions.STANDING)
-    return standing in (sessions.ESCALATED, sessions.LIMIT) and not is_passed_over(view, run)
-
-
-def is_passed_over(view: View, run: Run) -> bool:
-    """Whether nobody has to see to a session: its task is settled, or went on without it."""
-    task_id: str = run.input["taskId"]
-    task = view.graph.find(task_id)
-    if task is None or task.state in SETTLED:
-        return True
-    if view.runs.value(run.run_id, sessions.STANDING) in (sessions.LIVE, sessions.PAUSED):
-        return False
-    ended = view.log.events(node_id=run.run_id, types=("session_ended",))
-    return bool(ended) and bool(
-        view.log.events(node_id=task_id, types=WENT_ON, after=ended[-1].seq)
-    )
-
-
-def all_for_person(view: View) -> list[str]:
-    """Every run that waits for a person, the oldest first."""
+def all_for_person(view: View, own: OwnFlows) -> list[str]:
+    """Every run that itself waits for a person, oldest first."""
     states = (runs.PARKED, runs.RUNNING)
     found = [run for status in states for run in view.runs.runs(status=status, limit=EVERY)]
-    waiting = [run.run_id for run in found if waits_for_person(view, run)]
+    waiting = [run.run_id for run in found if _asks(view, run, own)]
     return sorted(waiting, key=runs.run_number)
 
 
 def last_parked(view: View, run: Run) -> Event:
-    """The record that tells why a run is parked."""
+    """The record that says why a run is parked."""
     return view.log.events(node_id=run.run_id, types=("run_parked",))[-1]
 
 
 def told(error: BaseException) -> str:
-    """An error of the flow, in words."""
+    """The message for an error of the flow."""
     if isinstance(error, HooklineError | runs.EffectFailed):
         return str(error)
     return f"{type(error).__name__}: {error}"

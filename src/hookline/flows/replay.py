@@ -1,8 +1,8 @@
-"""Running a flow against its journal: the same steps, the same order, or a clear complaint.
+"""Runs a flow against its journal: the same steps in the same order, or a clear error.
 
 Pure and synchronous. A flow is stepped by hand until every branch waits for an effect; effects
-that the journal has resolved are handed back in the order in which they were resolved. Whatever
-the flow asks for beyond the journal is new. The engine does the rest.
+that the journal has resolved are returned in the order in which they were resolved. What the flow
+asks for beyond the journal is new. The engine does the rest.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hookline.digest import sha256
 from hookline.domain.runs import Divergence, EffectFailed, FlowMistake, Request, Resolution
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Generator, Sequence
+    from collections.abc import Coroutine, Generator, Mapping, Sequence
 
     from hookline.domain.runs import JournalEffect
 
@@ -37,27 +37,21 @@ class Asked(NamedTuple):
     """An effect as the context asks for it."""
 
     kind: str
-    args: dict[str, Any]
+    args: Mapping[str, Any]
     step: str
-    metadata: dict[str, Any]
+    metadata: Mapping[str, Any]
     policy: dict[str, Any]
 
 
-class Wait:
-    """What a branch hands to its driver: an effect or branches to wait for, or a problem.
+class Wait(NamedTuple):
+    """What a branch yields: an effect or branches to wait for, or a problem.
 
-    A problem is handed over rather than raised, so that no `except` of the flow can swallow it.
+    A problem is yielded rather than raised, so that no `except` of the flow can swallow it.
     """
 
-    def __init__(
-        self,
-        effect_id: str = "",
-        branches: Sequence[Branch] = (),
-        problem: Divergence | FlowMistake | None = None,
-    ) -> None:
-        self.effect_id = effect_id
-        self.branches = branches
-        self.problem = problem
+    effect_id: str = ""
+    branches: Sequence[Branch] = ()
+    problem: Divergence | FlowMistake | None = None
 
 
 class Branch:
@@ -73,11 +67,11 @@ class Branch:
         self.error: BaseException | None = None
 
 
-class Driver:
+class Stepper:
     """Steps one chapter of a flow.
 
-    A chapter that older code of our own recorded holds what that code asked for, in its order:
-    then a result counts for the step of its name and kind, whenever that is asked for.
+    A chapter that an older version of our own flows recorded has that version's steps, in its
+    order: then a result counts for the step of its name and kind, whenever that is asked for.
     """
 
     def __init__(self, recorded: Sequence[JournalEffect], *, by_older_code: bool = False) -> None:
@@ -86,6 +80,7 @@ class Driver:
         self._unseen = dict.fromkeys(self._recorded)
         self._ordinals: dict[str, int] = {}
         self._waiting: dict[str, Branch] = {}
+        self._early: dict[str, Resolution] = {}
         self._versions: dict[tuple[str, str], bool] = {}
         self._open: dict[Branch, None] = {}
         self._current: Branch | None = None
@@ -105,14 +100,15 @@ class Driver:
         resolved = [e for e in self._recorded.values() if e.resolved_seq is not None]
         for effect in sorted(resolved, key=lambda each: each.resolved_seq or 0):
             if effect.kind == _VERSION and effect.effect_id not in self._waiting:
-                continue  # the question was taken out of the code, as it may be
-            self.resolve(effect.effect_id, Resolution(effect.status, effect.value, effect.error))
+                continue  # the question was removed from the code, which is allowed
+            self.resolve(effect.effect_id, effect.resolution)
         self._complain_about_leftovers()
 
     def resolve(self, effect_id: str, resolution: Resolution) -> None:
-        """Hand a result to the branch that waits for it."""
+        """Give a result to the branch that waits for it."""
         if self._by_older_code and effect_id not in self._waiting:
-            return  # newer code does not want to know
+            self._early[effect_id] = resolution  # newer code asks for it later, or never
+            return
         self._hand_over(effect_id, resolution)
         if self._by_older_code:
             self._catch_up()
@@ -123,11 +119,11 @@ class Driver:
         return self.root is not None and self.root.done
 
     def close(self) -> None:
-        """Let go of every branch; what its `finally` still asks for is not done."""
+        """Close every branch; effects that its `finally` asks for are not carried out."""
         self._closing = True
         while self._open:
             branch, _ = self._open.popitem()
-            # A flow that ends badly while it is dropped has nobody left to tell.
+            # An error of a flow that is being dropped is not reported.
             with suppress(Exception):
                 branch.coroutine.close()
 
@@ -145,6 +141,7 @@ class Driver:
         self._unseen.pop(request.effect_id, None)
         return (yield Wait(request.effect_id))
 
+    @types.coroutine
     def fork(
         self, step: str, coroutines: Sequence[Coroutine[Any, Any, Any]], names: Sequence[str]
     ) -> Generator[Wait, Any, list[Any]]:
@@ -167,8 +164,9 @@ class Driver:
                 raise branch.error
         return [branch.result for branch in branches]
 
+    @types.coroutine
     def version(self, name: str) -> Generator[Wait, Any, bool]:
-        """Whether this run came here with that version of the code.
+        """Whether this run reached this point with that version of the code.
 
         A branch that has steps ahead of it in the journal passed here with older code. Each
         branch is asked once, and its own branches go by its answer.
@@ -184,8 +182,9 @@ class Driver:
             self._versions[path, name] = known
         return known
 
+    @types.coroutine
     def refuse(self, mistake: FlowMistake) -> Generator[Wait, Any, Any]:
-        """Stop the flow at something that cannot be journaled."""
+        """Stop the flow because of something that cannot be journaled."""
         return (yield Wait(problem=mistake))
 
     # How it works
@@ -200,26 +199,31 @@ class Driver:
             self._step(branch, error=EffectFailed(effect_id, resolution.error or "failed"))
 
     def _catch_up(self) -> None:
-        """Hand over what the journal has for as long as the flow asks for it."""
+        """Give the flow results from the journal as long as it asks for them."""
         while known := [
-            effect
+            (effect_id, result)
             for effect_id in self._waiting
-            if (effect := self._recorded.get(effect_id)) and effect.resolved_seq is not None
+            if (result := self._known_result(effect_id)) is not None
         ]:
-            for effect in known:
-                result = Resolution(effect.status, effect.value, effect.error)
-                self._hand_over(effect.effect_id, result)
+            for effect_id, result in known:
+                self._hand_over(effect_id, result)
+
+    def _known_result(self, effect_id: str) -> Resolution | None:
+        effect = self._recorded.get(effect_id)
+        if effect is not None and effect.resolved_seq is not None:
+            return effect.resolution
+        return self._early.get(effect_id)
 
     def _request(self, asked: Asked) -> Request | FlowMistake | Divergence:
         if mistake := _bad_name(asked.step):
             return mistake
         effect_id = self._name(asked.step)
         try:
-            # A copy: what the flow does to its own lists afterwards is not in the journal.
+            # A copy: later changes of the flow to its own lists are not in the journal.
             args, metadata = plain(asked.args), plain(asked.metadata)
         except (TypeError, ValueError, RecursionError) as problem:
             return FlowMistake(
-                f"step '{effect_id}' is given what JSON cannot carry: {problem}",
+                f"step '{effect_id}' is given a value that is not JSON: {problem}",
                 help="give effects text, numbers, lists and dictionaries",
             )
         given = digest(asked.kind, args)
@@ -264,9 +268,9 @@ class Driver:
     def _suspend(self, branch: Branch, wait: object) -> Sequence[Branch]:
         if not isinstance(wait, Wait):
             raise FlowMistake(
-                f"the flow waits for {_what(wait)}, which is no effect",
+                f"the flow waits for {_what(wait)}, which is not an effect",
                 help="await only what the context offers: ctx.sleep instead of asyncio.sleep,"
-                " ctx.parallel instead of asyncio.gather, ctx.call for work of your own",
+                " ctx.parallel instead of asyncio.gather, ctx.call for your own work",
             )
         if wait.problem is not None:
             raise wait.problem
@@ -277,7 +281,7 @@ class Driver:
         return wait.branches
 
     def _end(self, branch: Branch) -> bool:
-        """Note that a branch is over; whether its parent can go on."""
+        """Note that a branch is over; whether its parent can continue."""
         branch.done = True
         self._open.pop(branch, None)
         if branch.parent is not None:
@@ -289,7 +293,7 @@ class Driver:
             branch.result = plain(branch.result)
         except (TypeError, ValueError, RecursionError) as problem:
             raise FlowMistake(
-                f"the flow ends with what JSON cannot carry: {problem}",
+                f"the flow returns a value that is not JSON: {problem}",
                 help="return text, numbers, lists and dictionaries",
             ) from problem
         return False
@@ -315,32 +319,9 @@ class Driver:
 
 
 @types.coroutine
-def effect(driver: Driver, asked: Asked) -> Generator[Wait, Any, Any]:
+def effect(stepper: Stepper, asked: Asked) -> Generator[Wait, Any, Any]:
     """An effect as something that a flow can await."""
-    return (yield from driver.effect(asked))
-
-
-@types.coroutine
-def fork(
-    driver: Driver,
-    step: str,
-    coroutines: Sequence[Coroutine[Any, Any, Any]],
-    names: Sequence[str],
-) -> Generator[Wait, Any, list[Any]]:
-    """Branches as something that a flow can await."""
-    return (yield from driver.fork(step, coroutines, names))
-
-
-@types.coroutine
-def version(driver: Driver, name: str) -> Generator[Wait, Any, bool]:
-    """A question for the version of the code as something that a flow can await."""
-    return (yield from driver.version(name))
-
-
-@types.coroutine
-def refuse(driver: Driver, mistake: FlowMistake) -> Generator[Wait, Any, Any]:
-    """A mistake that stops the flow where it stands."""
-    return (yield from driver.refuse(mistake))
+    return (yield from stepper.effect(asked))
 
 
 def plain(value: Any) -> Any:
@@ -348,8 +329,8 @@ def plain(value: Any) -> Any:
     return msgspec.json.decode(_encode(value))
 
 
-def digest(kind: str, args: dict[str, Any]) -> str:
-    """What an effect asks for, as a short name that changes when it does."""
+def digest(kind: str, args: Mapping[str, Any]) -> str:
+    """A digest of what an effect asks for."""
     return str(sha256(_encode((kind, args))).hexdigest()[:16])
 
 
@@ -365,6 +346,6 @@ def _what(wait: object) -> str:
     return "nothing" if wait is None else f"an asyncio {type(wait).__name__}"
 
 
-def _shown(args: dict[str, Any]) -> str:
+def _shown(args: Mapping[str, Any]) -> str:
     text = msgspec.json.encode(args).decode()
     return text if len(text) <= 160 else text[:159] + "…"

@@ -1,52 +1,41 @@
-"""Keeping runs going in one process: what is due is advanced, what waits costs nothing."""
+"""Advances runs in one process as they become due; waiting runs cost nothing."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from hookline.domain.moments import iso
+from hookline.domain.runs import PAUSED, Run
+from hookline.domain.timestamps import iso
 from hookline.errors import StoreError
-from hookline.flows.engine import LEASE, LOOK_AGAIN, Done, Parked
-from hookline.flows.waits import SET_BACK, has_come, moment_of
+from hookline.flows.called_runs import all_open_called
+from hookline.flows.engine import LEASE, LOOK_AGAIN, Done, Engine, Parked
+from hookline.flows.outcomes import is_stuck
+from hookline.flows.waits import SET_BACK, has_come, moment_of, was_parked_later
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import AbstractContextManager
 
-    from hookline.flows.engine import Engine
-    from hookline.ports.store import Transaction
+    from hookline.ports.store import Store, Transaction, View
 
 BEAT = LEASE / 4
 IDLE = 2.0
 AT_ONCE = 32
 
 
-class OpenStore(Protocol):
-    """A store that the heartbeat opened and closes."""
-
-    def write(self, metadata: dict[str, Any]) -> AbstractContextManager[Transaction]:
-        """A change that is stored whole or not at all."""
-        ...
-
-    def close(self) -> None:
-        """Let go of it."""
-        ...
-
-
 class Heartbeat:
-    """Renews this process's leases from a thread and a connection of its own.
+    """Renews this process's leases in a separate thread, with its own connection.
 
-    A long commit or a busy event loop must not cost a run its lease. `keep` renews what else
-    is held.
+    A long commit or a busy event loop must not cost a run its lease. `keep` renews other claims.
     """
 
     def __init__(
         self,
-        open_store: Callable[[], OpenStore],
+        open_store: Callable[[], Store],
         owner: str,
         keep: Callable[[Transaction], None] = lambda tx: None,
     ) -> None:
@@ -94,38 +83,47 @@ class Runner:
         wait: bool = True,
         for_people: bool = True,
     ) -> Done | Parked:
-        """Advance one run until it is over, or waits for something that no clock brings.
+        """Advance one run until it is over, or waits for something other than a time.
 
-        All that a clock brings a question is its end, so that nobody waits for that here.
-        Without `for_people` it is left as soon as it waits for a person, whatever the clock says.
+        A question is not waited for: at its time it only expires. Without `for_people` a run is
+        left as soon as it waits for a person. The runs that it calls are advanced at the same time.
         """
         first = self._iteration(run_id)
-        while True:
-            done = self._iteration(run_id) - first
-            left = None if max_iterations is None else max(0, max_iterations - done)
-            result = await self._engine.advance(run_id, max_iterations=left)
-            if isinstance(result, Done) or not wait or result.until is None:
-                return result
-            if result.needs_person and (not for_people or self._asks(run_id, result.until)):
-                return result
-            if not result.held:
-                told = {"runId": run_id, "reason": result.reason, "until": result.until}
-                self._engine.observe("waits", told)
-            await self._pause(result, run_id)
+        async with CalledRuns(self._engine, run_id) as called:
+            while True:
+                done = self._iteration(run_id) - first
+                left = None if max_iterations is None else max(0, max_iterations - done)
+                result = await self._engine.advance(run_id, max_iterations=left)
+                if isinstance(result, Done) or not wait or result.at_limit:
+                    return result
+                if not called.go_on() and self._is_left(run_id, result, for_people=for_people):
+                    return result
+                if result.until is not None and not result.held:
+                    self._engine.observe("waits", _told(run_id, result))
+                await self._pause(result, run_id, called)
+                if result.until is None and self._is_stuck(run_id):
+                    return result._replace(needs_person=True)
 
-    def _asks(self, run_id: str, until: float) -> bool:
-        """Whether a question is what ends at a moment, and nothing goes on before."""
+    def _is_stuck(self, run_id: str) -> bool:
+        """Whether someone stopped a run while those that it called continued."""
         with self._engine.store.read() as view:
-            pending = view.runs.pending(view.runs.find(run_id))
-        ends = [moment_of(each) for each in pending if each.kind == "breakpoint"]
-        return any(end is not None and end <= until for end in ends)
+            return is_stuck(view, view.runs.find(run_id))
+
+    def _is_left(self, run_id: str, result: Parked, *, for_people: bool) -> bool:
+        """Whether this process does not wait for what a run waits for."""
+        if result.until is None:
+            return True
+        if not result.needs_person or not for_people:
+            return result.needs_person
+        with self._engine.store.read() as view:
+            return _asks(view, view.runs.find(run_id), result.until)
 
     def _iteration(self, run_id: str) -> int:
         with self._engine.store.read() as view:
             return view.runs.find(run_id).iteration
 
     async def serve(self, *, once: bool = False) -> int:
-        """Advance whatever is due, for ever, or until nothing is due any more."""
+        """Advance whatever is due, forever, or until nothing is due."""
         served = 0
         try:
             while True:
@@ -166,7 +164,7 @@ class Runner:
         return begun
 
     def _may_be_set_back(self) -> bool:
-        """Whether runs may wait for a moment of a clock that was set back, here or before."""
+        """Whether runs may wait for a time of a clock that was set back, here or before."""
         clock = time.time() - time.monotonic()
         self._is_unsure = self._is_unsure or self._clock is None or clock < self._clock - SET_BACK
         self._clock = clock
@@ -186,17 +184,119 @@ class Runner:
         await asyncio.wait({woken, *self._busy.values()}, return_when=asyncio.FIRST_COMPLETED)
         woken.cancel()
 
-    async def _pause(self, parked: Parked, run_id: str) -> None:
-        """Wait for a moment, or for something to happen to the run."""
-        assert parked.until is not None
-        if parked.held:  # a run that someone else advances is always awake
+    async def _pause(self, parked: Parked, run_id: str, called: CalledRuns) -> None:
+        """Wait until a time, or until something happens to the run or to those that it called."""
+        if parked.held:  # a run that another process advances is always awake
             await asyncio.sleep(LOOK_AGAIN)
             return
-        # A clock that is set back meanwhile makes nobody wait for longer than was said.
-        enough = time.monotonic() + parked.until - time.time()
-        while (left := min(parked.until - time.time(), enough - time.monotonic())) > 0:
+        until = math.inf if parked.until is None else parked.until
+        # A clock that is set back meanwhile must not make the wait longer.
+        enough = time.monotonic() + until - time.time()
+        while (left := min(until - time.time(), enough - time.monotonic())) > 0:
             with self._engine.store.read() as view:
                 run = view.runs.find(run_id)
                 if has_come(run, view.runs.pending(run), time.time()):
                     return
+            if parked.until is None and not called.go_on():
+                return
             await self._engine.wakeup.wait(min(1.0, left))
+
+
+class CalledRuns:
+    """Advances the runs that one run calls, directly or not, at the same time."""
+
+    def __init__(self, engine: Engine, run_id: str) -> None:
+        self._engine = engine
+        self._run_id = run_id
+        self._busy: dict[str, asyncio.Task[Done | Parked]] = {}
+        self._seen: set[str] = set()
+        self._wake_at = math.inf
+        self._serving: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> CalledRuns:
+        with self._engine.store.read() as view:
+            calls_flows = view.runs.find(self._run_id).flow not in self._engine.own
+        if calls_flows:
+            self._begin()
+            self._serving = asyncio.ensure_future(self._serve())
+        return self
+
+    async def __aexit__(self, *details: object) -> None:
+        tasks = [*self._busy.values(), *([self._serving] if self._serving else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for run_id in self._busy:
+            self._engine.release(run_id)
+
+    def go_on(self) -> bool:
+        """Whether one of them continues, or will at a time; raises what went wrong here."""
+        if self._serving is not None and self._serving.done():
+            self._serving.result()
+        with self._engine.store.read() as view:
+            found = all_open_called(view, self._run_id)
+            if any(each.run_id in self._busy or _goes_on(view, each) for each in found):
+                return True
+            # The end of the last one is the news that the run itself waits for.
+            return bool(self._seen) and _is_due(view.runs.find(self._run_id), time.time())
+
+    async def _serve(self) -> None:
+        while True:
+            left = min(max(0.0, self._wake_at - time.time()), 1.0)
+            woken = asyncio.ensure_future(self._engine.wakeup.wait(left))
+            await asyncio.wait({woken, *self._busy.values()}, return_when=asyncio.FIRST_COMPLETED)
+            woken.cancel()
+            self._collect()
+            self._begin()
+
+    def _begin(self) -> None:
+        """Advance what is due; what was parked before this process started is tried once."""
+        now = time.time()
+        with self._engine.store.read() as view:
+            idle = [
+                run
+                for run in all_open_called(view, self._run_id)
+                if run.run_id not in self._busy and self._is_free(view, run)
+            ]
+        for run in idle:
+            is_due = run.run_id not in self._seen or _is_due(run, now)
+            if is_due and len(self._busy) < AT_ONCE:
+                self._seen.add(run.run_id)
+                self._busy[run.run_id] = asyncio.ensure_future(self._engine.advance(run.run_id))
+        moments = [run.wake_at for run in idle if run.wake_at is not None]
+        self._wake_at = min((each for each in moments if each > now), default=math.inf)
+
+    def _is_free(self, view: View, run: Run) -> bool:
+        holder, _, until = view.runs.holder(run.run_id)
+        free = holder is None or self._engine.owner.is_free(holder, until)
+        return free and run.status != PAUSED
+
+    def _collect(self) -> None:
+        for run_id, task in list(self._busy.items()):
+            if task.done():
+                del self._busy[run_id]
+                result = task.result()
+                if isinstance(result, Parked) and result.until is not None and not result.held:
+                    self._engine.observe("waits", _told(run_id, result))
+
+
+def _told(run_id: str, parked: Parked) -> dict[str, Any]:
+    return {"runId": run_id, "reason": parked.reason, "until": parked.until}
+
+
+def _is_due(run: Run, now: float) -> bool:
+    return run.wake_at is not None and (run.wake_at <= now or was_parked_later(run, now))
+
+
+def _goes_on(view: View, run: Run) -> bool:
+    """Whether a run continues without a person."""
+    if run.status == PAUSED or run.wake_at is None:
+        return False
+    return run.wake_at <= time.time() or not _asks(view, run, run.wake_at)
+
+
+def _asks(view: View, run: Run, until: float) -> bool:
+    """Whether a run only waits for a question, which ends at a time."""
+    pending = view.runs.pending(run)
+    ends = [moment_of(each) for each in pending if each.kind == "breakpoint"]
+    return any(end is not None and end <= until for end in ends)

@@ -6,40 +6,34 @@ import os
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from hookline.domain.moments import seconds
-from hookline.domain.runs import ERROR, OK, Resolution
+from hookline.domain.runs import ERROR, OK, JournalEffect, Request, Resolution, Run
+from hookline.domain.timestamps import seconds
 from hookline.flows import journal
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from hookline.domain.runs import JournalEffect, Request, Run
+    from hookline.flows.own_flows import OwnFlow
     from hookline.ports.store import Blobs, Transaction
 
-# Clocks are corrected by less than this all the time.
+# Smaller corrections of a clock are normal.
 SET_BACK = 60.0
 
 
-def instant_value(tx: Transaction, run_id: str, request: Request) -> Any:
-    """The value of an effect that is journaled the moment it is asked for."""
+def instant_value(tx: Transaction, run: Run, request: Request, own: OwnFlow) -> Any:
+    """The value of an effect that is resolved when it is requested."""
     if request.kind == "now":
         return tx.now
     if request.kind == "uuid":
         return str(uuid4())
     if request.kind == "random":
         return int.from_bytes(os.urandom(7), "big") / (1 << 56)
-    if request.kind == "session":
-        from hookline.flows import session_verbs  # few flows are sessions
-
-        return session_verbs.perform(tx, run_id, request.args)
-    if request.kind == "gate":
-        from hookline.flows import gate_verbs
-
-        return gate_verbs.perform(tx, run_id, request.args)
     if request.kind == "log":
-        tx.append("run_log", run_id, dict(request.args))
+        tx.append("run_log", run.run_id, dict(request.args))
         return None
-    return request.kind == "version" or None
+    if request.kind in ("version", "noop"):
+        return request.kind == "version" or None
+    return own.perform(tx, tx.runs.find(run.run_id), request.args)
 
 
 def is_over(effect: JournalEffect, now: float, signals: Collection[str]) -> bool:
@@ -53,23 +47,23 @@ def is_over(effect: JournalEffect, now: float, signals: Collection[str]) -> bool
 
 
 def _was_set_back(effect: JournalEffect, now: float) -> bool:
-    """Whether the clock was set back since a wait of some length began.
+    """Whether the clock was set back since a wait began.
 
-    How much of it is over nobody knows then, and to wait for that moment again can take years.
+    Then it is unknown how much of it is over, and waiting for that time again could take years.
     """
     lasts = "seconds" in effect.args or effect.args.get("maxAge") is not None
     return lasts and seconds(effect.requested_at) > now + SET_BACK
 
 
 def has_come(run: Run, pending: Iterable[JournalEffect], now: float) -> bool:
-    """Whether a run that is parked until a moment has something to do by itself."""
+    """Whether a run that is parked until a time is due."""
     if run.wake_at is not None and (run.wake_at <= now or was_parked_later(run, now)):
         return True
     return any(is_over(effect, now, ()) for effect in pending)
 
 
 def was_parked_later(run: Run, now: float) -> bool:
-    """Whether the clock was set back since a run was parked: when it wakes says nothing then."""
+    """Whether the clock was set back since a run was parked: then its wake time is wrong."""
     return run.updated_at is not None and seconds(run.updated_at) > now + SET_BACK
 
 
@@ -94,16 +88,16 @@ def settle_waits(tx: Transaction, run: Run, blobs: Blobs, now: float) -> None:
 def next_moment(
     pending: Iterable[JournalEffect], wait_until: float | None, now: float
 ) -> float | None:
-    """When the first of these has something to do by itself."""
+    """When the first of these effects is due."""
     moments = [moment_of(effect) for effect in pending]
-    # A try that is due, but that no hook chooses, is nothing to wake up for.
+    # A due try that no hook chooses is no reason to wake up.
     moments += [e.next_try for e in pending if e.next_try is not None and e.next_try > now]
     known = [moment for moment in (*moments, wait_until) if moment is not None]
     return min(known, default=None)
 
 
 def moment_of(effect: JournalEffect) -> float | None:
-    """When a waiting effect is over by itself."""
+    """When a waiting effect ends without an answer."""
     if effect.kind == "sleep":
         if "until" in effect.args:
             return seconds(effect.args["until"])

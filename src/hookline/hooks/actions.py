@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from hookline.domain.events import PROVENANCE, SYSTEM_NODE, check_type
-from hookline.domain.moments import parse
 from hookline.domain.tasks import DEFAULT_PRIORITY
+from hookline.domain.timestamps import parse
 from hookline.errors import BadInput, UnknownWorkflow
-from hookline.tasks import claims, dependencies, verbs
+from hookline.tasks import claims, verbs
 
 if TYPE_CHECKING:
     from hookline.domain.records import Action
@@ -17,6 +19,41 @@ if TYPE_CHECKING:
 
 
 StartFlow = Callable[["Transaction", str, dict[str, Any]], object]
+
+
+class _ActionFields(msgspec.Struct, rename="camel", frozen=True):
+    """What an action is given, in its fields; the verbs check the values."""
+
+
+class _NewTask(_ActionFields, frozen=True):
+    goal: Any = ""
+    deliverables: Any = msgspec.UNSET
+    desired_deliverables: Any = ()
+    labels: Any = ()
+    priority: Any = DEFAULT_PRIORITY
+    type: Any = None
+    depends_on: Any = ()
+    parent_task_id: Any = None
+    notes: Any = ()
+
+
+class _TaskChange(_ActionFields, frozen=True):
+    task_id: Any = None
+    action: Any = None
+    payload: Any = None
+
+
+class _LogEntry(_ActionFields, frozen=True):
+    type: Any = ""
+    node_id: Any = None
+    data: Any = None
+    timestamp: Any = None
+    metadata: Any = None
+
+
+class _NewRun(_ActionFields, frozen=True):
+    workflow_id: Any = None
+    context: Any = None
 
 
 def unknown_flow(tx: Transaction, name: str, context: dict[str, Any]) -> None:
@@ -28,47 +65,36 @@ def perform(tx: Transaction, action: Action, start_flow: StartFlow = unknown_flo
     """Do what an action says; HooklineError if it cannot be done."""
     if action.problem is not None:
         raise BadInput(action.problem)
-    if action.type == "execute_workflow":
-        _execute_workflow(tx, action.payload, start_flow)
-    else:
-        _PERFORMERS[action.type](tx, action.payload)
+    kind, carry_out = _ACTIONS[action.type]
+    if unknown := sorted(set(action.payload) - set(kind.__struct_encode_fields__)):
+        why = f"{action.type} has no field {', '.join(map(repr, unknown))}"
+        raise BadInput(why, help=f"it takes {' '.join(kind.__struct_encode_fields__)}")
+    carry_out(tx, msgspec.convert(action.payload, kind), start_flow)
 
 
-def _create_task(tx: Transaction, payload: dict[str, Any]) -> None:
-    options = _only(
-        payload,
-        "create_task",
-        "goal deliverables desiredDeliverables labels priority type dependsOn parentTaskId notes",
-    )
+def _create_task(tx: Transaction, given: _NewTask, start_flow: StartFlow) -> None:
+    wanted = given.deliverables
     verbs.add(
         tx,
-        options.get("goal", ""),
-        deliverables=options.get("deliverables", options.get("desiredDeliverables", ())),
-        labels=options.get("labels", ()),
-        priority=options.get("priority", DEFAULT_PRIORITY),
-        task_type=options.get("type"),
-        depends_on=verbs.check_texts("dependsOn", options.get("dependsOn", ())),
-        parent=_optional_text(options, "parentTaskId"),
-        notes=options.get("notes", ()),
+        given.goal,
+        deliverables=given.desired_deliverables if wanted is msgspec.UNSET else wanted,
+        labels=given.labels,
+        priority=given.priority,
+        task_type=given.type,
+        depends_on=verbs.check_texts("dependsOn", given.depends_on),
+        parent=_optional_text("parentTaskId", given.parent_task_id),
+        notes=given.notes,
     )
 
 
-def _update_task(tx: Transaction, payload: dict[str, Any]) -> None:
-    options = _only(payload, "update_task", "taskId action payload")
-    verb = _TASK_VERBS.get(verbs.check_text("action", options.get("action")))
-    if verb is None:
-        raise BadInput(
-            f"unknown task action {options.get('action')!r}",
-            help=f"there are {', '.join(_TASK_VERBS)}",
-        )
-    details = options.get("payload") or {}
+def _update_task(tx: Transaction, given: _TaskChange, start_flow: StartFlow) -> None:
+    name = verbs.check_text("action", given.action)
+    if name not in _TASK_VERBS:
+        raise BadInput(f"unknown task action {name!r}", help=f"there are {', '.join(_TASK_VERBS)}")
+    details = given.payload or {}
     if not isinstance(details, dict):
         raise BadInput("the payload of update_task must be an object")
-    verb(tx, verbs.check_text("taskId", options.get("taskId")), details)
-
-
-def _start(tx: Transaction, task: str, p: dict[str, Any]) -> None:
-    verbs.start(tx, task, context=p.get("context"))
+    _TASK_VERBS[name](tx, verbs.check_text("taskId", given.task_id), details)
 
 
 def _complete(tx: Transaction, task: str, p: dict[str, Any]) -> None:
@@ -80,19 +106,15 @@ def _block(tx: Transaction, task: str, p: dict[str, Any]) -> None:
     verbs.block(tx, task, reason=p.get("reason", ""), required_knowledge=knowledge)
 
 
-def _claim(tx: Transaction, task: str, p: dict[str, Any]) -> None:
-    claims.claim(tx, task, p.get("agent", ""))
-
-
 def _target(payload: dict[str, Any]) -> str:
     return verbs.check_text("toId", payload.get("toId"))
 
 
 _TASK_VERBS: dict[str, Callable[[Transaction, str, dict[str, Any]], Any]] = {
     "transition_to_ready": lambda tx, task, p: verbs.make_ready(tx, task),
-    "claim": _claim,
+    "claim": lambda tx, task, p: claims.claim(tx, task, p.get("agent", "")),
     "release": lambda tx, task, p: claims.release(tx, task, reason=p.get("reason")),
-    "start": _start,
+    "start": lambda tx, task, p: verbs.start(tx, task, context=p.get("context")),
     "complete": _complete,
     "submit": lambda tx, task, p: verbs.submit(tx, task, result=p.get("result")),
     "block": _block,
@@ -101,57 +123,40 @@ _TASK_VERBS: dict[str, Callable[[Transaction, str, dict[str, Any]], Any]] = {
     "fail": lambda tx, task, p: verbs.fail(tx, task, error=p.get("error")),
     "cancel": lambda tx, task, p: verbs.cancel(tx, task, reason=p.get("reason")),
     "delete": lambda tx, task, p: verbs.delete(tx, task),
-    "add_dependency": lambda tx, task, p: dependencies.link(tx, task, _target(p)),
-    "remove_dependency": lambda tx, task, p: dependencies.unlink(tx, task, _target(p)),
+    "add_dependency": lambda tx, task, p: verbs.link(tx, task, _target(p)),
+    "remove_dependency": lambda tx, task, p: verbs.unlink(tx, task, _target(p)),
 }
 
 
-def _log(tx: Transaction, payload: dict[str, Any]) -> None:
-    options = _only(payload, "log", "type nodeId data timestamp metadata")
-    data, metadata = (options.get(name) or {} for name in ("data", "metadata"))
+def _log(tx: Transaction, given: _LogEntry, start_flow: StartFlow) -> None:
+    data, metadata = given.data or {}, given.metadata or {}
     if not isinstance(data, dict) or not isinstance(metadata, dict):
         raise BadInput("the data and the metadata of a log action must be objects")
     if taken := sorted(metadata.keys() & (PROVENANCE | tx.metadata.keys())):
         raise BadInput(f"Hookline itself writes {', '.join(taken)} to the metadata of an event")
-    node = _optional_text(options, "nodeId") or SYSTEM_NODE
+    node = _optional_text("nodeId", given.node_id) or SYSTEM_NODE
     if node.startswith("R-"):
         tx.runs.find(node)
     elif node != SYSTEM_NODE:
         tx.graph.task(node)
-    moment = _optional_text(options, "timestamp")
-    tx.append(
-        check_type(str(options.get("type", ""))),
-        node,
-        data,
-        metadata=metadata,
-        timestamp=parse(moment) if moment else None,
-    )
+    kind, moment = check_type(str(given.type)), _optional_text("timestamp", given.timestamp)
+    tx.append(kind, node, data, metadata=metadata, timestamp=parse(moment) if moment else None)
 
 
-def _execute_workflow(tx: Transaction, payload: dict[str, Any], start_flow: StartFlow) -> None:
-    options = _only(payload, "execute_workflow", "workflowId context")
-    context = options.get("context") or {}
+def _execute_workflow(tx: Transaction, given: _NewRun, start_flow: StartFlow) -> None:
+    context = given.context or {}
     if not isinstance(context, dict):
         raise BadInput("the context of execute_workflow must be an object")
-    start_flow(tx, verbs.check_text("workflowId", options.get("workflowId")), context)
+    start_flow(tx, verbs.check_text("workflowId", given.workflow_id), context)
 
 
-_PERFORMERS: dict[str, Callable[[Transaction, dict[str, Any]], None]] = {
-    "create_task": _create_task,
-    "update_task": _update_task,
-    "log": _log,
+_ACTIONS: dict[str, tuple[type[_ActionFields], Callable[[Transaction, Any, StartFlow], None]]] = {
+    "create_task": (_NewTask, _create_task),
+    "update_task": (_TaskChange, _update_task),
+    "log": (_LogEntry, _log),
+    "execute_workflow": (_NewRun, _execute_workflow),
 }
 
 
-def _only(payload: dict[str, Any], action: str, names: str) -> dict[str, Any]:
-    unknown = sorted(set(payload) - set(names.split()))
-    if unknown:
-        raise BadInput(
-            f"{action} does not know {', '.join(map(repr, unknown))}", help=f"it takes {names}"
-        )
-    return payload
-
-
-def _optional_text(options: dict[str, Any], name: str) -> str | None:
-    value = options.get(name)
+def _optional_text(name: str, value: Any) -> str | None:
     return None if value is None else verbs.check_text(name, value)

@@ -1,4 +1,4 @@
-"""Hooks made of other hooks: how the others are kept in the one, as JSON, and found there."""
+"""Chains, hooks that consist of other hooks: how these are stored in the chain as JSON."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ MAX_CHAIN_DEPTH = 8
 
 
 def chained(hooks: Sequence[Hook]) -> dict[str, Any]:
-    """The metadata of a chain that is made of these hooks."""
+    """The metadata of a chain of these hooks."""
     fields = [{**msgspec.to_builtins(each), "points": list(each.points)} for each in hooks]
     return {"hooks": fields}
 
 
 def children_of(hook: Hook) -> list[Hook]:
-    """The hooks that a hook is made of, in order; none unless it is a chain."""
+    """The hooks that a chain consists of, in order; none for any other hook."""
     if hook.kind != "built-in" or hook.target not in CHAINS:
         return []
     return [
@@ -33,7 +33,7 @@ def children_of(hook: Hook) -> list[Hook]:
 
 
 def with_children(hooks: Iterable[Hook]) -> Iterator[Hook]:
-    """The hooks, each followed by those that it is made of."""
+    """The hooks, each followed by those that it consists of."""
     for hook in hooks:
         yield hook
         yield from with_children(children_of(hook))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Actions, Outcome, Reply
-from hookline.errors import HookFailure, HooklineError
-from hookline.hooks.rules import RULES
+from hookline.domain.records import FAILED, OK, TIMEOUT, Actions, Outcome, Reply
+from hookline.errors import HooklineError
+from hookline.hooks.rules import RULES, PointRule
 
 if TYPE_CHECKING:
     from asyncio import Task, TimerHandle
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from hookline.domain.events import Event
     from hookline.hooks.registry import Hook, HookContext
-    from hookline.hooks.rules import Rule
 
     Call = Callable[[Hook, Any], Awaitable[Outcome]]
 
@@ -26,12 +25,7 @@ DEFAULT_TIMEOUT = 30.0
 _COROUTINE = types.CoroutineType
 
 
-async def dispatch(
-    rule: Rule,
-    hooks: Sequence[Hook],
-    payload: Any,
-    call: Call,
-) -> Any:
+async def dispatch(rule: PointRule, hooks: Sequence[Hook], payload: Any, call: Call) -> Any:
     """Ask hooks in order until the rule has enough, and fold what they said into one answer."""
     stops, carry = rule.stops, rule.carry
     called = []
@@ -55,7 +49,7 @@ async def dispatch_event(
 
     `changed` are the files that `changed()` in a condition looks at.
     """
-    rule, watch = RULES["react"], Watch()
+    rule, watch = RULES["react"], CallWatch()
     call: Call = _caller(rule, context, watch)
     if [hook for hook in hooks if hook.when is not None]:
         call = _where_met(call, event, context, changed)
@@ -67,7 +61,8 @@ def _where_met(
     call: Call, event: Event, context: HookContext, changed: Collection[str] | None
 ) -> Call:
     """Call a hook only where its condition holds; one that cannot be evaluated is a failure."""
-    from hookline.hooks.calls.condition import judge, needs_changes  # few hooks have a condition
+    # Few hooks have a condition.
+    from hookline.hooks.language.conditions import held_back, needs_changes
 
     try:
         task = context.graph.find(event.node_id)
@@ -86,32 +81,29 @@ def _where_met(
             if changed is None and needs_changes(hook.when):
                 error = f"`when: {hook.when}` needs the changed files: pass them as `changed`"
                 return Outcome(hook.name, FAILED, None, error)
-            try:
-                verdict = judge(hook.when, scope)
-            except HookFailure as problem:
-                return Outcome(hook.name, FAILED, None, problem.message)
-            if not verdict.met:
-                return Outcome(hook.name, SKIPPED, values=verdict.values)
+            found = held_back(hook.name, hook.when, scope)
+            if isinstance(found, Outcome):
+                return found
         return await call(hook, payload)
 
     return conditional
 
 
 async def call_in_process(
-    hook: Hook, rule: Rule, payload: Any, context: HookContext, limit: float | None = None
+    hook: Hook, rule: PointRule, payload: Any, context: HookContext, limit: float | None = None
 ) -> Outcome:
     """Call a function registered in this process: isolated, timed, and recorded as an outcome.
 
     A function that blocks without awaiting cannot be interrupted; configured hooks run in a
     child instead.
     """
-    watch = Watch(limit or DEFAULT_TIMEOUT)
+    watch = CallWatch(limit or DEFAULT_TIMEOUT)
     outcome: Outcome = await _watched(_caller(rule, context, watch)(hook, payload), watch)
     return outcome
 
 
 def _caller(
-    rule: Rule, context: HookContext, watch: Watch
+    rule: PointRule, context: HookContext, watch: CallWatch
 ) -> Callable[[Hook, Any], Coroutine[Any, Any, Outcome]]:
     read, nothing = rule.read, rule.nothing
 
@@ -139,7 +131,7 @@ def _caller(
     return call
 
 
-def _failure(hook: Hook, problem: BaseException, watch: Watch, took: int) -> Outcome:
+def _failure(hook: Hook, problem: BaseException, watch: CallWatch, took: int) -> Outcome:
     if watch.timer is not None and watch.disarm():
         return Outcome(hook.name, TIMEOUT, None, f"timed out after {watch.limit:g} s", took)
     if not isinstance(problem, Exception | SystemExit) and _is_from_outside(problem, watch):
@@ -159,8 +151,8 @@ def told(problem: BaseException) -> str:
     return f"{name}: {said}" if said else name
 
 
-def _is_from_outside(problem: BaseException, watch: Watch) -> bool:
-    """Whether somebody wants all of this to end; else the hook raised it by itself."""
+def _is_from_outside(problem: BaseException, watch: CallWatch) -> bool:
+    """Whether the task was cancelled; otherwise the hook raised it itself."""
     import asyncio
 
     if isinstance(problem, GeneratorExit):
@@ -174,7 +166,7 @@ def _is_from_outside(problem: BaseException, watch: Watch) -> bool:
     return task is not None and task.cancelling() > 0
 
 
-class Watch:
+class CallWatch:
     """The time that the hook which runs now has left; a timer is set only once it really waits."""
 
     __slots__ = (
@@ -184,7 +176,7 @@ class Watch:
 
     def __init__(self, default: float = DEFAULT_TIMEOUT) -> None:
         self.clock = 0
-        self.is_closed = False  # nobody waits for the hooks any more
+        self.is_closed = False  # the hooks are no longer awaited
         self.seconds: float | None = None
         self._default = default
         self.timer: TimerHandle | None = None
@@ -208,13 +200,12 @@ class Watch:
             self.timer = asyncio.get_running_loop().call_later(self.limit, self._expire)
 
     def disarm(self) -> bool:
-        """The hook is over; whether its time was, and nobody else wants to cancel the task."""
+        """The hook has ended; return whether it timed out, and was not cancelled otherwise."""
         assert self.timer is not None  # armed before
         self.timer.cancel()
         self.timer = None
-        return (
-            self._expired and self._task is not None and self._task.uncancel() <= self._cancelling
-        )
+        task = self._task
+        return self._expired and task is not None and task.uncancel() <= self._cancelling
 
     def _expire(self) -> None:
         self._expired = True
@@ -223,7 +214,7 @@ class Watch:
 
 
 @types.coroutine
-def _watched(inner: Coroutine[Any, Any, Any], watch: Watch) -> Generator[Any, Any, Any]:
+def _watched(inner: Coroutine[Any, Any, Any], watch: CallWatch) -> Generator[Any, Any, Any]:
     """Await a coroutine, with the watch armed whenever something in it waits.
 
     Stepping each hook by hand would cost more than most hooks take, so all are stepped at once.

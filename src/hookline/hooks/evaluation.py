@@ -1,7 +1,7 @@
 """Whether an agent's loop may end: rules run first, then both groups of stop hooks decide.
 
 Hooks see the results of this very evaluation, and files as git sees them; what the agent says
-about its files is only written down.
+about its files is only recorded.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.digest import sha256
-from hookline.domain.payloads import AgentContext
+from hookline.domain.payloads import AgentContext, ValidationResult
 from hookline.domain.promises import find_promises
-from hookline.domain.work import WorkState
+from hookline.domain.repository import WorkState, WorkTree
 from hookline.errors import BadInput
 from hookline.hooks.calls.firing import Firing, fire
 from hookline.hooks.registered import STOP, both, decide
@@ -24,14 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from hookline.domain.answers import StopDecision
-    from hookline.domain.payloads import ValidationResult
-    from hookline.domain.validation import Rule
-    from hookline.domain.work import WorkTree
+    from hookline.domain.validation import ValidationRule
     from hookline.hooks.calls.record import Recorder
     from hookline.hooks.registry import Hook
     from hookline.ports.store import Blobs, Transaction
     from hookline.ports.work import Work
-    from hookline.tasks.loops import Finding, Loop
+    from hookline.tasks.loops import Loop, LoopFinding
 
 MAX_FILES = 1000
 MAX_TEXT = 32 * 1024
@@ -43,7 +41,7 @@ SIGNALS: dict[str, loops.Signal] = {
 }
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class AgentReport(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent says about its iteration."""
 
     agent_output: str = ""
@@ -89,14 +87,14 @@ class ProjectFiles(NamedTuple):
 class Senses(NamedTuple):
     """How an evaluation learns what was done: by the rules, and by git."""
 
-    validate: Callable[[Sequence[Rule], str], Awaitable[list[ValidationResult]]]
+    validate: Callable[[Sequence[ValidationRule], str], Awaitable[list[ValidationResult]]]
     files: ProjectFiles
 
 
-class Verdict(NamedTuple):
-    """What an evaluation came to, ready to be written down."""
+class LoopVerdict(NamedTuple):
+    """The result of an evaluation, ready to be recorded."""
 
-    finding: Finding
+    finding: LoopFinding
     checkpoint: dict[str, Any] | None
 
 
@@ -104,13 +102,16 @@ class Evaluator:
     """Evaluates iterations of loops."""
 
     def __init__(self, recorder: Recorder, senses: Senses, now: Callable[[], str]) -> None:
-        self._recorder = recorder
-        self._senses = senses
-        self._now = now
+        self._recorder, self._senses, self._now = recorder, senses, now
 
     async def evaluate(
-        self, loop: Loop, rules: Sequence[Rule], groups: Groups, report: Report, **more: Any
-    ) -> Verdict:
+        self,
+        loop: Loop,
+        rules: Sequence[ValidationRule],
+        groups: Groups,
+        report: AgentReport,
+        **more: Any,
+    ) -> LoopVerdict:
         """Run the rules, ask the hooks, and say what that means; `more` is shown to hooks too."""
         seen = self._senses.files
         before = await seen.state()
@@ -118,11 +119,11 @@ class Evaluator:
         after = await seen.state()
         tree = await seen.tree(loop.plan.base_tree)
         files = await seen.since(loop.state, after)
-        context = self._context(loop, results, files, report)
+        context = msgspec.to_builtins(self._context(loop, results, files, report))
         stable = tree.in_repository and before.fingerprint == after.fingerprint
         payload = {**context, **more, "work": {**msgspec.to_builtins(tree), "stable": stable}}
         decision = await self._ask(loop, groups, payload)
-        finding = loops.Finding(
+        finding = loops.LoopFinding(
             iteration=loop.iteration,
             signal=SIGNALS[decision.action],
             decision=_kept(decision),
@@ -135,15 +136,15 @@ class Evaluator:
             state=seen.keep(after),
             git_error=tree.error,
         )
-        return Verdict(finding, decision.checkpoint_data)
+        return LoopVerdict(finding, decision.checkpoint_data)
 
     def _context(
-        self, loop: Loop, results: list[ValidationResult], files: list[str], report: Report
-    ) -> dict[str, Any]:
+        self, loop: Loop, results: list[ValidationResult], files: list[str], report: AgentReport
+    ) -> AgentContext:
         # That it is not done, or needs help, counts whether the loop was started with it or not.
         always = ("CONTINUE", "BLOCKED", "ESCALATE")
         wanted = tuple(dict.fromkeys((*loop.plan.completion_promises, *always)))
-        context = AgentContext(
+        return AgentContext(
             task_id=loop.task_id,
             iteration=loop.iteration,
             execution_phase=loop.plan.execution_phase,
@@ -154,8 +155,6 @@ class Evaluator:
             draft_content=report.draft_content,
             draft_type=report.draft_type,
         )
-        found: dict[str, Any] = msgspec.to_builtins(context)
-        return found
 
     async def _ask(self, loop: Loop, groups: Groups, payload: dict[str, Any]) -> StopDecision:
         configured = await self._group(loop, "configured", groups.configured, payload)
@@ -168,20 +167,14 @@ class Evaluator:
         asked = self._recorder.enabled(hooks)
         if not asked:
             return None
-        call = os.urandom(6).hex()
+        call, title = os.urandom(6).hex(), f"{loop.id}/{loop.iteration} {name}"
         keys = {hook.name: f"{loop.id}:{call}:{place}" for place, hook in enumerate(asked)}
-        firing = Firing(
-            STOP,
-            payload,
-            loop.task_id,
-            f"{loop.id}/{loop.iteration} {name}",
-            lambda h: keys[h.name],
-        )
+        firing = Firing(STOP, payload, loop.task_id, title, lambda hook: keys[hook.name])
         return decide(await fire(self._recorder, firing, asked))
 
 
-def record(tx: Transaction, loop: Loop, verdict: Verdict) -> tuple[Loop, bool]:
-    """Write a verdict down, and the checkpoint that a hook asked for; (the loop, whether made)."""
+def record(tx: Transaction, loop: Loop, verdict: LoopVerdict) -> tuple[Loop, bool]:
+    """Record a verdict, and the checkpoint that a hook asked for; (the loop, whether made)."""
     finding, made = verdict.finding, False
     if verdict.checkpoint is not None:
         try:
@@ -196,7 +189,7 @@ def record(tx: Transaction, loop: Loop, verdict: Verdict) -> tuple[Loop, bool]:
 
 
 def _kept(decision: StopDecision) -> dict[str, Any]:
-    """A decision as it is answered and written down, in bounds."""
+    """A decision as it is answered and recorded, within bounds."""
     size = len(msgspec.json.encode(decision.metadata))
     cut = {"truncated": True, "bytes": size}
     return {

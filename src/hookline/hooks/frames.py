@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.domain.events import ALSO_FIRED, FIRED, FIRINGS, STEERED
+from hookline.domain.events import ALSO_FIRED, FIRED, FIRINGS, STEERED, Event
 from hookline.errors import HookFailure
-from hookline.points import POINTS, REACT, STEER, VARIABLES, rule_of
+from hookline.points import NOTIFYING, POINTS, REACT, STEER, VARIABLES, rule_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from hookline.domain.events import Event
-    from hookline.hooks.calls.call import Changes
+    from hookline.hooks.calls.call import ChangedFiles
     from hookline.hooks.registry import Hook
-    from hookline.hooks.rules import Rule
+    from hookline.hooks.rules import PointRule
 
 DEFAULT_TIMEOUT = 30.0
+# Linux takes 128 KiB for one variable and 2 MiB for all of them and the arguments together.
+LARGEST_VALUE = 32 * 1024
+_NOT_A_BYTE = "[\ud800-\udc7f\udd00-\udfff]"
 # The key of a call that is only looked at: what it asks for is not done.
 DRY_RUN = "dry-run"
 _ID_MARKS = str.maketrans("", "", "_-.:/")
+# What people are told stands in the data of the event.
+_TOLD = ("kind", "id", "since", "message", "command", "outcome", "reason")
 
 
 class Frame(NamedTuple):
@@ -33,14 +38,14 @@ class Frame(NamedTuple):
     """
 
     point: str
-    rule: Rule
+    rule: PointRule
     payload: dict[str, Any]
     key: str
     event: Event | None = None
     depth: int = 0
     values: Mapping[str, str] = {}
     judged: dict[str, Any] | None = None
-    changes: Changes | None = None
+    changes: ChangedFiles | None = None
     name: str | None = None
 
 
@@ -82,12 +87,12 @@ def variables(frame: Frame, hook: Hook, root: str) -> dict[str, str]:
         "idempotency_key": frame.key,
         **_from_event(frame.event),
         **_from_task(frame.payload.get("task")),
-        **_from_fields(frame.payload),
+        **field_values(frame.payload),
         **frame.values,
     }
     values = {name: text for name, text in found.items() if text is not None}
     for name, text in values.items():
-        # Ids may stand where free text may not, so they must really be ids.
+        # Ids are allowed where free text is not, so they must really be ids.
         if not VARIABLES[name].free and not _is_id(text):
             raise HookFailure(f"{{{{{name}}}}} is not an id: {text[:80]!r}")
     return values
@@ -103,7 +108,13 @@ def _from_event(event: Event | None) -> dict[str, str | None]:
         "triggered_by": event.metadata.get("triggeredBy"),
         "session": event.metadata.get("session"),
         "error": event.data.get("error") if event.type.endswith("_error") else None,
+        **(_told(event.data) if event.type in NOTIFYING else {}),
     }
+
+
+def _told(data: Mapping[str, Any]) -> dict[str, str | None]:
+    """What people are told; what does not apply is empty."""
+    return {name: data[name] or "" for name in _TOLD if name in data}
 
 
 def _from_task(task: dict[str, Any] | None) -> dict[str, str | None]:
@@ -118,37 +129,12 @@ def _from_task(task: dict[str, Any] | None) -> dict[str, str | None]:
     }
 
 
-_FIELDS = {
-    "session": "session",
-    "iteration": "iteration",
-    "agent": "agent",
-    "taskId": "task_id",
-    "taskContent": "task_content",
-    "agentOutput": "agent_output",
-    "error": "error",
-    "outcome": "status",
-    "status": "status",
-    "runId": "run_id",
-    "flow": "flow",
-    "effectId": "effect_id",
-    "kind": "effect_kind",
-    "question": "question",
-    "tool": "tool",
-    "prompt": "prompt",
-    "task_id": "task_id",
-    "task_title": "task_title",
-    "task_type": "task_type",
-    "task_path": "task_path",
-    "branch_name": "branch",
-    "base_branch": "base_branch",
-    "worktree": "worktree",
-    "agent_name": "agent",
-    "commits_count": "commits_count",
-}
+_FIELDS = {field: each.name for each in VARIABLES.values() for field in each.fields.split()}
 
 
-def _from_fields(payload: dict[str, Any]) -> dict[str, str | None]:
-    found: dict[str, str | None] = {
+def field_values(payload: Mapping[str, Any]) -> dict[str, str]:
+    """The values of template variables that the fields of a payload hold."""
+    found = {
         name: str(payload[field])
         for field, name in _FIELDS.items()
         if isinstance(payload.get(field), str | int)
@@ -161,5 +147,37 @@ def _from_fields(payload: dict[str, Any]) -> dict[str, str | None]:
 def _is_id(text: str) -> bool:
     if not text:
         return True
-    # One that begins with '-' would be an option wherever an id may stand.
+    # An id that begins with '-' would be read as an option.
     return text[0] != "-" and text.isascii() and text.translate(_ID_MARKS).isalnum()
+
+
+# Values travel in the environment of a program, never in a line.
+
+
+def environment(values: Mapping[str, str], spill: Callable[[str, bytes], str]) -> dict[str, str]:
+    """The environment that carries the values; `spill` writes a file and returns its path.
+
+    A value that is too long, or holds a NUL, is carried as far as possible, and the variable
+    with `_FILE` after its name says which file holds the whole of it.
+    """
+    carried: dict[str, str] = {}
+    for name, value in values.items():
+        env = VARIABLES[name].env
+        # Bytes of a file's name that are no UTF-8 stay what they are; other halves of
+        # surrogate pairs have no encoding at all.
+        text = value if value.isascii() else re.sub(_NOT_A_BYTE, "\ufffd", value)
+        fitting = _cut(text.replace("\0", "\ufffd"))
+        carried[env] = fitting
+        if fitting != text:
+            carried[f"{env}_FILE"] = spill(env, text.encode("utf-8", "surrogateescape"))
+    return carried
+
+
+def _cut(text: str) -> str:
+    data = text.encode("utf-8", "surrogateescape")
+    if len(data) <= LARGEST_VALUE:
+        return text
+    end = LARGEST_VALUE
+    while end > LARGEST_VALUE - 3 and data[end] & 0xC0 == 0x80:
+        end -= 1
+    return data[:end].decode("utf-8", "surrogateescape")

@@ -1,13 +1,17 @@
-"""What gates said, in short: for the gates after them, and for whoever fixes the work."""
+"""What gates said, in short: for the gates after them, and for the agent that fixes the work."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.excerpts import last_line
+from hookline.domain.text.excerpts import last_line
+from hookline.hooks.language.braces import fill, references
 from hookline.hooks.names import short_name
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from hookline.domain.records import Outcome
     from hookline.hooks.registry import Hook
 
@@ -16,9 +20,15 @@ if TYPE_CHECKING:
 GATES, ATTEMPTS = "gates", "attempts"
 # In the context of a gate's answer: the commit that it looked at, and all that a review asks for.
 JUDGED = "judgedHead"
+# What a remote has that should not be known.
+LEAKED = "leaked"
+# Commits below a merge that no gate judged.
+BENEATH = "beneath"
 REVIEW, MAX_REVIEW = "review", 4 * 1024
 MAX_MESSAGE = 500
 RUNNERS = (("built-in", "run_tests"), ("built-in", "lint"))
+# What means the same to a shell wherever it stands in a line.
+_PLAIN = re.compile(r"[\w./@:+][\w./@:+-]*", re.ASCII)
 
 
 def report(outcome: Outcome) -> dict[str, str]:
@@ -41,12 +51,31 @@ def with_report(extra: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
     return {outcome.hook: outcome.answer.context, **extra, GATES: reports}
 
 
-def command_of(hook: Hook, context: dict[str, Any] | None = None) -> str | None:
-    """The line with which an agent can run a gate itself; `context` is what the gate has said."""
+def command_of(
+    hook: Hook, values: Mapping[str, str] | None = None, found: str | None = None
+) -> str | None:
+    """The line with which an agent can run a gate itself; None where it cannot.
+
+    `values` are those of template variables, as far as they are known. `found` is what a gate runs
+    that finds its command.
+    """
     line: Any = hook.target if hook.kind == "command" else None
     if (hook.kind, hook.target) in RUNNERS:
         arguments = hook.metadata.get("arguments")
         line = arguments.get("command") if isinstance(arguments, dict) else arguments
-        line = (context or {}).get("command") if line is None else line
-    # Values of variables are not known to a shell of the agent's own.
-    return line if isinstance(line, str) and "{{" not in line else None
+        line = found if line is None else line
+    return runnable(line, values or {}) if isinstance(line, str) else None
+
+
+def runnable(line: str, values: Mapping[str, str]) -> str | None:
+    """A line with its variables filled in; None if a value is not known, or is not plain text."""
+
+    def value(path: str) -> str:
+        # A path is another program's template.
+        return values[path] if path.isidentifier() else f"{{{{{path}}}}}"
+
+    asked = (each.path for each in references(line) if not each.escaped)
+    names = (path for path in asked if path.isidentifier())
+    if all(_PLAIN.fullmatch(values.get(name, "")) for name in names):
+        return fill(line, value)
+    return None

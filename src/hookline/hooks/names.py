@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import re
 
+from hookline.domain.text.terminal import one_line
+
 _UNNAMED = re.compile(r"(?:[^\[]+/)?[\w-]+\[\d+\]:(.+)", re.DOTALL)
 
 
 def short_name(hook: str) -> str:
-    """What a hook without a name of its own calls, as its name says besides its place."""
+    """What an unnamed hook runs, from the name that it was given."""
     found = _UNNAMED.fullmatch(hook)
     return found[1] if found else hook
+
+
+def shown_hook(hook: str) -> str:
+    """A hook as people read its name: short, and harmless to a terminal."""
+    return one_line(short_name(hook))

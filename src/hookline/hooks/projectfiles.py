@@ -1,13 +1,14 @@
-"""Files of the project that a rule names, looked at within bounds and never outside of it."""
+"""Files of the project that a rule names, read within bounds and never outside the project."""
 
 from __future__ import annotations
 
 import os
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from hookline.errors import BadInput
 from hookline.files import read_regular
-from hookline.hooks.globs import glob_match
+from hookline.hooks.language.globs import glob_match
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,30 +22,26 @@ _UNSEEN = frozenset({".git", ".hookline"})
 def files_like(root: str, name: str) -> list[str]:
     """The project's files that a path or a pattern such as src/**/*.py names, sorted."""
     if _WILD.isdisjoint(name):
-        path = os.path.normpath(name)
-        return [path] if is_there(root, name) else []
-    found: list[str] = []
-    for path in _below(root, _fixed_part(name)):
-        if glob_match(path, name):
-            found.append(path)
-        if len(found) > MAX_MATCHES:
-            raise BadInput(f"{name!r} matches more than {MAX_MATCHES} files")
-    return sorted(found)
+        return [os.path.normpath(name)] if is_there(root, name) else []
+    found = (path for path in _below(root, _fixed_part(name)) if glob_match(path, name))
+    first = sorted(islice(found, MAX_MATCHES + 1))
+    if len(first) > MAX_MATCHES:
+        raise BadInput(f"{name!r} matches more than {MAX_MATCHES} files")
+    return first
 
 
 def is_there(root: str, path: str) -> bool:
     """Whether a file is in the project; a path that ends with a slash names a folder."""
+    exists = os.path.isdir if path.endswith("/") else os.path.isfile
     whole = _inside(root, path)
-    if whole is None:
-        return False
-    return os.path.isdir(whole) if path.endswith("/") else os.path.isfile(whole)
+    return whole is not None and exists(whole)
 
 
 def read_file(root: str, path: str, limit: int) -> bytes:
     """What a file of the project holds; BadInput if it is not there, too long or no file."""
     whole = _inside(root, path)
     if whole is None:
-        raise BadInput(f"{path} leads out of the project")
+        raise BadInput(f"{path} is outside the project")
     try:
         data = read_regular(whole, limit + 1)
     except FileNotFoundError:
@@ -74,14 +71,7 @@ def _inside(root: str, path: str) -> str | None:
 
 def _fixed_part(pattern: str) -> str:
     """The folder that all matches lie in."""
-    if "/" not in pattern:
-        return ""
-    fixed: list[str] = []
-    for part in pattern.removeprefix("./").split("/")[:-1]:
-        if not _WILD.isdisjoint(part):
-            break
-        fixed.append(part)
-    return "/".join(fixed)
+    return "/".join(takewhile(_WILD.isdisjoint, pattern.removeprefix("./").split("/")[:-1]))
 
 
 def _below(root: str, folder: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Stop hooks that an agent registered, as hooks; and how their word meets the project's own.
+"""Stop hooks that an agent registered, and how they combine with the project's own.
 
 What the configuration says and what an agent registered are two groups: complete needs both,
 escalate either. So an agent can ask for more than the project does, and never for less.
@@ -10,28 +10,28 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.answers import StopDecision
 from hookline.domain.condition_fields import condition_fields
+from hookline.domain.records import SKIPPED
 from hookline.errors import BadInput
-from hookline.hooks import conditions
-from hookline.hooks.builtin import CHAINS
-from hookline.hooks.builtin.stop import check_arguments, stop_hook_types
+from hookline.hooks.builtin import CHAINS, STOP_HOOKS
+from hookline.hooks.builtin.stop.table import check_arguments
 from hookline.hooks.chains import MAX_CHAIN_DEPTH, MAX_CHAINED, chained
+from hookline.hooks.language import conditions
+from hookline.hooks.language.templates import compile_line
 from hookline.hooks.registry import Hook
-from hookline.hooks.rules import RULES
-from hookline.hooks.templates import compile_line
+from hookline.hooks.rules import RULES, Called, escalated
 from hookline.points import POINTS
 from hookline.tasks.registrations import Registration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hookline.hooks.rules import Called
-    from hookline.hooks.standing import Standing
+    from hookline.domain.answers import StopDecision
+    from hookline.hooks.scopes import HookScopes
 
 STOP = "stop"
 OWN_TYPES = ("command", "python")
-REGISTERABLE = (*stop_hook_types(), *OWN_TYPES, *CHAINS)
+REGISTERABLE = (*STOP_HOOKS, *OWN_TYPES, *CHAINS)
 _CHAIN = 'write it like {"hookType": "all_of", "hooks": ["evidence", {"command": "make lint"}]}'
 MAX_LINE = 4096
 MAX_TIMEOUT = 600.0
@@ -42,7 +42,7 @@ def registration_from(given: Mapping[str, Any] | str, depth: int = 0) -> Registr
     """A registration as an agent writes it; in a chain, a hook can be its type alone."""
     fields = {"hookType": given} if isinstance(given, str) else given
     if not isinstance(fields, dict) or not isinstance(fields.get("hooks", []), list):
-        raise BadInput("a chain is made of a list of hooks", help=_CHAIN)
+        raise BadInput("a chain needs a list of hooks", help=_CHAIN)
     unknown = sorted(fields.keys() - set(_FIELDS))
     if unknown:
         raise BadInput(f"a hook has no field {unknown[0][:60]!r}", help=_CHAIN)
@@ -60,10 +60,8 @@ def registration_from(given: Mapping[str, Any] | str, depth: int = 0) -> Registr
 def check_registration(new: Registration, *, commands: bool = True) -> Registration:
     """A registration that can become a hook, or an error that says what to fix."""
     if new.hook_type not in REGISTERABLE:
-        raise BadInput(
-            f"there is no hookType {new.hook_type[:60]!r}",
-            help=f"it can be {', '.join(REGISTERABLE)}",
-        )
+        why = f"there is no hookType {new.hook_type[:60]!r}"
+        raise BadInput(why, help=f"it can be {', '.join(REGISTERABLE)}")
     if new.hook_type in CHAINS:
         _check_chain(new, commands)
     elif new.hooks:
@@ -84,8 +82,8 @@ def hook_of(registration: Registration, name: str = "") -> Hook:
     """The hook that an agent registered; it is called by its id."""
     kind, name = registration.hook_type, name or registration.id
     targets = {"command": registration.command, "python": registration.python}
-    arguments = registration.arguments
-    metadata = {} if arguments is None else {"arguments": arguments}
+    given = registration.arguments
+    metadata = {} if given is None else {"arguments": given}
     if kind in CHAINS:
         links = enumerate(registration.hooks)
         metadata = chained([hook_of(each, f"{name}[{n}]:{each.hook_type}") for n, each in links])
@@ -105,62 +103,49 @@ def hook_of(registration: Registration, name: str = "") -> Hook:
 
 
 def configured_hooks(
-    standing: Standing, *, agent: str | None = None, task_type: str | None = None
+    standing: HookScopes, *, agent: str | None = None, task_type: str | None = None
 ) -> list[Hook]:
-    """The stop hooks that somebody wrote down; the default of the point is not one of them."""
+    """The configured stop hooks, without the default of the point."""
     found = standing.hooks_at(STOP, agent=agent, task_type=task_type)
     return [hook for hook in found if hook.layer != "built-in"]
 
 
 def decide(called: Sequence[Called]) -> StopDecision:
-    """The word of one group; a hook that was held back counts as one that failed."""
-    for hook, outcome in called:
-        if outcome.status == "skipped" and outcome.error:
-            return StopDecision(
-                action="escalate",
-                reason=f"Hook evaluation failed: {outcome.error}",
-                metadata={"error": outcome.error},
-                hook_id=hook.name,
-            )
+    """The decision of one group; a hook that was held back counts as failed."""
+    held_back = [outcome for _, outcome in called if outcome.status == SKIPPED and outcome.error]
     decision: StopDecision = RULES["decide"].fold(called)
-    return decision
+    return escalated(held_back[0]) if held_back else decision
 
 
 def both(configured: StopDecision | None, registered: StopDecision | None) -> StopDecision:
-    """One word of two groups; a group without hooks (None) has no say."""
+    """The decision of two groups; a group without hooks (None) does not count."""
     said = [each for each in (configured, registered) if each is not None]
-    if not said:
-        return decide(())
-    if len(said) == 1:
-        return said[0]
+    if len(said) < 2:
+        return said[0] if said else decide(())
     for action in ("escalate", "continue"):
-        found = [each for each in said if each.action == action]
-        if found:
+        if found := [each for each in said if each.action == action]:
             return _joined(found, said)
     return _joined(said, said)
 
 
 def _joined(said: list[StopDecision], asked: list[StopDecision]) -> StopDecision:
-    """The first word, with what the other adds to it; a checkpoint is made whoever wishes it."""
-    first = said[0]
-    prompts = [each.next_prompt for each in said if each.next_prompt]
-    metadata = {name: value for each in reversed(said) for name, value in each.metadata.items()}
-    checkpoints = [each.checkpoint_data for each in asked if each.checkpoint_data is not None]
+    """The first decision, with what the other adds; a checkpoint is made if either asks for it."""
+    checkpoints = (each.checkpoint_data for each in asked if each.checkpoint_data is not None)
     return msgspec.structs.replace(
-        first,
+        said[0],
         reason="; ".join(each.reason for each in said if each.reason),
-        next_prompt="\n\n".join(prompts) or None,
-        checkpoint_data=checkpoints[0] if checkpoints else None,
-        metadata=metadata,
+        next_prompt="\n\n".join(each.next_prompt for each in said if each.next_prompt) or None,
+        checkpoint_data=next(checkpoints, None),
+        metadata=dict(item for each in reversed(said) for item in each.metadata.items()),
     )
 
 
 def _check_chain(new: Registration, commands: bool) -> None:
     _refuse_own(new)
     if not new.hooks or len(new.hooks) > MAX_CHAINED:
-        raise BadInput(f"{new.hook_type} is made of 1 to {MAX_CHAINED} hooks", help=_CHAIN)
+        raise BadInput(f"{new.hook_type} takes 1 to {MAX_CHAINED} hooks", help=_CHAIN)
     if new.hook_type == "not" and len(new.hooks) > 1:
-        raise BadInput("not takes one hook", help="to deny several at once, put an any_of into it")
+        raise BadInput("not takes one hook", help="to negate several hooks, put them in an any_of")
     if new.arguments is not None:
         raise BadInput(f"{new.hook_type} takes no arguments; its hooks may", help=_CHAIN)
     for each in new.hooks:
@@ -169,20 +154,16 @@ def _check_chain(new: Registration, commands: bool) -> None:
 
 def _refuse_own(new: Registration) -> None:
     if new.command is not None or new.python is not None:
-        raise BadInput(
-            f"hookType {new.hook_type} takes no command and no python",
-            help='register another hook with hookType "command" or "python"',
-        )
+        help = 'register another hook with hookType "command" or "python"'
+        raise BadInput(f"hookType {new.hook_type} takes no command and no python", help=help)
 
 
 def _check_own(new: Registration, commands: bool) -> None:
     if not commands:
-        raise BadInput(
-            "this server runs no commands of agents",
-            help=f"register one of {', '.join(stop_hook_types())}",
-        )
+        help = f"register one of {', '.join(STOP_HOOKS)}"
+        raise BadInput("this server does not run commands for agents", help=help)
     if new.command is not None and new.python is not None:
-        raise BadInput("a hook has a command or a function", help="register two hooks")
+        raise BadInput("a hook has either a command or a function", help="register two hooks")
     target = new.command if new.hook_type == "command" else new.python
     if not target or not target.strip():
         raise BadInput(f'hookType "{new.hook_type}" needs `{new.hook_type}`')
@@ -193,4 +174,6 @@ def _check_own(new: Registration, commands: bool) -> None:
         if problems:
             raise BadInput(f"the command cannot run: {problems[0].message}", help=problems[0].help)
     elif not all(target.partition(":")):
-        raise BadInput(f"{target[:80]!r} names no function", help="write it as module:function")
+        raise BadInput(
+            f"{target[:80]!r} does not name a function", help="write it as module:function"
+        )

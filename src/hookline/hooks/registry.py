@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.errors import BadHook, UnknownHook
+from hookline.errors import BadHook, UnknownHook, did_you_mean
+from hookline.plugins import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -16,9 +17,15 @@ if TYPE_CHECKING:
     from hookline.ports.store import EventLog, GraphView
 
 LAYERS = ("project", "user", "plugin", "built-in")
-KINDS = ("python", "command", "script", "http", "agent", "built-in")
 ON_FAILURE = ("open", "closed", "ask")
 DEFAULT_PRIORITY = 100
+# What the target of a hook is to trust, which covers the files that it names.
+LINE, FILE, FUNCTION, NOTHING = "line", "file", "function", ""
+NEVER = "this hook would never run"
+_OWN_EVENTS = (
+    "`hookline points` lists them; event types of your own are listed under `events:` in"
+    " hookline.yaml, or added to the registry's `events`"
+)
 
 
 class HookContext(NamedTuple):
@@ -33,13 +40,15 @@ class Hook(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One hook: where it runs, what it runs, and how.
 
     `target` is what the user wrote: a shell line, a file, `module:function`, a URL or a
-    built-in's name. A hook made in Python has a `handler` instead.
+    built-in's name. `runs` is what that is to trust; by default it may be anything. A hook
+    made in Python has a `handler` instead.
     """
 
     name: str
     points: tuple[str, ...]
     kind: str = "python"
     target: str = ""
+    runs: str | None = None
     priority: int = DEFAULT_PRIORITY
     layer: str = "project"
     position: int = 0
@@ -64,7 +73,7 @@ class Hook(msgspec.Struct, kw_only=True, omit_defaults=True):
     def __call__(self, *args: Any) -> Any:
         """Call the function that this hook was made from."""
         if self.handler is None:
-            raise BadHook(f"hook '{self.name}' has no function to call")
+            raise _bad(self, "has no function to call")
         return self.handler(*args)
 
 
@@ -100,11 +109,19 @@ def hook(
     return make
 
 
+def built_in(name: str, points: tuple[str, ...], **options: Any) -> Hook:
+    """A hook that comes with Hookline itself."""
+    place = "built-in"
+    return Hook(
+        name=name, points=points, kind=place, target=name, layer=place, origin=place, **options
+    )
+
+
 class HookRegistry:
     """The hooks of one project, by name, and in order for each point."""
 
     def __init__(self, hooks: Iterable[Hook] = (), events: Iterable[str] = ()) -> None:
-        """`events` are event types of one's own, at which hooks may run besides the points."""
+        """`events` are custom event types, at which hooks may run besides the points."""
         self.events = set(events)
         self._hooks: dict[str, Hook] = {}
         self._ordered: dict[str, list[Hook]] = {}
@@ -122,9 +139,7 @@ class HookRegistry:
         old = self._hooks.get(new.name)
         if old is not None:
             places = f" by {old.origin or 'code'}, and again by {new.origin or 'code'}"
-            raise BadHook(
-                f"hook '{new.name}' is registered{places}", help="give one of them another name"
-            )
+            raise _bad(new, f"is registered{places}", "give one of them another name")
         self._registered += 1
         if not new.position:
             new.position = self._registered
@@ -141,7 +156,8 @@ class HookRegistry:
     def get(self, name: str) -> Hook:
         """The hook of that name, or UnknownHook with the nearest name."""
         if name not in self._hooks:
-            raise UnknownHook(f"no hook is called '{name}'", help=_nearest(name, self._hooks))
+            near = did_you_mean(name, self._hooks)
+            raise UnknownHook(f"no hook is called '{name}'", help=near or UnknownHook.help)
         return self._hooks[name]
 
     def __contains__(self, name: str) -> bool:
@@ -152,7 +168,7 @@ class HookRegistry:
         return self._hooks.get(name)
 
     def subscribers(self, point: str) -> Sequence[Hook]:
-        """The hooks that name a point, in order, those that are switched off included."""
+        """The hooks that name a point, in order, including those that are switched off."""
         found = self._ordered.get(point)
         if found is None:
             subscribed = [h for h in self._hooks.values() if point in h.points]
@@ -189,14 +205,11 @@ def check_hook(new: Hook, events: Collection[str] = ()) -> None:
     if new.when is not None:
         _check_condition(new)
     if type(new.priority) is not int:
-        raise BadHook(f"hook '{new.name}' has priority={new.priority!r}: it must be a whole number")
-    if new.layer not in LAYERS or new.kind not in KINDS:
-        raise BadHook(f"hook '{new.name}' has an unknown kind or layer: {new.kind}, {new.layer}")
+        raise _bad(new, f"has priority={new.priority!r}: it must be a whole number")
+    if new.layer not in LAYERS or not KINDS.knows(new.kind):
+        raise _bad(new, f"has an unknown kind or layer: {new.kind}, {new.layer}")
     if new.on_failure not in ON_FAILURE:
-        raise BadHook(
-            f"hook '{new.name}' has on_failure '{new.on_failure}'",
-            help=f"it can be {', '.join(ON_FAILURE)}",
-        )
+        raise _bad(new, f"has on_failure '{new.on_failure}'", f"it can be {', '.join(ON_FAILURE)}")
     _check_types(new)
     if new.kind in ("python", "built-in") and not new.target:
         _check_handler(new)
@@ -208,17 +221,19 @@ def _check_types(new: Hook) -> None:
         try:
             msgspec.convert(value, field.type)
         except msgspec.ValidationError as problem:
-            why = f"hook '{new.name}' has {field.name}={_shown(value)}: {problem}"
-            raise BadHook(why) from problem
+            raise _bad(new, f"has {field.name}={_shown(value)}: {problem}") from problem
     if new.timeout is not None and not 0 < new.timeout < float("inf"):
-        why = f"hook '{new.name}' has timeout={new.timeout!r}: it must be a number of seconds"
-        raise BadHook(f"{why} above 0")
+        raise _bad(new, f"has timeout={new.timeout!r}: it must be a number of seconds above 0")
+
+
+def _bad(new: Hook, what: str, help: str | None = None) -> BadHook:
+    return BadHook(f"hook '{new.name}' {what}", help=help)
 
 
 def _shown(value: Any) -> str:
     try:
         return repr(value)[:80]
-    except Exception:  # noqa: BLE001  # a value may be unable to speak
+    except Exception:  # noqa: BLE001  # a value's repr may raise
         return f"a {type(value).__name__}"
 
 
@@ -226,43 +241,32 @@ def _check_points(new: Hook, events: Collection[str]) -> None:
     from hookline.points import POINTS  # the configuration's hooks need no check, and no points
 
     if not isinstance(new.points, tuple | list):
-        raise BadHook(
-            f"hook '{new.name}' has points={new.points!r}: they must be a tuple of names",
-            help=f"write points=({new.points!r},)" if isinstance(new.points, str) else None,
-        )
+        remedy = f"write points=({new.points!r},)" if isinstance(new.points, str) else None
+        raise _bad(new, f"has points={new.points!r}: they must be a tuple of names", remedy)
     if not new.points:
-        raise BadHook(
-            f"hook '{new.name}' subscribes to nothing", help="name at least one hook point"
-        )
+        raise _bad(new, "subscribes to nothing", "name at least one hook point")
     for point in new.points:
         if point not in (*POINTS, *events):
-            raise BadHook(
-                f"hook '{new.name}' has points={new.points!r}: no hook point is called {point!r}",
-                help=_nearest(str(point), (*POINTS, *events))
-                or "`hookline points` lists them; event types of your own are listed under "
-                "`events:` in hookline.yaml, or added to the registry's `events`",
-            )
+            near = did_you_mean(str(point), (*POINTS, *events))
+            why = f"has points={new.points!r}: no hook point is called {point!r}"
+            raise _bad(new, why, near or _OWN_EVENTS)
 
 
 def _check_condition(new: Hook) -> None:
     from hookline.domain.condition_fields import condition_fields
-    from hookline.hooks.conditions import check
+    from hookline.hooks.language.conditions import check
 
-    problems = (
-        [check(new.when, condition_fields(point)) for point in new.points]
-        if isinstance(new.when, str)
-        else ["it must be text"]
-    )
-    for problem in filter(None, problems):
-        raise BadHook(f"hook '{new.name}' has when={new.when!r}: {problem}")
+    is_text = isinstance(new.when, str)
+    for point in new.points:
+        problem = check(str(new.when), condition_fields(point)) if is_text else "it must be text"
+        if problem:
+            raise _bad(new, f"has when={new.when!r}: {problem}")
 
 
 def _check_handler(new: Hook) -> None:
     if not callable(new.handler):
-        raise BadHook(
-            f"hook '{new.name}' has no function to call: its handler is {new.handler!r}",
-            help="pass handler=a function that takes (event, context)",
-        )
+        why = f"has no function to call: its handler is {new.handler!r}"
+        raise _bad(new, why, "pass handler=a function that takes (event, context)")
     import inspect  # costs more than the rest of this module, and only Python hooks need it
 
     try:
@@ -272,14 +276,5 @@ def _check_handler(new: Hook) -> None:
     try:
         signature.bind(object(), object())
     except TypeError as problem:
-        raise BadHook(
-            f"hook '{new.name}' cannot be called with (event, context): "
-            f"its signature is {signature}: {problem}"
-        ) from problem
-
-
-def _nearest(name: str, names: Iterable[str]) -> str | None:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, list(names), n=1)
-    return f"did you mean '{near[0]}'?" if near else None
+        why = f"its signature is {signature}: {problem}"
+        raise _bad(new, f"cannot be called with (event, context): {why}") from problem

@@ -11,24 +11,26 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from hookline.domain.answers import Answer, FeedAnswer, GateAnswer, GuardAnswer, StopDecision
-from hookline.domain.moments import LONGEST_WAIT
 from hookline.domain.records import Action, Reply, not_a_number
+from hookline.domain.timestamps import LONGEST_WAIT
 from hookline.errors import HookFailure
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from hookline.hooks.registry import Hook
 
 PENDING_EXIT = 75
 DENY_EXIT = 2
-# What a plain command's exit code 0 would pass over: the field of an object in its output that says
-# more, and the words that it says.
+# What exit code 0 of a plain command would hide: the field of a JSON object in its output, and its
+# possible values.
 _SAYS: dict[str, tuple[str, tuple[str, ...]]] = {
     "gate": ("status", ("success", "failure", "skip", "pending")),
     "decide": ("action", ("complete", "continue", "escalate")),
     "guard": ("verdict", ("deny", "defer", "ask", "modify", "allow", "none")),
 }
 _ACTIONS = re.compile(r'"actions"\s*:\s*\[')
-_OPENING = re.compile(r'\{\s*"')
+_OPENING = re.compile(r'\{\s*["}]')
 
 A = TypeVar("A", bound=Answer)
 
@@ -43,14 +45,14 @@ def read_react(reply: Reply, hook: Hook) -> tuple[Action, ...]:
         return ()
     if isinstance(answer, dict):
         if "actions" not in answer:
-            # A shell line or a server may print JSON of its own; a hook's script may not.
+            # A shell line or a server may print other JSON; a hook's script may not.
             if hook.kind in ("command", "http"):
                 return ()
             raise _unreadable(reply, "the answer has no `actions`")
         answer = answer["actions"]
     if not isinstance(answer, list | tuple):
         raise _unreadable(reply, f"actions must be a list, not {type(answer).__name__}")
-    if reply.exit_code is None:  # a function can return what is no data
+    if reply.exit_code is None:  # a function can return any object
         try:
             answer = msgspec.to_builtins(answer, str_keys=True)
         except (TypeError, ValueError, RecursionError) as problem:
@@ -59,13 +61,13 @@ def read_react(reply: Reply, hook: Hook) -> tuple[Action, ...]:
 
 
 def _action(item: Any) -> Action:
-    """An action as it was given: what is wrong with it is its own failure, not the answer's."""
+    """An action as it was given: if it is wrong, only the action fails, not the answer."""
     kind = item.get("type") if isinstance(item, dict) else None
     if not isinstance(kind, str):
         return Action("", item)
     payload = item.get("payload", {})
     number = not_a_number(payload)
-    why = f"the payload of {kind} holds {number}, which is no number"
+    why = f"the payload of {kind} contains {number}, which is not a finite number"
     return Action(kind, payload, why if number else msgspec.UNSET)
 
 
@@ -92,7 +94,7 @@ def read_gate(reply: Reply, hook: Hook) -> GateAnswer:
     if reply.exit_code and answer.status not in ("failure", "pending"):
         raise _contradiction(reply, answer.status)
     if not 0 <= (answer.retry_after or 0) <= LONGEST_WAIT:
-        raise _unreadable(reply, "`retryAfter` must be a number of seconds, 100 years at most")
+        raise _unreadable(reply, "`retryAfter` must be a number of seconds, at most 100 years")
     return answer
 
 
@@ -100,27 +102,21 @@ def _plain_gate(reply: Reply, hook: Hook) -> GateAnswer:
     if reply.exit_code in (0, PENDING_EXIT):
         _check_plain(reply, "gate")
     if reply.exit_code == 0:
-        return GateAnswer(status="success", message=f"`{hook.target}` passed")
+        return GateAnswer("success", f"`{hook.target}` passed")
     if reply.exit_code == PENDING_EXIT:
-        return GateAnswer(status="pending", message=_output(reply).strip()[:500])
-    return GateAnswer(
-        status="failure",
-        message=f"`{hook.target}` exited {reply.exit_code}",
-        remediation_prompt=_output(reply) or f"`{hook.target}` exited {reply.exit_code}",
-    )
+        return GateAnswer("pending", _output(reply).strip()[:500])
+    why = f"`{hook.target}` exited {reply.exit_code}"
+    return GateAnswer("failure", why, remediation_prompt=_output(reply) or why)
 
 
 def read_decide(reply: Reply, hook: Hook) -> StopDecision:
     """An object with `action`; or exit 0 complete, anything else continue with the output."""
     if _is_plain(reply):
-        if reply.exit_code == 0:
-            _check_plain(reply, "decide")
-            return StopDecision(action="complete", reason=f"`{hook.target}` exited 0")
-        return StopDecision(
-            action="continue",
-            reason=f"`{hook.target}` exited {reply.exit_code}",
-            next_prompt=_output(reply) or None,
-        )
+        why = f"`{hook.target}` exited {reply.exit_code}"
+        if reply.exit_code:
+            return StopDecision("continue", why, _output(reply) or None)
+        _check_plain(reply, "decide")
+        return StopDecision("complete", why)
     answer = _convert(reply, StopDecision)
     if reply.exit_code and answer.action == "complete":
         raise _contradiction(reply, answer.action)
@@ -164,33 +160,31 @@ def _is_plain(reply: Reply) -> bool:
 
 
 def _check_reaction(reply: Reply) -> None:
-    """Refuse output whose last lines are actions that only other output keeps from being read."""
+    """Refuse output that ends with actions but has other output before them."""
     said = reply.text.rstrip()
     start = said.rfind("\n{")
     if _ACTIONS.search(said, start if start >= 0 else said.rfind("\n") + 1):
-        why = "other output stands before the JSON object; print that to stderr instead"
+        why = "there is other output before the JSON object; print that to stderr"
         raise _unreadable(reply, why)
 
 
 def _check_plain(reply: Reply, rule: str) -> None:
-    """Refuse output that holds a verdict among other things: the exit code may say otherwise."""
+    """Refuse output that contains a verdict among other output: the exit code may contradict it."""
     field, words = _SAYS[rule]
     if _holds_verdict(_whole(reply), field, words):
-        raise _unreadable(
-            reply,
-            f"it prints a JSON object with a `{field}` among other output; print that object alone,"
-            " and everything else to stderr",
-        )
+        why = f"it prints a JSON object with `{field}` among other output"
+        remedy = "print only that object to stdout, and everything else to stderr"
+        raise _unreadable(reply, f"{why}; {remedy}")
 
 
 def _whole(reply: Reply) -> str:
-    """All that a program printed, as far as it was kept."""
+    """The whole output of a program, as far as it was kept."""
     if reply.blob is None:
         return reply.text
     try:
         with open(reply.blob, "rb") as file:
             return file.read().decode("utf-8", "replace")
-    except OSError:  # swept away since
+    except OSError:  # deleted since
         return reply.text
 
 
@@ -199,25 +193,37 @@ def _holds_verdict(text: str, field: str, words: tuple[str, ...]) -> bool:
     pattern = re.compile(rf'"{field}"\s*:\s*"(?:{"|".join(words)})"')
     if pattern.search(text) is None:
         return False
-    import json  # few programs get this far
+    try:
+        for start, end, value in json_objects(text, strict=False):
+            if value is None:
+                line = text.find("\n", end)
+                says = bool(pattern.search(text, start, line if line >= 0 else len(text)))
+            else:
+                says = value.get(field) in words
+            if says:
+                return True
+    except RecursionError:
+        return True
+    return False
 
-    decoder = json.JSONDecoder(strict=False, parse_int=str)
+
+def json_objects(text: str, *, strict: bool) -> Iterator[tuple[int, int, dict[str, Any] | None]]:
+    """The outermost JSON objects among other text, each with its start and end.
+
+    A broken one is None, and ends where it could not be read any further: what was read until then
+    belongs to it. Too deep nesting raises RecursionError.
+    """
+    import json  # few programs print JSON among other text
+
+    decoder = json.JSONDecoder(strict=strict, parse_int=str)
     end = 0
     while (opening := _OPENING.search(text, end)) is not None:
-        start = opening.start()
+        start, value = opening.start(), None
         try:
             value, end = decoder.raw_decode(text, start)
         except json.JSONDecodeError as problem:
             end = max(problem.pos, start + 1)
-            line = text.find("\n", end)
-            if pattern.search(text, start, line if line >= 0 else len(text)):
-                return True
-        except RecursionError:
-            return True
-        else:
-            if value.get(field) in words:
-                return True
-    return False
+        yield start, end, value
 
 
 def _convert(reply: Reply, kind: type[A]) -> A:
@@ -262,9 +268,5 @@ def _unreadable(reply: Reply, why: str) -> HookFailure:
 
 def _failure(reply: Reply, message: str) -> HookFailure:
     return HookFailure(
-        message,
-        stdout=reply.text,
-        stderr=reply.stderr,
-        exit_code=reply.exit_code,
-        blob=reply.blob,
+        message, stdout=reply.text, stderr=reply.stderr, exit_code=reply.exit_code, blob=reply.blob
     )

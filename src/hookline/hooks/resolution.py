@@ -1,38 +1,49 @@
-"""Which gates stand in a task's way, where each came from, and who its gatekeepers are.
+"""Which gates apply to a task, where each is configured, and who its gatekeepers are.
 
-The list itself is what `Standing.hooks_at` gives to those who run it; this only explains it.
+The list itself is what `HookScopes.hooks_at` gives to those who run it; this only explains it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import shlex
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from hookline.hooks.builtin import GATES
+from hookline.hooks.names import short_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from hookline.hooks.registry import Hook
-    from hookline.hooks.standing import Standing
+    from hookline.hooks.scopes import HookScopes
 
 GATEKEEPER = "gatekeeper"
 DEFAULT = "default"
 
 
-class Gatekeeper(msgspec.Struct, frozen=True, kw_only=True):
+class ResolvedGatekeeper(msgspec.Struct, frozen=True, kw_only=True):
     """A name under `gatekeeper:`, and the agent profiles that judge under it; none is a gap.
 
-    `author` is the one that is left out, because the work is its own.
+    `authors` are those that are left out, because the work is their own.
     """
 
     name: str
     profiles: tuple[str, ...] = ()
-    author: str | None = None
+    authors: tuple[str, ...] = ()
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class GatekeeperEntry(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A gatekeeper as it is configured: its profile, or those for each type of task."""
+
+    name: str
+    profile: str | None = None
+    by_type: dict[str, list[str]] = {}
+    prompt_file: str | None = None
+
+
+class GateEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A gate, and where it came from: `source` in words, `origin` as file:line."""
 
     hook: str
@@ -42,28 +53,29 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     origin: str
     enabled: bool = True
     when: str | None = None
-    gatekeepers: tuple[Gatekeeper, ...] = ()
+    gatekeepers: tuple[ResolvedGatekeeper, ...] = ()
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The gates of one point, in order; `source` says who decided that these stand there."""
+    """The gates of one point, in order; `source` says where this list is configured."""
 
     point: str
     source: str
     auto_accepted: bool
-    gates: tuple[Entry, ...]
+    gates: tuple[GateEntry, ...]
 
 
-class Worker(NamedTuple):
-    """Whose work is judged: the agent, and the type of its task."""
+class Authorship(NamedTuple):
+    """The work to judge: its agent, the type of its task, and all agents that worked on it."""
 
     agent: str | None = None
     task_type: str | None = None
+    authors: frozenset[str] = frozenset()
 
 
 def resolve(
-    standing: Standing,
-    worker: Worker,
+    standing: HookScopes,
+    worker: Authorship,
     profiles: Collection[str] = (),
     switches: Mapping[str, bool] | None = None,
 ) -> list[Resolved]:
@@ -71,36 +83,29 @@ def resolve(
 
     `profiles` are the agents that are configured, `switches` those of `hook enable|disable`.
     """
-    return [_resolve(standing, point, worker, profiles, switches or {}) for point in GATES]
-
-
-def _resolve(
-    standing: Standing,
-    point: str,
-    worker: Worker,
-    profiles: Collection[str],
-    switches: Mapping[str, bool],
-) -> Resolved:
-    hooks = standing.hooks_at(point, agent=worker.agent, task_type=worker.task_type)
-    source = _source(standing, point, worker)
-    entries = tuple(
-        Entry(
-            hook=hook.name,
-            kind=hook.kind,
-            target=hook.target,
-            source=_layer(hook, source),
-            origin=hook.origin,
-            enabled=switches.get(hook.name, hook.enabled),
-            when=hook.when,
-            gatekeepers=gatekeepers(hook, worker, profiles),
+    found = []
+    for point in GATES:
+        source = _source(standing, point, worker)
+        entries = tuple(
+            GateEntry(
+                hook=hook.name,
+                kind=hook.kind,
+                target=hook.target,
+                # Hooks of the user and of plugins are in one list with those of the project.
+                source=hook.layer if source == "project" else source,
+                origin=hook.origin,
+                enabled=(switches or {}).get(hook.name, hook.enabled),
+                when=hook.when,
+                gatekeepers=gatekeepers(hook, worker, profiles),
+            )
+            for hook in standing.hooks_at(point, agent=worker.agent, task_type=worker.task_type)
         )
-        for hook in hooks
-    )
-    passes = not any(entry.enabled for entry in entries)
-    return Resolved(point=point, source=source, auto_accepted=passes, gates=entries)
+        passes = not any(entry.enabled for entry in entries)
+        found.append(Resolved(point=point, source=source, auto_accepted=passes, gates=entries))
+    return found
 
 
-def _source(standing: Standing, point: str, worker: Worker) -> str:
+def _source(standing: HookScopes, point: str, worker: Authorship) -> str:
     if point in standing.of_agents.get(worker.agent or "", {}):
         return f"agent {worker.agent} overrides"
     if point in standing.of_types.get(worker.task_type or "", {}):
@@ -110,37 +115,46 @@ def _source(standing: Standing, point: str, worker: Worker) -> str:
     return DEFAULT
 
 
-def _layer(hook: Hook, source: str) -> str:
-    """Beside hooks of the project, those of the user and of plugins stand in one list."""
-    return hook.layer if source == "project" else source
-
-
 # Gatekeepers
 
 
+def own_work(names: Iterable[str], hook: Hook, task_id: str) -> str:
+    """The message that no agent is left to judge, and what a person can do."""
+    who = " and ".join(sorted(set(names)))
+    gate = shlex.quote(short_name(hook.name))
+    let_pass = f"hookline gate override {task_id} {gate} --reason TEXT"
+    return (
+        f"no agent is left to judge {task_id}: {who} worked on it and cannot judge their own work."
+        f" Name another agent at this gate, or review the work and bypass the gate: `{let_pass}`"
+    )
+
+
 def gatekeepers(
-    hook: Hook, worker: Worker, known: Collection[str] | None = None
-) -> tuple[Gatekeeper, ...]:
+    hook: Hook, worker: Authorship, known: Collection[str] | None = None
+) -> tuple[ResolvedGatekeeper, ...]:
     """Who judges at a gate; of profiles that are not `known`, none, if those are given."""
     if hook.kind != "built-in" or hook.target != GATEKEEPER:
         return ()
-    return tuple(_gatekeeper(entry, worker, known) for entry in _named(hook))
+    return tuple(_gatekeeper(entry, worker, known) for entry in gatekeeper_entries(hook))
 
 
-def _named(hook: Hook) -> list[dict[str, Any]]:
+def gatekeeper_entries(hook: Hook) -> list[GatekeeperEntry]:
     """The gatekeepers of a gate, as the configuration resolved their names."""
     given = hook.metadata.get("arguments")
     names = given.get("names", ()) if isinstance(given, dict) else given
     bare = [{"name": name, "profile": name} for name in names or ()]
-    return list(hook.metadata.get("gatekeepers", bare))
+    return msgspec.convert(hook.metadata.get("gatekeepers", bare), list[GatekeeperEntry])
 
 
-def _gatekeeper(entry: dict[str, Any], worker: Worker, known: Collection[str] | None) -> Gatekeeper:
-    own = entry.get("profile")
-    wanted = [own] if own is not None else entry.get("byType", {}).get(worker.task_type, [])
+def _gatekeeper(
+    entry: GatekeeperEntry, worker: Authorship, known: Collection[str] | None
+) -> ResolvedGatekeeper:
+    of_type = entry.by_type.get(worker.task_type or "", [])
+    wanted = of_type if entry.profile is None else [entry.profile]
     there = [name for name in wanted if known is None or name in known]
-    return Gatekeeper(
-        name=str(entry["name"]),
-        profiles=tuple(name for name in there if name != worker.agent),
-        author=worker.agent if worker.agent in there else None,
+    own = worker.authors | {worker.agent}
+    return ResolvedGatekeeper(
+        name=entry.name,
+        profiles=tuple(name for name in there if name not in own),
+        authors=tuple(name for name in there if name in own),
     )

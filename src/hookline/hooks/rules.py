@@ -10,17 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.domain.answers import FeedAnswer, GateAnswer, GuardAnswer, StopDecision
+from hookline.domain.answers import AUTO_ACCEPTED, FeedAnswer, GateAnswer, GuardAnswer, StopDecision
 from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Actions, Outcome, Reply
+from hookline.hooks import replies
 from hookline.hooks.gate_reports import with_report
-from hookline.hooks.replies import (
-    read_decide,
-    read_feed,
-    read_gate,
-    read_guard,
-    read_react,
-    read_steer,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,8 +23,8 @@ if TYPE_CHECKING:
 Called = tuple["Hook", Outcome]
 
 
-class Rule(NamedTuple):
-    """One way to make one answer of many.
+class PointRule(NamedTuple):
+    """How one answer is made of many.
 
     Without `stops` every hook is asked, without `carry` all see the same payload. `nothing` is
     the answer of a function that returns nothing, where that is one.
@@ -58,20 +51,15 @@ def _fold_react(called: Sequence[Called]) -> Actions:
     found = Actions()
     for _, outcome in called:
         if outcome.status == OK:
-            if outcome.answer:
-                _sort_out(found, outcome)
+            for action in outcome.answer or ():
+                if action.problem is None:
+                    found.append(action)
+                else:
+                    told = Outcome(outcome.hook, FAILED, error=action.problem)
+                    found.failures = (*found.failures, told)
         elif failed(outcome):
             found.failures = (*found.failures, outcome)
     return found
-
-
-def _sort_out(found: Actions, outcome: Outcome) -> None:
-    for action in outcome.answer:
-        if action.problem is None:
-            found.append(action)
-        else:
-            told = Outcome(outcome.hook, FAILED, error=action.problem)
-            found.failures = (*found.failures, told)
 
 
 # feed: all run; text of the hooks that pipe; a failure becomes text as well.
@@ -83,7 +71,7 @@ def _fold_feed(called: Sequence[Called]) -> FeedAnswer:
 
 
 def fed_text(outcome: Outcome) -> str:
-    """What one hook has to say to the agent; a failure is told as well."""
+    """What one hook tells the agent; a failure is reported too."""
     if outcome.status == OK:
         text = str(outcome.answer.text)
         return f"exit code {outcome.exit_code}\n{text}" if outcome.exit_code else text
@@ -116,25 +104,14 @@ def _carry_gate(payload: Any, outcome: Outcome) -> Any:
 
 
 def _fold_gate(called: Sequence[Called]) -> GateAnswer:
-    context: dict[str, Any] = {}
-    answers = []
-    for _, outcome in called:
-        if outcome.status == SKIPPED:
-            continue
-        answer = outcome.answer if outcome.status == OK else _closed(outcome)
-        answers.append(answer)
-        context |= answer.context
+    asked = [outcome for _, outcome in called if outcome.status != SKIPPED]
+    answers = [each.answer if each.status == OK else _closed(each) for each in asked]
     if not answers:
-        return GateAnswer(status="success", message="auto-accepted: no gate stands here")
+        return GateAnswer(status="success", message=AUTO_ACCEPTED)
+    context = dict(item for answer in answers for item in answer.context.items())
     last = answers[-1]
     if last.status in ("failure", "pending"):
-        return GateAnswer(
-            status=last.status,
-            message=last.message,
-            context=context,
-            remediation_prompt=last.remediation_prompt,
-            retry_after=last.retry_after,
-        )
+        return msgspec.structs.replace(last, context=context)
     skipped = all(answer.status == "skip" for answer in answers)
     message = "; ".join(answer.message for answer in answers if answer.message)
     return GateAnswer(status="skip" if skipped else "success", message=message, context=context)
@@ -145,7 +122,7 @@ def _closed(outcome: Outcome) -> GateAnswer:
 
 
 # decide: until the first complete or escalate; the last continue wins; a failure escalates.
-# A checkpoint that one of them wishes is made whoever has the last word.
+# A checkpoint that any of them asks for is made.
 
 
 def _stops_decide(outcome: Outcome) -> bool:
@@ -157,32 +134,24 @@ def _stops_decide(outcome: Outcome) -> bool:
 def _fold_decide(called: Sequence[Called]) -> StopDecision:
     decisions = [_decision(outcome) for _, outcome in called if outcome.status != SKIPPED]
     if called and not decisions:
-        return StopDecision(action="continue", reason="no stop hook applied")
+        return StopDecision("continue", "no stop hook applied")
     if not decisions:
-        return StopDecision(
-            action="continue", reason="No hooks registered for this task", hook_id="default"
-        )
+        return StopDecision("continue", "No hooks registered for this task", hook_id="default")
     wishes = (each.checkpoint_data for each in decisions if each.checkpoint_data is not None)
     return msgspec.structs.replace(decisions[-1], checkpoint_data=next(wishes, None))
 
 
 def _decision(outcome: Outcome) -> StopDecision:
     if failed(outcome):
-        return StopDecision(
-            action="escalate",
-            reason=f"Hook evaluation failed: {outcome.error}",
-            metadata={"error": outcome.error},
-            hook_id=outcome.hook,
-        )
+        return escalated(outcome)
     answer: StopDecision = outcome.answer
-    return StopDecision(
-        action=answer.action,
-        reason=answer.reason,
-        next_prompt=answer.next_prompt,
-        checkpoint_data=answer.checkpoint_data,
-        metadata=answer.metadata,
-        hook_id=outcome.hook,
-    )
+    return msgspec.structs.replace(answer, hook_id=outcome.hook)
+
+
+def escalated(outcome: Outcome) -> StopDecision:
+    """The decision of a stop hook that failed."""
+    reason = f"Hook evaluation failed: {outcome.error}"
+    return StopDecision("escalate", reason, metadata={"error": outcome.error}, hook_id=outcome.hook)
 
 
 # steer: until the first answer; a failure is reported and the next hook is asked.
@@ -232,14 +201,9 @@ def _fold_guard(called: Sequence[Called]) -> GuardAnswer:
     if not answers:
         return GuardAnswer(verdict="none")
     strictest = min(answers, key=lambda answer: _STRICTNESS.index(answer.verdict))
-    rewritten = [a.updated_input for a in answers if a.updated_input is not None]
-    contexts = [a.context for a in answers if a.context]
-    return GuardAnswer(
-        verdict=strictest.verdict,
-        reason=strictest.reason,
-        updated_input=rewritten[-1] if rewritten else None,
-        context="\n".join(contexts) or None,
-    )
+    rewritten = [None, *(a.updated_input for a in answers if a.updated_input is not None)]
+    context = "\n".join(a.context for a in answers if a.context) or None
+    return GuardAnswer(strictest.verdict, strictest.reason, rewritten[-1], context)
 
 
 def _verdict(hook: Hook, outcome: Outcome) -> GuardAnswer:
@@ -250,14 +214,14 @@ def _verdict(hook: Hook, outcome: Outcome) -> GuardAnswer:
     return GuardAnswer(verdict=verdict, reason=f"{hook.name} failed: {outcome.error}")  # type: ignore[arg-type]  # one of the literals, by the table above
 
 
-RULES: dict[str, Rule] = {
+RULES: dict[str, PointRule] = {
     rule.name: rule
     for rule in (
-        Rule("react", read_react, _fold_react, nothing=()),
-        Rule("feed", read_feed, _fold_feed),
-        Rule("gate", read_gate, _fold_gate, _stops_gate, _carry_gate),
-        Rule("decide", read_decide, _fold_decide, _stops_decide),
-        Rule("steer", read_steer, _fold_steer, _stops_steer, _carry_steer),
-        Rule("guard", read_guard, _fold_guard, None, _carry_guard, _rewrites_first),
+        PointRule("react", replies.read_react, _fold_react, nothing=()),
+        PointRule("feed", replies.read_feed, _fold_feed),
+        PointRule("gate", replies.read_gate, _fold_gate, _stops_gate, _carry_gate),
+        PointRule("decide", replies.read_decide, _fold_decide, _stops_decide),
+        PointRule("steer", replies.read_steer, _fold_steer, _stops_steer, _carry_steer),
+        PointRule("guard", replies.read_guard, _fold_guard, None, _carry_guard, _rewrites_first),
     )
 }

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
-from hookline.domain.turns import AgentEvent, Purpose, Usage
-from hookline.ports.processes import ProcessGroup
+from hookline.domain.text.schemas import as_type
+from hookline.domain.turns import AgentEvent, AgentProblem, Prices, Purpose, Usage
+from hookline.ports.processes import CannotStart, Processes, ProcessGroup
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hookline.domain.turns import AgentTurn
+    from hookline.ports.processes import Finished
 
 
 # It ends with words, so that a mere echo of the prompt does not end with an object.
@@ -20,12 +24,13 @@ _ANSWER = """\
 
 # How to answer
 
-Answer with one JSON object that fits this JSON Schema:
+Answer with one JSON object {form}
 
-{schema}
-
-End your last message with that object. Write nothing after it, and no other JSON object before it.
+End your last message with it. Write no other JSON object, and nothing after it.
 """
+
+
+JsonSchema = dict[str, Any]
 
 
 class ToolServer(msgspec.Struct, frozen=True):
@@ -54,7 +59,7 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
     conversation: str | None = None
     opening: str = ""
     read_only: bool = False
-    schema: dict[str, Any] | None = None
+    schema: JsonSchema | None = None
     max_turns: int | None = None
     tools: ToolServer | None = None
     purpose: Purpose = Purpose()
@@ -65,8 +70,12 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     def in_words(self) -> TurnRequest:
         """The same request to an agent that cannot be held to a schema."""
-        schema = msgspec.json.encode(self.schema).decode()
-        prompt = _ANSWER.format(prompt=self.prompt.rstrip(), schema=schema)
+        told = as_type(self.schema)
+        form = f"of this TypeScript type:\n\n{told}"
+        if told is None:
+            schema = msgspec.json.encode(self.schema).decode()
+            form = f"that fits this JSON Schema:\n\n{schema}"
+        prompt = _ANSWER.format(prompt=self.prompt.rstrip(), form=form)
         return msgspec.structs.replace(self, prompt=prompt)
 
     def afresh(self) -> TurnRequest:
@@ -75,9 +84,94 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, prompt=prompt, opening="")
 
 
+class Profile(Protocol):
+    """An agent as the configuration describes it; `options` are for its driver alone."""
+
+    driver: str
+    model: str | None
+    command: str | None
+    input: str
+    args: list[str]
+    env: dict[str, str]
+    permissions: str
+    script: str | None
+    prices: Prices | None
+    options: dict[str, Any]
+
+
+class DriverTurn(msgspec.Struct, frozen=True):
+    """One turn as a driver is given it: what is asked, of whom, and where.
+
+    `folder` is the folder that the agent works in, `root` the project's.
+    """
+
+    name: str
+    request: TurnRequest
+    root: str
+    folder: str
+    processes: Processes
+
+    def afresh(self) -> DriverTurn:
+        """The same turn in a new conversation."""
+        return msgspec.structs.replace(self, request=self.request.afresh())
+
+
+# How long an agent may take to say something about itself; those for Node start slowly at first.
+HEALTH_SECONDS = 20.0
+
+
+class HealthCheck(msgspec.Struct, frozen=True):
+    """How an agent is looked at without a turn: in an empty folder, with no model, no project."""
+
+    folder: str
+    env: Mapping[str, str]
+    processes: Processes
+
+    async def run(self, argv: Sequence[str]) -> Finished | None:
+        """Run a program to its end; None if it cannot be started."""
+        try:
+            return await self.processes.run(
+                argv, cwd=self.folder, env=self.env, timeout=HEALTH_SECONDS, stdin=b""
+            )
+        except CannotStart:
+            return None
+
+
+class AgentHealth(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether an agent can work, as far as that can be known without asking its model.
+
+    `login` is "in" or "out" where the agent says so, `by` how; `problem` is what a person has to
+    repair first.
+    """
+
+    installed: bool | None = None
+    version: str | None = None
+    login: Literal["in", "out", "unknown"] = "unknown"
+    by: str = ""
+    problem: AgentProblem | None = None
+
+
+# What turns say that they cost: money and tokens, tokens alone, or nothing.
+Reports = Literal["money", "tokens", "nothing"]
+
+
+class Driver(Protocol):
+    """How agents of one sort are spoken to: a module, or what an entry point names.
+
+    It may say more: `NEEDS`, the keys that a profile must have; `OPTIONS`, the type of its
+    `options`; `PROGRAM`, what a profile without a command starts; `KEEPS_FILES`, that an agent
+    which is only asked cannot change a file (else what it changed is found and undone);
+    `takes_schema(schema)`, whether its agent can be held to the schema of an answer;
+    `reports(profile)`, what its turns say that they cost; and `async health(profile, check)`,
+    whether its agent can work.
+    """
+
+    async def turn(self, profile: Profile, talk: DriverTurn) -> AgentTurn:
+        """One turn; what goes wrong is part of it."""
+
+
 class Agents(Protocol):
     """The agents that the configuration names."""
 
     async def turn(self, name: str | None, request: TurnRequest) -> AgentTurn:
         """One turn of an agent; what goes wrong with it is part of the turn."""
-        ...

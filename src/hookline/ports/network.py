@@ -31,4 +31,33 @@ class Http(Protocol):
 
         Raises CannotReach, or TimeoutError when the deadline passed.
         """
-        ...
+
+
+class MailServer(msgspec.Struct, frozen=True):
+    """Who takes mail: with TLS from the first byte, or as soon as the server offers it."""
+
+    host: str
+    port: int
+    is_tls: bool = False
+    user: str | None = None
+    password: str | None = None
+
+
+class Mail(Protocol):
+    """The door through which mail goes."""
+
+    async def send(
+        self,
+        server: MailServer,
+        *,
+        sender: str,
+        recipients: tuple[str, ...],
+        letter: bytes,
+        timeout: float,
+    ) -> tuple[str, ...]:
+        """Hand in a letter; those whom the server refused, if it took it for others.
+
+        A password is never sent in the clear to another machine.
+
+        Raises CannotReach, or TimeoutError when the deadline passed.
+        """

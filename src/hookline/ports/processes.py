@@ -55,15 +55,12 @@ class Dialogue(Protocol):
     @property
     def exit_code(self) -> int | None:
         """How the program ended; None while it runs."""
-        ...
 
     def stderr(self) -> str:
         """What the program complained about so far, capped."""
-        ...
 
     async def end(self, grace: float) -> bool:
         """Close stdin and let the program end by itself; whether it did in time."""
-        ...
 
 
 class Processes(Protocol):
@@ -86,7 +83,6 @@ class Processes(Protocol):
         holds it.
         Raises CannotStart when there is no such program or it may not be executed.
         """
-        ...
 
     def dialogue(
         self,
@@ -103,4 +99,3 @@ class Processes(Protocol):
         It is killed at its deadline too. `line_limit` is how long a line of its stdout may be
         for those who read lines. Raises CannotStart as `run` does.
         """
-        ...

@@ -9,12 +9,13 @@ if TYPE_CHECKING:
 
 
 class MergeTrust(Protocol):
-    """Compares what a merge brings with what the user has trusted."""
+    """Compares the changes of a merge with what the user has trusted."""
 
     def may_concern(self, names: Sequence[str]) -> bool:
         """Whether one of these files could be covered, now or after the merge."""
-        ...
+
+    def other_scripts(self, worktree: str) -> set[str]:
+        """The covered scripts of the project of which a worktree holds another version."""
 
     def untrusted(self, folder: str, names: Sequence[str]) -> list[str]:
         """The covered files of a merge, checked out in a folder, that nobody has trusted yet."""
-        ...

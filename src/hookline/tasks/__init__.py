@@ -1,1 +1,1 @@
-"""The verbs of the task graph: one function each, inside one transaction of the caller's."""
+"""The verbs of the task graph: one function each, inside the caller's transaction."""

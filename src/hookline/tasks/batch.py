@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain.tasks import READY
+from hookline.domain.tasks import READY, Task
 from hookline.errors import BadInput
 from hookline.tasks import verbs
-from hookline.tasks.dependencies import link
-from hookline.tasks.types import ANY_TYPE
+from hookline.tasks.types import ANY_TYPE, Types
+from hookline.tasks.verbs import link
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hookline.domain.taskfile import TaskSpec
-    from hookline.domain.tasks import Task
+    from hookline.domain.pages.taskfile import TaskSpec
     from hookline.ports.store import Transaction
-    from hookline.tasks.types import Types
 
 
 def add_all(tx: Transaction, specs: Sequence[TaskSpec], *, types: Types = ANY_TYPE) -> list[Task]:
@@ -24,7 +22,7 @@ def add_all(tx: Transaction, specs: Sequence[TaskSpec], *, types: Types = ANY_TY
     ids: dict[str, str] = {}
     added: list[str] = []
     for spec in specs:
-        task = verbs.create(
+        task = verbs.add(
             tx,
             spec.goal,
             deliverables=spec.deliverables,
@@ -34,6 +32,7 @@ def add_all(tx: Transaction, specs: Sequence[TaskSpec], *, types: Types = ANY_TY
             parent=ids.get(spec.parent, spec.parent) if spec.parent else None,
             notes=spec.notes,
             types=types,
+            waits=True,
         )
         added.append(task.id)
         if spec.key:

@@ -1,4 +1,4 @@
-"""Checkpoints: where an agent stood in a task, kept so that another can go on from there."""
+"""Checkpoints: an agent's progress on a task, kept so that another can resume from there."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.moments import later, seconds
+from hookline.domain.timestamps import later, seconds
 from hookline.errors import BadInput, HooklineError
-from hookline.tasks.places import find_event, name_of
-from hookline.tasks.verbs import check_text
+from hookline.tasks.log_ids import find_event, name_of
+from hookline.tasks.verbs import optional_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from hookline.domain.events import Event
     from hookline.ports.store import EventLog, Transaction
 
@@ -22,20 +24,17 @@ MAX_CONTEXT = 64 * 1024
 MAX_DRAFT = 256 * 1024
 
 
-class UnknownCheckpoint(HooklineError):
+class UnknownCheckpoint(HooklineError, code="unknown-checkpoint"):
     """There is no such checkpoint."""
 
-    code = "unknown-checkpoint"
     help = "`hookline checkpoint list TASK` shows them"
 
 
-class CheckpointExpired(HooklineError):
-    """This checkpoint is too old to go on from."""
-
-    code = "checkpoint-expired"
+class CheckpointExpired(HooklineError, code="checkpoint-expired"):
+    """This checkpoint is too old to resume from."""
 
 
-class Standing(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
+class CheckpointState(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     """What a checkpoint keeps; a stop hook's `checkpointData` has the same fields."""
 
     execution_phase: str | None = None
@@ -62,21 +61,21 @@ class Checkpoint(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     draft_type: str | None = None
 
 
-def create(tx: Transaction, task: str, standing: Standing) -> Checkpoint:
-    """Keep where an agent stands in a task."""
-    _check(standing)
-    data = msgspec.to_builtins(standing)
+def create(tx: Transaction, task: str, state: CheckpointState) -> Checkpoint:
+    """Store an agent's progress on a task."""
+    _check(state)
+    data = msgspec.to_builtins(state)
     data["expiresAt"] = later(tx.now, data.pop("expiresInMinutes") * 60)
     return _checkpoint(tx.append(CREATED, tx.graph.task(task).id, data), tx.now)
 
 
-def create_from(tx: Transaction, task: str, data: dict[str, Any]) -> Checkpoint:
-    """Keep what a stop hook gave as `checkpointData`."""
+def create_from(tx: Transaction, task: str, data: Mapping[str, Any]) -> Checkpoint:
+    """Store what a stop hook gave as `checkpointData`."""
     try:
-        standing = msgspec.convert(data, Standing)
+        state = msgspec.convert(data, CheckpointState)
     except msgspec.ValidationError as problem:
         raise BadInput(f"the hook's checkpointData cannot be kept: {problem}") from problem
-    return create(tx, task, standing)
+    return create(tx, task, state)
 
 
 def listed(log: EventLog, task: str, now: str) -> list[Checkpoint]:
@@ -90,56 +89,42 @@ def get(log: EventLog, name: str, now: str) -> Checkpoint:
 
 
 def resume(tx: Transaction, name: str) -> Checkpoint:
-    """Go on from a checkpoint; one that expired is refused and told its age."""
+    """Resume from a checkpoint; an expired one is refused with its age."""
     found = get(tx.log, name, tx.now)
     if found.expired:
         raise CheckpointExpired(
             f"{found.id} was made {_age(found, tx.now)} ago and expired at {found.expires_at}",
             help=f"look at it with checkpoint_get if you must; {found.task_id} has moved on since,"
-            " so read the task and the files anew",
+            " so read the task and the files again",
         )
     tx.append(RESUMED, found.task_id, {"checkpointId": found.id})
     return found
 
 
 def _checkpoint(event: Event, now: str) -> Checkpoint:
-    data = event.data
-    return Checkpoint(
-        id=name_of("CP", event),
-        task_id=event.node_id,
-        created_at=event.timestamp,
-        created_by=event.metadata.get("triggeredBy"),
-        expires_at=data["expiresAt"],
-        expired=data["expiresAt"] <= now,
-        execution_phase=data["executionPhase"],
-        execution_step=data["executionStep"],
-        agent_context=data["agentContext"],
-        draft_content=data["draftContent"],
-        draft_type=data["draftType"],
-    )
+    about = {
+        "id": name_of("CP", event),
+        "taskId": event.node_id,
+        "createdAt": event.timestamp,
+        "createdBy": event.metadata.get("triggeredBy"),
+        "expired": event.data["expiresAt"] <= now,
+    }
+    return msgspec.convert({**event.data, **about}, Checkpoint)
 
 
-def _check(standing: Standing) -> None:
-    for name, text in (
-        ("executionPhase", standing.execution_phase),
-        ("draftType", standing.draft_type),
-    ):
-        if text is not None:
-            check_text(name, text, empty=True)
+def _check(state: CheckpointState) -> None:
+    optional_text("executionPhase", state.execution_phase)
+    optional_text("draftType", state.draft_type)
     sizes = (
-        ("agentContext", msgspec.json.encode(standing.agent_context), MAX_CONTEXT),
-        ("draftContent", msgspec.json.encode(standing.draft_content), MAX_DRAFT),
+        ("agentContext", msgspec.json.encode(state.agent_context), MAX_CONTEXT),
+        ("draftContent", msgspec.json.encode(state.draft_content), MAX_DRAFT),
     )
     for name, data, most in sizes:
         if len(data) > most:
-            raise BadInput(
-                f"{name} has {len(data):,} bytes, at most {most:,} fit",
-                help="write large content to a file and name the file",
-            )
-    if not 0 < standing.expires_in_minutes <= YEAR:
-        raise BadInput(
-            f"a checkpoint lasts up to a year, not {standing.expires_in_minutes:g} minutes"
-        )
+            help = "put large content in a file and pass its name"
+            raise BadInput(f"{name} has {len(data):,} bytes; the limit is {most:,}", help=help)
+    if not 0 < state.expires_in_minutes <= YEAR:
+        raise BadInput(f"a checkpoint lasts up to a year, not {state.expires_in_minutes:g} minutes")
 
 
 def _age(found: Checkpoint, now: str) -> str:

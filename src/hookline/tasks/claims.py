@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain.moments import later
-from hookline.domain.tasks import (
-    ACTIVE,
-    CREATED,
-    NEEDS_CONTINUATION,
-    READY,
-    Claim,
-    Task,
-    check_transition,
-)
+from hookline.domain import tasks as t
+from hookline.domain.tasks import Claim, Task
+from hookline.domain.timestamps import later
 from hookline.errors import BadInput, ClaimRefused, IllegalTransition, NothingReady
-from hookline.tasks.verbs import ANYONE, Holder, check_holder, check_text, optional_text
+from hookline.tasks.verbs import ANYONE, Holder, check_holder, check_text, optional_text, taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +20,7 @@ if TYPE_CHECKING:
 
 DEFAULT_LEASE = 15 * 60
 MAX_LEASE = 7 * 24 * 3600
-# So many ready tasks are looked at for one that the agent may take.
+# How many ready tasks are searched for one that the agent may take.
 LOOKED_AT = 10_000
 
 
@@ -44,22 +37,21 @@ def claim(
     *,
     allowed: Allowed = open_to_all,
 ) -> Claim:
-    """Take a task for an agent. One of many wins; the others are told who did."""
+    """Claim a task for an agent. If several try, one wins; the others get an error."""
     check_text("agent", agent)
     task = tx.graph.task(identifier)
     check_allowed(task, agent, allowed)
     if task.claim is not None:
         if task.claim.lease_until > tx.now:
-            raise ClaimRefused(
-                f"{task.id} is claimed by {task.claim.agent} until {task.claim.lease_until}",
-                help="take another one: `hookline task next --claim`",
-            )
-        task = _expire(tx, task)
-    if task.state not in (READY, NEEDS_CONTINUATION):
-        raise IllegalTransition(
-            f"cannot claim {task.id}: it is {task.state}",
-            help="`hookline task ready` shows what can be claimed",
-        )
+            raise taken(task, task.claim)
+        task = _release(tx, task, "lease expired")
+    waits_for = task.depends_on if task.state == t.CREATED else ()
+    if unmet := [each for each in waits_for if tx.graph.task(each).state not in t.SETTLED]:
+        message = f"cannot claim {task.id}: it waits for {', '.join(unmet)}"
+        raise IllegalTransition(message, help=f"`hookline why {unmet[0]}` shows its status")
+    if task.state not in (t.READY, t.NEEDS_CONTINUATION):
+        help = "`hookline task ready` shows what can be claimed"
+        raise IllegalTransition(f"cannot claim {task.id}: it is {task.state}", help=help)
     token = tx.next_token()
     tx.append("task_claimed", task.id, {"agent": agent, "token": token})
     until = lease_end(tx.now, lease)
@@ -68,13 +60,9 @@ def claim(
 
 
 def claim_next(
-    tx: Transaction,
-    agent: str,
-    lease: float = DEFAULT_LEASE,
-    *,
-    allowed: Allowed = open_to_all,
+    tx: Transaction, agent: str, lease: float = DEFAULT_LEASE, *, allowed: Allowed = open_to_all
 ) -> Task:
-    """Take the best ready task that an agent may take."""
+    """Claim the best ready task that an agent may take."""
     best = best_ready(tx.graph, tx.now, agent, allowed)
     claim(tx, best.id, agent, lease, allowed=allowed)
     return tx.graph.task(best.id)
@@ -109,7 +97,7 @@ def check_allowed(task: Task, agent: str, allowed: Allowed) -> None:
 
 
 def renew(tx: Transaction, identifier: str, token: int, lease: float = DEFAULT_LEASE) -> Claim:
-    """The heartbeat of a claim: hold it for longer."""
+    """Renew a claim: its heartbeat."""
     task = tx.graph.task(identifier)
     check_holder(task, Holder(token=token), tx.now)
     assert task.claim is not None  # a current token has a claim
@@ -124,27 +112,23 @@ def release(
     """Give a task back; it is ready again, or waiting where a dependency is unmet."""
     task = tx.graph.task(identifier)
     check_holder(task, holder, tx.now)
-    if task.claim is None and task.state != ACTIVE:
-        raise IllegalTransition(f"cannot release {task.id}: nobody holds it")
+    if task.claim is None and task.state != t.ACTIVE:
+        raise IllegalTransition(f"cannot release {task.id}: it is not claimed")
     return _release(tx, task, optional_text("reason", reason))
 
 
-def _expire(tx: Transaction, task: Task) -> Task:
-    return _release(tx, task, "lease expired")
-
-
 def _release(tx: Transaction, task: Task, reason: str | None) -> Task:
-    event_type = check_transition(task, "release")
+    event_type = t.check_transition(task, "release")
     state = task.state
-    if state == ACTIVE:
-        state = READY if tx.graph.unmet(task.id) == 0 else CREATED
+    if state == t.ACTIVE:
+        state = t.READY if tx.graph.unmet(task.id) == 0 else t.CREATED
     agent = task.claim.agent if task.claim else None
     tx.append(event_type, task.id, {"agent": agent, "reason": reason, "state": state})
     return tx.graph.task(task.id)
 
 
 def lease_end(now: str, seconds: float) -> str:
-    """The moment a lease that begins now runs out."""
+    """When a lease that begins now expires."""
     if not 0 < seconds <= MAX_LEASE:
         raise BadInput(f"a lease lasts up to {MAX_LEASE // 86400} days, not {seconds:g} s")
     return later(now, seconds)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from hookline.domain.limits import Limits, Progress, after_iteration, reached
+from hookline.domain.limits import Progress, SessionLimits, after_iteration, reached
 from hookline.domain.tasks import ACTIVE
 from hookline.errors import LIMIT, BadInput, HooklineError, IllegalTransition
 from hookline.tasks import registrations, verbs
-from hookline.tasks.places import find_event, name_of
+from hookline.tasks.log_ids import find_event, name_of
 from hookline.tasks.verbs import ANYONE, Holder, optional_text
 
 if TYPE_CHECKING:
@@ -28,43 +28,35 @@ PROMISES = ("COMPLETE", "BLOCKED", "ESCALATE")
 Signal = Literal["CONTINUE", "COMPLETE", "ESCALATE"]
 
 
-class UnknownIteration(HooklineError):
+class UnknownIteration(HooklineError, code="unknown-iteration"):
     """There is no such loop of iterations."""
 
-    code = "unknown-iteration"
     help = "call iteration_start; its answer has the iterationId"
 
 
-class LoopOver(HooklineError):
+class LoopOver(HooklineError, code="loop-over"):
     """This loop is over."""
 
-    code = "loop-over"
 
-
-class LoopLimit(HooklineError):
+class LoopLimit(HooklineError, code="loop-limit", exit_code=LIMIT):
     """This loop has reached a limit."""
-
-    code = "loop-limit"
-    exit_code = LIMIT
 
     def __init__(self, reason: str, message: str, *, help: str) -> None:
         super().__init__(message, help=help)
         self.reason = reason
 
 
-class NotComplete(HooklineError):
+class NotComplete(HooklineError, code="not-complete"):
     """The project's stop hooks have not found this work complete."""
 
-    code = "not-complete"
 
-
-class Plan(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
+class LoopPlan(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     """What a loop was started with; the rules are as the agent wrote them, checked before.
 
     `base_state` names the files as the loop found them.
     """
 
-    limits: Limits
+    limits: SessionLimits
     completion_promises: tuple[str, ...] = PROMISES
     validation_rules: tuple[dict[str, Any], ...] = ()
     execution_phase: str | None = None
@@ -72,7 +64,7 @@ class Plan(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     base_state: str | None = None
 
 
-class Finding(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
+class LoopFinding(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     """What one validation of an iteration found, and the state of the files that it saw.
 
     `output` is a digest of the agent's words.
@@ -92,21 +84,21 @@ class Finding(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class Loop(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
-    """A loop as it stands; `state` names the files as the current iteration found them."""
+    """A loop's current state; `state` names the files as the current iteration found them."""
 
     id: str
     task_id: str
-    plan: Plan
+    plan: LoopPlan
     started_at: str
     progress: Progress
     iteration: int = 1
-    finding: Finding | None = None
+    finding: LoopFinding | None = None
     state: str | None = None
     over: str | None = None
 
 
-def start(tx: Transaction, task: str, plan: Plan, *, holder: Holder = ANYONE) -> Loop:
-    """Begin a loop on a task, and the work on the task if nobody has; it replaces the last one."""
+def start(tx: Transaction, task: str, plan: LoopPlan, *, holder: Holder = ANYONE) -> Loop:
+    """Start a loop on a task, and the task if it is not started; it replaces the last loop."""
     found = tx.graph.task(task)
     if found.state == ACTIVE:
         verbs.check_holder(found, holder, tx.now)
@@ -117,25 +109,23 @@ def start(tx: Transaction, task: str, plan: Plan, *, holder: Holder = ANYONE) ->
 
 
 def find(log: EventLog, name: str) -> Loop:
-    """A loop as it stands, or UnknownIteration."""
+    """A loop's current state, or UnknownIteration."""
     event = find_event(log, name, "IT", STARTED, UnknownIteration)
     types = (STARTED, VALIDATED, ADVANCED, COMPLETED)
     return fold(event, log.events(node_id=event.node_id, types=types, after=event.seq))
 
 
 def find_open(log: EventLog, name: str) -> Loop:
-    """A loop that still runs, or an error that says what became of it."""
+    """A loop that still runs, or an error that says how it ended."""
     loop = find(log, name)
     if loop.over is not None:
-        raise LoopOver(
-            f"{loop.id} is over: {loop.over}",
-            help=f"call iteration_start with taskId {loop.task_id} to begin another one",
-        )
+        help = f"call iteration_start with taskId {loop.task_id} to begin another one"
+        raise LoopOver(f"{loop.id} is over: {loop.over}", help=help)
     return loop
 
 
-def validated(tx: Transaction, name: str, finding: Finding) -> Loop:
-    """Write down what a validation found; one that the loop has left behind is refused."""
+def validated(tx: Transaction, name: str, finding: LoopFinding) -> Loop:
+    """Record what a validation found; one of an earlier iteration is refused."""
     loop = find_open(tx.log, name)
     if loop.iteration != finding.iteration:
         raise IllegalTransition(
@@ -159,7 +149,7 @@ def advance(tx: Transaction, name: str, state: str | None = None) -> Loop:
     if limit is not None:
         raise LoopLimit(
             limit.reason,
-            f"{loop.id} may not go on: {limit.message}",
+            f"{loop.id} cannot continue: {limit.message}",
             help=f"stop here: call task_block with taskId {loop.task_id} and say what is missing,"
             " then hook_clear",
         )
@@ -202,7 +192,7 @@ def complete(
 
 def fold(started: Event, events: Iterable[Event]) -> Loop:
     """A loop from its events; those of other loops on the same task are left out."""
-    plan = msgspec.convert(started.data["plan"], Plan)
+    plan = msgspec.convert(started.data["plan"], LoopPlan)
     loop = Loop(
         id=name_of("IT", started),
         task_id=started.node_id,
@@ -224,13 +214,13 @@ def plain_promise(text: str) -> str:
     """`COMPLETE` or `<promise>COMPLETE</promise>` as the name of the promise."""
     name = text.strip().removeprefix("<promise>").removesuffix("</promise>").strip()
     if name not in PROMISES:
-        raise BadInput(f"{text[:60]!r} is no promise", help=f"it can be {', '.join(PROMISES)}")
+        raise BadInput(f"{text[:60]!r} is not a promise", help=f"use one of {', '.join(PROMISES)}")
     return name
 
 
 def _change(event: Event) -> dict[str, Any]:
     if event.type == VALIDATED:
-        return {"finding": msgspec.convert(event.data["finding"], Finding)}
+        return {"finding": msgspec.convert(event.data["finding"], LoopFinding)}
     if event.type == ADVANCED:
         return {
             "iteration": event.data["iteration"],
@@ -245,13 +235,12 @@ def _progress(loop: Loop) -> Progress:
     """What the loop has used when the current iteration ends here."""
     finding = loop.finding
     if finding is None:
-        progress: Progress = msgspec.structs.replace(loop.progress, iterations=loop.iteration)
-        return progress
+        return msgspec.structs.replace(loop.progress, iterations=loop.iteration)
     passed = sum(bool(each["passed"]) for each in finding.results)
     total = len(finding.results)
     return after_iteration(
         loop.progress,
-        # Rules that fail are an agent's daily bread, unless the loop was started to mind them.
+        # Failing rules are normal for an agent, unless the loop was started to count them.
         failed=bool(loop.plan.limits.failures) and passed < total,
         output=finding.output,
         fingerprint=finding.fingerprint,
@@ -265,5 +254,5 @@ def _progress(loop: Loop) -> Progress:
 
 
 def _has_changed(progress: Progress, fingerprint: str | None) -> bool:
-    """Whether the files differ from the last iteration's; where nobody can tell, they may."""
+    """Whether the files differ from the last iteration's; True if unknown."""
     return fingerprint is None or not progress.trees or progress.trees[-1] != fingerprint

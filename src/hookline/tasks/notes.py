@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import msgspec
 
-from hookline.domain.events import SYSTEM_NODE
+from hookline.domain.events import SYSTEM_NODE, Event
 from hookline.errors import BadInput
-from hookline.tasks.places import name_of
+from hookline.tasks.log_ids import name_of
 from hookline.tasks.verbs import check_text
 
 if TYPE_CHECKING:
-    from hookline.domain.events import Event
     from hookline.ports.store import EventLog, Transaction
 
 Kind = Literal["learning", "stuck", "tip", "decision"]
@@ -33,16 +32,16 @@ class Note(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
 
 
 def add(tx: Transaction, kind: str, text: str, *, task: str | None = None) -> Note:
-    """Write a note down, for one task or for all."""
+    """Add a note, for one task or for all."""
     if kind not in KINDS:
-        raise BadInput(f"{kind[:40]!r} is no kind of note", help=f"it can be {', '.join(KINDS)}")
-    if len(check_text("the note", text).encode()) > MAX_NOTE:
         raise BadInput(
-            f"the note has more than {MAX_NOTE:,} bytes",
-            help="a note is for the next reader's eye; write the rest to a file and name it",
+            f"{kind[:40]!r} is not a kind of note", help=f"use one of {', '.join(KINDS)}"
         )
+    if len(check_text("the note", text).encode()) > MAX_NOTE:
+        help = "keep a note short; write the rest to a file and name the file"
+        raise BadInput(f"the note has more than {MAX_NOTE:,} bytes", help=help)
     node = SYSTEM_NODE if task is None else tx.graph.task(task).id
-    return _note(tx.append(ADDED, node, {"kind": kind, "text": text}))
+    return note_of(tx.append(ADDED, node, {"kind": kind, "text": text}))
 
 
 def listed(
@@ -56,10 +55,11 @@ def listed(
         for event in events
         if (nodes is None or event.node_id in nodes) and kind in (None, event.data["kind"])
     ]
-    return [_note(event) for event in found[max(0, len(found) - limit) :]]
+    return [note_of(event) for event in found[max(0, len(found) - limit) :]]
 
 
-def _note(event: Event) -> Note:
+def note_of(event: Event) -> Note:
+    """The note of an event."""
     return Note(
         id=name_of("N", event),
         kind=event.data["kind"],

@@ -1,4 +1,4 @@
-"""Stop hooks that an agent registers for a task: kept in the log, so that a restart loses none."""
+"""Stop hooks that an agent registers for a task: in the log, so that a restart keeps them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.events import ADOPTED
+from hookline.domain.events import ADOPTED, Event
 from hookline.errors import BadInput, UnknownHook
-from hookline.tasks.places import find_event, name_of
+from hookline.tasks.log_ids import find_event, name_of
 
 if TYPE_CHECKING:
-    from hookline.domain.events import Event
     from hookline.ports.store import EventLog, Transaction
 
 REGISTERED, CLEARED = "hook_registered", "hooks_cleared"
@@ -21,7 +20,7 @@ MAX_BYTES = 16 * 1024
 
 
 class Registration(msgspec.Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True):
-    """What an agent registered: a stop hook by its type, or a command or function of its own.
+    """What an agent registered: a stop hook by its type, or its own command or function.
 
     A chain is made of `hooks`, which are registered with it and have no ids.
     """
@@ -42,10 +41,8 @@ def register(tx: Transaction, task: str, new: Registration) -> Registration:
     """Register a stop hook for a task, after those that it has."""
     node = tx.graph.task(task).id
     if len(registered(tx.log, node)) >= MAX_HOOKS:
-        raise BadInput(
-            f"{node} has {MAX_HOOKS} hooks already",
-            help="call hook_clear, then register those that you need",
-        )
+        help = "call hook_clear, then register those that you need"
+        raise BadInput(f"{node} has {MAX_HOOKS} hooks already", help=help)
     data = msgspec.to_builtins(new)
     if len(msgspec.json.encode(data)) > MAX_BYTES:
         raise BadInput(f"a registration has at most {MAX_BYTES:,} bytes")
@@ -53,7 +50,7 @@ def register(tx: Transaction, task: str, new: Registration) -> Registration:
 
 
 def clear(tx: Transaction, task: str) -> int:
-    """Forget the hooks of a task that were registered for it; how many those were."""
+    """Remove the hooks that were registered for a task; how many there were."""
     node = tx.graph.task(task).id
     count = len(registered(tx.log, node))
     if count:
@@ -62,7 +59,7 @@ def clear(tx: Transaction, task: str) -> int:
 
 
 def adopted_at(log: EventLog) -> int:
-    """Where in the log this user took the store over: what others wrote before decides nothing."""
+    """Where in the log this user adopted the store: earlier registrations by others are void."""
     return max((event.seq for event in log.events(types=(ADOPTED,))), default=0)
 
 

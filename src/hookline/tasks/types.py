@@ -1,10 +1,11 @@
-"""Types of tasks: people give any, an agent only what the task that it works on allows."""
+"""Task types: people may give any, an agent only those that its own task allows."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.errors import BadInput, PeopleOnly
+from hookline.domain.tasks import REVIEW
+from hookline.errors import BadInput, PeopleOnly, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -47,22 +48,23 @@ class Types(NamedTuple):
         return parent or (own.id if own else None), kind
 
     def check_change(self, task: Task, wanted: str | None) -> None:
-        """Refuse an agent that wants other gates for a task than it has."""
+        """Refuse an agent that would change a task's gates by its type."""
         if self.by_agent and wanted != task.type:
-            raise PeopleOnly(
-                f"{task.id} keeps its type: only a person can change it",
-                help="say in your last message, or in a note, which type it should have",
-            )
+            help = "say in your last message, or in a note, which type it should have"
+            raise PeopleOnly(f"{task.id} keeps its type: only a person can change it", help=help)
+
+    def check_labels(self, task: Task, wanted: Sequence[str]) -> None:
+        """Refuse an agent that would have a task completed without a commit and its gates."""
+        if self.by_agent and REVIEW in wanted and REVIEW not in task.labels:
+            help = "say in your last message, or in a note, that it is a review"
+            raise PeopleOnly(f"only a person can label {task.id} as {REVIEW}", help=help)
 
     def unknown(self, kind: str | None) -> str | None:
-        """That a type is not configured although others are, with the nearest name."""
+        """The message that a type is not configured although others are, with the nearest name."""
         known = self.configured() if kind is not None else {}
         if kind is None or not known or kind in known:
             return None
-        from difflib import get_close_matches  # only a wrong word pays for this import
-
-        near = get_close_matches(kind, known, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"there are {_listed(known)}"
+        hint = did_you_mean(kind, known) or f"there are {_listed(known)}"
         return f"no type of task is called '{kind}': {hint}"
 
     def _check(self, kind: str | None, origin: Task | None) -> None:

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hookline.domain import tasks as t
 from hookline.domain.projection import UPDATABLE
-from hookline.domain.tasks import (
-    CREATED,
-    DEFAULT_PRIORITY,
-    NO_CHANGES,
-    READY,
-    Task,
-    check_transition,
-)
-from hookline.errors import BadInput, ClaimRefused, IllegalTransition, StaleClaim
-from hookline.tasks.dependencies import link
-from hookline.tasks.types import ANY_TYPE
+from hookline.domain.tasks import Claim, Edge, Task
+from hookline.errors import BadInput, ClaimRefused, IllegalTransition, StaleClaim, UnknownEdge
+from hookline.tasks.types import ANY_TYPE, Types
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hookline.ports.store import Transaction
-    from hookline.tasks.types import Types
+
 
 MAX_TEXT = 64 * 1024
 MAX_ITEMS = 1000
@@ -44,46 +37,16 @@ def add(
     *,
     deliverables: Sequence[str] = (),
     labels: Sequence[str] = (),
-    priority: int = DEFAULT_PRIORITY,
+    priority: int = t.DEFAULT_PRIORITY,
     task_type: str | None = None,
     depends_on: Sequence[str] = (),
     parent: str | None = None,
     notes: Sequence[str] = (),
     changes: str | None = None,
     types: Types = ANY_TYPE,
+    waits: bool = False,
 ) -> Task:
-    """Add a task; without unmet dependencies it is ready at once."""
-    created = create(
-        tx,
-        goal,
-        deliverables=deliverables,
-        labels=labels,
-        priority=priority,
-        task_type=task_type,
-        parent=parent,
-        notes=notes,
-        changes=changes,
-        types=types,
-    )
-    for target in dict.fromkeys(depends_on):
-        link(tx, created.id, target)
-    return promote(tx, created.id)
-
-
-def create(
-    tx: Transaction,
-    goal: str,
-    *,
-    deliverables: Sequence[str] = (),
-    labels: Sequence[str] = (),
-    priority: int = DEFAULT_PRIORITY,
-    task_type: str | None = None,
-    parent: str | None = None,
-    notes: Sequence[str] = (),
-    changes: str | None = None,
-    types: Types = ANY_TYPE,
-) -> Task:
-    """Add a task that waits: its dependencies are still to come."""
+    """Add a task; without unmet dependencies it is ready at once, unless it `waits` for some."""
     parent, task_type = types.for_new(tx.graph, parent, task_type)
     data: dict[str, Any] = {
         "goal": check_text("goal", goal),
@@ -101,13 +64,17 @@ def create(
         data["changes"] = check_changes(changes)
     identifier = tx.next_task_id()
     tx.append("task_created", identifier, data)
+    for target in dict.fromkeys(depends_on):
+        link(tx, identifier, target)
+    if not waits and tx.graph.unmet(identifier) == 0:
+        tx.append("task_ready", identifier, {})
     return tx.graph.task(identifier)
 
 
 def promote(tx: Transaction, identifier: str) -> Task:
     """Make a waiting task ready if nothing holds it back."""
     task = tx.graph.task(identifier)
-    if task.state == CREATED and tx.graph.unmet(identifier) == 0:
+    if task.state == t.CREATED and tx.graph.unmet(identifier) == 0:
         tx.append("task_ready", task.id, {})
         return tx.graph.task(identifier)
     return task
@@ -116,7 +83,7 @@ def promote(tx: Transaction, identifier: str) -> Task:
 def make_ready(tx: Transaction, identifier: str) -> Task:
     """Make a waiting task ready; one that still has unmet dependencies is refused."""
     task = tx.graph.task(identifier)
-    event_type = check_transition(task, "ready")
+    event_type = t.check_transition(task, "ready")
     unmet = tx.graph.unmet(task.id)
     if unmet:
         raise IllegalTransition(f"{task.id} still waits for {unmet} of its dependencies")
@@ -131,10 +98,9 @@ def start(
     at: str | None = None,
     holder: Holder = ANYONE,
 ) -> Task:
-    """Begin to work on a task."""
-    task = _held(tx, identifier, holder)
+    """Start a task."""
     data = {"context": {} if context is None else context}
-    return _record(tx, task, check_transition(task, "start"), _dated(data, "startedAt", at))
+    return _do("start", tx, identifier, holder, _dated(data, "startedAt", at))
 
 
 def complete(
@@ -146,32 +112,27 @@ def complete(
     at: str | None = None,
     holder: Holder = ANYONE,
 ) -> Task:
-    """Say that a task is done."""
-    task = _held(tx, identifier, holder)
+    """Complete a task."""
     data = {
         "result": optional_text("result", result),
         "artifacts": check_texts("artifacts", artifacts),
     }
-    return _record(tx, task, check_transition(task, "complete"), _dated(data, "completedAt", at))
+    return _do("complete", tx, identifier, holder, _dated(data, "completedAt", at))
 
 
 def submit(
     tx: Transaction, identifier: str, *, result: str | None = None, holder: Holder = ANYONE
 ) -> Task:
-    """Hand a task's work to its gates."""
-    task = _held(tx, identifier, holder)
-    return _record(
-        tx, task, check_transition(task, "submit"), {"result": optional_text("result", result)}
-    )
+    """Submit a task's work to its gates."""
+    return _do("submit", tx, identifier, holder, {"result": optional_text("result", result)})
 
 
 def send_back(
     tx: Transaction, identifier: str, *, reason: str, found: dict[str, Any] | None = None
 ) -> Task:
-    """Return submitted work to whoever goes on with it; `found` is what they should know."""
-    task = tx.graph.task(identifier)
+    """Send submitted work back; `found` is what its next session should know."""
     data = {"reason": optional_text("reason", reason), **(found or {})}
-    return _record(tx, task, check_transition(task, "continue"), data)
+    return _do("continue", tx, identifier, ANYONE, data)
 
 
 def block(
@@ -182,44 +143,38 @@ def block(
     required_knowledge: Sequence[str] = (),
     holder: Holder = ANYONE,
 ) -> Task:
-    """Say that a task cannot go on, and what it lacks."""
-    task = _held(tx, identifier, holder)
+    """Block a task, with what it lacks."""
     data = {
         "reason": check_text("reason", reason),
         "requiredKnowledge": check_texts("required knowledge", required_knowledge),
     }
-    return _record(tx, task, check_transition(task, "block"), data)
+    return _do("block", tx, identifier, holder, data)
 
 
 def unblock(tx: Transaction, identifier: str, *, holder: Holder = ANYONE) -> Task:
-    """Let a blocked task go on: ready, or waiting where a dependency is still unmet."""
+    """Unblock a task: it becomes ready, or waiting if a dependency is unmet."""
     task = _held(tx, identifier, holder)
-    event_type = check_transition(task, "unblock")
-    return _record(tx, task, event_type, {"state": _resting_state(tx, task)})
+    event_type = t.check_transition(task, "unblock")
+    state = t.READY if tx.graph.unmet(task.id) == 0 else t.CREATED
+    return _record(tx, task, event_type, {"state": state})
 
 
 def fail(
     tx: Transaction, identifier: str, *, error: str | None = None, holder: Holder = ANYONE
 ) -> Task:
-    """Give a task up because of an error."""
-    task = _held(tx, identifier, holder)
-    return _record(
-        tx, task, check_transition(task, "fail"), {"error": optional_text("error", error)}
-    )
+    """Mark a task as failed."""
+    return _do("fail", tx, identifier, holder, {"error": optional_text("error", error)})
 
 
 def cancel(
     tx: Transaction, identifier: str, *, reason: str | None = None, holder: Holder = ANYONE
 ) -> Task:
-    """Say that nobody wants a task any more; its dependents no longer wait for it."""
-    task = _held(tx, identifier, holder)
-    return _record(
-        tx, task, check_transition(task, "cancel"), {"reason": optional_text("reason", reason)}
-    )
+    """Cancel a task; its dependents no longer wait for it."""
+    return _do("cancel", tx, identifier, holder, {"reason": optional_text("reason", reason)})
 
 
 def delete(tx: Transaction, identifier: str, *, holder: Holder = ANYONE) -> int:
-    """Remove a task and its edges; how many edges went with it."""
+    """Delete a task and its edges; how many edges were deleted."""
     task = _held(tx, identifier, holder)
     dependents = [e.from_id for e in tx.graph.edges_to(task.id, "depends_on")]
     edges = len(tx.graph.edges_from(task.id)) + len(tx.graph.edges_to(task.id))
@@ -245,14 +200,14 @@ def update(
         new["notes"] = [*task.notes, check_text("note", new.pop("note"))]
     unknown = sorted(set(new) - set(UPDATABLE.values()))
     if unknown or not new:
-        raise BadInput(
-            f"cannot update {', '.join(unknown) or 'nothing'}",
-            help=f"fields that can be updated: {', '.join(UPDATABLE.values())}, note",
-        )
+        help = f"fields that can be updated: {', '.join(UPDATABLE.values())}, note"
+        raise BadInput(f"cannot update {', '.join(unknown) or 'nothing'}", help=help)
     for name, value in new.items():
         new[name] = _checked_field(name, value)
     if "type" in new:
         types.check_change(task, new["type"])
+    if "labels" in new:
+        types.check_labels(task, new["labels"])
     return _record(tx, task, "task_updated", {"changes": new})
 
 
@@ -265,10 +220,8 @@ def check_text(name: str, value: Any, *, empty: bool = False) -> str:
     except UnicodeEncodeError as problem:
         raise BadInput(f"{name} is not valid Unicode text") from problem
     if size > MAX_TEXT:
-        raise BadInput(
-            f"{name} has {size:,} bytes, at most {MAX_TEXT:,} fit",
-            help="write large content to a file and name the file",
-        )
+        help = "put large content in a file and pass its name"
+        raise BadInput(f"{name} has {size:,} bytes; the limit is {MAX_TEXT:,}", help=help)
     return value
 
 
@@ -283,7 +236,7 @@ def check_texts(name: str, values: Any) -> list[str]:
         raise BadInput(f"{name} must be a list of texts")
     found = list(dict.fromkeys(check_text(name, value) for value in values))
     if len(found) > MAX_ITEMS:
-        raise BadInput(f"{name}: {len(found)} entries, at most {MAX_ITEMS} fit")
+        raise BadInput(f"{name}: {len(found)} entries; the limit is {MAX_ITEMS}")
     return found
 
 
@@ -304,10 +257,15 @@ def check_holder(task: Task, holder: Holder, now: str) -> None:
             raise StaleClaim(f"token {holder.token} is no longer the current claim on {task.id}")
         return
     if holder.agent and claim and claim.agent != holder.agent and claim.lease_until > now:
-        raise ClaimRefused(
-            f"{task.id} is claimed by {claim.agent} until {claim.lease_until}",
-            help="take another one: `hookline task next --claim`",
-        )
+        raise taken(task, claim)
+
+
+def taken(task: Task, claim: Claim) -> ClaimRefused:
+    """The error for a task that another agent has claimed."""
+    return ClaimRefused(
+        f"{task.id} is claimed by {claim.agent} until {claim.lease_until}",
+        help="take another one: `hookline task next --claim`",
+    )
 
 
 def _held(tx: Transaction, identifier: str, holder: Holder) -> Task:
@@ -316,13 +274,15 @@ def _held(tx: Transaction, identifier: str, holder: Holder) -> Task:
     return task
 
 
+def _do(verb: str, tx: Transaction, identifier: str, holder: Holder, data: dict[str, Any]) -> Task:
+    """Take a task from one state to the next, if its holder and its state allow that."""
+    task = _held(tx, identifier, holder)
+    return _record(tx, task, t.check_transition(task, verb), data)
+
+
 def _record(tx: Transaction, task: Task, event_type: str, data: dict[str, Any]) -> Task:
     tx.append(event_type, task.id, data)
     return tx.graph.task(task.id)
-
-
-def _resting_state(tx: Transaction, task: Task) -> str:
-    return READY if tx.graph.unmet(task.id) == 0 else CREATED
 
 
 def _dated(data: dict[str, Any], name: str, at: str | None) -> dict[str, Any]:
@@ -344,10 +304,10 @@ def _checked_field(name: str, value: Any) -> Any:
 
 
 def check_changes(value: Any) -> str:
-    """What is known of the changes that a task makes: that there are none."""
-    if value != NO_CHANGES:
-        raise BadInput(f"changes can only be '{NO_CHANGES}'", help="leave it out otherwise")
-    return NO_CHANGES
+    """The only value of `changes`: that a task makes none."""
+    if value != t.NO_CHANGES:
+        raise BadInput(f"changes can only be '{t.NO_CHANGES}'", help="leave it out otherwise")
+    return t.NO_CHANGES
 
 
 def check_count(name: str, value: Any) -> int:
@@ -355,3 +315,27 @@ def check_count(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise BadInput(f"{name} must be a whole number from 0, not {value!r}")
     return value
+
+
+def link(tx: Transaction, from_id: str, to_id: str) -> Edge:
+    """Let one task depend on another; a ready task goes back to waiting if that is unmet."""
+    source, target = tx.graph.task(from_id), tx.graph.task(to_id)
+    if target.id in source.depends_on:
+        raise BadInput(f"{source.id} already depends on {target.id}")
+    tx.graph.make_room(source.id, target.id)
+    data: dict[str, Any] = {"fromId": source.id, "toId": target.id, "edgeType": t.DEPENDS_ON}
+    if source.state == t.READY and target.state not in t.SETTLED:
+        data["state"] = t.CREATED
+    tx.append("dependency_added", source.id, data)
+    return Edge(source.id, target.id)
+
+
+def unlink(tx: Transaction, from_id: str, to_id: str) -> Edge:
+    """Let one task no longer depend on another."""
+    source = tx.graph.task(from_id)
+    target = tx.graph.task(to_id)
+    if target.id not in source.depends_on:
+        raise UnknownEdge(f"{source.id} does not depend on {target.id}")
+    data = {"edgeId": t.edge_id(source.id, target.id), "fromId": source.id, "toId": target.id}
+    tx.append("dependency_removed", source.id, data)
+    return Edge(source.id, target.id)

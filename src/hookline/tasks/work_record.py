@@ -1,22 +1,20 @@
-"""Where work goes and where it began: on record, so that no checkout has to be asked later."""
+"""Where work goes and where it began: recorded, so that no checkout has to be asked later."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hookline.domain.events import SYSTEM_NODE
-from hookline.domain.tasks import NO_CHANGES
+from hookline.domain.events import SYSTEM_NODE, Event
+from hookline.domain.tasks import NO_CHANGES, REVIEW, Task
+from hookline.tasks.planned import is_done_by_parts
 from hookline.tasks.registrations import adopted_at
 
 if TYPE_CHECKING:
-    from hookline.domain.events import Event
     from hookline.domain.repository import Worktree
-    from hookline.domain.tasks import Task
     from hookline.ports.store import Transaction, View
 
 PINNED, BEGAN = "base_pinned", "work_began"
-UPDATED = "task_updated"
-REVIEW = "review"
+UPDATED, SENT_BACK = "task_updated", "task_needs_continuation"
 
 
 class Base(NamedTuple):
@@ -27,7 +25,7 @@ class Base(NamedTuple):
 
 
 def pinned_base(view: View) -> Base | None:
-    """The branch that finished work goes into; None as long as none was chosen."""
+    """The branch that finished work goes into; None until one is chosen."""
     pinned = view.log.events(node_id=SYSTEM_NODE, types=(PINNED,), after=adopted_at(view.log))
     if not pinned:
         return None
@@ -43,17 +41,23 @@ def pin_base(tx: Transaction, branch: str, *, unborn: bool = False) -> None:
 
 
 def start_of(view: View, task_id: str) -> str | None:
-    """The commit that the branch of a task began at; None if nobody wrote it down."""
+    """The commit that the branch of a task began at; None if it was not recorded."""
     began = view.log.events(node_id=task_id, types=(BEGAN,))
     return str(began[-1].data["start"]) if began else None
 
 
-def is_excused(view: View, task: Task) -> bool:
-    """Whether nobody expects commits: a person said so, or the task is a review.
+def told_reasons(view: View, task: Task) -> str:
+    """All reasons for which gates sent the work of a task back, as people were told them."""
+    events = view.log.events(node_id=task.id, types=(SENT_BACK,))
+    return "\n".join(str(event.data.get("reason")) for event in events if event.data.get("gate"))
 
-    A label that an agent put on a task out of its session excuses nobody.
+
+def is_excused(view: View, task: Task) -> bool:
+    """Whether no commit is expected: a person said so, parts were merged, or it is a review.
+
+    A label that an agent gave a task from its session does not count.
     """
-    if task.changes == NO_CHANGES:
+    if task.changes == NO_CHANGES or is_done_by_parts(view, task):
         return True
     if REVIEW not in task.labels:
         return False
@@ -68,5 +72,5 @@ def _fields(event: Event) -> dict[str, Any]:
 
 
 def note_start(tx: Transaction, place: Worktree, start: str) -> None:
-    """Write down where the branch of a task begins."""
+    """Record where the branch of a task begins."""
     tx.append(BEGAN, place.task, {"branch": place.branch, "base": place.base, "start": start})

@@ -11,31 +11,23 @@ import msgspec
 from hookline import __version__
 from hookline.errors import Untrusted
 from hookline.files import text_of
-from hookline.project import CONFIG_NAME
+from hookline.project import CONFIG_NAME, Project
 from hookline.trust.grants import FOLDER, grant_path, has_grant
-from hookline.trust.manifest import (
-    MAX_COPY,
-    MISSING,
-    compare,
-    content_of,
-    hash_of,
-    read_exactly,
-)
+from hookline.trust.manifest import MAX_COPY, MISSING, compare, content_of, hash_of, read_exactly
 from hookline.trust.people import under_agent
 from hookline.trust.private import make_private, read_private, remove, write_private
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from hookline.project import Project
-    from hookline.trust.manifest import Change, Entry, Manifest
+    from hookline.trust.manifest import Change, CoveredFile, Manifest
 
 TRUST_VARIABLE = "HOOKLINE_TRUST"
-# So many tasks' changes wait to be merged; the oldest are forgotten first.
+# How many tasks' changes may wait to be merged; the oldest are forgotten first.
 MOST_TASKS = 100
 
 
-class Verdict(NamedTuple):
+class TrustVerdict(NamedTuple):
     """Whether the hooks may run, why, and what changed since the last grant."""
 
     trusted: bool
@@ -85,40 +77,40 @@ class TrustBook:
         self._home = home
         self.folder = os.path.join(home, FOLDER)
 
-    def verdict(self, project: Project, manifest: Manifest, environ: Mapping[str, str]) -> Verdict:
-        """Whether what the project brings may run in this state."""
+    def verdict(
+        self, project: Project, manifest: Manifest, environ: Mapping[str, str]
+    ) -> TrustVerdict:
+        """Whether the project's code may run in this state."""
         if not manifest.entries and not has_grant(self._home, project):
-            return Verdict(True, "there is nothing to trust", [])
+            return TrustVerdict(True, "there is nothing to trust", [])
         named = environ.get(TRUST_VARIABLE, "").strip()
         if named == manifest.hash and not under_agent(environ):
-            return Verdict(True, f"{TRUST_VARIABLE} names this state", [])
+            return TrustVerdict(True, f"{TRUST_VARIABLE} names this state", [])
         verdict = self._from_record(project, manifest)
         if named and not verdict.trusted:
             return verdict._replace(why=f"{verdict.why}; {_ignored(environ)}")
         return verdict
 
-    def _from_record(self, project: Project, manifest: Manifest) -> Verdict:
+    def _from_record(self, project: Project, manifest: Manifest) -> TrustVerdict:
         files = manifest.files
         try:
             grant = self.granted(project)
         except Untrusted as problem:
-            return Verdict(
-                False, f"the record of your trust is of no use: {problem}", compare({}, files)
-            )
+            why = f"the record of your trust cannot be used: {problem}"
+            return TrustVerdict(False, why, compare({}, files))
         if grant is None:
-            return Verdict(False, "it was never trusted in this folder", compare({}, files))
+            return TrustVerdict(False, "you have not trusted it yet", compare({}, files))
         if CONFIG_NAME in grant.files and CONFIG_NAME not in files:  # gates would be gone with it
-            why = f"{CONFIG_NAME} is gone since you trusted it on {grant.granted_at}"
-            return Verdict(False, why, compare(grant.files, files))
+            why = f"{CONFIG_NAME} was removed after you trusted it on {grant.granted_at}"
+            return TrustVerdict(False, why, compare(grant.files, files))
         if grant.always:
-            return Verdict(True, "you trust this folder always", [], always=True)
-        if grant.hash == manifest.hash or grant.permits({**_all_missing(grant), **files}):
-            return Verdict(True, f"you trusted it on {grant.granted_at}", [])
-        return Verdict(
-            False,
-            f"it changed since you trusted it on {grant.granted_at}",
-            compare(grant.files, files),
-        )
+            return TrustVerdict(True, "you always trust this folder", [], always=True)
+        if grant.hash == manifest.hash or grant.permits(
+            {**dict.fromkeys(grant.files, MISSING), **files}
+        ):
+            return TrustVerdict(True, f"you trusted it on {grant.granted_at}", [])
+        why = f"it changed since you trusted it on {grant.granted_at}"
+        return TrustVerdict(False, why, compare(grant.files, files))
 
     def granted(self, project: Project) -> Grant | None:
         """The last grant for this folder; Untrusted if its record cannot be believed."""
@@ -131,7 +123,7 @@ class TrustBook:
         except msgspec.DecodeError as problem:
             raise Untrusted(f"{text_of(path)} is damaged: {problem}") from problem
         if grant.hash != hash_of(grant.files):
-            raise Untrusted(f"{text_of(path)} is damaged: its hash is not that of its files")
+            raise Untrusted(f"{text_of(path)} is damaged: its hash does not match its files")
         if grant.root != text_of(os.path.realpath(project.root)):
             raise Untrusted(f"{text_of(path)} was written for another folder")
         return grant
@@ -159,7 +151,7 @@ class TrustBook:
             return False
         return grant is not None and (grant.always or grant.permits(changes))
 
-    def grant_task(self, project: Project, task: TaskGrant, entries: Iterable[Entry]) -> None:
+    def grant_task(self, project: Project, task: TaskGrant, entries: Iterable[CoveredFile]) -> None:
         """Trust exactly these changes, besides what is trusted already."""
         make_private(self.folder)
         for entry in entries:
@@ -180,7 +172,7 @@ class TrustBook:
     def diff(
         self, project: Project, manifest: Manifest, only: Collection[str] | None = None
     ) -> str:
-        """What changed since the last grant, as a unified diff of texts nobody has vetted.
+        """What changed since the last grant, as a unified diff of unreviewed texts.
 
         `only` are the names to compare; else all are.
         """
@@ -202,7 +194,7 @@ class TrustBook:
         path = os.path.join(self.folder, "objects", content) if content else ""
         return path if os.path.isfile(path) else None
 
-    def _keep_copy(self, entry: Entry) -> None:
+    def _keep_copy(self, entry: CoveredFile) -> None:
         if entry.content is None or entry.size > MAX_COPY or self.copy_of(entry.digest):
             return
         text = read_exactly(entry.path, entry.content)
@@ -212,15 +204,11 @@ class TrustBook:
         return grant_path(self._home, project)
 
 
-def _all_missing(grant: Grant) -> dict[str, str]:
-    return dict.fromkeys(grant.files, MISSING)
-
-
 def _now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def _ignored(environ: Mapping[str, str]) -> str:
     if under_agent(environ):
-        return f"{TRUST_VARIABLE} does not count under an agent or a hook"
+        return f"{TRUST_VARIABLE} is ignored under an agent or a hook"
     return f"{TRUST_VARIABLE} names another state"

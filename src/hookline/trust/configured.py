@@ -2,65 +2,65 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.hooks.builtin import notifies, secret_names
+from hookline.hooks.followed import without_followed
 from hookline.trust.cover import covered_uses, keyed_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hookline.hooks.registry import Hook
+    from hookline.config import Settings
     from hookline.project import Project
 
-_Scoped = dict[str, dict[str, list["Hook"]]]
 
-
-class Configuration(Protocol):
-    """The part of the settings that can name files."""
-
-    hooks: list[Hook]
-    type_hooks: _Scoped
-    agent_hooks: _Scoped
-    raw_sections: msgspec.Raw
-
-
-class WithVariables(Configuration, Protocol):
-    """Settings that say what agents find in their environment."""
-
-    @property
-    def agent_variables(self) -> dict[str, dict[str, str]]:
-        """What each agent finds in its environment."""
-        ...
-
-
-def configured_uses(project: Project, settings: Configuration) -> dict[str, str]:
+def configured_uses(project: Project, settings: Settings) -> dict[str, str]:
     """Absolute path -> its first use, for all files that the settings bring or name."""
-    sections = msgspec.json.decode(settings.raw_sections)
-    return covered_uses(project, configured_hooks(settings), keyed_files(project, sections))
+    sections = _sections(project, settings)
+    return covered_uses(project, settings.all_hooks, keyed_files(project, sections))
 
 
-def configured_hooks(settings: Configuration) -> list[Hook]:
-    """Every configured hook: of points, of task types and of agents."""
-    return [
-        *settings.hooks,
-        *_flat(settings.type_hooks),
-        *_flat(settings.agent_hooks),
-    ]
+def checking_uses(project: Project, settings: Settings) -> dict[str, str]:
+    """Absolute path -> its first use, for the files that hooks, rules and tests name."""
+    sections, uses = _sections(project, settings), covered_uses(project, settings.all_hooks)
+    for rule in sections.get("validation", ()):
+        for path in keyed_files(project, rule):
+            uses.setdefault(path, f"rule {rule.get('name')}")
+    # The merged result must have the one that the project has.
+    for path in keyed_files(project, {"run": sections.get("gates", {}).get("test")}):
+        uses.setdefault(path, "gates.test")
+    return uses
 
 
-def configured_variables(settings: WithVariables, environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment, with what the configuration adds to it for agents and hooks."""
+def _sections(project: Project, settings: Settings) -> dict[str, Any]:
+    """What the configuration says besides hooks, without the tests that its rules follow."""
+    sections: dict[str, Any] = msgspec.json.decode(settings.raw_sections)
+    for rule in sections.get("validation", ()):
+        if rule.get("follow") and rule.get("command"):
+            rule["command"] = without_followed(project.root, rule["command"])
+    return sections
+
+
+def configured_variables(settings: Settings, environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment, with what the configuration adds to it for agents and hooks.
+
+    Whatever text is cleaned by: the names of secrets say so.
+    """
     found = dict(environ)
-    hooks = [(hook.name, hook.env) for hook in configured_hooks(settings)]
+    hooks = [(hook.name, hook.env) for hook in settings.all_hooks]
     for owner, env in (*settings.agent_variables.items(), *hooks):
         for name, value in env.items():
             known = found.setdefault(name, value)
             if known != value:  # the same name may have another value for each
                 found[f"{owner}.{name}"] = value
-    return found
+    # What a notification needs is a secret, whatever its variable is called.
+    named = notification_variables(settings).intersection(environ)
+    return found | {f"SECRET {name}": environ[name] for name in named}
 
 
-def _flat(scoped: Mapping[str, Mapping[str, list[Hook]]]) -> list[Hook]:
-    return [hook for points in scoped.values() for hooks in points.values() for hook in hooks]
+def notification_variables(settings: Settings) -> set[str]:
+    """The environment variables that notifications take their secrets from."""
+    return {name for hook in settings.all_hooks if notifies(hook) for name in secret_names(hook)}

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from hookline.errors import Untrusted
 from hookline.files import text_of
 from hookline.hooks.chains import with_children
-from hookline.trust.words import literal_words
+from hookline.hooks.registry import FILE, FUNCTION, LINE, NOTHING, Hook
+from hookline.plugins import KINDS
+from hookline.trust.shell_paths import literal_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from hookline.hooks.registry import Hook
     from hookline.project import Project
 
 AUTOMATION_HOOKS = os.path.join("data", "automation-hooks.json")
@@ -27,12 +28,7 @@ CODE_ENDINGS = frozenset(
 CODE_NAMES = frozenset(
     "Makefile makefile GNUmakefile justfile Justfile Rakefile Dockerfile".split()
 )
-_LINE_KEYS = frozenset({"command", "run", "script", "args", "env"})
-
-
-def covered_files(project: Project, hooks: Sequence[Hook], extra: Iterable[str] = ()) -> list[str]:
-    """Absolute paths of all that trust covers and that exists, sorted."""
-    return sorted(covered_uses(project, hooks, extra))
+_LINE_KEYS = frozenset({"command", "run", "script", "args", "env", "options"})
 
 
 def covered_uses(
@@ -116,9 +112,9 @@ def keyed_files(project: Project, data: object) -> Iterator[str]:
     if isinstance(data, dict):
         for key, value in data.items():
             if key in _LINE_KEYS:
-                for line in _strings(value):
+                for line in _texts(value):
                     yield from _program_files(project, line)
-            elif key == "python" and isinstance(value, str):
+            elif isinstance(value, str) and (key == "python" or (key == "flow" and ":" in value)):
                 yield from _python_files(project, value)
             elif key in ("prompt", "promptFile") and isinstance(value, str):
                 yield from _whole(project, value)
@@ -131,8 +127,8 @@ def keyed_files(project: Project, data: object) -> Iterator[str]:
 
 def command_lines(hook: Hook) -> Iterator[str]:
     """The shell lines of a hook that run where the work is, and what else they are given."""
-    if hook.kind == "command":
-        yield hook.target
+    if hook.runs in (LINE, None):
+        yield from _texts(_value(hook))
     yield from hook.env.values()
     yield from _keyed_lines(hook.metadata)
 
@@ -140,17 +136,21 @@ def command_lines(hook: Hook) -> Iterator[str]:
 def _keyed_lines(data: object) -> Iterator[str]:
     if isinstance(data, dict):
         for key, value in data.items():
-            yield from _strings(value) if key in _LINE_KEYS else _keyed_lines(value)
+            yield from _texts(value) if key in _LINE_KEYS else _keyed_lines(value)
     elif isinstance(data, list | tuple):
         for each in data:
             yield from _keyed_lines(each)
 
 
+def _value(hook: Hook) -> tuple[str, object]:
+    """Where a kind has put what its value says; one of a plugin may put it anywhere."""
+    is_own = hook.kind in KINDS.own
+    return hook.target, hook.metadata.get("arguments") if is_own else hook.metadata
+
+
 def _hook_files(project: Project, hook: Hook) -> Iterator[str]:
-    if hook.kind == "python":
-        yield from _python_files(project, hook.target)
-    elif hook.kind in ("command", "script"):
-        yield from _program_files(project, hook.target)
+    for text in _texts(_value(hook)):
+        yield from _NAMED_BY[hook.runs](project, text)
     yield from keyed_files(project, {"env": hook.env, "metadata": hook.metadata})
 
 
@@ -165,13 +165,18 @@ def _program_files(project: Project, line: str) -> Iterator[str]:
     yield from named_files(project, line)
 
 
-def _strings(value: object) -> Iterator[str]:
+def _any_files(project: Project, text: str) -> Iterator[str]:
+    yield from _program_files(project, text)
+    yield from _python_files(project, text)
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Every text in a value, at any depth."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, dict):
-        yield from (each for each in value.values() if isinstance(each, str))
-    elif isinstance(value, list | tuple):
-        yield from (each for each in value if isinstance(each, str))
+    elif isinstance(value, dict | list | tuple):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)
 
 
 def _whole(project: Project, path: str) -> list[str]:
@@ -240,7 +245,14 @@ def _files_under(top: str) -> list[str]:
 
 def _check_count(top: str, seen: int) -> None:
     if seen > MAX_FILES:
-        raise Untrusted(
-            f"{text_of(top)} holds more than {MAX_FILES} files, too many to be verified",
-            help="keep only hooks there; a link may lead to a large folder",
-        )
+        message = f"{text_of(top)} holds more than {MAX_FILES} files, too many to be verified"
+        raise Untrusted(message, help="keep only hooks there; check for a link to a large folder")
+
+
+_NAMED_BY: dict[str | None, Callable[[Project, str], Iterable[str]]] = {
+    LINE: _program_files,
+    FILE: _whole,
+    FUNCTION: _python_files,
+    NOTHING: lambda project, text: (),
+    None: _any_files,
+}

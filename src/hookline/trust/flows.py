@@ -1,4 +1,4 @@
-"""Flows of modules: a run goes on with one that a person named, as it was when they did so.
+"""Flows of modules: a run continues only with the module that a person named, unchanged.
 
 A store can hold any name, and importing a module runs it. So the user's folder remembers the runs
 that they started by `module:function`, with the digest of what that module is in the project.
@@ -7,7 +7,7 @@ that they started by `module:function`, with the digest of what that module is i
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hookline.digest import sha256
 from hookline.errors import Untrusted
@@ -23,13 +23,12 @@ if TYPE_CHECKING:
 Word = Literal["same", "changed", "none"]
 
 
-class TypedFlows:
+class TypedFlows(NamedTuple):
     """The runs of one store whose flows a person named by their module."""
 
-    def __init__(self, home: str, project: Project, store_id: str) -> None:
-        self._folder = os.path.join(home, "flows")
-        self._project = project
-        self._store_id = store_id
+    home: str
+    project: Project
+    store_id: str
 
     def remember(self, run_id: str, name: str) -> None:
         """A person named the flow of this run, with its module as it is now."""
@@ -47,14 +46,14 @@ class TypedFlows:
 
     def is_covered(self, name: str, covered: Collection[str] | None) -> bool:
         """Whether trust covers all that importing the flow's module could load; None: all files."""
-        files = module_files(self._project, name.partition(":")[0])
+        files = module_files(self.project, name.partition(":")[0])
         return bool(files) and (covered is None or set(files) <= set(covered))
 
     def _state(self, name: str) -> bytes:
-        files = module_files(self._project, name.partition(":")[0])
-        return os.fsencode(f"{name}\0{fingerprint(self._project, files).hash}")
+        files = module_files(self.project, name.partition(":")[0])
+        return os.fsencode(f"{name}\0{fingerprint(self.project, files).hash}")
 
     def _record(self, run_id: str) -> str:
-        place = os.path.realpath(self._project.folder)
-        whole = os.fsencode(f"{place}\0{self._store_id}\0{run_id}")
-        return os.path.join(self._folder, sha256(whole).hexdigest())
+        place = os.path.realpath(self.project.folder)
+        whole = os.fsencode(f"{place}\0{self.store_id}\0{run_id}")
+        return os.path.join(self.home, "flows", sha256(whole).hexdigest())

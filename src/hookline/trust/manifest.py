@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hookline.digest import sha256
 from hookline.errors import Untrusted
-from hookline.files import text_of
+from hookline.files import open_regular, read_regular, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,7 +32,7 @@ Stamp = tuple[int, ...]
 Kind = Literal["added", "removed", "changed"]
 
 
-class Entry(NamedTuple):
+class CoveredFile(NamedTuple):
     """One covered file: the sha256 of its content, then `:x` if executable, then its link.
 
     `stamp` is its stat signature from before it was read, empty if too recent to rely on.
@@ -54,7 +54,7 @@ class Manifest(NamedTuple):
     """Every covered file, and one hash that is the same on every machine."""
 
     hash: str
-    entries: tuple[Entry, ...]
+    entries: tuple[CoveredFile, ...]
 
     @property
     def files(self) -> dict[str, str]:
@@ -86,15 +86,10 @@ def hash_of(files: Mapping[str, str]) -> str:
 
 def compare(old: Mapping[str, str], new: Mapping[str, str]) -> list[Change]:
     """How one state differs from another, by name."""
-    differences: list[Change] = []
-    for name in sorted(old.keys() | new.keys()):
-        if name not in old:
-            differences.append(Change(name, "added"))
-        elif name not in new:
-            differences.append(Change(name, "removed"))
-        elif old[name] != new[name]:
-            differences.append(Change(name, "changed"))
-    return differences
+    kinds: dict[str, Kind] = dict.fromkeys(new.keys() - old.keys(), "added")
+    kinds |= dict.fromkeys(old.keys() - new.keys(), "removed")
+    kinds |= {name: "changed" for name in old.keys() & new.keys() if old[name] != new[name]}
+    return [Change(name, kinds[name]) for name in sorted(kinds)]
 
 
 def content_of(digest: str) -> str | None:
@@ -104,12 +99,12 @@ def content_of(digest: str) -> str | None:
     return head if is_hash else None
 
 
-def examine(project: Project, path: str) -> Entry:
+def examine(project: Project, path: str) -> CoveredFile:
     """Look at one file, following its link."""
     name = relative_name(project.root, path)
     stamp = stamp_of(path)
     digest, size = _content(path)
-    return Entry(name, path, digest + _link(path), size, stamp)
+    return CoveredFile(name, path, digest + _link(path), size, stamp)
 
 
 def _link(path: str) -> str:
@@ -140,37 +135,25 @@ def _content(path: str) -> tuple[str, int]:
 
 def _hash(path: str) -> tuple[str, int]:
     digest, size = sha256(), 0
-    handle = _open_to_read(path)
-    try:
-        while chunk := os.read(handle, _CHUNK):
+    with open(open_regular(path), "rb", buffering=0) as file:
+        while chunk := file.read(_CHUNK):
             size += len(chunk)
             if size > MAX_FILE:
-                raise Untrusted(
-                    f"{text_of(path)} is too large to be verified: over {MAX_FILE >> 30} GiB",
-                    help="move it out of the hooks, or remove it from their commands",
-                )
+                message = f"{text_of(path)} is too large to be verified: over {MAX_FILE >> 30} GiB"
+                help = "move it out of the hooks, or remove it from their commands"
+                raise Untrusted(message, help=help)
             digest.update(chunk)
-    finally:
-        os.close(handle)
     return digest.hexdigest(), size
-
-
-def _open_to_read(path: str) -> int:
-    """A descriptor that never waits, even if the file was swapped for a pipe."""
-    return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
 
 
 def read_exactly(path: str, content: str) -> bytes:
     """The content that was hashed; Untrusted if the file holds another one by now."""
     try:
-        with open(_open_to_read(path), "rb") as file:
-            data = file.read(MAX_COPY + 1)
+        data = read_regular(path, MAX_COPY + 1)
     except OSError:
         data = b""
     if sha256(data).hexdigest() != content:
-        raise Untrusted(
-            f"{text_of(path)} changed while it was looked at", help="run the command again"
-        )
+        raise Untrusted(f"{text_of(path)} changed while it was read", help="run the command again")
     return data
 
 

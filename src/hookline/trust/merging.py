@@ -10,16 +10,15 @@ import msgspec
 from hookline.errors import Untrusted
 from hookline.files import text_of
 from hookline.project import CONFIG_NAME, FOLDER_NAME, Project
-from hookline.trust.configured import configured_hooks, configured_uses
+from hookline.trust.configured import configured_uses
 from hookline.trust.cover import AUTOMATION_HOOKS, COVERED_FOLDERS
-from hookline.trust.manifest import MISSING, examine, fingerprint
+from hookline.trust.manifest import MISSING, CoveredFile, Manifest, examine, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from hookline.config import Settings
     from hookline.trust.book import TrustBook
-    from hookline.trust.manifest import Entry, Manifest
 
 _CONFIGURATION = (CONFIG_NAME, AUTOMATION_HOOKS)
 _FOLDERS = tuple(f"{FOLDER_NAME}/{name}/" for name in COVERED_FOLDERS)
@@ -33,26 +32,20 @@ class Incoming(NamedTuple):
     """
 
     changes: dict[str, str]
-    entries: tuple[Entry, ...]
+    entries: tuple[CoveredFile, ...]
 
 
-class MergeTrust:
-    """Compares what a merge brings with what the user has trusted."""
+class TrustedMerges(NamedTuple):
+    """Compares the changes of a merge with what the user has trusted."""
 
-    def __init__(
-        self,
-        project: Project,
-        home: str,
-        book: TrustBook,
-        settings: Settings | None,
-        manifest: Manifest,
-    ) -> None:
-        self._project, self._home, self._book = project, home, book
-        self._settings, self._manifest = settings, manifest
+    project: Project
+    home: str
+    book: TrustBook
+    settings: Settings | None
+    manifest: Manifest
 
     def may_concern(self, names: Iterable[str]) -> bool:
-        """Whether one of these files could be covered, now or after the merge."""
-        covered, words = set(self._manifest.files), self._words()
+        covered, words = set(self.manifest.files), self._words()
         return any(
             name in _CONFIGURATION
             or name.startswith(_FOLDERS)
@@ -62,14 +55,21 @@ class MergeTrust:
             for name in names
         )
 
+    def other_scripts(self, worktree: str) -> set[str]:
+        there = Project(worktree, os.path.join(worktree, FOLDER_NAME))
+        # Hooks of the covered folders run where the project has them.
+        aside = (*_CONFIGURATION, *_FOLDERS)
+        names = [name for name in self.manifest.files if not name.startswith(aside)]
+        return {name for name in names if _digest(there, name) != _digest(self.project, name)}
+
     def incoming(self, folder: str, names: Iterable[str]) -> Incoming:
         """What the changed files mean for trust; `folder` is a checkout of the result."""
-        from hookline.config.load import read_settings  # brings YAML; few merges get here
+        from hookline.config.load import read_settings  # imports YAML; few merges get here
 
         there = Project(folder, os.path.join(folder, FOLDER_NAME))
-        settings = read_settings(there, self._home).settings
+        settings = read_settings(there, self.home).settings
         after = fingerprint(there, configured_uses(there, settings))
-        before, now = self._manifest.files, after.files
+        before, now = self.manifest.files, after.files
         changed = {text_of(name) for name in names}
         found = {name: now.get(name, MISSING) for name in changed if name in before or name in now}
         if not changed.isdisjoint(_CONFIGURATION):
@@ -80,36 +80,40 @@ class MergeTrust:
         return Incoming(found, tuple(each for each in after.entries if each.name in found))
 
     def untrusted(self, folder: str, names: Iterable[str]) -> list[str]:
-        """The covered files of a merge whose content nobody has trusted yet."""
+        """The covered files of a merge whose content is not trusted yet."""
         found = self.incoming(folder, names)
-        if not found.changes or self._book.allows(self._project, found.changes):
+        if not found.changes or self.book.allows(self.project, found.changes):
             return []
         return sorted(found.changes)
 
     def _words(self) -> str:
-        if self._settings is None:
+        if self.settings is None:
             return ""
-        hooks = configured_hooks(self._settings)
+        hooks = self.settings.all_hooks
         named = [(hook.target, hook.env, hook.metadata) for hook in hooks]
-        return (msgspec.json.encode(named) + bytes(self._settings.raw_sections)).decode()
+        return (msgspec.json.encode(named) + bytes(self.settings.raw_sections)).decode()
 
 
 def configuration_errors(folder: str, home: str) -> list[str]:
     """The errors of a project's configuration in a checkout of it."""
-    from hookline.config.load import read_settings  # brings YAML; few merges get here
-    from hookline.config.problems import ERROR, Mark
+    from hookline.config.load import read_settings  # imports YAML; few merges get here
+    from hookline.config.reading.problems import ERROR, Mark
 
     found = read_settings(Project(folder, os.path.join(folder, FOLDER_NAME)), home)
     return [
         f"{Mark(each.file, each.line)}: {each.message}"
         for each in found.settings.problems
-        # The user's own file, which has a whole path, is no part of the work.
+        # The user's own file, which has an absolute path, is not part of the work.
         if each.severity == ERROR and not os.path.isabs(each.file)
     ]
 
 
+def _digest(project: Project, name: str) -> str:
+    return examine(project, os.path.join(project.root, name)).digest
+
+
 def _is_there(project: Project, name: str) -> bool:
     try:
-        return examine(project, os.path.join(project.root, name)).digest != MISSING
+        return _digest(project, name) != MISSING
     except Untrusted:  # it is too large to be verified, but there
         return True

@@ -14,14 +14,8 @@ MAX_RECORD = 16 << 20
 def write_private(path: str, data: bytes) -> None:
     """Publish a file of mode 0600 in a folder of mode 0700, at once."""
     make_private(os.path.dirname(path))
-    draft = f"{path}.{os.urandom(6).hex()}.tmp"
     try:
-        try:
-            _write(draft, data)
-            os.replace(draft, path)
-        except BaseException:
-            remove(draft)
-            raise
+        files.write_whole(path, data, durable=True)
     except OSError as problem:
         raise _unwritable(path, problem) from problem
 
@@ -34,7 +28,7 @@ def prove_writable(path: str) -> None:
 
 
 def make_private(folder: str) -> None:
-    """Make sure that the folder exists and that nobody else may enter it."""
+    """Make sure that the folder exists and that only this user may enter it."""
     try:
         files.make_private(folder)
     except OSError as problem:
@@ -44,16 +38,8 @@ def make_private(folder: str) -> None:
 def _unwritable(path: str, problem: OSError) -> HooklineError:
     return HooklineError(
         f"cannot write {files.text_of(path)}: {problem.strerror}",
-        help="make your own folder writable, or name another with HOOKLINE_HOME",
+        help="make your own folder writable, or set HOOKLINE_HOME to another one",
     )
-
-
-def _write(path: str, data: bytes) -> None:
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    with open(os.open(path, flags, 0o600), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def read_private(path: str) -> bytes | None:

@@ -1,17 +1,22 @@
-"""What changed since it was trusted, as text for the person who decides."""
+"""What changed since it was trusted, for the person who decides: files as text, and defaults."""
 
 from __future__ import annotations
 
 from difflib import unified_diff
 from typing import TYPE_CHECKING
 
+from hookline.config.checks.changed_defaults import ChangedDefault, changed_defaults
 from hookline.errors import Untrusted
+from hookline.trust.book import TrustBook
 from hookline.trust.manifest import MAX_COPY, compare, content_of, read_exactly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from hookline.trust.manifest import Change, Entry, Manifest
+    from hookline.config.settings import Settings
+    from hookline.project import Project
+    from hookline.trust.manifest import Change, CoveredFile, Manifest
+
 
 # Beyond this, comparing line by line can take minutes.
 MAX_LINES = 4000
@@ -28,7 +33,7 @@ def review(old: Mapping[str, str], manifest: Manifest, copy_of: Callable[[str], 
 
 
 def _section(
-    change: Change, old: str | None, entry: Entry | None, copy_of: Callable[[str], str | None]
+    change: Change, old: str | None, entry: CoveredFile | None, copy_of: Callable[[str], str | None]
 ) -> list[str]:
     name = change.path if change.path.isprintable() else ascii(change.path)
     lines = [f"{change.kind}: {name}"]
@@ -67,7 +72,7 @@ def _trusted_text(digest: str | None, copy_of: Callable[[str], str | None]) -> l
         return None  # a damaged copy proves nothing
 
 
-def _text_now(entry: Entry | None) -> list[str] | None:
+def _text_now(entry: CoveredFile | None) -> list[str] | None:
     if entry is None:
         return []
     if entry.content is None or entry.size > MAX_COPY:
@@ -93,3 +98,12 @@ def _attributes(digest: str) -> str:
         kind = "executable file" if run else "plain file"
     shown = target if target.isprintable() else ascii(target)
     return f"{kind} through a link to {shown}" if link else kind
+
+
+def changed_since_trusted(project: Project, home: str, settings: Settings) -> list[ChangedDefault]:
+    """Those that touch the project; none where nothing was trusted, or it has to be again."""
+    try:
+        grant = TrustBook(home).granted(project)
+    except Untrusted:
+        return []
+    return [] if grant is None else changed_defaults(settings, grant.version)

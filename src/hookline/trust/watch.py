@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.errors import Untrusted
-from hookline.trust.cover import covered_files
-from hookline.trust.manifest import examine, relative_name, stamp_of
+from hookline.trust.cover import covered_uses
+from hookline.trust.manifest import Manifest, examine, relative_name, stamp_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from hookline.hooks.registry import Hook
     from hookline.project import Project
-    from hookline.trust.manifest import Manifest
 
 
 class Renewed(NamedTuple):
@@ -23,7 +22,7 @@ class Renewed(NamedTuple):
     hooks: Sequence[Hook]
 
 
-class Watch:
+class TrustWatch:
     """Compares the covered files with a trusted manifest before each start of a hook.
 
     With the hooks given, a file that appears where one of them names it counts as well. `renew`
@@ -35,12 +34,10 @@ class Watch:
         project: Project,
         manifest: Manifest,
         hooks: Sequence[Hook] = (),
-        extra: Iterable[str] = (),
         renew: Callable[[], Renewed | None] = lambda: None,
     ) -> None:
         self._project = project
         self._hooks = tuple(hooks)
-        self._extra = tuple(extra)
         self._renew = renew
         self._entries = {entry.path: entry for entry in manifest.entries}
 
@@ -63,7 +60,7 @@ class Watch:
             if now.digest != trusted.digest:
                 raise _changed(trusted.name, "changed")
             self._entries[path] = now
-        for path in covered_files(self._project, self._hooks, self._extra):
+        for path in sorted(covered_uses(self._project, self._hooks)):
             if path not in self._entries:
                 raise _changed(relative_name(self._project.root, path), "appeared")
 
@@ -72,5 +69,5 @@ def _changed(name: str, how: str) -> Untrusted:
     shown = name if name.isprintable() else ascii(name)
     return Untrusted(
         f"{shown} {how} since it was verified",
-        help="look at it, then run `hookline trust` and start again",
+        help="review it, run `hookline trust`, then start again",
     )

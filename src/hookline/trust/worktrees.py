@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookline.errors import Untrusted
 from hookline.files import text_of
@@ -29,11 +29,10 @@ _ELSEWHERE = "/dev/null"
 _OTHER = "the task's worktree holds another"
 
 
-class Worktrees:
+class TrustedWorktrees(NamedTuple):
     """Compares files that hooks name with those of the project, before each start in a worktree."""
 
-    def __init__(self, project: Project) -> None:
-        self._project = project
+    project: Project
 
     def verify(self, hook: Hook, folder: str) -> None:
         """Raise Untrusted if a hook of the project would run something else in this folder."""
@@ -45,7 +44,7 @@ class Worktrees:
         """Raise Untrusted if a shell line of the project names another file in this folder."""
         if not self._is_other(folder):
             return
-        project, there = self._project, Project(os.path.abspath(folder), folder)
+        project, there = self.project, Project(os.path.abspath(folder), folder)
         # These name the trusted file itself, wherever the line runs.
         plain = re.sub(_ROOT_NAMES, _ELSEWHERE, line).replace(f"{project.root}/", _ELSEWHERE)
         for name in sorted(_names(project, plain) | _names(there, plain)):
@@ -55,27 +54,24 @@ class Worktrees:
                 raise _not_trusted(name, trusted, found)
 
     def _is_other(self, folder: str) -> bool:
-        return os.path.realpath(folder) != os.path.realpath(self._project.root)
+        return os.path.realpath(folder) != os.path.realpath(self.project.root)
 
 
-class TrustedJudges:
+class TrustedJudges(NamedTuple):
     """Agents that judge: one whose program was rewritten where it works is not started."""
 
-    def __init__(
-        self, agents: Agents, profiles: Mapping[str, Any], default: str | None, trees: Worktrees
-    ) -> None:
-        self._agents = agents
-        self._profiles = profiles
-        self._default = default
-        self._trees = trees
+    agents: Agents
+    profiles: Mapping[str, Any]
+    default: str | None
+    trees: TrustedWorktrees
 
     async def turn(self, name: str | None, request: TurnRequest) -> AgentTurn:
         """One turn of an agent whose program is the one that was trusted."""
-        profile = self._profiles.get(name or self._default or next(iter(self._profiles), ""))
+        profile = self.profiles.get(name or self.default or next(iter(self.profiles), ""))
         if profile is not None and request.cwd is not None:
             for line in (profile.command, *profile.args, *profile.env.values()):
-                self._trees.verify_line(line or "", request.cwd)
-        return await self._agents.turn(name, request)
+                self.trees.verify_line(line or "", request.cwd)
+        return await self.agents.turn(name, request)
 
 
 def _names(project: Project, line: str) -> set[str]:

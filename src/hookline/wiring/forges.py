@@ -1,25 +1,82 @@
-"""Whether the forge and the remote take what the settings want: found before an agent is paid."""
+"""The project's forge, and whether it and the remote allow what the settings require."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
-from hookline.adapters.process import LocalProcesses
-from hookline.adapters.repository import GitRepository
+import msgspec
+
+from hookline.adapters.git.repository.git_repository import GitRepository
+from hookline.adapters.processes.process import LocalProcesses
 from hookline.domain.forge import ForgeError, ForgeSetup, ForgeTemporary, MergePlan
-from hookline.domain.repository import Problem, RepositoryError
+from hookline.domain.repository import RepositoryError, SetupProblem
 from hookline.domain.submissions import PEOPLE
-from hookline.wiring.calls import is_trusted
+from hookline.errors import BrokenPlugin
+from hookline.plugins import FORGES
+from hookline.ports.work import Forge, ForgeKind, ForgeSite
+from hookline.wiring.repositories import repository
+from hookline.wiring.trusting import is_trusted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from hookline.app import App
-    from hookline.config.types import Sections
+    from hookline.config.types import Gates, Sections
+    from hookline.ports.repository import Repository
     from hookline.project import Project
 
-GITHUB = "github"
-_REACH = "see whether GitHub can be reached from here (GITHUB_API_URL, HTTPS_PROXY), or try later"
+_REACH = "check whether it can be reached from here (GITHUB_API_URL, HTTPS_PROXY), or try later"
+
+
+class DeferredForge:
+    """A forge that is opened when it is first asked: most runs never ask."""
+
+    def __init__(
+        self,
+        name: str,
+        push_remote: str | None,
+        merges: bool,
+        open_forge: Callable[[], Awaitable[Forge]],
+    ) -> None:
+        self.name = name
+        self.push_remote = push_remote
+        self.merges = merges
+        self._open_forge = open_forge
+        self._forge: Forge | None = None
+
+    def __getattr__(self, act: str) -> Any:
+        async def ask(*args: Any, **more: Any) -> Any:
+            if self._forge is None:
+                self._forge = await self._open_forge()
+            return await getattr(self._forge, act)(*args, **more)
+
+        return ask
+
+
+def forge(app: App) -> Forge:
+    """Where the project's pull requests are made."""
+    gates = app.sections.gates
+    kind: ForgeKind = FORGES.load(gates.forge)
+    remote = gates.remote or kind.REMOTE
+
+    async def open_forge() -> Forge:
+        site = _site(app.project, gates, remote, repository(app), app.environ)
+        return await kind.open_forge(msgspec.structs.replace(site, cleaner=app.cleaner))
+
+    return cast("Forge", DeferredForge(gates.forge, remote, kind.MERGES, open_forge))
+
+
+def _site(
+    project: Project, gates: Gates, remote: str | None, git: Repository, environ: Mapping[str, str]
+) -> ForgeSite:
+    return ForgeSite(
+        folder=project.folder,
+        remote=remote,
+        remote_url=lambda: git.remote_url(remote or ""),
+        environ=environ,
+        api=gates.api,
+        options=gates.options,
+    )
 
 
 async def forge_problems(
@@ -29,8 +86,8 @@ async def forge_problems(
     *,
     ask: bool,
     trusted: bool = False,
-) -> list[Problem]:
-    """What stands in the way at the forge; without `ask` only what can be told offline.
+) -> list[SetupProblem]:
+    """What the forge would refuse; without `ask` only what is known offline.
 
     The remote is asked as well, by git, which does so only in a repository that is trusted.
     """
@@ -44,33 +101,30 @@ async def forge_problems(
         remote=gates.remote,
         trusted=trusted,
     )
-    is_github = gates.forge == GITHUB
-    found = await _of_github(git, sections, environ, ask=ask) if is_github else []
+    try:
+        kind: ForgeKind = FORGES.load(gates.forge)
+    except BrokenPlugin as broken:
+        return [SetupProblem(broken.code, broken.message, broken.help or "", blocks=True)]
+    remote = gates.remote or kind.REMOTE
+    site = _site(project, gates, remote, git, environ)
+    found = await _of_forge(kind, site, git, sections, ask=ask)
     if ask and trusted and not any(each.blocks for each in found):
-        problem = await git.push_problem(_github_remote(sections) if is_github else None)
+        problem = await git.pushes.problem(remote if kind.REMOTE else None)
         found += [problem] if problem is not None else []
     return found
 
 
-def _github_remote(sections: Sections) -> str:
-    return sections.gates.remote or "origin"
-
-
-async def _of_github(
-    git: GitRepository, sections: Sections, environ: Mapping[str, str], *, ask: bool
-) -> list[Problem]:
-    from hookline.adapters.forges.github import github_forge  # brings an HTTP client
-
-    remote = _github_remote(sections)
+async def _of_forge(
+    kind: ForgeKind, site: ForgeSite, git: Repository, sections: Sections, *, ask: bool
+) -> list[SetupProblem]:
     try:
-        url = await git.remote_url(remote)
-        forge = github_forge(url, environ, api=sections.gates.api, push_remote=remote)
-        if not ask:
+        forge = await kind.open_forge(site)
+        if not ask or not (kind.MERGES or kind.REMOTE):  # nothing there could be refused
             return []
-        return await forge.problems(_plan(sections, await git.base_branch()))
+        return await forge.problems(_plan(sections, await git.bases.branch()))
     except (RepositoryError, ForgeError) as problem:
         help = _REACH if isinstance(problem, ForgeTemporary) else problem.help or ""
-        return [Problem(problem.code, problem.message, help, blocks=True)]
+        return [SetupProblem(problem.code, problem.message, help, blocks=True)]
 
 
 def _plan(sections: Sections, base: str) -> MergePlan:
@@ -79,8 +133,8 @@ def _plan(sections: Sections, base: str) -> MergePlan:
     return MergePlan(base, None if gates.merge == PEOPLE else gates.method, skips)
 
 
-async def check_forge(app: App) -> list[Problem]:
-    """Refuse to begin where the forge would refuse the work in the end; what else is to be told."""
+async def check_forge(app: App) -> list[SetupProblem]:
+    """Refuse to start if the forge would refuse the work in the end; warnings otherwise."""
     if app.settings is None:
         return []
     found = await forge_problems(

@@ -1,40 +1,80 @@
-"""Opening the store of a project: only one that this user made or adopted is written to."""
+"""Opening the store of a project: only one that this user created or adopted is written to."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING
 
-from hookline.adapters.identity import owner_is_here, owner_pid
-from hookline.adapters.store.sqlite import SqliteStore
+from hookline.adapters.processes.identity import owner_is_here, owner_pid
+from hookline.adapters.store.sqlite import Identity, SqliteStore
 from hookline.errors import StoreError, StoreOlder, StoreReadOnly, StoreReplaced, Untrusted
 from hookline.files import TOP_MODE, keep_private, own_folder, publish, refuse_links
 
 if TYPE_CHECKING:
-    from hookline.adapters.store.sqlite import Identity
-    from hookline.flows.adoption import Adopted
-    from hookline.ports.store import View
+    from collections.abc import Callable
+
+    from hookline.ports.feeds import CallLog, Feeds
+    from hookline.ports.store import Blobs, Store, View
     from hookline.project import Project
+    from hookline.trust.adoption import Adopted
 
 _IGNORED = b"*\n!.gitignore\n!hooks/\n!hooks/**\n!flows/\n!flows/**\n"
-GONE = "the store that was here is gone, with its tasks and its log; a new one was made"
+GONE = "the store that was here is gone, with its tasks and its log; a new one was created"
 
 
-def open_store(project: Project, home: str, *, read_only: bool = False) -> SqliteStore:
-    """The project's store; a new one is made for writing, a foreign one is only read."""
+NOTHING_STORED = "sqlite://:memory:"
+
+
+def open_store(
+    url: str,
+    *,
+    read_only: bool = False,
+    any_age: bool = False,
+    admit: Callable[[Identity], None] | None = None,
+) -> Store:
+    """The store at a URL; `admit` checks it before anything is written to it."""
+    kind, found, path = url.partition("://")
+    if kind != "sqlite" or not found:
+        raise StoreError(f"{url[:80]!r} is not the URL of a store", help="sqlite://PATH")
+    return SqliteStore(path, read_only=read_only, any_age=any_age, admit=admit)
+
+
+def open_blobs(project: Project) -> Blobs:
+    """The project's large values."""
+    from hookline.adapters.store.blobs import FileBlobs  # few commands read or keep one
+
+    return FileBlobs(project.blobs)
+
+
+def open_feeds(project: Project) -> Feeds:
+    """The feed of the project's sessions."""
+    from hookline.adapters.feeds.feed import FileFeed  # few commands watch
+
+    return FileFeed(project.folder)
+
+
+def open_call_log(project: Project) -> CallLog:
+    """The log of the project's hook calls."""
+    from hookline.adapters.store.call_log import FileCallLog  # reading commands record nothing
+
+    return FileCallLog(project.hook_log)
+
+
+def open_project_store(project: Project, home: str, *, read_only: bool = False) -> Store:
+    """The project's store; a new one is created for writing, a foreign one is read-only."""
     refuse_links(project.folder)
     if not read_only:
         return _open_own(project, home)
     if not os.path.exists(project.database):
-        return SqliteStore(":memory:")  # nothing was stored yet, so there is nothing to see
+        return open_store(NOTHING_STORED)
     try:
-        return SqliteStore(project.database, read_only=True)
+        return open_store(project.store_url, read_only=True)
     except StoreOlder:
         _open_own(project, home).close()
-        return SqliteStore(project.database, read_only=True)
+        return open_store(project.store_url, read_only=True)
 
 
-def _open_own(project: Project, home: str) -> SqliteStore:
+def _open_own(project: Project, home: str) -> Store:
     # Commands that only read do not ask whose the store is.
     from hookline.trust.stores import adopt_store, forget_store, recorded_store
 
@@ -44,8 +84,8 @@ def _open_own(project: Project, home: str) -> SqliteStore:
         if recorded is not None:
             forget_store(home, project)
             recorded, notices = None, [GONE]
-    store = SqliteStore(
-        project.database, admit=lambda found: _refuse_foreign(project, found, recorded)
+    store = open_store(
+        project.store_url, admit=lambda found: _refuse_foreign(project, home, found, recorded)
     )
     keep_private(project.folder)
     store.notices += notices
@@ -54,24 +94,28 @@ def _open_own(project: Project, home: str) -> SqliteStore:
     return store
 
 
-def _refuse_foreign(project: Project, found: Identity, recorded: str | None) -> None:
-    if found.store_id == recorded:
+def _refuse_foreign(project: Project, home: str, found: Identity, recorded: str | None) -> None:
+    from hookline.trust.stores import owns_store
+
+    # An empty store of the expected schema is harmless, wherever it came from. A process that was
+    # killed before it stored anything leaves such a store.
+    if found.store_id == recorded or (recorded is None and found.is_empty()):
+        return
+    # Another first command may have created it meanwhile; it records that before it stores more.
+    if owns_store(home, project, found.store_id):
         return
     if recorded is not None:
         raise StoreReplaced(
-            f"{project.database} is not the store that you made or adopted: it was replaced"
+            f"{project.database} is not the store that you created or adopted: it was replaced"
         )
-    # An empty store of the expected shape can do no harm, wherever it came from; one whose
-    # maker was killed before anything was stored is such a one.
-    if not found.is_empty():
-        raise Untrusted(
-            f"{project.folder} was not made by you: its store can be read, not written",
-            help="look at it with `hookline doctor`, then run `hookline trust`",
-        )
+    raise Untrusted(
+        f"{project.folder} was not created by you: its store is read-only",
+        help="look at it with `hookline doctor`, then run `hookline trust`",
+    )
 
 
 def prepare_folder(folder: str) -> None:
-    """Make `.hookline/`, with hooks and flows shared through git and all else kept out of it."""
+    """Create `.hookline/`, with hooks and flows in git and everything else ignored."""
     try:
         if not os.path.isdir(folder):
             os.makedirs(folder, exist_ok=True)
@@ -83,17 +127,17 @@ def prepare_folder(folder: str) -> None:
         raise StoreReadOnly(f"cannot write to {folder}: {problem.strerror}") from problem
 
 
-# A store that somebody else made
+# A store that someone else created
 
 
 def store_identity(project: Project) -> str | None:
-    """The id of the project's store, read without changing it; None where there is none."""
+    """The id of the project's store, read without changing it; None if there is none."""
     refuse_links(project.folder)
     if not os.path.exists(project.database):
         return None
     found: list[str] = []
-    SqliteStore(
-        project.database,
+    open_store(
+        project.store_url,
         read_only=True,
         any_age=True,
         admit=lambda each: found.append(_with_our_schema(each)),
@@ -104,18 +148,18 @@ def store_identity(project: Project) -> str | None:
 def _with_our_schema(found: Identity) -> str:
     if foreign := found.foreign_objects():
         raise StoreError(
-            f"the store has objects that Hookline did not make: {', '.join(foreign)}",
-            help="remove .hookline/hookline.db, or restore it from a backup of your own",
+            f"the store has objects that Hookline did not create: {', '.join(foreign)}",
+            help="remove .hookline/hookline.db, or restore it from your own backup",
         )
     return found.store_id
 
 
 def unfinished_runs(project: Project) -> list[str]:
     """The runs that an adoption would cancel; an older store is not read for that."""
-    from hookline.flows.adoption import unfinished
+    from hookline.trust.adoption import unfinished
 
     try:
-        store = SqliteStore(project.database, read_only=True)
+        store = open_store(project.store_url, read_only=True)
     except StoreOlder:
         return []
     try:
@@ -126,8 +170,8 @@ def unfinished_runs(project: Project) -> list[str]:
 
 
 def _refuse_held(view: View) -> None:
-    """A run that a process here works on is not taken from under it."""
-    from hookline.flows.adoption import unfinished
+    """Refuse to adopt a store while a process here advances one of its runs."""
+    from hookline.trust.adoption import unfinished
 
     for run in unfinished(view):
         owner = view.runs.holder(run.run_id)[0]
@@ -139,20 +183,20 @@ def _refuse_held(view: View) -> None:
 
 
 def adopt(project: Project, home: str, store_id: str, metadata: dict[str, str]) -> Adopted:
-    """Make a store that its user has looked at their own; nothing of it goes on by itself.
+    """Adopt a store that its user has looked at; none of its runs continues.
 
     That is in the store before it is theirs, so that a kill in between leaves nothing to run;
     and because it cannot be undone, that the store can become theirs is proved before.
     """
-    from hookline.flows.adoption import adopt as adopt_contents  # seldom done
+    from hookline.trust.adoption import adopt as adopt_contents  # rarely done
     from hookline.trust.stores import adopt_store, prove_adoptable
 
     def admit(found: Identity) -> None:
         if _with_our_schema(found) != store_id:
-            raise StoreReplaced(f"{project.database} was replaced while it was looked at")
+            raise StoreReplaced(f"{project.database} was replaced while it was being checked")
 
     prove_adoptable(home, project)
-    store = SqliteStore(project.database, admit=admit)
+    store = open_store(project.store_url, admit=admit)
     try:
         with store.write(dict(metadata)) as tx:
             _refuse_held(tx)

@@ -1,64 +1,68 @@
-"""Beginning a task's work: its base is chosen, its worktree made, and where it began is kept."""
+"""Starting a task's work: chooses its base, creates its worktree, records where it began."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain.repository import RepositoryError
-from hookline.flows.judged import export_task
+from hookline.domain.repository import RepositoryError, Worktree
+from hookline.sessions.task_file import export_task
 from hookline.tasks import work_record
-from hookline.wiring.calls import repository
+from hookline.wiring.repositories import repository
 
 if TYPE_CHECKING:
     from hookline.app import App
-    from hookline.domain.repository import Worktree
 
 
 async def check_repository(app: App) -> None:
-    """Refuse a repository in which nothing can be done, before any task is begun."""
+    """Refuse a repository in which no work is possible, before any task is started."""
     git = repository(app)
     state = await git.describe()
     if state.blocking is not None:
         raise RepositoryError(state.blocking.message, help=state.blocking.help)
-    await pin_base(app, await git.base_branch())
+    await pin_base(app, await git.bases.branch())
 
 
 async def pin_base(app: App, branch: str | None = None) -> None:
-    """Choose the base for good, unless the configuration names it or it was chosen before.
+    """Choose the base permanently, unless the configuration names it or it was chosen before.
 
-    Without a branch it is what the repository says now: later checkouts change nothing for tasks.
+    Without a branch it is the repository's current one: later checkouts change nothing for tasks.
     """
     git = repository(app)
-    if not git.base_is_chosen:
-        chosen = branch or await git.base_branch()
+    if not git.bases.is_chosen:
+        chosen = branch or await git.bases.branch()
         app.change(work_record.pin_base, chosen)
 
 
-async def pin_first_base(app: App) -> None:
-    """Choose the base of a project that is set up, before its first commit too."""
+async def first_base(app: App) -> work_record.Base | None:
+    """The base of a project that is being set up, even before its first commit; None if chosen."""
     git = repository(app)
-    unborn = await git.unborn_branch()
-    if unborn is None or git.base_is_chosen:
-        await pin_base(app)
-    else:
-        app.change(work_record.pin_base, unborn, unborn=True)
+    if git.bases.is_chosen:
+        return None
+    unborn = await git.bases.unborn_branch()
+    found = work_record.Base(unborn or await git.bases.branch(), unborn is not None)
+    with app.read() as view:
+        return None if work_record.pinned_base(view) == found else found
 
 
 async def person(app: App) -> str:
-    """Who types this: as git knows them, else by the name of their account."""
-    return await repository(app).identity() or str(app.metadata()["triggeredBy"])
+    """The user: the name from git, else that of the account."""
+    return await repository(app).identity() or str(app.origin.metadata()["triggeredBy"])
 
 
 async def begin_work(app: App, task_id: str) -> Worktree:
     """The worktree of a task, with the task in it as a file."""
     await pin_base(app)
     git = repository(app)
-    place = await git.worktree(task_id)
+    place = await git.worktrees.open(task_id)
     with app.read() as view:
         task = view.graph.task(task_id)
         is_known = work_record.start_of(view, task.id) is not None
-    if place.fresh or not is_known:
-        start = await git.merge_base(place.folder, place.base)
+    # The task's dependencies may have been merged since its worktree was created.
+    is_empty = not place.fresh and task.depends_on and not await git.worktrees.unsaved(task_id)
+    if is_empty:
+        await git.changes.rebase(place.folder, place.base, branch=place.branch)
+    if place.fresh or is_empty or not is_known:
+        start = await git.history.merge_base(place.folder, place.base)
         app.change(work_record.note_start, place, start)
     with app.read() as view:
         export_task(view, task, place.folder)

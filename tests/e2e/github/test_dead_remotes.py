@@ -5,7 +5,8 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING
 
-from hookline.adapters.forges import github, github_rest
+from hookline.adapters.forges import github
+from hookline.adapters.github import rest as github_rest
 from tests.e2e.pipeline_rig import Pipeline
 
 if TYPE_CHECKING:
@@ -44,14 +45,14 @@ def test_a_dead_remote_without_a_forge(cli: Cli) -> None:
     line.begin(kinds)
     assert cli("check", "--forge").code == 0
     line.git("remote", "set-url", "origin", f"git://{closed()}/x.git")
-    is_refused_before_work(cli, line, "origin does not answer, or does not let us in")
+    is_refused_before_work(cli, line, "origin does not answer, or denies access")
 
     # A remote that goes away later is told as such, and is nothing for an agent.
     line.by_hand("T-1", "main")
     assert cli("submit", "T-1", "--json").json["outcome"] == "sent_back"
     (item,) = cli("attention", "--json").json
     assert item["command"] == "hookline submit T-1"
-    assert "see to the remote: `git ls-remote` must work" in item["message"]
+    assert "check the remote: `git ls-remote` must work" in item["message"]
     cli.configure(f"{kinds[:-2]}, remote: ''}}\nagents: {{bot: {line.profile}}}\n")
     line.commit("no remote")
     assert cli("submit", "T-1", "--json").json["outcome"] == "merged"
@@ -61,7 +62,7 @@ def test_a_dead_remote_of_a_forge_that_answers(line: HubPipeline, hub: Hub, cli:
     line.begin_at(hub, "task_types: {part: {hooks: {before_submit: [create_pr]}}}\n")
     line.remote.rename(line.remote.with_name("moved"))
     hub.line.remote = line.remote.with_name("moved")
-    is_refused_before_work(cli, line, "origin does not answer, or does not let us in")
+    is_refused_before_work(cli, line, "origin does not answer, or denies access")
     line.by_hand("T-1", "main")
     assert cli("submit", "T-1", "--json").json["outcome"] == "sent_back"
     (item,) = cli("attention", "--json").json

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.adapters.forges import github, github_rest
+from hookline.adapters.forges import github
+from hookline.adapters.github import rest as github_rest
 from tests.integration.github_stand_in import Rules
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 # What is wrong there, and whether work is refused for it.
 WRONG: dict[str, tuple[Rules, bool]] = {
-    "may not push to acme/widgets": (Rules(may_push=False), True),
+    "not allowed to push to acme/widgets": (Rules(may_push=False), True),
     "is archived": (Rules(archived=True), True),
     "does not allow the merge method 'merge'": (Rules(forbidden=["merge"]), True),
     "main does not allow the merge method 'merge'": (Rules(linear=True), True),
@@ -75,7 +76,7 @@ def test_a_token_or_remote_that_will_not_do_is_told_offline(
     assert "there is no token" in cli.refused("work", "--once")[1]["message"]
     cli.env["GITHUB_TOKEN"] = token
     line.git("remote", "set-url", "origin", str(line.remote))
-    assert "names no repository of GitHub" in problems()[1]
+    assert "is not a GitHub repository" in problems()[1]
     assert len(hub.asked) == asked, "nobody was asked"
     line.git("remote", "set-url", "origin", "git@github.com:acme/widgets.git")
 

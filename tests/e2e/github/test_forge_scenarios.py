@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from hookline.adapters.forges import github, github_rest
-from hookline.flows import forge_merge
+from hookline.adapters.forges import github
+from hookline.adapters.github import rest as github_rest
+from hookline.pipeline.repository import unmerged
 from tests.e2e.conftest import Cli
 from tests.e2e.hub_rig import HubPipeline, running_hub
+from tests.e2e.prompt_rig import check_prompt
 from tests.integration.github_stand_in import Fault
 
 if TYPE_CHECKING:
@@ -191,22 +193,13 @@ MERGED, WAITS, BACK, SUBMITTED = "merged", "waiting", "sent_back", "submitted"
 
 SCENARIOS: dict[str, list[Step]] = {
     "red, then green after a fix": [Step(red_until_fixed, MERGED, command=SUBMIT)],
-    "CI is slow": [Step(slow, MERGED, command=SUBMIT)],
-    "the base moves after CI was green": [
-        Step(green, SUBMITTED, command=NO_MERGE),
-        Step(base_moves, MERGED),
-    ],
     "slow CI after the base moved": [
         Step(slow, SUBMITTED, command=NO_MERGE),
         Step(base_moves, MERGED),
     ],
-    "a review is required": [
+    "a review is required, and asks for changes": [
         Step(review_required, WAITS, ["0 of 1 approvals"], SUBMIT),
         Step(ask_ada, WAITS, ["waits for a review by ada"]),
-        Step(approve, MERGED),
-    ],
-    "a person requests changes": [
-        Step(review_required, WAITS, command=SUBMIT),
         Step(request_changes, WAITS, ["changes requested by ada"]),
         Step(approve, MERGED),
     ],
@@ -225,7 +218,7 @@ SCENARIOS: dict[str, list[Step]] = {
     ],
     "the branch is force-pushed": [
         Step(green, SUBMITTED, command=NO_MERGE),
-        Step(Desk.force_push, BACK, ["has commits that are not ours"]),
+        Step(Desk.force_push, BACK, ["has commits from someone else"]),
     ],
     "merged by hand": [
         Step(green, SUBMITTED, command=NO_MERGE),
@@ -277,7 +270,7 @@ def hub(line: HubPipeline) -> Iterator[Hub]:
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (github, github_rest):
         monkeypatch.setattr(module, "BACKOFF", (0.01, 0.01, 0.01))
-    monkeypatch.setattr(forge_merge, "CHECKS_WAIT", 0.01)
+    monkeypatch.setattr(unmerged, "CHECKS_WAIT", 0.01)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -310,6 +303,18 @@ def test_what_a_gate_moved_is_pushed_before_ci_is_asked(cli: Cli) -> None:
         base_moves(desk)
         assert cli("merge", desk.task, "--json").json["outcome"] == MERGED
         assert set(hub.landed) <= hub.green
+
+
+def test_what_the_author_of_work_that_ci_rejects_is_told(cli: Cli) -> None:
+    line = HubPipeline(cli)
+    with running_hub(line) as hub:
+        line.begin_at(hub, gates="tries: 1", hooks="before_submit: [create_pr, ci_status]")
+        line.turn("true\n")
+        desk = Desk(line, hub)
+        hub.ci = lambda sha: "failure"
+        cli("submit", desk.task, "--agent", "bot", "--json")
+        (told,) = line.prompts(desk.task)
+        check_prompt(cli, "fix-ci", told)
 
 
 def play(desk: Desk, step: Step) -> tuple[str, str]:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.adapters.forges import github, github_rest
-from hookline.flows import forge_merge
+from hookline.adapters.forges import github
+from hookline.adapters.github import rest as github_rest
+from hookline.pipeline.repository import unmerged
 from tests.integration.github_stand_in import Fault
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ LIMIT = Fault("PUT", "/merge", "answer", 429, b"{}", {"retry-after": "1"})
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (github, github_rest):
         monkeypatch.setattr(module, "BACKOFF", (0.01, 0.01, 0.01))
-    monkeypatch.setattr(forge_merge, "CHECKS_WAIT", 0.01)
+    monkeypatch.setattr(unmerged, "CHECKS_WAIT", 0.01)
 
 
 def push(line: HubPipeline, branch: str, name: str) -> str:
@@ -110,11 +111,14 @@ def test_what_somebody_merges_that_no_gate_judged_is_told_by_name(
     hub.meanwhile.append(merge_more)
     hub.faults.append(FAILS)
     news = cli("work", "--once")
-    why = f"it was merged by somebody else at {pushed[0][:12]}, which no gate has judged"
+    why = f"it was merged by someone else at {pushed[0][:12]}, which no gate has checked"
     assert f"merged untested {hub.pulls[1]['merge_commit_sha'][:12]}: {why}" in news.stderr
     assert untested(cli, task)["reason"] == why
     assert why in cli("task", "show", task).stdout
     assert why in attention(cli, task)
+    assert f"(then: hookline gate approve {task})" in attention(cli, task)
+    assert cli("gate", "approve", task, "--comment", "I read it").code == 0
+    assert attention(cli, task) == ""
 
     # Without all of the work the task is not complete.
     task = part(line)
@@ -129,7 +133,7 @@ def test_what_somebody_merges_that_no_gate_judged_is_told_by_name(
     hub.faults.append(FAILS)
     found = cli("submit", task, "--json").json
     assert found["outcome"] == "sent_back"
-    assert "pull request 2 was merged by somebody else at" in found["reason"]
+    assert "pull request 2 was merged by someone else at" in found["reason"]
     assert task not in line.parts()
 
 
@@ -147,7 +151,7 @@ def test_work_is_merged_into_its_base_and_no_other_branch(
     retarget(1)
     found = cli("merge", task, "--json").json
     assert (found["outcome"], hub.acts("PUT")) == ("waiting", 0)
-    assert "pull request 1 asks to be merged into release, not into main" in attention(cli, task)
+    assert "request 1 targets release, not main" in attention(cli, task)
     retarget(1, "main")
     assert cli("merge", task, "--json").json["outcome"] == "merged"
 
@@ -175,7 +179,7 @@ def test_people_merge_into_the_base_what_the_gates_judged(
     for task in (other, more):
         assert cli("submit", task, "--json").json["outcome"] == "waiting"
     hub.pulls[1]["base"]["ref"] = "release"
-    assert "not into main" in cli("merge", other, "--json").json["reason"]
+    assert "targets release, not main" in cli("merge", other, "--json").json["reason"]
     hub.squash(1)
     found = cli("merge", other, "--json").json
     assert (found["outcome"], found["state"]) == ("sent_back", "needs_continuation")
@@ -183,7 +187,7 @@ def test_people_merge_into_the_base_what_the_gates_judged(
     hub.look()
     hub.squash(2)
     found = cli("merge", more, "--json").json
-    why = f"it was merged by somebody else at {head[:12]}, which no gate has judged"
+    why = f"it was merged by someone else at {head[:12]}, which no gate has checked"
     assert (found["outcome"], found["untested"]) == ("merged", why)
 
 

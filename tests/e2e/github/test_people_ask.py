@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.e2e.prompt_rig import check_prompt
+
 if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
     from tests.e2e.hub_rig import Hub, HubPipeline
@@ -48,6 +50,9 @@ def test_changes_that_a_person_asks_for_are_made_and_shown(
     assert "ada reviewed your work and asked for changes" in told
     assert f"- parts/{task}:1: Name who did it." in told
     assert head(line, task) != first
+    if before_submit:
+        check_prompt(cli, "fix-forge", told)
+    assert "Run them yourself before you end: `make test`\n" in told
 
     # Somebody who still looked at the first commit, and ada again, are heard as well.
     ask("bob", first, "Spell it right.")
@@ -97,5 +102,47 @@ def test_what_a_gate_has_told_the_agent_the_merge_does_not_tell_again(
     cli("work", "--once")  # which does not stay for an hour
     assert len(line.prompts(task)) == 1
     hub.review("bob", "APPROVED", head(line, task))
+    assert cli("merge", task, "--json").json["outcome"] == "merged"
+    assert len(line.prompts(task)) == 1
+
+
+@pytest.mark.parametrize("merge", ["people", "auto"])
+def test_a_comment_of_a_person_reaches_the_agent_once(
+    line: HubPipeline, hub: Hub, cli: Cli, merge: str
+) -> None:
+    gates = "merge: people, tries: 1" if merge == "people" else "tries: 1"
+    line.begin_at(hub, hooks="before_submit: [create_pr]", gates=gates)
+    line.turn(TURN)
+    task = cli.add("a part")
+    line.by_hand(task)
+    cli("submit", task, "--no-merge", "--json")
+    first = head(line, task)
+    hub.review("ada", "COMMENTED", first, body="Why not shorter?")
+    hub.review("ada", "COMMENTED", first, remarks=[(f"parts/{task}", 1, "Name who did it.")])
+    hub.review("eve", "COMMENTED", first, body="Do as I say.", role="NONE")
+    hub.review("bob", "COMMENTED", first, body="Shorten it!")
+    hub.review("bob", "APPROVED", first)
+    outcome = cli("merge", task, "--json").json["outcome"]
+    assert outcome == ("waiting" if merge == "people" else "merged")
+    (told,) = line.prompts(task)
+    assert "Why not shorter?" in told
+    assert f"- parts/{task}:1: Name who did it." in told
+    assert "Do as I say." not in told
+    assert "Shorten it!" not in told
+    if merge == "people":
+        waits(cli, line, task)
+        assert len(line.prompts(task)) == 1
+
+
+def test_an_agent_need_not_change_anything_for_a_comment(
+    line: HubPipeline, hub: Hub, cli: Cli
+) -> None:
+    line.begin_at(hub, hooks="before_submit: [create_pr]", gates="tries: 1")
+    line.turn(TURN)
+    (line.box / "idle").touch()
+    task = cli.add("a part")
+    line.by_hand(task)
+    cli("submit", task, "--no-merge", "--json")
+    hub.review("ada", "COMMENTED", head(line, task), body="Nice, is it fast?")
     assert cli("merge", task, "--json").json["outcome"] == "merged"
     assert len(line.prompts(task)) == 1

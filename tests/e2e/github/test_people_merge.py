@@ -35,7 +35,7 @@ def test_git_merges_what_a_person_merges(cli: Cli, how: str) -> None:
     assert (pull["branch"], pull["state"]) == (f"hookline/{task}", "open")
     item = attention(cli, task)
     assert item["command"] == f"git switch main && git merge --no-ff hookline/{task}"
-    assert f"pull request {pull['number']} waits to be merged into main" in item["message"]
+    assert f"Pull request {pull['number']} waits to be merged into main" in item["message"]
     assert cli.refused("gate", "approve", task)[1]["code"] == "illegal-transition"
     assert local.worker(code=4)["merged"] == []  # it does not stay until somebody merges
     assert cli("merge", task, "--json").json["outcome"] == "waiting"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.e2e.pipeline_rig import Pipeline, keepers
 
 if TYPE_CHECKING:
@@ -43,6 +45,33 @@ def test_a_pull_request_tells_what_was_done_and_found(
     assert branches == "main", "the branch is removed once it is merged"
 
 
+@pytest.mark.parametrize("said", ["", "I listed it."])
+def test_a_promise_alone_is_not_what_was_done(
+    line: HubPipeline, hub: Hub, cli: Cli, said: str
+) -> None:
+    """The last words before it are, if there are any."""
+    line.begin_at(hub, hooks="before_submit: [{command: 'test -e fixed'}, create_pr]")
+    line.turn(f'if [ "$n" = 1 ]; then work; echo "{said}"; else touch fixed; fi\n')
+    task = cli.add(GOAL)
+    assert line.worker()["merged"] == [task]
+    (pull,) = hub.pulls.values()
+    assert "COMPLETE" not in pull["body"]
+    assert (f"## What was done\n\n{said}" in pull["body"]) == bool(said)
+    assert ("## What was done" in pull["body"]) == bool(said)
+
+
+def test_commits_and_files_follow_a_fix(line: HubPipeline, hub: Hub, cli: Cli) -> None:
+    line.begin_at(hub, hooks="before_submit: [create_pr, {command: 'test -e fixed'}]")
+    line.turn('if [ "$n" = 1 ]; then work; else touch fixed; fi\n')
+    task = cli.add(GOAL)
+    assert line.worker()["merged"] == [task]
+    (pull,) = hub.pulls.values()
+    changes = pull["body"].partition("## Changes")[2].partition("## Evidence")[0]
+    assert "\n- fixed\n" in changes
+    assert f"\n- {hub.landed[0][:12]} " in changes
+    assert pull["body"].count("Files (") == 1
+
+
 def test_commits_hold_the_whole_goal_and_whose_work_it_is(cli: Cli, hub: Hub) -> None:
     line = hub.line
     line.begin_at(hub, "agent: bot\n", gates="method: squash, delete_branch: false")
@@ -60,6 +89,7 @@ def test_commits_hold_the_whole_goal_and_whose_work_it_is(cli: Cli, hub: Hub) ->
             assert GOAL in rest
             trailers = line.git("log", "-1", "--format=%(trailers:only)", "main", at=line.remote)
             assert trailers == f"Task: {task}\nAgent: bot", (forge, method)
+    assert not any("\n\n\n" in each for each in hub.messages)
     branches = line.git("for-each-ref", "--format=%(refname:short)", at=line.remote)
     assert len(branches.split()) == 4, "what was pushed stays if it is to"
 

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 # A message can hold the whole of a file twice, before and after an edit.
 LINE_LIMIT = 16 * 1024 * 1024
 MAX_STRAY_LINES = 1000
+Message = dict[str, Any]
+_PARTS = (("id", int | str | None), ("method", str | None), ("error", dict | None))
 
 
-class Lines:
+class AcpLines:
     """An agent's stdin and stdout as a stream of messages."""
 
     def __init__(
@@ -34,7 +36,7 @@ class Lines:
         self._on_stray = on_stray
         self._strays = 0
 
-    async def send(self, message: dict[str, Any]) -> None:
+    async def send(self, message: Message) -> None:
         """Write a message; an agent that does not listen any more has hung up."""
         try:
             self._writer.write(msgspec.json.encode(message) + b"\n")
@@ -42,7 +44,7 @@ class Lines:
         except OSError:
             self._reader.feed_eof()
 
-    async def receive(self) -> dict[str, Any] | None:
+    async def receive(self) -> Message | None:
         """The next message; None when there will be no more."""
         while self.problem is None:
             line = await self._line()
@@ -57,7 +59,7 @@ class Lines:
         return None
 
     async def close(self) -> None:
-        """Nothing: whoever holds the dialogue closes its pipes."""
+        """Nothing: the owner of the dialogue closes its pipes."""
 
     async def _line(self) -> bytes | None:
         try:
@@ -65,7 +67,7 @@ class Lines:
         except asyncio.IncompleteReadError as end:
             return end.partial or None
         except asyncio.LimitOverrunError:
-            self.problem = f"it printed a line of more than {LINE_LIMIT >> 20} MiB"
+            self.problem = f"it printed a line longer than {LINE_LIMIT >> 20} MiB"
         except OSError as problem:
             self.problem = f"its output could not be read: {problem}"
         return None
@@ -78,18 +80,15 @@ class Lines:
         if self._strays == 1:
             self._on_stray(shown)
         if self._strays >= MAX_STRAY_LINES:
-            self.problem = f"it printed {self._strays} lines that are no messages, first {shown!r}"
+            self.problem = f"it printed {self._strays} lines that are not messages, first {shown!r}"
 
 
-def _message(line: bytes) -> dict[str, Any] | None:
+def _message(line: bytes) -> Message | None:
     """The message on a line, if it is one that a connection can handle."""
     try:
         message = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    if not isinstance(message, dict) or not isinstance(message.get("id"), int | str | None):
-        return None
-    if not isinstance(message.get("method"), str | None):
-        return None
-    is_fine = message.get("error") is None or isinstance(message["error"], dict)
+    is_object = isinstance(message, dict)
+    is_fine = is_object and all(isinstance(message.get(key), kind) for key, kind in _PARTS)
     return message if is_fine else None

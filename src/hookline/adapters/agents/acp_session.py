@@ -1,4 +1,10 @@
-"""A conversation by the Agent Client Protocol: how it is begun or resumed, and set up."""
+"""A conversation by the Agent Client Protocol: how it is begun or resumed, set up, and what an
+agent may do in it.
+
+That an agent is read-only rests on its asking before it changes something, and on its naming
+truly what it is about to do. Where an agent has a mode in which it cannot change anything, it is
+put into that one: Codex has one; OpenCode, which asks nothing by default, is given one.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +13,22 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from hookline.ports.agents import ToolServer
 
 SERVER_NAME = "hookline"
+HARMLESS = frozenset({"read", "search", "fetch", "think"})
+OPENCODE_READER = "hookline-read-only"
+READ_ONLY_MODES = (OPENCODE_READER, "read-only")
+
+_OPENCODE = "OPENCODE_CONFIG_CONTENT"
+_OPENCODE_LOOKING = "read grep glob list lsp codesearch webfetch websearch external_directory"
+_PREFERENCE = {
+    "allow": ("allow_once", "allow_always"),
+    "always": ("allow_always", "allow_once"),
+    "reject": ("reject_once", "reject_always"),
+}
 
 
 class Capabilities(msgspec.Struct, rename="camel"):
@@ -46,13 +65,8 @@ class Introduced(msgspec.Struct, rename="camel"):
         return [login.description or login.name for login in self.auth_methods or ()]
 
     @property
-    def is_opencode(self) -> bool:
-        """Whether this is OpenCode."""
-        return self.agent_info is not None and self.agent_info.name.lower() == "opencode"
-
-    @property
     def resuming(self) -> str | None:
-        """The method that goes on with a conversation; the one that replays nothing is better."""
+        """The method that resumes a conversation, preferably without replaying it."""
         able = self.agent_capabilities or Capabilities()
         if (able.session_capabilities or {}).get("resume") is not None:
             return "session/resume"
@@ -107,6 +121,12 @@ class Opened(msgspec.Struct, rename="camel"):
     modes: Modes | None = None
     models: Models | None = None
 
+    @property
+    def has_no_model(self) -> bool:
+        """Whether the model can be chosen, and there is none: nobody is logged in anywhere."""
+        settings = [each for each in self.config_options or () if each.category == "model"]
+        return bool(settings) and not any(each.values for each in settings)
+
     def choices(self, what: str) -> dict[str, tuple[str, dict[str, str]]]:
         """What the mode or the model can be, each with the request that sets it."""
         found: dict[str, tuple[str, dict[str, str]]] = {}
@@ -123,7 +143,7 @@ class Opened(msgspec.Struct, rename="camel"):
 
 
 def place(folder: str, tools: ToolServer | None) -> dict[str, Any]:
-    """Where a conversation takes place, and the tools that it brings along."""
+    """Where a conversation takes place, and the tools it gets."""
     servers = []
     if tools is not None:
         program, *arguments = tools.argv
@@ -138,3 +158,70 @@ def worded(prompt: str) -> str:
     if first.startswith("/") and not first[1:].replace("-", "").replace("_", "").isalnum():
         prompt = f"The task: {prompt}"
     return prompt.encode("utf-8", "replace").decode()
+
+
+class PermissionOutcome(msgspec.Struct, rename="camel", omit_defaults=True):
+    """How a question for permission was decided."""
+
+    outcome: str
+    option_id: str | None = None
+
+
+class Permission(msgspec.Struct):
+    """The answer to such a question."""
+
+    outcome: PermissionOutcome
+
+
+class Option(msgspec.Struct, rename="camel"):
+    """One of the answers that an agent takes."""
+
+    option_id: str
+    kind: str = ""
+
+
+def verdict(permissions: str, kind: str) -> str:
+    """allow, always or reject: what an agent of these permissions hears about a kind of tool."""
+    if permissions == "full":
+        return "always"
+    return "allow" if permissions == "work" or kind in HARMLESS else "reject"
+
+
+def answer(wanted: str, options: Sequence[Option]) -> Permission:
+    """The answer to a question for permission; without a fitting option it is not given."""
+    for kind in _PREFERENCE[wanted]:
+        for option in options:
+            if option.kind == kind:
+                return Permission(PermissionOutcome("selected", option.option_id))
+    return cancelled()
+
+
+def cancelled() -> Permission:
+    """The answer to a question that will not be decided any more."""
+    return Permission(PermissionOutcome("cancelled"))
+
+
+def read_only_environment(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment, with an agent for OpenCode that looks at everything and changes nothing.
+
+    An agent of its own, because a project's configuration of the usual ones would beat the
+    permissions of all. Other programs do not read the variable.
+    """
+    config = _decoded(env.get(_OPENCODE, ""))
+    agents = config.get("agent")
+    looking = dict.fromkeys(_OPENCODE_LOOKING.split(), "allow")
+    reader = {
+        "mode": "primary",
+        "description": "Looks at everything and changes nothing.",
+        "permission": {"*": "deny", **looking},
+    }
+    known = agents if isinstance(agents, dict) else {}
+    config["agent"] = {**known, OPENCODE_READER: reader}
+    return {**env, _OPENCODE: msgspec.json.encode(config).decode()}
+
+
+def _decoded(text: str) -> dict[str, Any]:
+    config = msgspec.json.decode(text) if text.strip() else {}
+    if not isinstance(config, dict):
+        raise msgspec.ValidationError(f"{_OPENCODE} is not an object")
+    return config

@@ -1,4 +1,4 @@
-"""What an agent tells during its turn by the Agent Client Protocol: words, tools, and the cost."""
+"""What an agent reports in its turn by the Agent Client Protocol: words, tools, and the cost."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.adapters.capture import CAP, Capture
+from hookline.adapters.processes.capture import CAP, Capture
 from hookline.domain.turns import AgentEvent, Usage
 
 if TYPE_CHECKING:
-    from hookline.adapters.agents.steps import Steps
+    from hookline.adapters.agents.steps import StepCount
     from hookline.ports.agents import TurnRequest
 
 SHORT = 200
@@ -24,13 +24,13 @@ class Content(msgspec.Struct, rename="camel"):
     text: str = ""
 
 
-class Place(msgspec.Struct):
+class TouchedFile(msgspec.Struct):
     """A file that a tool touches."""
 
     path: str = ""
 
 
-class Cost(msgspec.Struct):
+class ConversationCost(msgspec.Struct):
     """What a conversation has cost so far."""
 
     amount: float = 0.0
@@ -47,9 +47,10 @@ class Update(msgspec.Struct, rename="camel"):
     title: str | None = None
     kind: str | None = None
     status: str | None = None
-    locations: list[Place] | None = None
+    locations: list[TouchedFile] | None = None
     raw_input: Any = None
-    cost: Cost | None = None
+    cost: ConversationCost | None = None
+    meta: Any = msgspec.field(default=None, name="_meta")
 
 
 class _Tool(msgspec.Struct):
@@ -61,9 +62,9 @@ class _Tool(msgspec.Struct):
 
 
 class Heard:
-    """Everything that an agent told in one turn; what came before the turn is history."""
+    """Everything that an agent reported in one turn; what came before the turn is history."""
 
-    def __init__(self, request: TurnRequest, steps: Steps) -> None:
+    def __init__(self, request: TurnRequest, steps: StepCount) -> None:
         self.is_turn = False
         self._steps = steps
         self._on_event = request.on_event
@@ -73,6 +74,7 @@ class Heard:
         self._tools: dict[str, _Tool] = {}
         self._cost: float | None = None
         self._cost_before: float | None = None
+        self._tokens = Usage()
 
     @property
     def text(self) -> str:
@@ -85,15 +87,17 @@ class Heard:
         return len(self._tools)
 
     def begin(self, *, is_new: bool) -> None:
-        """The turn begins; the cost of a conversation that goes on may be known already."""
+        """The turn begins; the cost of a resumed conversation may be known already."""
         self.is_turn = True
         self._cost_before = 0.0 if is_new else self._cost
 
-    def usd(self) -> float | None:
-        """The cost of this turn, where the agent told enough to know it."""
-        if self._cost is None or self._cost_before is None:
-            return None
-        return max(0.0, self._cost - self._cost_before)
+    def usage(self, result: dict[str, Any] | None = None) -> Usage:
+        """What the turn used: by its result, if that says so, else as far as it was reported."""
+        told = _tokens(result or {}) or self._tokens
+        usd = None
+        if self._cost is not None and self._cost_before is not None:
+            usd = max(0.0, self._cost - self._cost_before)
+        return msgspec.structs.replace(told, usd=usd)
 
     def kind_of(self, tool_call_id: str) -> str | None:
         """What kind of tool a call was said to be."""
@@ -114,8 +118,10 @@ class Heard:
             self._cost = update.cost.amount
         if not self.is_turn:
             return
-        if update.cost is not None:
-            self._on_usage(Usage(usd=self.usd()))
+        if (step := _qwen_tokens(update.meta)) is not None:
+            self._tokens = _sum(self._tokens, step)
+        if update.cost is not None or step is not None:
+            self._on_usage(self.usage())
         if update.session_update == "agent_message_chunk":
             self._say(update)
         elif update.session_update in ("tool_call", "tool_call_update"):
@@ -185,8 +191,8 @@ class _Tokens(msgspec.Struct, rename="camel"):
     cached_write_tokens: int | None = None
 
 
-def usage(result: dict[str, Any], usd: float | None) -> Usage:
-    """What a turn used, by its result: as the protocol says it, or as Gemini does."""
+def _tokens(result: dict[str, Any]) -> Usage | None:
+    """The tokens of a turn, by its result: as the protocol says it, or as Gemini does."""
     told = result.get("usage")
     try:
         if not isinstance(told, dict):
@@ -194,10 +200,34 @@ def usage(result: dict[str, Any], usd: float | None) -> Usage:
             told = {"inputTokens": counts["input_tokens"], "outputTokens": counts["output_tokens"]}
         tokens = msgspec.convert(told, _Tokens)
     except (msgspec.ValidationError, LookupError, TypeError):
-        return Usage(usd=usd)
+        return None
     cached = (tokens.cached_read_tokens or 0) + (tokens.cached_write_tokens or 0)
     return Usage(
         input_tokens=tokens.input_tokens + cached,
         output_tokens=tokens.output_tokens + (tokens.thought_tokens or 0),
-        usd=usd,
+        cached_tokens=tokens.cached_read_tokens or 0,
+    )
+
+
+def _qwen_tokens(meta: Any) -> Usage | None:
+    """The tokens of one answer of the model, which Qwen Code tells beside an empty text.
+
+    What came from a cache is part of its input, and what it thought part of its output.
+    """
+    try:
+        tokens = msgspec.convert(meta["usage"], _Tokens)
+    except (msgspec.ValidationError, LookupError, TypeError):
+        return None
+    return Usage(
+        input_tokens=tokens.input_tokens,
+        output_tokens=tokens.output_tokens,
+        cached_tokens=tokens.cached_read_tokens or 0,
+    )
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    return Usage(
+        input_tokens=one.input_tokens + other.input_tokens,
+        output_tokens=one.output_tokens + other.output_tokens,
+        cached_tokens=one.cached_tokens + other.cached_tokens,
     )

@@ -1,4 +1,4 @@
-"""Agents that print one JSON message per line: how they are started, and their lines read."""
+"""How the programs of agents are started, and the lines read of those that print messages."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.adapters.identity import SIGKILL
-from hookline.domain.turns import AgentEvent
+from hookline.adapters.agents.steps import StepCount
+from hookline.adapters.processes.identity import SIGKILL
+from hookline.domain.turns import AgentEvent, EventKind
 from hookline.ports.processes import Finished
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Iterator, Mapping, Sequence
 
-    from hookline.adapters.agents.drivers import Talk
-    from hookline.adapters.agents.steps import Steps
+    from hookline.domain.turns import AgentTurn
+    from hookline.ports.agents import DriverTurn
 
 LINE_LIMIT = 8 * 1024 * 1024
 TEXT_LIMIT = 1024 * 1024
@@ -29,8 +30,8 @@ DETAIL = 200
 Take = Callable[[bytes], None]
 
 
-class Lines:
-    """Cuts an agent's output into lines; what is no message is skipped and counted."""
+class OutputLines:
+    """Cuts an agent's output into lines; lines that are not messages are skipped and counted."""
 
     def __init__(self, take: Take) -> None:
         self.skipped = 0
@@ -71,19 +72,42 @@ class Lines:
             self.first_skipped = self.first_skipped or line[:DETAIL].decode("utf-8", "replace")
 
 
+async def run_program(
+    argv: Sequence[str],
+    talk: DriverTurn,
+    more: Mapping[str, str] | None = None,
+    stdin: bytes | None = None,
+    on_output: Callable[[bytes], None] | None = None,
+) -> Finished:
+    """Run a program of an agent, with the prompt on its stdin if nothing else is given.
+
+    Raises CannotStart.
+    """
+    request = talk.request
+    given = request.prompt.encode("utf-8", "replace") if stdin is None else stdin
+    return await talk.processes.run(
+        argv,
+        cwd=talk.folder,
+        env={**request.env, **(more or {})},
+        timeout=request.timeout,
+        stdin=given,
+        on_start=request.on_start,
+        on_output=on_output,
+    )
+
+
 async def listen(
     argv: Sequence[str],
-    talk: Talk,
+    talk: DriverTurn,
     take: Take,
     more: Mapping[str, str] | None = None,
-    steps: Steps | None = None,
+    steps: StepCount | None = None,
 ) -> Finished:
     """Start an agent with the prompt on its stdin and hand over its lines as they come.
 
     With `steps`, which `take` counts, it is killed once it takes too many. Raises CannotStart.
     """
-    request = talk.request
-    lines = Lines(take)
+    lines = OutputLines(take)
 
     def hear(chunk: bytes) -> None:
         lines.feed(chunk)
@@ -92,15 +116,7 @@ async def listen(
 
     try:
         async with asyncio.timeout(None) as patience:
-            done = await talk.processes.run(
-                argv,
-                cwd=talk.folder,
-                env={**request.env, **(more or {})},
-                timeout=request.timeout,
-                stdin=request.prompt.encode("utf-8", "replace"),
-                on_start=request.on_start,
-                on_output=hear,
-            )
+            done = await run_program(argv, talk, more, on_output=hear)
     except TimeoutError:
         if not patience.expired():
             raise
@@ -108,14 +124,34 @@ async def listen(
     lines.end()
     if lines.skipped:
         many = f"{lines.skipped} lines" if lines.skipped > 1 else "a line"
-        notice(talk, f"skipped {many} of the agent's output, no message: {lines.first_skipped}")
+        notice(talk, f"skipped {many} of unreadable agent output: {lines.first_skipped}")
     return done
+
+
+async def in_conversation(
+    talk: DriverTurn,
+    resume: Callable[[], Awaitable[AgentTurn | None]] | None,
+    begin: Callable[[], Awaitable[AgentTurn | None]],
+) -> AgentTurn:
+    """The turn in its conversation if the agent knows it, else in a new one."""
+    if resume is not None and (heard := await resume()) is not None:
+        return heard
+    if wanted := talk.request.conversation:
+        notice(talk, f"conversation {wanted} is unknown here; the agent starts a new one")
+    heard = await begin()
+    assert heard is not None
+    return heard
+
+
+def timed_out(timeout: float) -> str:
+    """Why a turn failed that took too long."""
+    return f"the agent timed out after {timeout:g} s"
 
 
 def failure(done: Finished, timeout: float) -> str | None:
     """Why a program that is over did not end as it should; None if it did."""
     if done.timed_out:
-        return f"the agent did not end within {timeout:g} s; it was killed"
+        return timed_out(timeout)
     said = shown(_complaint(done.stderr))
     if done.exit_code < 0:
         return f"the agent was killed by signal {-done.exit_code}: {said}".rstrip(": ")
@@ -137,23 +173,41 @@ def shown(text: str, limit: int = SHOWN) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
+def brief(text: str) -> str:
+    """The same, as short as the detail of a tool."""
+    return shown(text, DETAIL)
+
+
 def described(value: Any) -> str:
     """A tool's arguments, bounded."""
-    return shown(msgspec.json.encode(value).decode() if value else "", DETAIL)
+    return brief(msgspec.json.encode(value).decode() if value else "")
 
 
-def notice(talk: Talk, text: str) -> None:
-    """Tell whoever watches the turn."""
+def notice(talk: DriverTurn, text: str) -> None:
+    """Report to those who watch the turn."""
     talk.request.on_event(AgentEvent(type="notice", text=shown(text)))
 
 
+class HeardTurn:
+    """What the lines of a turn said so far."""
+
+    def __init__(self, talk: DriverTurn) -> None:
+        self.steps = StepCount(talk.request.max_turns)
+        self._talk = talk
+        self._text = ""
+        self._tools = 0
+
+    def _tell(self, kind: EventKind, **about: Any) -> None:
+        self._talk.request.on_event(AgentEvent(type=kind, **about))
+
+
 @contextmanager
-def private_file(value: Any) -> Iterator[str]:
-    """A JSON file that only this user can read, for as long as it is needed; its path."""
-    handle, path = tempfile.mkstemp(prefix="hookline-", suffix=".json")
+def private_file(content: bytes, prefix: str = "hookline-", suffix: str = ".json") -> Iterator[str]:
+    """A file that only this user can read, for as long as it is needed; its path."""
+    handle, path = tempfile.mkstemp(prefix=prefix, suffix=suffix)
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(msgspec.json.encode(value))
+            file.write(content)
         yield path
     finally:
         os.unlink(path)

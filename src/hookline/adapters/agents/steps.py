@@ -1,4 +1,4 @@
-"""How many steps its model takes in a turn of an agent, by what the agent tells."""
+"""How many steps its model takes in a turn of an agent, by what the agent reports."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ STOPPED = "max_turns"
 
 def stopped(most: int) -> str:
     """Why a turn ended, in words for a person."""
-    return f"the agent was stopped after {most} step{'' if most == 1 else 's'}, the most of a turn"
+    return f"the agent was stopped after {most} step{'' if most == 1 else 's'}, the limit of a turn"
 
 
-class Steps:
-    """The steps of one turn, by what the agent tells of its model.
+class StepCount:
+    """The steps of one turn, by what the agent reports of its model.
 
     A step begins with words or a tool, the next one with those that follow a tool's result.
     Tools that are begun before any of them has its result belong to one step.

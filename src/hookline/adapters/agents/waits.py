@@ -21,6 +21,11 @@ _OVERLOADED = re.compile(
 _USAGE_LIMIT = re.compile(
     r"usage.limit|hit your .{0,40}limit|limit reached.{0,20}resets", re.IGNORECASE
 )
+_UNREACHABLE = re.compile(
+    r"connection (?:error|failed|refused|reset)|(?:could not|unable to|cannot) connect"
+    r"|fetch failed|stream disconnected|E(?:CONNREFUSED|CONNRESET|NOTFOUND|TIMEDOUT|AI_AGAIN)\b",
+    re.IGNORECASE,
+)
 _EPOCH = re.compile(r"limit reached\|(\d{10})\b")
 _MOMENT = re.compile(
     r"try again at (?:([A-Z][a-z]{2}) (\d{1,2})(?:st|nd|rd|th), (\d{4}) )?(\d{1,2}):(\d{2}) ([AP]M)"
@@ -33,7 +38,9 @@ def model_wait(error: str, now: float | None = None) -> ModelWait | None:
     """The wait that an agent's error asks for, if it does."""
     if _USAGE_LIMIT.search(error):
         return ModelWait(kind="usage_limit", until=_until(error, now or time.time()))
-    return ModelWait(kind="overloaded") if _OVERLOADED.search(error) else None
+    if _OVERLOADED.search(error):
+        return ModelWait(kind="overloaded")
+    return ModelWait(kind="unreachable") if _UNREACHABLE.search(error) else None
 
 
 def _until(error: str, now: float) -> float | None:

@@ -12,34 +12,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
-from hookline.adapters.forges import texts
-from hookline.adapters.forges.github_answers import (
-    CHANGES_REQUESTED,
-    Branch,
-    ChangedFile,
-    CheckRuns,
-    Facts,
-    GivenReview,
-    LineRemark,
-    Merged,
-    Protection,
-    Pull,
-    Rule,
-    Statuses,
-)
-from hookline.adapters.forges.github_failures import explained
-from hookline.adapters.forges.github_rest import BACKOFF, GitHubRest, Refusal, Unsure, gave_up
-from hookline.adapters.forges.github_rules import (
-    BranchRules,
-    branch_rules,
-    head_moved,
-    merged_already,
-    missing,
-    no_branch,
-    of_branch,
-    of_repository,
-)
-from hookline.adapters.forges.remotes import repository, rest_address
+from hookline.adapters.github import answers, rules
+from hookline.adapters.github.failures import explained
+from hookline.adapters.github.remotes import repository, rest_address
+from hookline.adapters.github.rest import BACKOFF, GitHubRest, Refusal, Unsure
 from hookline.digest import sha256
 from hookline.domain.forge import (
     Check,
@@ -59,18 +35,28 @@ from hookline.domain.forge import (
     Review,
     combined,
 )
+from hookline.domain.text import forge_texts as texts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
-    from hookline.adapters.forges.github_rest import Answer, Sleep
-    from hookline.domain.cleaning import Cleaner
-    from hookline.domain.repository import Problem
+    from hookline.adapters.github.rest import RestAnswer, Sleep
+    from hookline.domain.repository import SetupProblem
+    from hookline.domain.text.cleaning import Cleaner
+    from hookline.ports.work import ForgeSite
 
 T = TypeVar("T")
+MERGES = True
+REMOTE = "origin"
 PER_PAGE = 30
 MAX_PAGES = 100
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+async def open_forge(site: ForgeSite) -> GitHubForge:
+    """The forge of a project, by the URL of its remote."""
+    remote, url = site.remote or REMOTE, await site.remote_url()
+    return github_forge(url, site.environ, api=site.api, push_remote=remote, cleaner=site.cleaner)
 
 
 def github_forge(
@@ -87,39 +73,35 @@ def github_forge(
     address = rest_address(place.host, api or environ.get("GITHUB_API_URL"))
     token = (environ.get("GITHUB_TOKEN") or environ.get("GH_TOKEN") or "").strip()
     if not token:
-        raise ForgeSetup(
-            "there is no token for GitHub", help="set GITHUB_TOKEN or GH_TOKEN in the environment"
-        )
+        help = "set GITHUB_TOKEN or GH_TOKEN in the environment"
+        raise ForgeSetup("there is no token for GitHub", help=help)
     return GitHubForge(GitHubRest(address, place, token, sleep=sleep, cleaner=cleaner), push_remote)
 
 
 class GitHubForge:
-    """Pull requests of one repository of GitHub."""
+    """answers.Pull requests of one repository of GitHub."""
 
     name = "github"
-    merges = True
+    merges = MERGES
 
     def __init__(self, rest: GitHubRest, push_remote: str | None = "origin") -> None:
         self._rest = rest
         self.push_remote = push_remote
 
     async def find_pull_request(self, branch: str, base: str) -> PullRequest | None:
-        """The open pull request of a branch into a base."""
         place = self._rest.repository
         asked = {"state": "open", "head": f"{place.owner}:{branch}", "base": base}
         async for page in self._pages("/pulls", **asked):
-            for pull in page.read(list[Pull]):
+            for pull in page.read(list[answers.Pull]):
                 # GitHub ignores a filter that it does not understand, and gives everything.
                 if pull.state == "open" and pull.belongs_to(str(place), branch, base):
                     return pull.shown()
         return None
 
     async def pull_request(self, number: int) -> PullRequest:
-        """A pull request as it is now."""
         return (await self._pull(number)).shown()
 
     async def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:
-        """The open pull request of a branch into a base, opened now if there is none."""
         asked = {"head": branch, "base": base, "title": self._title(title)}
         asked["body"] = self._body(body)
 
@@ -127,7 +109,7 @@ class GitHubForge:
             return await self.find_pull_request(branch, base)
 
         async def act() -> PullRequest:
-            return (await self._rest.send("POST", "/pulls", body=asked)).read(Pull).shown()
+            return (await self._rest.send("POST", "/pulls", body=asked)).read(answers.Pull).shown()
 
         try:
             return await self._once(look, act)
@@ -140,12 +122,8 @@ class GitHubForge:
     async def update_pull_request(
         self, number: int, *, title: str | None = None, body: str | None = None
     ) -> PullRequest:
-        """Change what is given."""
-        asked: dict[str, str] = {}
-        if title is not None:
-            asked["title"] = self._title(title)
-        if body is not None:
-            asked["body"] = self._body(body)
+        given = (("title", title, self._title), ("body", body, self._body))
+        asked = {name: clean(text) for name, text, clean in given if text is not None}
 
         async def look() -> PullRequest | None:
             found = await self.pull_request(number)
@@ -154,7 +132,7 @@ class GitHubForge:
 
         async def act() -> PullRequest:
             answer = await self._rest.send("PATCH", f"/pulls/{number:d}", body=asked)
-            return answer.read(Pull).shown()
+            return answer.read(answers.Pull).shown()
 
         return await self._once(look, act)
 
@@ -172,28 +150,36 @@ class GitHubForge:
     async def _checks(self, commit: str) -> list[Check]:
         found: list[Check] = []
         async for page in self._pages(f"{commit}/status"):
-            found += (status.shown() for status in page.read(Statuses).statuses)
+            found += (status.shown() for status in page.read(answers.Statuses).statuses)
         async for page in self._pages(f"{commit}/check-runs"):
-            found += await explained(self._rest, page.read(CheckRuns).check_runs)
+            found += await explained(self._rest, page.read(answers.CheckRuns).check_runs)
         return found
 
     async def reviews(self, pull_request: PullRequest) -> list[Review]:
-        """The last approval or request for changes of each person who may write here."""
-        last: dict[str, GivenReview] = {}
+        """What each person who may write here said last: a word, or comments that no approval
+        of theirs followed."""
+        last: dict[str, answers.GivenReview] = {}
+        comments: dict[str, list[answers.GivenReview]] = {}
         path = f"/pulls/{pull_request.number:d}/reviews"
         async for page in self._pages(path):
-            for review in page.read(list[GivenReview]):
-                if review.counts:
+            for review in page.read(list[answers.GivenReview]):
+                if review.counts and review.is_comment:
+                    comments.setdefault(review.author, []).append(review)
+                elif review.counts:
                     last[review.author] = review
+                    if review.approves:
+                        comments.pop(review.author, None)
         words = [review for review in last.values() if review.is_word]
-        return [review.shown(await self._remarks(path, review)) for review in words]
+        asked = [*words, *(each for said in comments.values() for each in said)]
+        found = [review.shown(await self._remarks(path, review)) for review in asked]
+        return [each for each in found if each.text.strip() or not each.comments]
 
-    async def _remarks(self, path: str, review: GivenReview) -> list[LineRemark]:
-        """What a person who asks for changes says about single lines."""
-        found: list[LineRemark] = []
-        if review.state == CHANGES_REQUESTED:
+    async def _remarks(self, path: str, review: answers.GivenReview) -> list[answers.LineRemark]:
+        """What a person who does not approve says about single lines."""
+        found: list[answers.LineRemark] = []
+        if not review.approves:
             async for page in self._pages(f"{path}/{review.id:d}/comments"):
-                found += page.read(list[LineRemark])
+                found += page.read(list[answers.LineRemark])
         return found
 
     async def merge(
@@ -209,10 +195,11 @@ class GitHubForge:
         number, asked = pull_request.number, {"sha": _sha(sha), "merge_method": method}
         if message and method != "rebase":  # which makes no commit of its own
             subject, _, body = message.partition("\n")
-            asked |= {"commit_title": self._title(subject), "commit_message": self._body(body)}
+            words = self._body(body.lstrip("\n"))
+            asked |= {"commit_title": self._title(subject), "commit_message": words}
 
         async def look() -> MergeOutcome | None:
-            found = merged_already(await self._pull(number), sha, pull_request.base)
+            found = rules.merged_already(await self._pull(number), sha, pull_request.base)
             if found is None and check is not None:
                 await check()
             return found
@@ -224,34 +211,34 @@ class GitHubForge:
                 answer = await self._rest.send("PUT", path, body=asked, patience=0)
             except Refusal as refusal:
                 return await self._refused_merge(refusal, pull_request, sha, method)
-            outcome = answer.read(Merged)
+            outcome = answer.read(answers.MergeAnswer)
             if not outcome.merged:
                 raise NotMergeable(f"GitHub did not merge pull request {number}")
             return MergeOutcome(outcome.sha, head=sha)
 
         return await self._once(look, act)
 
-    async def problems(self, plan: MergePlan) -> list[Problem]:
+    async def problems(self, plan: MergePlan) -> list[SetupProblem]:
         """What the repository, its branch or the token forbid of what the settings want."""
-        facts = (await self._rest.get("")).read(Facts)
+        facts = (await self._rest.get("")).read(answers.RepositoryFacts)
         try:
-            rules = await self._rules(plan.base)
+            of_branch = [*rules.of_branch(await self._rules(plan.base), plan)]
         except ForgeMissing:
-            return [*of_repository(facts, self._rest.repository, plan), no_branch(plan.base)]
-        return [*of_repository(facts, self._rest.repository, plan), *of_branch(rules, plan)]
+            of_branch = [rules.no_branch(plan.base)]
+        return [*rules.of_repository(facts, self._rest.repository, plan), *of_branch]
 
-    async def _rules(self, base: str) -> BranchRules:
+    async def _rules(self, base: str) -> rules.BranchRules:
         name = quote(base, safe="")
-        branch = (await self._rest.get(f"/branches/{name}")).read(Branch)
-        rules: list[Rule] = []
+        branch = (await self._rest.get(f"/branches/{name}")).read(answers.GitHubBranch)
+        found: list[answers.BranchRule] = []
         async for page in self._pages(f"/rules/branches/{name}"):
-            rules += page.read(list[Rule])
+            found += page.read(list[answers.BranchRule])
         protection = None
         if branch.protected:
             with suppress(ForgeDenied, ForgeMissing):  # only administrators are told
                 answer = await self._rest.get(f"/branches/{name}/protection")
-                protection = answer.read(Protection)
-        return branch_rules(branch, rules, protection)
+                protection = answer.read(answers.Protection)
+        return rules.branch_rules(branch, found, protection)
 
     async def comment(
         self,
@@ -264,11 +251,11 @@ class GitHubForge:
     ) -> None:
         """Comment once per key, by a review that decides nothing; without a key, once per text."""
         path = f"/pulls/{pull_request.number:d}/reviews"
-        mark = f"<!-- hookline:{sha256((key or text).encode('utf-8', 'replace')).hexdigest()} -->"
+        mark = f"{answers.MARK}{sha256((key or text).encode('utf-8', 'replace')).hexdigest()} -->"
 
         async def look() -> bool | None:
             async for page in self._pages(path):
-                if any(mark in (each.body or "") for each in page.read(list[GivenReview])):
+                if any(mark in (each.body or "") for each in page.read(list[answers.GivenReview])):
                     return True
             return None
 
@@ -303,21 +290,20 @@ class GitHubForge:
         wanted = [each for each in remarks if each.path is not None and each.line is not None]
         if not wanted or pull.head != head or (await self._rules(pull.base)).resolves_threads:
             return []
-        files: dict[str | None, ChangedFile] = {}
+        files: dict[str | None, answers.ChangedFile] = {}
         async for page in self._pages(f"/pulls/{pull.number:d}/files"):
-            files |= {each.filename: each for each in page.read(list[ChangedFile])}
-        return [
-            each for each in wanted if each.path in files and files[each.path].shows(each.line or 0)
-        ]
+            files |= {each.filename: each for each in page.read(list[answers.ChangedFile])}
+        known = [each for each in wanted if each.path in files]
+        return [each for each in known if files[each.path].shows(each.line or 0)]
 
     def _at_line(self, remark: Remark) -> dict[str, Any]:
         body = self._body(remark.text)
         return {"path": remark.path, "line": remark.line, "side": "RIGHT", "body": body}
 
-    async def _pull(self, number: int) -> Pull:
-        return (await self._rest.get(f"/pulls/{number:d}")).read(Pull)
+    async def _pull(self, number: int) -> answers.Pull:
+        return (await self._rest.get(f"/pulls/{number:d}")).read(answers.Pull)
 
-    async def _pages(self, path: str, **query: str) -> AsyncIterator[Answer]:
+    async def _pages(self, path: str, **query: str) -> AsyncIterator[RestAnswer]:
         for page in range(1, MAX_PAGES + 1):
             answer = await self._rest.get(path, per_page=PER_PAGE, page=page, **query)
             yield answer
@@ -329,40 +315,34 @@ class GitHubForge:
         self, look: Callable[[], Awaitable[T | None]], act: Callable[[], Awaitable[T]]
     ) -> T:
         """What `look` finds, else what `act` does: never acting twice without a look between."""
-        for pause in (*BACKOFF, None):
+
+        async def look_and_act() -> T:
             found = await look()
-            if found is not None:
-                return found
-            try:
-                return await act()
-            except Unsure as problem:
-                if pause is None:
-                    raise gave_up(problem) from problem
-                await self._rest.sleep(pause)
-        raise AssertionError  # the last round has returned or raised
+            return await act() if found is None else found
+
+        return await self._rest.again(look_and_act)
 
     async def _late(self, look: Callable[[], Awaitable[T | None]]) -> T | None:
         """Look again after a refusal: what was just made by another may show a moment later."""
-        found = await look()
-        if found is None:
-            await self._rest.sleep(BACKOFF[0])
-            found = await look()
-        return found
+        if (found := await look()) is not None:
+            return found
+        await self._rest.sleep(BACKOFF[0])
+        return await look()
 
     async def _refused_merge(
         self, refusal: Refusal, asked: PullRequest, sha: str, method: MergeMethod
     ) -> MergeOutcome:
         number = asked.number
         if refusal.status == 409:
-            raise head_moved(number, sha) from refusal
+            raise rules.head_moved(number, sha) from refusal
         if refusal.status != 405:
             raise refusal
         pull = await self._pull(number)
-        done = merged_already(pull, sha, asked.base)
+        done = rules.merged_already(pull, sha, asked.base)
         if done is not None:
             return done
         if pull.mergeable is None:
-            raise Unsure("GitHub has not found out yet whether it can merge") from refusal
+            raise Unsure("GitHub has not yet checked whether it can be merged") from refusal
         if not pull.mergeable or pull.mergeable_state in ("dirty", "behind"):
             raise NotMergeable(f"pull request {number}: {refusal}") from refusal
         plan = MergePlan(pull.base.ref, method)
@@ -371,10 +351,10 @@ class GitHubForge:
                 raise ForgeRejected(problem.message, help=problem.help) from refusal
         raise await self._missing(pull, str(refusal)) from refusal
 
-    async def _missing(self, pull: Pull, said: str) -> MergeWaits:
-        rules, shown = await self._rules(pull.base.ref), pull.shown()
+    async def _missing(self, pull: answers.Pull, said: str) -> MergeWaits:
+        asked, shown = await self._rules(pull.base.ref), pull.shown()
         state = await self.checks(shown)
-        return missing(pull, rules, state, await self.reviews(shown), said)
+        return rules.missing(pull, asked, state, await self.reviews(shown), said)
 
     def _title(self, text: str) -> str:
         return texts.title(self._rest.hide(text))
@@ -385,5 +365,5 @@ class GitHubForge:
 
 def _sha(text: str) -> str:
     if not _SHA.fullmatch(text):
-        raise ForgeError(f"{texts.shown(text, 80)!r} is no commit's id")
+        raise ForgeError(f"{texts.shown(text, 80)!r} is not a commit id")
     return text

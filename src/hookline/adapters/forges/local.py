@@ -5,18 +5,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import fcntl
 import os
 import re
 import time
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
-from hookline.adapters.forges import texts
+from hookline.adapters.processes.file_lock import acquire
 from hookline.digest import sha256
 from hookline.domain.forge import (
     CheckState,
@@ -31,22 +29,32 @@ from hookline.domain.forge import (
     Remark,
     Review,
 )
-from hookline.domain.moments import iso
+from hookline.domain.text import forge_texts as texts
+from hookline.domain.timestamps import iso
 from hookline.files import own_folder, publish
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 
-    from hookline.domain.repository import Problem
+    from hookline.domain.repository import SetupProblem
+    from hookline.ports.work import ForgeSite
 
+MERGES = False
+REMOTE = None
 LOCK_PATIENCE = 10.0
 LOCK_POLL = 0.02
 MAX_RECORD = 8 * 1024 * 1024
 MAX_NUMBER = 999_999_999
+_SHOWN = ("number", "branch", "base", "title", "body", "state", "merged_sha")
 _RECORD = re.compile(r"([1-9]\d{0,8})\.json")
 
 
-class Comment(msgspec.Struct, rename="camel", frozen=True):
+async def open_forge(site: ForgeSite) -> LocalForge:
+    """The forge of a project, in its own folder."""
+    return LocalForge(os.path.join(site.folder, "pulls"), push_remote=site.remote)
+
+
+class PullComment(msgspec.Struct, rename="camel", frozen=True):
     """Something said about a pull request."""
 
     key: str
@@ -67,30 +75,27 @@ class Record(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
     merged_sha: str | None = None
     merged_at: str | None = None
     method: MergeMethod | None = None
-    comments: tuple[Comment, ...] = ()
+    comments: tuple[PullComment, ...] = ()
 
 
 class LocalForge:
     """Pull requests of a project without a server; safe for many processes at once."""
 
     name = "local"
-    merges = False
+    merges = MERGES
 
     def __init__(self, folder: str, *, push_remote: str | None = None) -> None:
         self._folder = folder
         self.push_remote = push_remote
 
     async def find_pull_request(self, branch: str, base: str) -> PullRequest | None:
-        """The open pull request of a branch into a base."""
         found = self._find(branch, base)
         return self._shown(found) if found else None
 
     async def pull_request(self, number: int) -> PullRequest:
-        """A pull request as it is now."""
         return self._shown(self._read(number))
 
     async def open_pull_request(self, branch: str, base: str, title: str, body: str) -> PullRequest:
-        """The open pull request of a branch into a base, opened now if there is none."""
         async with self._locked():
             record = self._find(branch, base) or Record(
                 number=self._next_number(),
@@ -106,12 +111,8 @@ class LocalForge:
     async def update_pull_request(
         self, number: int, *, title: str | None = None, body: str | None = None
     ) -> PullRequest:
-        """Change what is given."""
-        changes: dict[str, str] = {}
-        if title is not None:
-            changes["title"] = texts.title(title)
-        if body is not None:
-            changes["body"] = texts.body(body)
+        given = (("title", title, texts.title), ("body", body, texts.body))
+        changes = {name: clean(text) for name, text, clean in given if text is not None}
         async with self._locked():
             return self._write(msgspec.structs.replace(self._read(number), **changes))
 
@@ -137,11 +138,11 @@ class LocalForge:
             record = self._read(pull_request.number)
             if record.merged_sha is not None:
                 return MergeOutcome(record.merged_sha, already=True)
-            merged: dict[str, Any] = {"state": "merged", "merged_sha": sha, "method": method}
-            self._write(msgspec.structs.replace(record, merged_at=iso(time.time()), **merged))
+            by = {"merged_sha": sha, "merged_at": iso(time.time()), "method": method}
+            self._write(msgspec.structs.replace(record, state="merged", **by))
             return MergeOutcome(sha)
 
-    async def problems(self, plan: MergePlan) -> list[Problem]:
+    async def problems(self, plan: MergePlan) -> list[SetupProblem]:
         """Nothing here forbids anything."""
         return []
 
@@ -154,14 +155,13 @@ class LocalForge:
         head: str | None = None,
         remarks: Sequence[Remark] = (),
     ) -> None:
-        """Comment once per key; without a key, once per text."""
         text = texts.body(texts.with_remarks(text, remarks))
         key = key or str(sha256(text.encode()).hexdigest())
         async with self._locked():
             record = self._read(pull_request.number)
             if any(comment.key == key for comment in record.comments):
                 return
-            added = Comment(key, text, iso(time.time()))
+            added = PullComment(key, text, iso(time.time()))
             self._write(msgspec.structs.replace(record, comments=(*record.comments, added)))
 
     def _find(self, branch: str, base: str) -> Record | None:
@@ -217,16 +217,8 @@ class LocalForge:
         return self._shown(record)
 
     def _shown(self, record: Record) -> PullRequest:
-        return PullRequest(
-            number=record.number,
-            branch=record.branch,
-            base=record.base,
-            title=record.title,
-            body=record.body,
-            url=Path(os.path.abspath(self._path(record.number, "md"))).as_uri(),
-            state=record.state,
-            merged_sha=record.merged_sha,
-        )
+        url = Path(os.path.abspath(self._path(record.number, "md"))).as_uri()
+        return PullRequest(url=url, **{name: getattr(record, name) for name in _SHOWN})
 
     def _path(self, number: int, ending: str) -> str:
         return os.path.join(self._folder, f"{number:d}.{ending}")
@@ -234,18 +226,10 @@ class LocalForge:
     @asynccontextmanager
     async def _locked(self) -> AsyncIterator[None]:
         """Alone among all processes; the kernel takes the lock from one that dies."""
-        deadline = time.monotonic() + LOCK_PATIENCE
         with _lock_file(self._folder) as lock:
-            while True:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() > deadline:
-                        raise ForgeTemporary(
-                            f"another process has kept {self._folder} locked for too long"
-                        ) from None
-                await asyncio.sleep(LOCK_POLL)
+            if not await acquire(lock, LOCK_PATIENCE, LOCK_POLL):
+                words = f"another process kept {self._folder} locked for too long"
+                raise ForgeTemporary(words)
             yield
 
 
@@ -256,25 +240,22 @@ def _lock_file(folder: str) -> Iterator[int]:
         with own_folder(*os.path.split(folder)) as place:
             lock = os.open("lock", flags, 0o600, dir_fd=place)
     except OSError as problem:
-        raise ForgeError(f"pull requests cannot be kept in {folder}: {problem}") from problem
+        raise ForgeError(f"cannot keep pull requests in {folder}: {problem}") from problem
     try:
         yield lock
     finally:
         os.close(lock)
 
 
-@contextmanager
-def _opened(path: str) -> Iterator[Any]:
+def _opened(path: str) -> BinaryIO:
     # A repository may bring such files: no link leads elsewhere, no pipe keeps us waiting.
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-    with os.fdopen(os.open(path, flags), "rb") as file:
-        yield file
+    return os.fdopen(os.open(path, flags), "rb")
 
 
 def _damaged(path: str, why: str) -> ForgeError:
-    return ForgeError(
-        f"{path} is damaged: {why[:300]}", help="fix it, or move it out of its folder"
-    )
+    help = "fix it, or move it out of its folder"
+    return ForgeError(f"{path} is damaged: {why[:300]}", help=help)
 
 
 def _page(record: Record) -> str:

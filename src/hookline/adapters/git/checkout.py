@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
 from typing import NamedTuple
 
 from hookline.domain.repository import RepositoryError
-from hookline.files import read_regular, real_path
+from hookline.files import bytes_of, entry_at, real_path
 from hookline.project import FOLDER_NAME
 
-_MARK = os.path.join(os.sep + FOLDER_NAME, "worktrees", "")
+WORKTREES = os.path.join(os.sep + FOLDER_NAME, "worktrees", "")
 _MOST = 64 * 1024  # no file that names a folder is longer
 
 
@@ -36,7 +35,7 @@ class Checkout(NamedTuple):
 
     @property
     def is_linked(self) -> bool:
-        """Whether it is one of several work trees, with a git folder of its own."""
+        """Whether it is one of several work trees, with its own git folder."""
         return self.git_dir != self.common
 
 
@@ -48,7 +47,7 @@ def checkout_of(folder: str, worktrees: str | None = None) -> Checkout:
     path = os.path.abspath(folder)
     place = f"{worktrees}{os.sep}" if worktrees is not None else ""
     if not place or not path.startswith(place):
-        place = "".join(path.partition(_MARK)[:2]) if _MARK in path else ""
+        place = "".join(path.partition(WORKTREES)[:2]) if WORKTREES in path else ""
     if not place:
         return _found_from(path)
     root = os.path.dirname(os.path.dirname(place.rstrip(os.sep)))
@@ -73,7 +72,7 @@ def own_checkout(top: str) -> Checkout | None:
         if place is not None and (common := _common_if_git(place)) is not None:
             return Checkout(top, real_path(place), common)
     if git_dir is not None and not os.path.isdir(link):
-        raise NoRepository(f"{link} names {git_dir}, where no repository is")
+        raise NoRepository(f"{link} names {git_dir}, where there is no repository")
     return None
 
 
@@ -111,10 +110,9 @@ def linked_checkout(path: str, common: str) -> Checkout:
 def _check_folder(path: str) -> None:
     link = os.path.join(path, ".git")
     for place, wanted in ((path, stat.S_IFDIR), (link, stat.S_IFREG)):
-        try:
-            found = stat.S_IFMT(os.lstat(place).st_mode)
-        except OSError:
-            raise BrokenWorktree(f"{place} is gone") from None
+        if (entry := entry_at(place)) is None:
+            raise BrokenWorktree(f"{place} is gone")
+        found = stat.S_IFMT(entry.st_mode)
         if found == stat.S_IFLNK:
             raise BrokenWorktree(f"{place} is a link to {os.readlink(place)}")
         if found != wanted:
@@ -127,23 +125,15 @@ def _check_objects(path: str, common: str) -> None:
     inside = real_path(os.path.dirname(path)) + os.sep
     objects = os.path.join(common, "objects")
     alternates = os.path.join(objects, "info", "alternates")
-    with suppress(OSError):
-        for line in read_regular(alternates, _MOST).splitlines():
-            place = real_path(os.path.join(objects, os.fsdecode(line)))
-            if place.startswith(inside):
-                raise BrokenWorktree(f"{alternates} borrows objects from a worktree: {place}")
+    for line in bytes_of(alternates, _MOST).splitlines():
+        place = real_path(os.path.join(objects, os.fsdecode(line)))
+        if place.startswith(inside):
+            raise BrokenWorktree(f"{alternates} borrows objects from a worktree: {place}")
 
 
 def _named(path: str, before: str = "") -> str | None:
     """The path that a file of git's names, relative to the file's folder; None if it names none."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    with open(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return None
-        text = os.fsdecode(file.read(_MOST)).rstrip("\r\n")
+    text = os.fsdecode(bytes_of(path, _MOST)).rstrip("\r\n")
     name = text.removeprefix(before)
     if not name or "\0" in name or not text.startswith(before):
         return None

@@ -11,15 +11,16 @@ import os
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.adapters.capture import Capture
 from hookline.adapters.git.checkout import NoRepository
-from hookline.adapters.repository_locks import MARK, current
+from hookline.adapters.git.repository.locks import MARK, current
+from hookline.adapters.processes.capture import Capture
 from hookline.domain.repository import RepositoryError
 from hookline.errors import Untrusted
+from hookline.files import bytes_of
 from hookline.ports.processes import CannotStart
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from hookline.adapters.git.checkout import Checkout
     from hookline.ports.processes import Processes
@@ -49,30 +50,16 @@ _FIXED = {
     "LC_ALL": "C.UTF-8",
 }
 _LOOKS = frozenset(
-    (
-        *(
-            "cat-file",
-            "check-attr",
-            "check-ref-format",
-            "diff",
-            "diff-tree",
-            "for-each-ref",
-            "grep",
-            "log",
-            "ls-files",
-        ),
-        *("merge-base", "rev-list", "rev-parse", "status", "var"),
-    )
+    "cat-file check-attr check-ref-format diff diff-tree for-each-ref grep log ls-files merge-base"
+    " rev-list rev-parse status var".split()
 )
 # Commands that look only when they are asked like this.
 _LOOKS_SO = (
-    *(
-        ("config", "--null"),
-        ("config", "-z"),
-        ("remote", "get-url"),
-    ),
+    *(("config", "--null"), ("config", "-z"), ("remote", "get-url")),
     *(("symbolic-ref", "--quiet"), ("worktree", "list")),
 )
+# Commands that write and run no hook which may work in another repository.
+_HOOKLESS = frozenset("add hash-object read-tree reset stash update-index write-tree".split())
 # An agent can write the configuration that all worktrees share. These are programs that nobody
 # needs here; hooks, filters, signatures and logins are the user's, and run where git writes.
 _ALWAYS = (
@@ -83,10 +70,14 @@ _ALWAYS = (
     # Commits are read as they are, and not as a file says that is there to save time.
     *("-c", "core.commitGraph=false"),
 )
-# Submodules have repositories of their own, and are brought along by themselves.
+# Git tidies up after a commit, which every task has; after all else it would only look for work.
+_NO_UPKEEP = ("-c", "maintenance.auto=false")
+# Submodules have their own repositories, and are updated separately.
 ALONE = ("-c", "submodule.recurse=false")
 # What Hookline took out of a worktree is kept here.
 RESCUED = "refs/hookline/rescued/"
+# The folders that git keeps while it rebases.
+REBASES = ("rebase-merge", "rebase-apply")
 _NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
 # A lock on the index would be met by an agent's own git.
 _LOOKING = ("--no-optional-locks", *_NO_HOOKS)
@@ -97,10 +88,11 @@ _PLAIN = {
 # Filters run when git compares files, and a submodule has settings of its own.
 _COMPARES = ("diff", "status")
 _FILTERS = ("clean", "smudge", "process")
+_HOOK_SECTION = re.compile(rb"\[\s*(hook|include)", re.IGNORECASE)
 _SECRET_IN_URL = re.compile(r"(\w+://)[^/@\s]+@")
 
 
-class Said(NamedTuple):
+class GitReply(NamedTuple):
     """How a git command ended, and what it said: stdout as bytes, stderr as safe text."""
 
     command: tuple[str, ...]
@@ -129,13 +121,13 @@ class Said(NamedTuple):
 class NoGit(RepositoryError):
     """There is no git here."""
 
-    help = "install git, and look at PATH"
+    help = "install git, or add it to PATH"
 
 
 class GitFailed(RepositoryError):
     """A git command that failed: what could not be done, and how it ended."""
 
-    def __init__(self, doing: str, said: Said, *, help: str | None = None) -> None:
+    def __init__(self, doing: str, said: GitReply, *, help: str | None = None) -> None:
         super().__init__(f"{doing}: git says: {said.words}", help=help)
         self.said = said
 
@@ -164,7 +156,7 @@ class Git:
         aside: Mapping[str, str] | None = None,
         as_writer: bool = False,
         hooks: bool = True,
-    ) -> Said:
+    ) -> GitReply:
         """Run git. Its failure is part of the answer; if we say what we are `doing`, an error.
 
         With a limit the middle of a longer output is left out; without one it is an error.
@@ -173,13 +165,15 @@ class Git:
         `as_writer` looks at the checkout as a git sees it that writes there.
         Without `hooks` no hook of git has a say in the result.
         """
-        looks = _only_looks(args)
+        looks = only_looks(args)
         if not (looks or self._trusted):
             raise Untrusted(f"git {args[0]} runs only in a repository that you trust")
         await self._check_owner(at)
         plain = aside is not None or (looks and not as_writer)
-        place = _place(at, runs_hooks=not plain)
+        place = _place(at, runs_hooks=not plain and hooks and not _is_hookless(args))
         env = {**self._env, **place, **(aside or {})}
+        if not hooks:
+            env |= await self._without_hooks(at)
         if not self._trusted:
             env |= await self._without_programs(at, args[0])
         argv = _command(args, looks=plain, trusted=self._trusted, hooks=hooks)
@@ -188,7 +182,7 @@ class Git:
         except NoGit as problem:
             raise NoGit(f"{doing}: {problem.message}" if doing else problem.message) from problem
         if said.left_out and limit is None:
-            raise RepositoryError(f"git {args[0]} says more than {LIMIT} bytes")
+            raise RepositoryError(f"git {args[0]} printed more than {LIMIT} bytes")
         if said.code and doing is not None:
             if "not a git repository" in said.err:
                 raise NoRepository(f"{doing}: git says: {said.words}", help=help)
@@ -203,7 +197,7 @@ class Git:
         stdin: bytes = b"",
         timeout: float = LOCAL,
         limit: int = LIMIT,
-    ) -> Said:
+    ) -> GitReply:
         act = current.get()
         kept = Capture(half=limit // 2)
         try:
@@ -218,7 +212,7 @@ class Git:
         except CannotStart as problem:
             raise NoGit(str(problem)) from problem
         err = cut(hide_secrets(done.stderr).strip(), SAID)
-        said = Said(argv, done.exit_code, kept.ends(), err, kept.left_out)
+        said = GitReply(argv, done.exit_code, kept.ends(), err, kept.left_out)
         if done.timed_out or said.code < 0:
             if act is not None:
                 act.whole = False
@@ -242,23 +236,51 @@ class Git:
         env = {"GIT_ALLOW_PROTOCOL": "none"}  # no object is fetched that is missing here
         if name not in _COMPARES:
             return env
-        asked = ("config", "--null", "--name-only", "--get-regexp", r"^filter\..*\.")
+        filters = await self._sections(at, "filter")
+        settings = [(f"{each}.{key}", "") for each in filters for key in _FILTERS]
+        settings += [(f"{each}.required", "false") for each in filters]
+        return {**env, **self._set(settings)}
+
+    async def _without_hooks(self, at: Checkout) -> dict[str, str]:
+        """What switches off hooks that settings name, which newer gits run beside the folder's.
+
+        Git is asked for their names only where the repository's own files can have some.
+        """
+        if not any(_HOOK_SECTION.search(bytes_of(path, LIMIT)) for path in _own_settings(at)):
+            return {}
+        hooks = await self._sections(at, "hook")
+        return self._set([(f"{each}.enabled", "false") for each in hooks])
+
+    async def _sections(self, at: Checkout, kind: str) -> list[str]:
+        """The sections of that kind that settings name, such as `filter.lfs`."""
+        asked = ("config", "--null", "--name-only", "--get-regexp", rf"^{kind}\..*\.")
         argv = _command(asked, looks=True, trusted=False)
         found = await self._start(argv, at.top, {**self._env, **_place(at)})
-        filters = {key.rpartition(".")[0] for key in found.names}
-        keys = [f"{each}.{key}" for each in sorted(filters) for key in _FILTERS]
-        settings = [(key, "") for key in keys]
-        settings += [(f"{each}.required", "false") for each in sorted(filters)]
+        return sorted({key.rpartition(".")[0] for key in found.names})
+
+    def _set(self, settings: list[tuple[str, str]]) -> dict[str, str]:
+        """An environment in which git has these settings, whatever their names hold."""
         count = int(self._env.get("GIT_CONFIG_COUNT") or 0)
+        env = {"GIT_CONFIG_COUNT": str(count + len(settings))}
         for number, (key, value) in enumerate(settings, count):
             env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
-        return {**env, "GIT_CONFIG_COUNT": str(count + len(settings))}
+        return env
 
 
-def _only_looks(args: tuple[str, ...]) -> bool:
+def only_looks(args: tuple[str, ...]) -> bool:
+    """Whether a git command changes nothing and runs no hook."""
     if args[0] in _LOOKS:
         return "--filters" not in args
     return args[:2] in _LOOKS_SO
+
+
+def _is_hookless(args: tuple[str, ...]) -> bool:
+    return _name(("git", *args)) in _HOOKLESS
+
+
+def _own_settings(at: Checkout) -> tuple[str, ...]:
+    shared = (os.path.join(at.common, name) for name in ("config", "config.worktree"))
+    return (*shared, os.path.join(at.git_dir, "config.worktree"))
 
 
 def _is_anothers(path: str) -> bool:
@@ -272,7 +294,7 @@ def _place(at: Checkout, *, runs_hooks: bool = False) -> dict[str, str]:
     """Where git works. Hooks inherit it, and may work in other repositories.
 
     So what may run hooks is told the git folder alone, as git itself tells them, and is started at
-    the top of the work tree, which is verified before.
+    the top of the work tree, which is verified before. All else is told the work tree, too.
     """
     if runs_hooks:
         return {"GIT_DIR": at.git_dir}
@@ -288,7 +310,8 @@ def _command(
     plain = _PLAIN.get(name, ())
     if name in _COMPARES and not trusted:
         plain = (*plain, "--ignore-submodules=dirty")
-    return ("git", "--no-pager", *_ALWAYS, *looking, name, *plain, *rest)
+    upkeep = () if name == "commit" else _NO_UPKEEP
+    return ("git", "--no-pager", *_ALWAYS, *upkeep, *looking, name, *plain, *rest)
 
 
 def _name(argv: tuple[str, ...]) -> str:
@@ -309,6 +332,11 @@ def _may_pass(name: str) -> bool:
 def hide_secrets(text: str) -> str:
     """Text without the name and password that a remote's address may hold."""
     return _SECRET_IN_URL.sub(r"\1***@", text)
+
+
+def nul(names: Iterable[str]) -> bytes:
+    """Names as git reads them, each with NUL at its end."""
+    return b"".join(os.fsencode(name) + b"\0" for name in names)
 
 
 def printable(name: str) -> str:

@@ -7,37 +7,41 @@ import os
 import shutil
 import stat
 import tempfile
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hookline.adapters.git.checkout import NoRepository, checkout_of, top_of
-from hookline.adapters.git.door import ALONE, RESCUED, Git, NoGit, printable
-from hookline.adapters.git.reading import INITIAL, STATUS, read_status
+from hookline.adapters.git.checkout import WORKTREES, NoRepository, checkout_of, top_of
+from hookline.adapters.git.door import ALONE, REBASES, RESCUED, Git, NoGit, printable
+from hookline.adapters.git.refs import STATUS, branch_in, read_commit, read_status
 from hookline.digest import sha256
-from hookline.domain.repository import RepositoryError
-from hookline.domain.work import WorkState, WorkTree
-from hookline.files import read_regular
+from hookline.domain.repository import (
+    EMPTY_TREE,
+    INITIAL,
+    FileChange,
+    RepositoryError,
+    WorkState,
+    WorkTree,
+)
+from hookline.files import entry_at
 from hookline.project import FOLDER_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from hookline.adapters.git.checkout import Checkout
-    from hookline.adapters.git.door import Said
+    from hookline.adapters.git.door import GitReply
     from hookline.ports.processes import Processes
 
 TIMEOUT = 20.0
 # Larger files, and those after so many bytes, are told apart by their time and size.
 LARGEST_READ, MOST_READ = 4 * 1024 * 1024, 256 * 1024 * 1024
 _NAMES = ("-r", "-z", "--no-renames", "--name-only")
-_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+_NUMBERS = ("diff-tree", "-r", "--numstat", "--no-renames")
 # Hooks and flows there are the project's; everything else is written by Hookline.
 _OWN = f"{FOLDER_NAME}/"
 _SHARED = (f"{_OWN}hooks/", f"{_OWN}flows/")
 _UNKNOWN = "what was done is unknown"
 _NOT_UNDONE = "it cannot be undone"
-_WORKTREES = os.path.join(os.sep + FOLDER_NAME, "worktrees", "")
-_LONGEST_HEAD = 4096
 _NOTHING = (NoGit, NoRepository)  # a machine without git has no repositories
 
 
@@ -62,27 +66,24 @@ class GitWork:
 
     async def _git(
         self, folder: str, *args: str, doing: str, aside: Mapping[str, str] | None = None
-    ) -> Said:
+    ) -> GitReply:
         at = checkout_of(folder)
         return await self._door.run(at, *args, doing=doing, aside=aside, timeout=TIMEOUT)
 
     async def changed_files(self, folder: str) -> list[str]:
         """Files that differ from HEAD or are not tracked yet; none outside a repository."""
-        try:
+        with suppress(NoRepository):
             _, names = await self._uncommitted(folder)
-        except NoRepository:
-            return []
-        return sorted(printable(name) for name in names)
+            return sorted(printable(name) for name in names)
+        return []
 
     async def _uncommitted(self, folder: str) -> tuple[str | None, list[str]]:
         """The commit, and the files that differ from it."""
-        doing = "which files changed is unknown"
-        said = await self._git(folder, *STATUS, doing=doing)
+        said = await self._git(folder, *STATUS, doing="which files changed is unknown")
         commit, names = read_status(said.names)
         return commit, _seen_from(folder, names)
 
     async def state(self, folder: str) -> WorkState:
-        """The commit, and the files that differ from it."""
         try:
             commit, names = await self._uncommitted(folder)
             tree = await self._tree_of(commit, folder)
@@ -97,6 +98,8 @@ class GitWork:
         """What a commit holds; another one that holds the same is no other state of the files."""
         if commit is None or commit == INITIAL:
             return None
+        if (found := read_commit(checkout_of(folder).common, commit)) is not None:
+            return found.tree
         if self._tree[0] != commit:
             said = await self._git(folder, "rev-parse", f"{commit}^{{tree}}", doing=_UNKNOWN)
             self._tree = (commit, said.text)
@@ -135,7 +138,7 @@ class GitWork:
         """The files in which two commits differ."""
         if old == new or not old or not new:
             return set()
-        ends = (_EMPTY_TREE if old == INITIAL else old, new)
+        ends = (EMPTY_TREE if old == INITIAL else old, new)
         try:
             said = await self._git(folder, "diff-tree", *_NAMES, *ends, doing=_UNKNOWN)
         except RepositoryError:  # such as when the commit of before is gone
@@ -146,12 +149,13 @@ class GitWork:
         """Bring a task's worktree back to a clean state of before, and name the ref that keeps
         what is undone; RepositoryError where it is not certain that this loses nothing else."""
         at = checkout_of(folder)
-        if not at.is_linked or at.top != os.path.realpath(folder) or _WORKTREES not in at.top:
+        if not at.is_linked or at.top != os.path.realpath(folder) or WORKTREES not in at.top:
             raise RepositoryError("the folder is not a task's worktree")
         if before.stamps or not before.commit or before.commit == INITIAL:
             raise RepositoryError("not everything was committed before")
-        if head is None or any(map(os.path.exists, _rebases(at))):
-            raise RepositoryError("no branch was checked out before, or a rebase has begun")
+        rebases = (os.path.join(at.git_dir, name) for name in REBASES)
+        if head is None or any(map(os.path.exists, rebases)):
+            raise RepositoryError("no branch was checked out before, or a rebase is in progress")
         ask = partial(self._door.run, at, doing=_NOT_UNDONE, timeout=TIMEOUT, hooks=False)
         await ask("add", "--all")
         kept = (await ask("stash", "create", "put away by Hookline")).text
@@ -161,19 +165,23 @@ class GitWork:
         await ask("symbolic-ref", "HEAD", head)
         await ask(*ALONE, "reset", "--hard", "--quiet", before.commit)
         if await self.state(folder) != before:
-            raise RepositoryError(f"git cannot bring all of it back; it is kept as {ref}")
+            raise RepositoryError(f"git cannot restore all of it; it is kept as {ref}")
         return ref
 
-    async def tree(self, folder: str, base: str | None = None) -> WorkTree:
+    async def tree(
+        self, folder: str, base: str | None = None, counted: Sequence[str] = ()
+    ) -> WorkTree:
         """The content of a folder as a tree, and how it differs from a tree of before."""
         try:
-            return await self._written_tree(folder, base)
+            return await self._written_tree(folder, base, counted)
         except _NOTHING:
             return WorkTree(False)
         except RepositoryError as problem:
             return WorkTree(False, error=problem.message)
 
-    async def _written_tree(self, folder: str, base: str | None) -> WorkTree:
+    async def _written_tree(
+        self, folder: str, base: str | None, counted: Sequence[str]
+    ) -> WorkTree:
         at = checkout_of(folder)
         index, objects = os.path.join(at.git_dir, "index"), os.path.join(at.common, "objects")
         os.makedirs(self._objects, exist_ok=True)
@@ -192,31 +200,53 @@ class GitWork:
             tree = (await ask("write-tree")).text
             if base is None:
                 return WorkTree(True, tree)
-            differences = (await ask("diff-tree", "-r", "-z", "--no-renames", base, tree)).out
-        count = differences.count(b"\0") // 2
-        digest = sha256(differences).hexdigest() if count else None
-        return WorkTree(True, tree, digest, count)
+            said = (await ask("diff-tree", "-r", "-z", "--no-renames", base, tree)).names
+            edited = []
+            for name in counted:
+                place = os.path.normpath(os.path.join(_prefix(folder), name))
+                lines = await ask(*_NUMBERS, base, tree, "--", f":(top,literal){place}")
+                edited += _counts(name, lines.text)
+        # In turns: how a file differs, and its name.
+        found = zip(said[::2], _relative(folder, said[1::2]), strict=True)
+        kept = [f"{how} {name}" for how, name in found if not _is_ours(name)]
+        digest = sha256(os.fsencode("\0".join(kept))).hexdigest() if kept else None
+        return WorkTree(True, tree, digest, len(kept), edited=tuple(edited))
+
+
+def _counts(name: str, text: str) -> list[FileChange]:
+    """What git counted of one file: nothing if it did not change, `-` if it is binary."""
+    if not text:
+        return []
+    added, removed = (int(n) if n.isdecimal() else None for n in text.split("\t")[:2])
+    return [FileChange(printable(name), added, removed)]
 
 
 def branch_at(folder: str) -> str | None:
     """The branch that a folder has checked out, by its full name; None if it has none."""
-    try:
-        head = read_regular(os.path.join(checkout_of(folder).git_dir, "HEAD"), _LONGEST_HEAD)
-    except (OSError, RepositoryError):
-        return None
-    name = os.fsdecode(head).strip()
-    return name.removeprefix("ref: ") if name.startswith("ref: refs/heads/") else None
-
-
-def _rebases(at: Checkout) -> list[str]:
-    return [os.path.join(at.git_dir, name) for name in ("rebase-merge", "rebase-apply")]
+    with suppress(RepositoryError):
+        name = branch_in(checkout_of(folder).git_dir)
+        return None if name is None else f"refs/heads/{name}"
+    return None
 
 
 def _seen_from(folder: str, names: Iterable[str]) -> list[str]:
     """Names that git counts from the top as they are seen from a folder, without our own files."""
-    prefix = os.path.relpath(os.path.realpath(folder), top_of(folder))
-    seen = names if prefix == "." else (os.path.relpath(name, prefix) for name in names)
-    return [name for name in seen if not name.startswith(_OWN) or name.startswith(_SHARED)]
+    return [name for name in _relative(folder, names) if not _is_ours(name)]
+
+
+def _relative(folder: str, names: Iterable[str]) -> Iterable[str]:
+    prefix = _prefix(folder)
+    return names if prefix == "." else (os.path.relpath(name, prefix) for name in names)
+
+
+def _prefix(folder: str) -> str:
+    """Where a folder is, seen from the top of its checkout."""
+    return os.path.relpath(os.path.realpath(folder), top_of(folder))
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a file is written by Hookline."""
+    return name.startswith(_OWN) and not name.startswith(_SHARED)
 
 
 def _still_has(folder: str, name: str, stamp: str) -> bool:
@@ -228,9 +258,7 @@ def _still_has(folder: str, name: str, stamp: str) -> bool:
 
 def _seen(path: str) -> tuple[str, int]:
     """What tells cheaply that nobody touched a file, and its size."""
-    try:
-        found = os.lstat(path)
-    except OSError:
+    if (found := entry_at(path)) is None:
         return "gone", 0
     times = f"{found.st_mtime_ns}-{found.st_ctime_ns}"
     return f"{times}-{found.st_size}-{found.st_ino}-{found.st_mode}", found.st_size

@@ -12,42 +12,52 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.errors import (
-    BadInput,
-    StoreBusy,
-    StoreCorrupt,
-    StoreError,
-    StoreFull,
-    StoreGone,
-    StoreNewer,
-    StoreOlder,
-    StoreReadOnly,
-    StoreReplaced,
-)
-from hookline.files import FILE_MODE
+from hookline import errors
+from hookline.files import FILE_MODE, entry_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 8
 PATIENCE = 60.0
 MEMORY = ":memory:"
-_EMPTY = "restore it from a backup; to begin anew, remove it and run the command again"
-_BESIDE = "if you did not put it there, remove it: SQLite would write what it says into the store"
+_EMPTY = "restore it from a backup; to start over, remove it and run the command again"
+_BESIDE = "if you did not put it there, remove it: SQLite would write its content into the store"
 _MIGRATIONS = os.path.join(os.path.dirname(__file__), "migrations")
 
-_TRANSLATIONS: dict[int, type[StoreError]] = {
-    sqlite3.SQLITE_BUSY: StoreBusy,
-    sqlite3.SQLITE_LOCKED: StoreBusy,
-    sqlite3.SQLITE_CORRUPT: StoreCorrupt,
-    sqlite3.SQLITE_NOTADB: StoreCorrupt,
-    sqlite3.SQLITE_FORMAT: StoreCorrupt,
-    sqlite3.SQLITE_FULL: StoreFull,
-    sqlite3.SQLITE_READONLY: StoreReadOnly,
-    sqlite3.SQLITE_CANTOPEN: StoreReadOnly,
-    sqlite3.SQLITE_PERM: StoreReadOnly,
+_TRANSLATIONS: dict[int, type[errors.StoreError]] = {
+    sqlite3.SQLITE_BUSY: errors.StoreBusy,
+    sqlite3.SQLITE_LOCKED: errors.StoreBusy,
+    sqlite3.SQLITE_CORRUPT: errors.StoreCorrupt,
+    sqlite3.SQLITE_NOTADB: errors.StoreCorrupt,
+    sqlite3.SQLITE_FORMAT: errors.StoreCorrupt,
+    sqlite3.SQLITE_FULL: errors.StoreFull,
+    sqlite3.SQLITE_READONLY: errors.StoreReadOnly,
+    sqlite3.SQLITE_CANTOPEN: errors.StoreReadOnly,
+    sqlite3.SQLITE_PERM: errors.StoreReadOnly,
 }
+
+
+def load(name: str) -> dict[str, str]:
+    """The named blocks of a .sql file of this folder."""
+    with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
+        blocks = file.read().split("-- name: ")[1:]
+    found = {}
+    for block in blocks:
+        title, _, rest = block.partition("\n")
+        found[title] = "\n".join(line for line in rest.splitlines() if not line.startswith("--"))
+    return found
+
+
+SQL = load("queries.sql")
+
+
+class Table:
+    """Rows that are read and written in one connection."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._run = connection.execute
 
 
 class Database:
@@ -76,20 +86,22 @@ class Database:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Everything inside is stored together, or not at all."""
         if self.read_only:
-            raise StoreReadOnly(f"{self.path} is open for reading only")
+            raise errors.StoreReadOnly(f"{self.path} is open for reading only")
         with self._translated():
             self._begin("BEGIN IMMEDIATE")
             try:
                 yield self.connection
                 self.connection.execute("COMMIT")
             except BaseException:
-                # A failed COMMIT may have rolled back already; the first error is the one to tell.
+                # A failed COMMIT may have rolled back already; report the first error.
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 raise
-        # SQLite goes on writing to a file that has no name any more, and to nobody's use.
+        # SQLite keeps writing to a file that has no name any more, to no use.
         if _identity(self.path) != self._file:
-            raise StoreGone(f"the store was deleted or replaced while it was in use ({self.path})")
+            raise errors.StoreGone(
+                f"the store was deleted or replaced while it was in use ({self.path})"
+            )
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
@@ -102,6 +114,12 @@ class Database:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
 
+    def compact(self) -> None:
+        """Give the space that nothing uses any more back to the disk; writers wait meanwhile."""
+        with self._translated():
+            self._begin("VACUUM")
+            self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
     def _open(self, admit: Callable[[sqlite3.Connection], None] | None) -> None:
         if not self.read_only and self.path != MEMORY and not os.path.lexists(self.path):
             _create(self.path)
@@ -110,8 +128,8 @@ class Database:
         try:
             self._refuse_unknown()
             if _identity(self.path) != self._file:
-                raise StoreReplaced(f"{self.path} was replaced while it was opened")
-            if admit is not None and self._version() > 0:
+                raise errors.StoreReplaced(f"{self.path} was replaced while it was opened")
+            if admit is not None:
                 admit(self.connection)
             self._check_version()
         except BaseException:
@@ -122,6 +140,8 @@ class Database:
         if self.read_only:
             return self._connect_read_only()
         connection = sqlite3.connect(self.path, timeout=0.02, isolation_level=None)
+        if self.path == MEMORY:
+            _fill(connection)
         connection.execute("PRAGMA trusted_schema = OFF")
         # A change that was acknowledged must survive a power cut as well as a kill.
         connection.execute("PRAGMA synchronous = FULL")
@@ -147,30 +167,25 @@ class Database:
     def _refuse_unknown(self) -> None:
         version = self._version()
         if version > SCHEMA_VERSION:
-            raise StoreNewer(
-                f"the store has schema {version}, this Hookline knows {SCHEMA_VERSION}"
-            )
-        if version < 0 or (version == 0 and self.path != MEMORY):
-            raise StoreCorrupt(f"{self.path} has schema {version}, which never was one")
+            known = f"this Hookline knows {SCHEMA_VERSION}"
+            raise errors.StoreNewer(f"the store has schema {version}, {known}")
+        if version <= 0:
+            raise errors.StoreCorrupt(f"{self.path} has schema {version}, which never existed")
 
     def _check_version(self) -> None:
         version = self._version()
         if version < SCHEMA_VERSION and self.read_only:
             if self._any_age:
                 return
-            raise StoreOlder
+            raise errors.StoreOlder
         if not self.read_only:
             _patiently(lambda: _use_wal(self.connection))
         if version < SCHEMA_VERSION:
-            self._migrate()
+            with self.transaction() as connection:
+                _migrate(connection, self._version())
 
     def _version(self) -> int:
-        row = self.connection.execute("PRAGMA user_version").fetchone()
-        return int(row[0])
-
-    def _migrate(self) -> None:
-        with self.transaction() as connection:
-            _migrate(connection, self._version())
+        return int(self.connection.execute("PRAGMA user_version").fetchone()[0])
 
     def _begin(self, statement: str) -> None:
         _patiently(lambda: self.connection.execute(statement))
@@ -182,19 +197,16 @@ class Database:
         except sqlite3.Error as problem:
             raise translate(problem, self.path) from problem
         except UnicodeEncodeError as problem:
-            raise BadInput(f"{problem.object[:80]!r} is no text") from problem
+            raise errors.BadInput(f"{problem.object[:80]!r} is not text") from problem
         except msgspec.MsgspecError as problem:
-            message = f"{self.path} holds a row that cannot be read: {problem}"
-            raise StoreCorrupt(message) from problem
+            message = f"{self.path} has an unreadable row: {problem}"
+            raise errors.StoreCorrupt(message) from problem
 
 
 def _identity(path: str) -> tuple[int, int] | None:
     """Which file lies there, if any."""
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+    found = entry_at(path)
+    return None if found is None else (found.st_dev, found.st_ino)
 
 
 def _examined(path: str, read_only: bool) -> tuple[int, int] | None:
@@ -203,18 +215,18 @@ def _examined(path: str, read_only: bool) -> tuple[int, int] | None:
         return None
     for beside in ("-wal", "-shm"):
         if os.path.islink(path + beside):
-            raise StoreCorrupt(f"{path}{beside} is a link")
+            raise errors.StoreCorrupt(f"{path}{beside} is a link")
     # Hookline leaves none behind, and SQLite would do what it says before anyone can look.
     if not read_only and os.path.lexists(f"{path}-journal"):
-        raise StoreCorrupt(f"{path}-journal was put beside the store", help=_BESIDE)
+        raise errors.StoreCorrupt(f"{path}-journal was put beside the store", help=_BESIDE)
     try:
         found = os.lstat(path)
     except OSError as problem:
-        raise StoreReadOnly(f"{path} cannot be opened: {problem.strerror}") from problem
+        raise errors.StoreReadOnly(f"{path} cannot be opened: {problem.strerror}") from problem
     if not stat.S_ISREG(found.st_mode):
-        raise StoreError(f"{path} is not a regular file")
+        raise errors.StoreError(f"{path} is not a regular file")
     if found.st_size == 0:
-        raise StoreCorrupt(f"{path} is empty: all that it held is gone", help=_EMPTY)
+        raise errors.StoreCorrupt(f"{path} is empty: its data is gone", help=_EMPTY)
     return found.st_dev, found.st_ino
 
 
@@ -225,15 +237,12 @@ def _create(path: str) -> None:
     try:
         file = os.open(draft, flags, FILE_MODE)
     except OSError as problem:
-        raise StoreReadOnly(f"cannot write to {path}: {problem.strerror}") from problem
+        raise errors.StoreReadOnly(f"cannot write to {path}: {problem.strerror}") from problem
     try:
         with closing(sqlite3.connect(draft, isolation_level=None)) as connection:
             # It is written to the disk below, in one go.
             connection.execute("PRAGMA synchronous = OFF")
-            connection.execute("PRAGMA journal_mode = WAL").fetchone()
-            connection.execute("BEGIN")
-            _migrate(connection, 0)
-            connection.execute("COMMIT")
+            _fill(connection)
         os.fsync(file)
         _give_name(draft, path)
     finally:
@@ -241,6 +250,13 @@ def _create(path: str) -> None:
         for name in (draft, f"{draft}-wal", f"{draft}-shm"):
             with suppress(OSError):
                 os.unlink(name)
+
+
+def _fill(connection: sqlite3.Connection) -> None:
+    """Make what is empty a store."""
+    _blank().backup(connection)
+    connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    _identify(connection)
 
 
 def _give_name(draft: str, path: str) -> None:
@@ -264,6 +280,11 @@ def _migrate(connection: sqlite3.Connection, version: int) -> None:
         for statement in _statements(migration(number)):
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {number}")
+    _identify(connection)
+
+
+def _identify(connection: sqlite3.Connection) -> None:
+    """Give a store the name by which it is told from others, if it has none."""
     store_id = os.urandom(4).hex()
     connection.execute("INSERT OR IGNORE INTO meta VALUES ('store_id', ?)", (store_id,))
 
@@ -277,13 +298,17 @@ def schema_of(connection: sqlite3.Connection) -> set[tuple[str, str]]:
 @cache
 def expected_schema(version: int = SCHEMA_VERSION) -> frozenset[tuple[str, str]]:
     """The schema that the migrations up to a version make."""
-    memory = sqlite3.connect(":memory:", isolation_level=None)
-    try:
-        for number in range(1, version + 1):
-            memory.executescript(migration(number))
-        return frozenset(schema_of(memory))
-    finally:
-        memory.close()
+    return frozenset(schema_of(_blank(version)))
+
+
+@cache
+def _blank(version: int = SCHEMA_VERSION) -> sqlite3.Connection:
+    """A store as the migrations up to a version make it; to copy it is cheaper than they are."""
+    # Whichever thread needs it first makes it, and SQLite lets others read it.
+    memory = sqlite3.connect(MEMORY, isolation_level=None, check_same_thread=False)
+    scripts = "".join(migration(number) for number in range(1, version + 1))
+    memory.executescript(f"BEGIN; {scripts} PRAGMA user_version = {version}; COMMIT;")
+    return memory
 
 
 def migration(number: int) -> str:
@@ -293,23 +318,19 @@ def migration(number: int) -> str:
         return file.read()
 
 
-def translate(problem: sqlite3.Error, path: str) -> StoreError:
+def translate(problem: sqlite3.Error, path: str) -> errors.StoreError:
     """SQLite's error in our words."""
     code = _code(problem)
-    kind = _TRANSLATIONS.get(code, StoreError)
-    if kind is StoreError and code == sqlite3.SQLITE_IOERR:
-        kind = StoreFull if _no_room(path) else StoreError
-    if kind is StoreError and "file is not a database" in str(problem):
-        kind = StoreCorrupt
+    kind = _TRANSLATIONS.get(code, errors.StoreError)
+    if kind is errors.StoreError and code == sqlite3.SQLITE_IOERR:
+        kind = errors.StoreFull if _no_room(path) else errors.StoreError
     return kind(f"{(kind.__doc__ or '').rstrip('.')} ({path}: {problem})")
 
 
 def _no_room(path: str) -> bool:
-    try:
-        stats = os.statvfs(os.path.dirname(path))
-    except OSError:
-        return False
-    return stats.f_bavail == 0
+    with suppress(OSError):
+        return os.statvfs(os.path.dirname(path)).f_bavail == 0
+    return False
 
 
 def _code(problem: sqlite3.Error) -> int:
@@ -330,9 +351,8 @@ def _patiently(step: Callable[[], Any]) -> None:
             step()
             return
         except sqlite3.OperationalError as problem:
-            if _code(problem) not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise
-            if time.monotonic() > deadline:
+            is_locked = _code(problem) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+            if not is_locked or time.monotonic() > deadline:
                 raise
         time.sleep((1 + os.urandom(1)[0]) / 32_000)
 

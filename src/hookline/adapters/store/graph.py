@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.adapters.store.queries import SQL
+from hookline.adapters.store.database import SQL, Table
 from hookline.domain.projection import LISTS, changes
 from hookline.domain.tasks import (
     DEPENDS_ON,
@@ -26,37 +26,37 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator, Sequence
 
-_COLUMNS = (
-    *("number", "state", "priority", "goal", "labels", "type", "desired_deliverables", "parent"),
-    *("created_at", "started_at", "completed_at", "result", "artifacts", "block_reason"),
-    *("required_knowledge", "notes", "pr_url", "commits_count", "turns_used"),
-    *("claim_agent", "claim_token", "lease_until", "unmet", "rank", "changes"),
+    from hookline.domain.events import Event
+    from hookline.domain.projection import Columns
+
+# What a new task is given, in the order of `insert_task`.
+_GIVEN = (
+    *("state", "goal", "labels", "priority", "type", "desired_deliverables"),
+    *("parent", "notes", "created_at", "changes"),
 )
 _decode_list = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
-class GraphTables:
-    """Tasks and edges in one connection; inside a transaction it also applies events."""
+class GraphTables(Table):
+    """Tasks and edges in one connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self._run = connection.execute
+        super().__init__(connection)
+        self.projection = GraphProjection(connection)
 
     # Reading
 
     def find(self, identifier: str) -> Task | None:
-        """The task, or None."""
         row = self._run(SQL["task"], (task_number(identifier),)).fetchone()
-        return self._task(row) if row else None
+        return _build(row) if row else None
 
     def task(self, identifier: str) -> Task:
-        """The task, or UnknownTask."""
         found = self.find(identifier)
         if found is None:
             raise UnknownTask(f"there is no task {identifier}")
         return found
 
     def ready(self, limit: int, now: str) -> list[Task]:
-        """The best tasks that anyone may take, those with an expired lease included."""
         rows = self._run(SQL["ready"], (limit,)).fetchall()
         expired = self._run(SQL["expired"], (now, limit)).fetchall()
         if expired:
@@ -64,7 +64,6 @@ class GraphTables:
         return self._tasks(rows)
 
     def stranded(self) -> list[str]:
-        """Waiting tasks whose dependencies are all met: none, unless nobody made them ready."""
         return [task_id(number) for (number,) in self._run(SQL["stranded"])]
 
     def tasks(
@@ -75,7 +74,6 @@ class GraphTables:
         task_type: str | None = None,
         limit: int = -1,
     ) -> list[Task]:
-        """Tasks in the given states, by number."""
         wanted = sorted(states)
         conditions = [f"state IN ({', '.join('?' * len(wanted))})"]
         values: list[Any] = list(wanted)
@@ -86,7 +84,7 @@ class GraphTables:
             conditions.append("type = ?")
             values.append(task_type)
         where = " AND ".join(conditions)  # made of the constants above; values stay parameters
-        sql = f"SELECT * FROM tasks WHERE {where} ORDER BY number LIMIT ?"  # noqa: S608
+        sql = f"{SQL['tasks']} WHERE {where} ORDER BY number LIMIT ?"
         return self._tasks(self._run(sql, (*values, limit)).fetchall())
 
     def counts(self) -> dict[str, int]:
@@ -94,29 +92,26 @@ class GraphTables:
         return dict(self._run("SELECT state, count(*) FROM tasks GROUP BY state"))
 
     def unmet(self, identifier: str) -> int:
-        """How many dependencies still hold a task back."""
         row = self._run(SQL["unmet_of"], (task_number(identifier),)).fetchone()
         if row is None:
             raise UnknownTask(f"there is no task {identifier}")
         return int(row[0])
 
     def edges_from(self, identifier: str, edge_type: str | None = None) -> list[Edge]:
-        """Edges that start at this task: what it depends on, what spawned it."""
         return self._edges("edges_from", identifier, edge_type)
 
     def edges_to(self, identifier: str, edge_type: str | None = None) -> list[Edge]:
-        """Edges that end at this task: who depends on it, what it spawned."""
         return self._edges("edges_to", identifier, edge_type)
 
     def edges(self) -> list[Edge]:
-        """Every edge."""
-        rows = self._run("SELECT from_task, to_task, type FROM edges ORDER BY 1, 2, 3")
-        return [Edge(task_id(a), task_id(b), kind) for a, b, kind in rows]
+        return _edges(self._run("SELECT from_task, to_task, type FROM edges ORDER BY 1, 2, 3"))
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[Columns]:
         """Every row as it lies, for the check against the log."""
-        for row in self._run("SELECT * FROM tasks ORDER BY number"):
-            yield dict(zip(_COLUMNS, row, strict=True))
+        found = self._run("SELECT * FROM tasks ORDER BY number")
+        names = [column[0] for column in found.description]
+        for row in found:
+            yield dict(zip(names, row, strict=True))
 
     def misranked(self) -> int:
         """How many edges break the maintained order; none, unless the file was tampered with."""
@@ -129,27 +124,10 @@ class GraphTables:
 
     # Writing
 
-    def apply(self, event_type: str, node_id: str, data: dict[str, Any], timestamp: str) -> None:
-        """Bring the tables up to date with an event of the log."""
-        new = changes(event_type, data, timestamp)
-        number = task_number(node_id)
-        if event_type == "task_created":
-            self._insert(number, new)
-        elif event_type == "task_deleted":
-            self._delete(number)
-        elif event_type == "dependency_added":
-            self._link(number, task_number(data["toId"]))
-        elif event_type == "dependency_removed":
-            self._unlink(number, task_number(data["toId"]))
-        if new and event_type != "task_created":
-            self._update(number, new)
-
     def set_lease(self, identifier: str, until: str | None) -> None:
-        """The perishable part of a claim; it is not in the log."""
         self._run(SQL["set_lease"], (until, task_number(identifier)))
 
     def any_lease_ends(self, after: str, until: str) -> bool:
-        """Whether the lease of a claim ends after one moment, and not after another."""
         return self._run(SQL["any_lease_ends"], (after, until)).fetchone() is not None
 
     def make_room(self, from_id: str, to_id: str) -> None:
@@ -189,28 +167,45 @@ class GraphTables:
                 queue.append(number)
         return seen
 
-    def _insert(self, number: int, new: dict[str, Any]) -> None:
-        self._run(
-            SQL["insert_task"],
-            (
-                number,
-                number,
-                new["state"],
-                new["goal"],
-                _encode_list(new["labels"]),
-                new["priority"],
-                new["type"],
-                _encode_list(new["desired_deliverables"]),
-                new["parent"],
-                _encode_list(new["notes"]),
-                new["created_at"],
-                new["changes"],
-            ),
-        )
+    def _rank(self, number: int) -> int:
+        row = self._run(SQL["rank"], (number,)).fetchone()
+        if row is None:
+            raise UnknownTask(f"there is no task {task_id(number)}")
+        return int(row[0])
+
+    def _edges(self, query: str, identifier: str, edge_type: str | None) -> list[Edge]:
+        edges = _edges(self._run(SQL[query], (task_number(identifier),)))
+        return [edge for edge in edges if edge_type in (None, edge.type)]
+
+    def _tasks(self, rows: Sequence[tuple[Any, ...]]) -> list[Task]:
+        return [_build(row) for row in rows]
+
+
+class GraphProjection(Table):
+    """The events of tasks, brought into the tables."""
+
+    def apply(self, event: Event, timestamp: str) -> None:
+        """Bring the tables up to date with an event of the log."""
+        new = changes(event.type, event.data, timestamp)
+        number = task_number(event.node_id)
+        if event.type == "task_created":
+            self._insert(number, new)
+        elif event.type == "task_deleted":
+            self._delete(number)
+        elif event.type == "dependency_added":
+            self._link("add_edge", number, task_number(event.data["toId"]), 1)
+        elif event.type == "dependency_removed":
+            self._link("remove_edge", number, task_number(event.data["toId"]), -1)
+        if new and event.type != "task_created":
+            self._update(number, new)
+
+    def _insert(self, number: int, new: Columns) -> None:
+        values = (_encode_list(new[k]) if k in LISTS else new[k] for k in _GIVEN)
+        self._run(SQL["insert_task"], (number, number, *values))
         if new["parent"]:
             self._run(SQL["add_edge"], (number, SPAWNED_BY, task_number(new["parent"])))
 
-    def _update(self, number: int, new: dict[str, Any]) -> None:
+    def _update(self, number: int, new: Columns) -> None:
         if new.get("state") in SETTLED and self._holds_back(number):
             self._run(SQL["settle_dependents"], (number,))
         assignments = ", ".join(f"{column} = ?" for column in new)
@@ -226,70 +221,22 @@ class GraphTables:
         self._run(SQL["delete_task_edges"], (number,))
         self._run(SQL["delete_task"], (number,))
 
-    def _link(self, source: int, target: int) -> None:
-        self._run(SQL["add_edge"], (source, DEPENDS_ON, target))
+    def _link(self, query: str, source: int, target: int, change: int) -> None:
+        self._run(SQL[query], (source, DEPENDS_ON, target))
         if self._holds_back(target):
-            self._run(SQL["shift_unmet"], (1, source))
-
-    def _unlink(self, source: int, target: int) -> None:
-        self._run(SQL["remove_edge"], (source, DEPENDS_ON, target))
-        if self._holds_back(target):
-            self._run(SQL["shift_unmet"], (-1, source))
+            self._run(SQL["shift_unmet"], (change, source))
 
     def _holds_back(self, number: int) -> bool:
         row = self._run("SELECT state FROM tasks WHERE number = ?", (number,)).fetchone()
         return bool(row) and row[0] not in SETTLED
 
-    def _rank(self, number: int) -> int:
-        row = self._run(SQL["rank"], (number,)).fetchone()
-        if row is None:
-            raise UnknownTask(f"there is no task {task_id(number)}")
-        return int(row[0])
 
-    def _edges(self, query: str, identifier: str, edge_type: str | None) -> list[Edge]:
-        rows = self._run(SQL[query], (task_number(identifier),))
-        return [
-            Edge(task_id(a), task_id(b), kind)
-            for a, b, kind in rows
-            if edge_type is None or kind == edge_type
-        ]
-
-    def _tasks(self, rows: Sequence[tuple[Any, ...]]) -> list[Task]:
-        return [self._task(row) for row in rows]
-
-    def _task(self, row: tuple[Any, ...]) -> Task:
-        depends_on = tuple(task_id(n) for (n,) in self._run(SQL["task_edges"], (row[0],)))
-        return _build(row, depends_on)
-
-
-def _build(row: tuple[Any, ...], depends_on: tuple[str, ...]) -> Task:
-    (
-        number,
-        state,
-        priority,
-        goal,
-        labels,
-        task_type,
-        deliverables,
-        parent,
-        created_at,
-        started_at,
-        completed_at,
-        result,
-        artifacts,
-        block_reason,
-        required_knowledge,
-        notes,
-        pr_url,
-        commits_count,
-        turns_used,
-        claim_agent,
-        claim_token,
-        lease_until,
-        _unmet,
-        _rank,
-        changes,
-    ) = row
+def _build(row: tuple[Any, ...]) -> Task:
+    # The columns of the table, then its edges; a loop over names costs every change too much.
+    number, state, priority, goal, labels, task_type, deliverables, parent = row[:8]
+    created_at, started_at, completed_at, result, artifacts, block_reason, knowledge = row[8:15]
+    notes, pr_url, commits_count, turns_used, agent, token, lease_until = row[15:22]
+    _unmet, _rank, marked, edges = row[22:]
     return Task(
         id=task_id(number),
         goal=goal,
@@ -299,7 +246,7 @@ def _build(row: tuple[Any, ...], depends_on: tuple[str, ...]) -> Task:
         type=task_type,
         desired_deliverables=_list(deliverables),
         parent_task_id=parent,
-        depends_on=depends_on,
+        depends_on=tuple(map(task_id, sorted(map(int, edges.split(","))))) if edges else (),
         created_at=created_at,
         started_at=started_at,
         completed_at=completed_at,
@@ -307,14 +254,18 @@ def _build(row: tuple[Any, ...], depends_on: tuple[str, ...]) -> Task:
         artifacts=_list(artifacts),
         # The column keeps the last reason; it counts while the task stays where that put it.
         block_reason=block_reason if state in HELD_UP else None,
-        required_knowledge=_list(required_knowledge),
+        required_knowledge=_list(knowledge),
         notes=_list(notes),
-        claim=Claim(claim_agent, claim_token, lease_until or "") if claim_agent else None,
+        claim=Claim(agent, token, lease_until or "") if agent else None,
         pr_url=pr_url,
         commits_count=commits_count,
         turns_used=turns_used,
-        changes=changes,
+        changes=marked,
     )
+
+
+def _edges(rows: Iterable[tuple[int, int, str]]) -> list[Edge]:
+    return [Edge(task_id(a), task_id(b), kind) for a, b, kind in rows]
 
 
 def _list(text: str) -> tuple[str, ...]:

@@ -17,15 +17,18 @@ INSERT INTO tasks (number, rank, state, goal, labels, priority, type, desired_de
 
 -- name: task
 -- One task by number.
-SELECT * FROM tasks WHERE number = ?
+SELECT *, (SELECT group_concat(to_task) FROM edges WHERE from_task = number AND type = 'depends_on')
+FROM tasks WHERE number = ?
 
--- name: task_edges
--- What a task depends on, in order.
-SELECT to_task FROM edges WHERE from_task = ? AND type = 'depends_on' ORDER BY to_task
+-- name: tasks
+-- Tasks with what they depend on; conditions and order follow.
+SELECT *, (SELECT group_concat(to_task) FROM edges WHERE from_task = number AND type = 'depends_on')
+FROM tasks
 
 -- name: ready
 -- The best tasks that anyone may take.
-SELECT * FROM tasks INDEXED BY tasks_ready WHERE state = 'ready' AND claim_agent IS NULL
+SELECT *, (SELECT group_concat(to_task) FROM edges WHERE from_task = number AND type = 'depends_on')
+FROM tasks INDEXED BY tasks_ready WHERE state = 'ready' AND claim_agent IS NULL
 ORDER BY priority, number LIMIT ?
 
 -- name: stranded
@@ -34,7 +37,8 @@ SELECT number FROM tasks WHERE state = 'created' AND unmet = 0 ORDER BY number
 
 -- name: expired
 -- Tasks whose holder let the lease run out.
-SELECT * FROM tasks INDEXED BY tasks_leased WHERE claim_agent IS NOT NULL AND lease_until <= ?
+SELECT *, (SELECT group_concat(to_task) FROM edges WHERE from_task = number AND type = 'depends_on')
+FROM tasks INDEXED BY tasks_leased WHERE claim_agent IS NOT NULL AND lease_until <= ?
 AND state IN ('ready', 'active') AND unmet = 0 ORDER BY priority, number LIMIT ?
 
 -- name: any_lease_ends
@@ -155,6 +159,14 @@ SELECT count(*) FROM deliveries WHERE status = 'pending'
 SELECT count(*) FROM dispatches d JOIN deliveries c ON c.event_seq = d.event_seq
 WHERE d.node_id = ? AND c.status = 'pending'
 
+-- name: lost_calls
+-- Calls and actions that are still to be done, of events that nobody will look at again.
+SELECT
+  (SELECT count(*) FROM deliveries WHERE status = 'pending'
+   AND event_seq NOT IN (SELECT event_seq FROM dispatches)),
+  (SELECT count(*) FROM actions WHERE status = 'pending'
+   AND event_seq NOT IN (SELECT event_seq FROM dispatches))
+
 -- name: held_nodes
 -- The nodes with an event that has an owner.
 SELECT DISTINCT node_id FROM dispatches WHERE owner IS NOT NULL
@@ -248,7 +260,7 @@ DELETE FROM dispatches WHERE event_seq = ?
 
 -- name: abandon_deliveries
 -- Calls that nobody will make.
-UPDATE deliveries SET status = ?, error = ?, child = NULL WHERE status = ?
+UPDATE deliveries SET status = ?, error = ?, child = NULL WHERE status IN (?, ?)
 
 -- name: abandon_actions
 -- Actions that nobody will carry out.

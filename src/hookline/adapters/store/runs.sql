@@ -43,6 +43,11 @@ UPDATE runs SET wake_at = 0 WHERE number = ? AND status IN ('running', 'parked')
 -- Who advances a run.
 SELECT owner, token, lease_until FROM runs WHERE number = ?
 
+-- name: holders
+-- Who advances runs now, or did when they were killed.
+SELECT number, token, owner FROM runs INDEXED BY runs_by_owner WHERE owner IS NOT NULL
+ORDER BY number
+
 -- name: renew_runs
 -- The heartbeat of all runs that a process advances.
 UPDATE runs SET lease_until = ? WHERE owner = ? AND status = 'running'
@@ -73,13 +78,15 @@ WHERE run = ? AND chapter = ? AND effect_id = ? AND status = 'pending'
 -- name: effects_of
 -- Every effect of a chapter, in the order in which they were asked for.
 SELECT effect_id, step, kind, status, args, digest, metadata, policy, requested_seq, requested_at,
-    resolved_seq, resolved_at, value, error, attempts, next_try, chosen, task, child, conversation
+    resolved_seq, resolved_at, value, error, attempts, next_try, chosen, task, child, conversation,
+    called
 FROM effects WHERE run = ? AND chapter = ? ORDER BY requested_seq
 
 -- name: pending_of
 -- The effects of a run that have no result yet.
 SELECT effect_id, step, kind, status, args, digest, metadata, policy, requested_seq, requested_at,
-    resolved_seq, resolved_at, value, error, attempts, next_try, chosen, task, child, conversation
+    resolved_seq, resolved_at, value, error, attempts, next_try, chosen, task, child, conversation,
+    called
 FROM effects INDEXED BY effects_pending
 WHERE run = ? AND chapter = ? AND status = 'pending' ORDER BY requested_seq
 
@@ -91,7 +98,8 @@ WHERE run = ? AND chapter = ? AND resolved_seq > ? ORDER BY resolved_seq
 -- name: effect
 -- One effect of the current chapter.
 SELECT effect_id, step, kind, status, args, digest, metadata, policy, requested_seq, requested_at,
-    resolved_seq, resolved_at, value, error, attempts, next_try, chosen, task, child, conversation
+    resolved_seq, resolved_at, value, error, attempts, next_try, chosen, task, child, conversation,
+    called
 FROM effects WHERE run = ? AND chapter = ? AND effect_id = ?
 
 -- name: begin_attempt
@@ -125,6 +133,20 @@ UPDATE effects SET task = ? WHERE run = ? AND chapter = ? AND effect_id = ?
 -- Effects that wait for a task.
 SELECT run, chapter, effect_id FROM effects WHERE task = ? AND status = 'pending'
 
+-- name: set_called
+-- The run that an effect called.
+UPDATE effects SET called = ? WHERE run = ? AND chapter = ? AND effect_id = ?
+
+-- name: called_by
+-- The runs that a run called, in any of its chapters.
+SELECT called FROM effects INDEXED BY effects_calling
+WHERE run = ? AND called IS NOT NULL ORDER BY called
+
+-- name: caller_of
+-- The effect that called a run.
+SELECT run, chapter, effect_id FROM effects INDEXED BY effects_by_called
+WHERE called = ? AND called IS NOT NULL
+
 -- name: next_chapter
 -- A chapter ends, the next begins.
 UPDATE runs SET chapter = ?, state = ?, code_digest = ?, pins = ?, updated_at = ?, wake_at = 0
@@ -154,6 +176,10 @@ UPDATE run_signals SET consumed = 1 WHERE seq = ?
 -- name: get_value
 -- What hooks of a run remember.
 SELECT value FROM run_values WHERE run = ? AND name = ?
+
+-- name: values_named
+-- What all runs remember under a name.
+SELECT run, value FROM run_values WHERE name = ? AND value <> 'null' ORDER BY run
 
 -- name: set_value
 -- What hooks of a run remember.

@@ -13,8 +13,8 @@ INSERT INTO held_output (run, event_seq, hook, point, text) VALUES (?, ?, ?, ?, 
 ON CONFLICT (run, event_seq, hook) DO NOTHING
 
 -- name: held
--- What an agent has not been told yet, in order.
-SELECT id, event_seq, hook, point, text FROM held_output WHERE run = ? AND delivered = 0 ORDER BY id
+-- What an agent has not been told yet, in the order of what happened, whoever called the hooks.
+SELECT id, event_seq, hook, point, text FROM held_output WHERE run = ? AND delivered = 0 ORDER BY event_seq, id
 
 -- name: mark_delivered
 -- All of it is in a prompt now.

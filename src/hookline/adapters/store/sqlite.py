@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.adapters.store.calls import CallTables
-from hookline.adapters.store.database import Database, expected_schema, schema_of
+from hookline.adapters.store.calls import CallTables, DispatchTable, SwitchTable
+from hookline.adapters.store.database import SQL, Database, expected_schema, schema_of
 from hookline.adapters.store.graph import GraphTables
 from hookline.adapters.store.log import LogTable
-from hookline.adapters.store.queries import SQL
 from hookline.domain.events import (
     MAX_EVENT_BYTES,
     MAX_EVENT_DEPTH,
@@ -22,16 +21,18 @@ from hookline.domain.events import (
     Event,
     event_id,
 )
-from hookline.domain.moments import iso
 from hookline.domain.tasks import task_id, task_number
+from hookline.domain.timestamps import iso
 from hookline.errors import BadInput, StoreCorrupt
+from hookline.points import NOTIFYING
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from hookline.adapters.store.runs import RunTables
-    from hookline.adapters.store.sessions import SessionTables
+    from hookline.adapters.store.details import DetailTables
+    from hookline.adapters.store.notices import AnnouncementTable, OutboxTable
+    from hookline.adapters.store.runs import RunTables, SessionTables
     from hookline.domain.records import Delivery
 
 _encode = msgspec.json.encode
@@ -44,11 +45,15 @@ class View:
         self.graph = GraphTables(connection)
         self.log = LogTable(connection, store_id)
         self.calls = CallTables(connection)
+        self.dispatches = DispatchTable(connection)
         self._connection = connection
+
+    @property
+    def switches(self) -> SwitchTable:
+        return SwitchTable(self._connection)
 
     @cached_property
     def runs(self) -> RunTables:
-        """Runs of flows and their effects."""
         # Most commands have nothing to do with runs.
         from hookline.adapters.store.runs import RunTables
 
@@ -56,10 +61,28 @@ class View:
 
     @cached_property
     def sessions(self) -> SessionTables:
-        """Sessions and the output that waits for their agents."""
-        from hookline.adapters.store.sessions import SessionTables
+        from hookline.adapters.store.runs import SessionTables
 
         return SessionTables(self._connection)
+
+    @property
+    def details(self) -> DetailTables:
+        from hookline.adapters.store.details import DetailTables  # only pruning needs it
+
+        return DetailTables(self._connection)
+
+    @cached_property
+    def announcements(self) -> AnnouncementTable:
+        # Most projects tell nobody.
+        from hookline.adapters.store.notices import AnnouncementTable
+
+        return AnnouncementTable(self._connection)
+
+    @cached_property
+    def outbox(self) -> OutboxTable:
+        from hookline.adapters.store.notices import OutboxTable
+
+        return OutboxTable(self._connection)
 
 
 class Transaction(View):
@@ -90,42 +113,31 @@ class Transaction(View):
         metadata: dict[str, Any] | None = None,
         timestamp: str | None = None,
     ) -> Event:
-        """Write an event to the end of the log and bring the tables up to date with it."""
         moment = timestamp or self.now
         details = {**self.metadata, **metadata} if metadata else self.metadata
         encoded = _encoded(data, event_type)
         if len(encoded) > MAX_EVENT_BYTES:
-            raise BadInput(
-                f"the data of this {event_type} event has {len(encoded):,} bytes,"
-                f" at most {MAX_EVENT_BYTES:,} fit",
-                help="write large content to a file and name the file",
-            )
+            words = f"the data of this {event_type} event has {len(encoded):,} bytes"
+            help = "put large content in a file and pass its name"
+            raise BadInput(f"{words}; the limit is {MAX_EVENT_BYTES:,}", help=help)
         self._seq += 1
-        event = Event(
-            self._seq,
-            event_id(self._store_id, self._seq),
-            moment,
-            event_type,
-            node_id,
-            data,
-            details,
-        )
-        self._run(
-            SQL["append_event"],
-            (self._seq, moment, event_type, node_id, encoded.decode(), _encode(details).decode()),
-        )
+        name = event_id(self._store_id, self._seq)
+        event = Event(self._seq, name, moment, event_type, node_id, data, details)
+        texts = (encoded.decode(), _encode(details).decode())
+        self._run(SQL["append_event"], (self._seq, moment, event_type, node_id, *texts))
         if event_type in STATE_BEARING:
-            self.graph.apply(event_type, node_id, data, self.now)
+            self.graph.projection.apply(event, self.now)
         elif event_type in RUN_EVENTS:
-            self.runs.apply(event_type, node_id, data, self.now, self._seq)
+            self.runs.journal.apply(event, self.now)
+        elif event_type in NOTIFYING:
+            self.announcements.apply(event)
         self.events.append(event)
         return event
 
     @contextmanager
     def nested(self) -> Iterator[None]:
-        """A part that can fail alone: its events and rows vanish, the rest stays."""
         before = (self._seq, self._task, self._token, self._run_number, len(self.events))
-        recorded, opened = len(self.calls.recorded), dict(self.calls.opened)
+        recorded, opened = len(self.calls.recorded), dict(self.dispatches.opened)
         self._run("SAVEPOINT part")
         try:
             yield
@@ -134,28 +146,24 @@ class Transaction(View):
             self._seq, self._task, self._token, self._run_number, count = before
             del self.events[count:]
             del self.calls.recorded[recorded:]
-            self.calls.opened = opened
+            self.dispatches.opened = opened
             raise
         finally:
             self._run("RELEASE part")
 
     def waits_for_task(self, identifier: str) -> bool:
-        """Whether a run waits for a task."""
         number = (task_number(identifier),)
         return self._run(SQL["waits_for_task"], number).fetchone() is not None
 
     def next_task_id(self) -> str:
-        """A task id that was never used."""
         self._task += 1
         return task_id(self._task)
 
     def next_run(self) -> int:
-        """A run number that was never used."""
         self._run_number += 1
         return int(self._run_number)
 
     def next_token(self) -> int:
-        """A token greater than every one before it."""
         self._token += 1
         return int(self._token)
 
@@ -170,17 +178,14 @@ def _encoded(data: dict[str, Any], event_type: str) -> bytes:
     """The data of an event as JSON that every reader can decode, however deep its own stack is."""
     try:
         encoded = _encode(data)
-        if encoded.count(b"[") + encoded.count(b"{") < MAX_EVENT_DEPTH:
-            return encoded
-        if _depth(data) < MAX_EVENT_DEPTH:
+        brackets = encoded.count(b"[") + encoded.count(b"{")
+        if brackets < MAX_EVENT_DEPTH or _depth(data) < MAX_EVENT_DEPTH:
             return encoded
     except RecursionError:
         pass
-    raise BadInput(
-        f"the data of this {event_type} event is nested too deeply,"
-        f" at most {MAX_EVENT_DEPTH} levels fit",
-        help="write such content to a file and name the file",
-    )
+    words = f"the data of this {event_type} event is nested too deeply"
+    help = "put such content in a file and pass its name"
+    raise BadInput(f"{words}; the limit is {MAX_EVENT_DEPTH} levels", help=help)
 
 
 def _depth(value: Any) -> int:
@@ -198,7 +203,7 @@ def _parts(value: Any) -> Iterable[Any]:
 
 
 class Identity(NamedTuple):
-    """What a store is, told without changing it."""
+    """What a store is, without changing it."""
 
     store_id: str
     connection: sqlite3.Connection
@@ -251,20 +256,20 @@ class SqliteStore:
 
         With `any_age` one of an older version opens as well, to be identified and not more.
         """
-        self.path = path
+        self.url = f"sqlite://{path}"
         check = None if admit is None else lambda connection: admit(identify(connection))
         self._database = Database(path, read_only=read_only, any_age=any_age, admit=check)
         self._clock = clock
-        # Who hears of the calls that a commit recorded, and the dispatches opened here.
+        # Who hears of the calls that a commit recorded, and what was opened and written here.
         self.told: Callable[[Sequence[Delivery]], None] = lambda rows: None
         self.opened: dict[int, str] = {}
+        self.written: dict[str, int] = {}
         # What whoever opened it should hear.
         self.notices: list[str] = []
         with self._database.snapshot() as connection:
-            row = connection.execute("SELECT value FROM meta WHERE key = 'store_id'").fetchone()
-        if row is None:
+            self.id = identify(connection).store_id
+        if not self.id:
             raise StoreCorrupt(f"{path} has lost its identity")
-        self.id = str(row[0])
 
     @property
     def read_only(self) -> bool:
@@ -272,30 +277,30 @@ class SqliteStore:
         return self._database.read_only
 
     def now(self) -> str:
-        """The time, as it stands in the log."""
         return iso(self._clock())
 
     def close(self) -> None:
         """Let go of the file."""
         self._database.close()
 
+    def compact(self) -> None:
+        self._database.compact()
+
     @contextmanager
     def read(self) -> Iterator[View]:
-        """A view of one moment."""
         with self._database.snapshot() as connection:
             yield View(connection, self.id)
 
     def live(self) -> View:
-        """A view that always shows what is stored now."""
         return View(self._database.connection, self.id)
 
     @contextmanager
     def write(self, metadata: dict[str, Any]) -> Iterator[Transaction]:
-        """A change that is stored whole or not at all."""
         with self._database.transaction() as connection:
             transaction = Transaction(connection, self.id, self.now(), metadata)
             yield transaction
             transaction.finish()
-        self.opened |= transaction.calls.opened
+        self.opened |= transaction.dispatches.opened
+        self.written |= {event.node_id: event.seq for event in transaction.events}
         if transaction.calls.recorded:
             self.told(transaction.calls.recorded)

@@ -1,13 +1,20 @@
-"""The built-in hooks by name and the points where each may stand.
+"""The built-in hooks by name, and the points where each can be used.
 
 Only names live here, so that a configuration can be checked without loading any of them.
 """
 
 from __future__ import annotations
 
-GATES = ("before_submit", "after_submit", "before_merge", "after_merge")
+from typing import TYPE_CHECKING
 
-# These are registered by themselves and can only be tuned or switched off.
+from hookline.points import GATE, NOTIFYING, POINTS
+
+if TYPE_CHECKING:
+    from hookline.hooks.registry import Hook
+
+GATES = tuple(point.name for point in POINTS.values() if point.rule == GATE)
+
+# These are always registered and can only be tuned or switched off.
 REACT_BUILTINS: dict[str, tuple[str, ...]] = {
     "auto-create-review-task": ("task_completed",),
     "check-dependency-satisfaction": (
@@ -26,14 +33,17 @@ STEER_BUILTINS: dict[str, tuple[str, ...]] = {
 }
 
 STOP_HOOKS = (
-    *("default", "validation", "promise", "evidence"),
+    *("checked", "default", "validation", "promise", "evidence"),
     *("tdd", "security-remediation", "checkpoint", "coverage", "max-iterations", "files-changed"),
 )
 
-# Hooks made of others: a key whose value is the others.
+# Hooks that consist of other hooks: a key whose value lists them.
 CHAINS = ("all_of", "any_of", "not")
 
-# These stand in a list at their point: alone as a word, or as a key with their arguments.
+# Tells people what waits for them, through a channel.
+NOTIFY = "notify"
+
+# These are listed at their point: by name alone, or as a key with their arguments.
 NAMED_BUILTINS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys((*STOP_HOOKS, *CHAINS), ("stop",)),
     **dict.fromkeys(
@@ -43,13 +53,20 @@ NAMED_BUILTINS: dict[str, tuple[str, ...]] = {
         ),
         GATES,
     ),
+    NOTIFY: NOTIFYING,
     **STEER_BUILTINS,
 }
 
-# What stands at a point that the configuration does not mention.
-POINT_DEFAULTS: dict[str, tuple[str, ...]] = {
-    "stop": ("default",),
-    "before_submit": ("create_pr",),
-    "on-iteration-start": ("native-orchestrator",),
-    "on-iteration-end": ("native-finalization",),
-}
+# The hooks at a point that the configuration does not mention.
+POINT_DEFAULTS = {point.name: point.defaults for point in POINTS.values()}
+
+
+def secret_names(hook: Hook) -> list[str]:
+    """The environment variables that a notification takes its secrets from."""
+    given = hook.metadata.get("arguments", {})
+    return [name for key, name in given.items() if key.endswith("_env")]
+
+
+def notifies(hook: Hook) -> bool:
+    """Whether a hook tells people: its calls wait until they are sent together."""
+    return hook.kind == "built-in" and hook.target == NOTIFY

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain.moments import seconds
 from hookline.domain.records import Action
 from hookline.domain.tasks import CREATED, DEPENDS_ON
+from hookline.domain.timestamps import seconds
 from hookline.hooks.builtin import NAMED_BUILTINS, REACT_BUILTINS
-from hookline.hooks.registry import Hook
+from hookline.hooks.registry import Hook, built_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,13 +37,10 @@ def auto_create_review_task(event: Event, graph: GraphView) -> list[Action]:
 
 def check_dependency_satisfaction(event: Event, graph: GraphView) -> list[Action]:
     """Make tasks ready whose last dependency was met, removed or given up."""
-    actions = []
     settled = event.data.get("toId", event.node_id)
-    for identifier in _waiting(event, graph):
-        task = graph.task(identifier)
-        if task.state == CREATED and graph.unmet(task.id) == 0:
-            actions += _make_ready(task.id, settled)
-    return actions
+    waiting = [graph.task(identifier) for identifier in _waiting(event, graph)]
+    ready = [task for task in waiting if task.state == CREATED and graph.unmet(task.id) == 0]
+    return [action for task in ready for action in _make_ready(task.id, settled)]
 
 
 def promote_stranded(graph: GraphView, stranded: Iterable[str]) -> list[Action]:
@@ -101,41 +98,26 @@ def native_hooks() -> list[Hook]:
         "native-finalization": "Go on until the run is over.",
     }
     return [
-        Hook(
-            name=name,
-            points=NAMED_BUILTINS[name],
-            kind="built-in",
-            target=name,
-            layer="built-in",
-            position=position,
-            origin="built-in",
-            description=description,
-        )
+        built_in(name, NAMED_BUILTINS[name], position=position, description=description)
         for position, (name, description) in enumerate(described.items(), start=1)
     ]
 
 
 def lifecycle_hooks() -> list[Hook]:
     """The three, with their priorities."""
-    handlers = (
-        (auto_create_review_task, 10),
-        (check_dependency_satisfaction, 20),
-        (track_agent_task_lifecycle, 50),
-    )
+    handlers = {
+        auto_create_review_task: 10,
+        check_dependency_satisfaction: 20,
+        track_agent_task_lifecycle: 50,
+    }
+    found = enumerate(zip(REACT_BUILTINS.items(), handlers.items(), strict=True))
     return [
-        Hook(
-            name=name,
-            points=points,
-            kind="built-in",
-            target=name,
+        built_in(
+            *(name, points),
             priority=priority,
-            layer="built-in",
             position=position,
-            origin="built-in",
             description=(handler.__doc__ or "").strip(),
             handler=handler,
         )
-        for position, ((name, points), (handler, priority)) in enumerate(
-            zip(REACT_BUILTINS.items(), handlers, strict=True)
-        )
+        for position, ((name, points), (handler, priority)) in found
     ]

@@ -1,4 +1,4 @@
-"""How hooks are called: one path, whatever the point, its rule and where its payload comes from.
+"""How hooks are called: one path for every point, rule and source of the payload.
 
 `settle` decides inside a transaction which calls there will be, `delivery` makes them after the
 commit, `firing` makes those of a point that a flow, a person or an agent fires; both go through

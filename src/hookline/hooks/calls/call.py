@@ -10,31 +10,29 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.digest import sha256
-from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Outcome
+from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Outcome, Reply
 from hookline.errors import Fenced, HookFailure, HooklineError, HookTimeout, StoreError
 from hookline.files import own_folder, publish
 from hookline.hooks.dispatch import call_in_process, told
-from hookline.hooks.environment import environment
-from hookline.hooks.frames import timeout_of, variables
+from hookline.hooks.frames import Frame, environment, timeout_of, variables
 from hookline.hooks.kinds import Call, World, load_kind
+from hookline.plugins import KINDS
 from hookline.points import GATE, REACT
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from hookline.domain.cleaning import Cleaner
-    from hookline.domain.records import Reply
-    from hookline.hooks.conditions import Verdict
-    from hookline.hooks.frames import Frame
+    from hookline.domain.text.cleaning import Cleaner
+    from hookline.hooks.language.conditions import Evaluated
     from hookline.hooks.registry import Hook, HookContext
     from hookline.ports.agents import Agents
-    from hookline.ports.network import Http
+    from hookline.ports.network import Http, Mail
     from hookline.ports.processes import Processes, ProcessGroup
-    from hookline.ports.work import Forge, Repository
+    from hookline.ports.repository import Repository
+    from hookline.ports.work import Forge
 
     OnStart = Callable[[ProcessGroup], None]
 
-# What a process under a hook inherits of Hookline's own variables; the rest is set anew.
 MAX_ERROR = 4096
 # As `git rev-parse --local-env-vars` lists them, but for the user's own configuration.
 GIT_PLACES = frozenset(
@@ -45,10 +43,12 @@ GIT_PLACES = frozenset(
         *("GIT_NO_REPLACE_OBJECTS", "GIT_REPLACE_REF_BASE", "GIT_NAMESPACE"),
     )
 )
-INHERITED = frozenset({"HOOKLINE_HOME", "HOOKLINE_DEBUG", "HOOKLINE_AGENT"})
+# What a process under a hook inherits of Hookline's own variables; the rest is set anew.
+INHERITED = frozenset({"HOOKLINE_HOME", "HOOKLINE_DEBUG", "HOOKLINE_AGENT", "HOOKLINE_NO_PROC"})
+NO_TASK: tuple[str | None, frozenset[str]] = (None, frozenset())
 
 
-class Surroundings(NamedTuple):
+class CallSurroundings(NamedTuple):
     """What hooks of one project need around them."""
 
     root: str
@@ -64,12 +64,16 @@ class Surroundings(NamedTuple):
     changed_files: Callable[[str], Awaitable[list[str]]]
     context: Callable[[], HookContext]
     verify_in: Callable[[Hook, str], None] = lambda hook, folder: None
-    # The page of the task that a gate is asked about; its file is written anew.
-    tell_task: Callable[[Mapping[str, Any]], str | None] = lambda payload: None
+    # The page of the task that a gate is asked about, whose file is written anew, and its authors.
+    tell_task: Callable[[Mapping[str, Any]], tuple[str | None, frozenset[str]]] = lambda payload: (
+        NO_TASK
+    )
+    mail: Mail | None = None
+    ring: Callable[[], None] = lambda: None
 
 
-class Changes:
-    """The files that differ from what is committed; git is asked once, whoever wants to know."""
+class ChangedFiles:
+    """The files that differ from what is committed; git is asked only once."""
 
     def __init__(self, ask: Callable[[], Awaitable[list[str]]]) -> None:
         self._ask = ask
@@ -89,25 +93,21 @@ class Changes:
         return self.found
 
 
-class Caller:
+class HookCaller:
     """Calls hooks and turns whatever happens into an outcome."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, surroundings: CallSurroundings) -> None:
         self._around = surroundings
         self._environ = base_environment(surroundings.environ)
 
     async def call(
-        self,
-        hook: Hook,
-        frame: Frame,
-        begin: Callable[[], OnStart | None] = lambda: None,
+        self, hook: Hook, frame: Frame, begin: Callable[[], OnStart | None] = lambda: None
     ) -> Outcome:
-        """Call a hook once, if its condition holds; `begin` is told before it runs.
+        """Call a hook once, if its condition holds; `begin` is called before it runs.
 
-        Whatever a hook's own call meets becomes its outcome; the rule says what that means.
+        Every error in a hook's own call becomes its outcome; the rule says what that means.
         """
-        start = perf_counter_ns()
-        values: dict[str, Any] | None = frame.judged
+        start, values = perf_counter_ns(), frame.judged
         try:
             if hook.when is not None and values is None:
                 verdict = await self._condition(hook, hook.when, frame)
@@ -115,8 +115,7 @@ class Caller:
                 if not verdict.met:
                     return _over(hook, SKIPPED, start, values=values)
         except Exception as problem:  # noqa: BLE001  # one hook never breaks another
-            status = TIMEOUT if isinstance(problem, HookTimeout) else FAILED
-            return _over(hook, status, start, error=described(problem))
+            return _failed(hook, problem, start, None)
         on_start = begin()
         try:
             if hook.handler is not None and hook.kind == "python":
@@ -127,11 +126,10 @@ class Caller:
             answer = frame.rule.read(reply, hook)
         except (Fenced, StoreError):
             raise
-        except HookFailure as problem:
-            return self._failure(hook, problem, start, values)
         except Exception as problem:  # noqa: BLE001  # one hook never breaks another
-            return _over(hook, FAILED, start, error=described(problem), values=values)
-        return self._success(hook, reply, answer, start, values)
+            return _failed(hook, problem, start, values)
+        said = {"exit_code": reply.exit_code, "stdout": reply.text, "stderr": reply.stderr}
+        return _over(hook, OK, start, answer=answer, values=values, blob=reply.blob, **said)
 
     async def _in_process(self, hook: Hook, frame: Frame, values: dict[str, Any] | None) -> Outcome:
         reacts = frame.rule.name == REACT and frame.event is not None
@@ -141,14 +139,14 @@ class Caller:
         answer, error = self._around.cleaner.value((outcome.answer, outcome.error))
         return msgspec.structs.replace(outcome, answer=answer, error=error, values=values)
 
-    def changes(self, payload: Mapping[str, Any]) -> Changes:
+    def changes(self, payload: Mapping[str, Any]) -> ChangedFiles:
         """What `changed()` looks at in one firing, whichever of its hooks asks first."""
         folder = folder_of(payload, self._around.root)
-        return Changes(lambda: self._around.changed_files(folder))
+        return ChangedFiles(lambda: self._around.changed_files(folder))
 
-    async def _condition(self, hook: Hook, when: str, frame: Frame) -> Verdict:
+    async def _condition(self, hook: Hook, when: str, frame: Frame) -> Evaluated:
         # Only hooks with a condition pay for the language of conditions.
-        from hookline.hooks.calls.condition import judge, needs_changes
+        from hookline.hooks.language.conditions import judge, needs_changes
 
         payload = frame.payload
         if "changed" not in payload and needs_changes(when):
@@ -181,6 +179,7 @@ class Caller:
             name=frame.name or frame.key,
             cause=frame.event.seq if frame.event else None,
         )
+        page, authors = around.tell_task(frame.payload) if frame.rule.name == GATE else NO_TASK
         world = World(
             root=around.root,
             folder=_place(hook, frame, around.root),
@@ -192,9 +191,16 @@ class Caller:
             ask=lambda other: self.call(other, frame, lambda: on_start),
             environ=self._environ,
             on_start=on_start,
-            task=around.tell_task(frame.payload) if frame.rule.name == GATE else None,
+            task=page,
+            authors=authors,
+            clean=around.cleaner.text,
+            mail=around.mail,
+            ring=around.ring,
         )
-        return await kind(hook, call, world)
+        reply = await kind(hook, call, world)
+        if hook.kind not in KINDS.own:  # the doors of our own kinds have cleaned it
+            reply = around.cleaner.value(msgspec.convert(reply, Reply))
+        return reply
 
     def _spill(self, name: str, data: bytes) -> str:
         digest = str(sha256(data).hexdigest())
@@ -202,48 +208,18 @@ class Caller:
             publish(folder, digest, data)
         return os.path.join(self._around.folder, "values", digest)
 
-    def _success(
-        self, hook: Hook, reply: Reply, answer: Any, start: int, values: dict[str, Any] | None
-    ) -> Outcome:
-        return Outcome(
-            hook.name,
-            OK,
-            answer,
-            None,
-            _elapsed(start),
-            reply.exit_code,
-            reply.text,
-            reply.stderr,
-            reply.blob,
-            values,
-        )
 
-    def _failure(
-        self, hook: Hook, problem: HookFailure, start: int, values: dict[str, Any] | None
-    ) -> Outcome:
-        return Outcome(
-            hook.name,
-            TIMEOUT if isinstance(problem, HookTimeout) else FAILED,
-            None,
-            problem.message,
-            _elapsed(start),
-            problem.program_exit,
-            problem.stdout,
-            problem.stderr,
-            problem.blob,
-            values,
-        )
+def _over(hook: Hook, status: str, start: int, **said: Any) -> Outcome:
+    return Outcome(hook.name, status, duration_us=(perf_counter_ns() - start) // 1000, **said)
 
 
-def _over(
-    hook: Hook,
-    status: str,
-    start: int,
-    *,
-    error: str | None = None,
-    values: dict[str, Any] | None = None,
-) -> Outcome:
-    return Outcome(hook.name, status, None, error, _elapsed(start), values=values)
+def _failed(hook: Hook, problem: Exception, start: int, values: Any) -> Outcome:
+    if not isinstance(problem, HookFailure):
+        return _over(hook, FAILED, start, values=values, error=described(problem))
+    status = TIMEOUT if isinstance(problem, HookTimeout) else FAILED
+    said = {"exit_code": problem.program_exit, "stdout": problem.stdout, "stderr": problem.stderr}
+    more = {"error": problem.message, "blob": problem.blob, "values": values}
+    return _over(hook, status, start, **said, **more)
 
 
 def described(problem: BaseException) -> str:
@@ -259,37 +235,33 @@ def fitting(error: str) -> str:
     return text if len(error) <= MAX_ERROR else f"{text}… ({len(error):,} characters)"
 
 
-def _elapsed(start: int) -> int:
-    return (perf_counter_ns() - start) // 1000
-
-
 def folder_of(payload: Mapping[str, Any], root: str) -> str:
     """Where the work is done that a payload is about: its worktree, while that is there."""
     worktree = payload.get("worktree")
-    return worktree if isinstance(worktree, str) and _is_folder(worktree) else root
+    if isinstance(worktree, str) and os.path.isdir(worktree) and not os.path.islink(worktree):
+        return worktree
+    return root
 
 
 def _place(hook: Hook, frame: Frame, root: str) -> str:
-    """Where a hook runs: one that is about the work in a worktree never in another checkout."""
+    """The folder that a hook runs in; a hook about a worktree never runs in another checkout."""
     worktree, place = frame.payload.get("worktree"), folder_of(frame.payload, root)
     needs_it = frame.rule.name == GATE or (frame.rule.name != REACT and hook.kind != "built-in")
     if worktree and place != worktree and needs_it:
-        raise HookFailure(f"{worktree} is gone, and its hooks run nowhere else")
+        raise HookFailure(f"{worktree} is gone, so its hooks cannot run")
     return place
-
-
-def _is_folder(path: str) -> bool:
-    return os.path.isdir(path) and not os.path.islink(path)
 
 
 def base_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """What programs inherit: everything but the variables of a hook that we run under.
 
     A hook of git's own, which may have started us, is told its repository by variables, and a git
-    in another checkout would work there.
+    in another checkout would work there. No object stands in for another in the git of a gate: it
+    has to see what is merged.
     """
-    return {
+    inherited = {
         name: value
         for name, value in environ.items()
         if name not in GIT_PLACES and (not name.startswith("HOOKLINE_") or name in INHERITED)
     }
+    return {**inherited, "GIT_NO_REPLACE_OBJECTS": "1"}

@@ -1,6 +1,6 @@
 """After the commit: the hooks of an event are called, recorded, and their actions carried out.
 
-Whatever happens to this process, the rows say what is still to do, and the next one does it.
+If this process dies, the rows say what is left to do, and the next process does it.
 """
 
 from __future__ import annotations
@@ -10,15 +10,13 @@ import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
-from hookline.domain.events import SYSTEM_NODE, TOLD
-from hookline.domain.records import DEAD, OK, PENDING, Delivery, Outcome
+from hookline.domain.events import SYSTEM_NODE, TOLD, Event
+from hookline.domain.records import DEAD, OK, PENDING, Action, Delivery, Outcome
 from hookline.domain.sessions import HeldOutput
 from hookline.errors import Fenced, StoreCorrupt, StoreError
 from hookline.hooks.calls.call import described
-from hookline.hooks.calls.record import stored_outcome
-from hookline.hooks.calls.rows import caused_by, write
+from hookline.hooks.calls.record import Recorder, stored_outcome
+from hookline.hooks.calls.rows import caused_by, set_child, write
 from hookline.hooks.calls.settle import Settling, carry_out, settle
 from hookline.hooks.dispatch import dispatch
 from hookline.hooks.frames import Frame, event_payload, timeout_of
@@ -29,9 +27,6 @@ from hookline.points import FEED, REACT, rule_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from hookline.domain.events import Event
-    from hookline.domain.records import Action
-    from hookline.hooks.calls.record import Recorder
     from hookline.ports.processes import ProcessGroup
     from hookline.ports.store import Store, Transaction
 
@@ -43,7 +38,7 @@ MOST_EARLIER, MOST_CAUSED, MOST_OTHERS, LONGEST = 200, 1000, 50, 2.0
 
 
 class _NothingFree(Exception):
-    """Nothing waits, or others work on it: nothing is stored, so nobody is woken by the look."""
+    """Nothing waits, or other processes have it: nothing is stored, so no process is woken."""
 
 
 class Owner(NamedTuple):
@@ -68,16 +63,12 @@ class Deliverer:
         metadata: dict[str, Any],
         tell: Callable[[str], None],
     ) -> None:
-        self.store = store
-        self.settling = settling
-        self.recorder = recorder
-        self.owner = owner
-        self.metadata = metadata
-        self._tell = tell
+        self.store, self.settling, self.recorder = store, settling, recorder
+        self.owner, self.metadata, self._tell = owner, metadata, tell
         self._passed: set[int] = set()
 
     async def drain(self) -> int:
-        """Deliver until nothing is left that this process may take; how many events it saw to."""
+        """Deliver all that this process may take; return how many events it handled."""
         count = 0
         while await self._next() is not None:
             count += 1
@@ -86,12 +77,13 @@ class Deliverer:
     async def drain_own(self) -> Left:
         """Deliver what this process caused, and a little of what waits besides."""
         own, held = self.store.opened, set[str]()
+        own |= self._without_hooks(own)
         first_ones, done = set(own), set[int]()
         earlier = caused = 0
         while own and earlier < MOST_EARLIER and caused < MOST_CAUSED:
             first = min(own)
             delivered = await self._next(own[first])
-            if delivered is None:  # it is in other hands, or was passed over
+            if delivered is None:  # another process has it, or it was skipped
                 held.add(own.pop(first))
             elif own.pop(delivered.event_seq, None) is None:
                 earlier += delivered.calls
@@ -109,24 +101,29 @@ class Deliverer:
             return Left(view.calls.waiting(), {})
 
     def held(self) -> dict[str, int]:
-        """How many calls each other process keeps from being made by anybody else."""
-        with self.store.read() as view:
-            nodes = view.calls.held_nodes()
-        return self._held(nodes)
+        """How many calls each other process holds."""
+        return self._held(None)
 
-    def _held(self, nodes: Iterable[str]) -> dict[str, int]:
+    def _held(self, nodes: Iterable[str] | None) -> dict[str, int]:
         found: dict[str, int] = {}
         with self.store.read() as view:
-            for node in nodes:
-                owner, until = view.calls.holder(node)
+            for node in view.dispatches.held_nodes() if nodes is None else nodes:
+                owner, until = view.dispatches.holder(node)
                 if owner is not None and not self.owner.is_free(owner, until):
                     found[owner] = found.get(owner, 0) + view.calls.waiting(node)
         return found
 
-    def _caused_by(self, done: set[int], after: int) -> dict[int, str]:
-        """What processes under our hooks wrote down: it is for us to see to it."""
+    def _without_hooks(self, own: Mapping[int, str]) -> dict[int, str]:
+        """Our events that call no hook, of tasks for which earlier ones wait."""
+        others = self.store.written.keys() - {*own.values(), SYSTEM_NODE}
         with self.store.read() as view:
-            found = view.calls.dispatches_after(after)
+            waiting = [node for node in others if view.dispatches.any_open(node)]
+        return {self.store.written[node]: node for node in waiting}
+
+    def _caused_by(self, done: set[int], after: int) -> dict[int, str]:
+        """Events that processes inside our hooks recorded: we deliver them."""
+        with self.store.read() as view:
+            found = view.dispatches.after(after)
         return {seq: node for seq, node, cause in found if cause in done}
 
     async def _next(self, node_id: str | None = None) -> _Delivered | None:
@@ -140,7 +137,7 @@ class Deliverer:
             return _Delivered(seq, 0)
         except Exception as problem:
             if isinstance(problem, StoreError) and not isinstance(problem, StoreCorrupt):
-                raise  # busy, full or read-only: no event can be seen to now
+                raise  # busy, full or read-only: no event can be handled now
             self._stumble(seq, token, problem)  # other events do not wait for this one
             return _Delivered(seq, 0)
 
@@ -148,12 +145,9 @@ class Deliverer:
         """(event, token) of a dispatch that is ours now."""
         try:
             with self.store.write(self.metadata) as tx:
-                token = tx.next_token()
-                lease = time.time() + LEASE_MARGIN
-                owner, is_free = self.owner.name, self.owner.is_free
-                seq = tx.calls.claim_next(
-                    owner, token, lease, is_free, node_id=node_id, passed=self._passed
-                )
+                token, lease = tx.next_token(), time.time() + LEASE_MARGIN
+                claim = (self.owner.name, token, lease, self.owner.is_free)
+                seq = tx.dispatches.claim_next(*claim, node_id=node_id, passed=self._passed)
                 if seq is None:
                     raise _NothingFree
         except _NothingFree:
@@ -165,7 +159,7 @@ class Deliverer:
             event = view.log.find(seq)
             frozen = view.calls.payload(seq) or {}
             rows = view.calls.deliveries(seq)
-            switches = view.calls.switches()
+            switches = view.switches.all()
         assert event is not None  # a dispatch is written with its event
         dispatched = _Dispatch(self, event, token, frozen, switches)
         await dispatched.call_all(rows)
@@ -178,7 +172,7 @@ class Deliverer:
         self._passed.add(seq)
         said = f"the hooks of event {seq} could not be called: {described(problem)}"
         with self.store.write(self.metadata) as tx:
-            attempts = tx.calls.stumble(seq, token)
+            attempts = tx.dispatches.stumble(seq, token)
             if attempts >= MAX_ATTEMPTS:
                 # Whatever is wrong with the event or its rows, they are not read again.
                 for hook in tx.calls.give_up(seq, said):
@@ -191,14 +185,14 @@ class Deliverer:
 
 
 class Left(NamedTuple):
-    """What a command leaves: calls that anybody can make, or those that other processes hold."""
+    """What a command leaves: calls that any process can make, and those that others hold."""
 
     calls: int
     held: Mapping[str, int]
 
 
 class _Delivered(NamedTuple):
-    """An event that was seen to, and how many calls that took."""
+    """An event that was handled, and how many calls that took."""
 
     event_seq: int
     calls: int
@@ -215,11 +209,8 @@ class _Dispatch:
         frozen: dict[str, Any],
         switches: Mapping[str, bool],
     ) -> None:
-        self.deliverer = deliverer
-        self.event = event
-        self._token = token
-        self._frozen = frozen
-        self._switches = switches
+        self.deliverer, self.event, self._token = deliverer, event, token
+        self._frozen, self._switches = frozen, switches
         self._changes = deliverer.recorder.caller.changes(frozen)
         self._unwritten: list[tuple[Hook, Delivery, Outcome]] = []
 
@@ -237,24 +228,23 @@ class _Dispatch:
             await dispatch(RULES[rule], of_rule, payload, call)
 
     def carry_out(self) -> None:
-        """Do what the hooks asked for, each action in a transaction of its own."""
-        seq, settling = self.event.seq, self.deliverer.settling
+        """Do what the hooks asked for, each action in its own transaction."""
+        settling = self.deliverer.settling
         if any(_wanted(row, outcome) for _, row, outcome in self._unwritten):
             self._flush()
         with self.deliverer.store.read() as view:
-            waiting = view.calls.open_actions(seq)
+            waiting = view.calls.open_actions(self.event.seq)
         for stored in waiting:
             metadata = caused_by(self.deliverer.metadata, self.event, stored.hook)
             with self.deliverer.store.write(metadata) as tx:
                 self.check(tx)
-                start_flow = settling.start_flow
-                carry_out(tx, self.event, stored.hook, stored.position, stored.action, start_flow)
+                carry_out(tx, self.event, stored, settling.start_flow)
                 settle(tx, settling)
 
     def close(self) -> None:
-        """Everybody was called."""
+        """Close the dispatch: every hook was called."""
         with self.change() as tx:
-            tx.calls.close_dispatch(self.event.seq, self._token)
+            tx.dispatches.close(self.event.seq, self._token)
 
     async def _call(self, hook: Hook, row: Delivery, payload: dict[str, Any]) -> Outcome:
         if row.status != PENDING:
@@ -265,25 +255,20 @@ class _Dispatch:
         elif row.attempts:  # its process was started, and perhaps not yet recorded
             owner.end_strays(entry.key)
         if row.attempts >= MAX_ATTEMPTS:
-            error = f"given up after {row.attempts} attempts that never ended"
-            outcome = Outcome(hook.name, DEAD, None, error)
-            entry.end(outcome)
+            error = f"given up after {row.attempts} attempts that never finished"
+            entry.end(outcome := Outcome(hook.name, DEAD, None, error))
             return outcome
         if hook.when is not None and row.condition_values is None and self._changes.found is None:
             self._flush()  # git may take its time
         frame = Frame(
-            row.point,
-            RULES[rule_of(row.point)],
-            payload,
-            entry.key,
-            self.event,
-            self.event.metadata.get("depth", 0) + 1,
+            *(row.point, RULES[rule_of(row.point)], payload, entry.key),
+            *(self.event, self.event.metadata.get("depth", 0) + 1),
             judged=row.condition_values,
             changes=self._changes,
         )
         try:
             return await self.deliverer.recorder.call(hook, frame, entry)
-        except asyncio.CancelledError:  # told to end; the hook's process is gone
+        except asyncio.CancelledError:  # asked to stop; the hook's process has ended
             entry.take_back()
             raise
 
@@ -310,7 +295,7 @@ class _Dispatch:
 
     def check(self, tx: Transaction) -> None:
         """Fenced, if another process has taken the event over."""
-        if not tx.calls.holds(self.event.seq, self._token):
+        if not tx.dispatches.holds(self.event.seq, self._token):
             raise Fenced
 
     def _flush(self) -> None:
@@ -319,7 +304,7 @@ class _Dispatch:
                 pass
 
     def _hold(self, tx: Transaction, hook: Hook, row: Delivery, outcome: Outcome) -> None:
-        """Keep what a hook said for the session that is told."""
+        """Keep a hook's output for the session that it goes to."""
         told = self.event.data.get(TOLD)
         said = fed_text(outcome) if hook.pipe_output and rule_of(row.point) == FEED else ""
         if told and said:
@@ -338,9 +323,7 @@ class _Waiting:
     """The entry of a call whose row waits in the store."""
 
     def __init__(self, dispatch: _Dispatch, hook: Hook, row: Delivery) -> None:
-        self._dispatch = dispatch
-        self._hook = hook
-        self._row = row
+        self._dispatch, self._hook, self._row = dispatch, hook, row
         self.key = f"{dispatch.event.id}:{row.id}"
         self._is_begun = False
 
@@ -350,16 +333,15 @@ class _Waiting:
         until = time.time() + timeout_of(self._hook, row.point) + LEASE_MARGIN
         with self._dispatch.change() as tx:
             tx.calls.start(row.id, tx.now)
-            tx.calls.extend(row.event_seq, until)
+            tx.dispatches.extend(row.event_seq, until)
         self._is_begun = True
         return self._born
 
     def end(self, outcome: Outcome) -> None:
-        """How it went."""
         self._dispatch.keep(self._hook, self._row, outcome)
 
     def take_back(self) -> None:
-        """What a person or a signal cut short says nothing about the hook: it is no attempt."""
+        """A call that a person or a signal cut short is not counted as an attempt."""
         if self._is_begun:
             with suppress(Fenced), self._dispatch.change() as tx:
                 tx.calls.take_back(self._row.id)
@@ -367,11 +349,11 @@ class _Waiting:
     def _born(self, group: ProcessGroup) -> None:
         deliverer = self._dispatch.deliverer
         with deliverer.store.write(deliverer.metadata) as tx:
-            tx.calls.set_child(self._row.id, msgspec.json.encode(group).decode())
+            set_child(tx, self._row, group)
 
 
 def gone(row: Delivery, why: str) -> Hook:
-    """A stand-in for a hook that is not to be called any more, so that its call can be closed."""
+    """A stand-in for a hook that is no longer called, so that its call can be closed."""
     return Hook(name=row.hook, points=(row.point,), kind="command", metadata={"gone": why})
 
 

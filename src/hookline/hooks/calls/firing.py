@@ -2,8 +2,8 @@
 
 The event is written together with the first record, so that a point without hooks costs nothing.
 Calls that follow each other quickly are recorded together: a commit each would cost more than
-most hooks. One that takes its time is in the record before it is over. A firing that was cut short
-and is made again goes on after the hooks that have answered; the one that was cut is called again
+most hooks. A slow call is recorded before it ends. A firing that was cut short
+and is repeated continues after the hooks that have answered; the one that was cut is called again
 under the same key.
 """
 
@@ -14,30 +14,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.domain.events import FIRED
-from hookline.domain.excerpts import last_line
+from hookline.domain.events import FIRED, Event
 from hookline.domain.records import CUT, OK, PENDING, Delivery, Outcome
-from hookline.hooks.calls.record import stored_outcome
-from hookline.hooks.calls.rows import new_row, write
+from hookline.domain.text.excerpts import last_line
+from hookline.hooks.calls.record import Recorder, stored_outcome
+from hookline.hooks.calls.rows import new_row, set_child, write
 from hookline.hooks.dispatch import dispatch
 from hookline.hooks.frames import Frame
-from hookline.hooks.rules import RULES
-from hookline.points import rule_of
+from hookline.hooks.rules import RULES, Called, PointRule
+from hookline.points import NOWHERE, delivery_of, rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hookline.domain.events import Event
-    from hookline.hooks.calls.call import Changes
-    from hookline.hooks.calls.record import Recorder
+    from hookline.hooks.calls.call import ChangedFiles
     from hookline.hooks.registry import Hook
-    from hookline.hooks.rules import Called, Rule
     from hookline.ports.processes import ProcessGroup
     from hookline.ports.store import Transaction
 
 
-# No prompt follows the end of a session: what its hooks say goes nowhere.
-LAST = "session_end"
 # Hooks that are over within this time are recorded together.
 QUICK = 0.05
 
@@ -49,7 +44,7 @@ class Firing(NamedTuple):
     `after` is a place in the log that it cannot be before. `guard` is called in each
     transaction, `on_record` in the one that records a call; `observe` is called at the start and
     the end of each call.
-    `later` is handed what is not recorded at the end, to be written with something else.
+    `later` gets what is not recorded at the end, to be written with another change.
     `event` is what hooks that react to events are shown.
     """
 
@@ -95,8 +90,7 @@ def _earlier(recorder: Recorder, firing: Firing) -> tuple[Event | None, dict[str
     with recorder.store.read() as view:
         for event in view.log.events(node_id=firing.node, types=(FIRED,), after=firing.after):
             if (event.data["point"], event.data["name"]) == (firing.point, firing.name):
-                rows = view.calls.deliveries(event.seq)
-                return event, {row.hook: row for row in rows}
+                return event, {row.hook: row for row in view.calls.deliveries(event.seq)}
     return None, {}
 
 
@@ -104,34 +98,28 @@ class _Written:
     """The record of one firing, a few calls at a time."""
 
     def __init__(self, recorder: Recorder, firing: Firing, event: Event | None) -> None:
-        self._recorder = recorder
-        self._firing = firing
-        self._event = event
+        self._recorder, self.firing, self._event = recorder, firing, event
         self._changes = recorder.caller.changes(firing.payload)
-        self._open: list[_Later] = []
+        self._open: list[_LateEntry] = []
         self._timer: asyncio.TimerHandle | None = None
         self._trouble: Exception | None = None
 
     async def call(self, hook: Hook, payload: Any, row: Delivery | None) -> Outcome:
         """Call a hook and write down how it went, in the row of an attempt that was cut."""
-        firing = self._firing
+        firing = self.firing
         told = {"point": firing.point, "hook": hook.name}
         firing.observe("hook_started", told)
         frame = Frame(
-            firing.point,
-            RULES[rule_of(firing.point)],
-            payload,
-            firing.key(hook),
-            firing.event,
-            firing.depth,
+            *(firing.point, RULES[rule_of(firing.point)], payload, firing.key(hook)),
+            *(firing.event, firing.depth),
             changes=self._changes,
             name=firing.name,
         )
-        entry = _Later(self, hook, self._recorder.store.now(), row)
+        entry = _LateEntry(self, hook, self._recorder.store.now(), row)
         outcome = Outcome(hook.name, CUT)
         try:
             outcome = await self._recorder.call(hook, frame, entry)
-        except asyncio.CancelledError:  # told to end; the hook's process is gone
+        except asyncio.CancelledError:  # asked to stop; the hook's process has ended
             if entry.is_begun:
                 entry.end(outcome)
             raise
@@ -139,12 +127,7 @@ class _Written:
             firing.observe("hook_ended", {**told, **_shown(hook, outcome, firing.point)})
         return outcome
 
-    @property
-    def is_repeated(self) -> bool:
-        """Whether this firing is made again if its process dies."""
-        return self._firing.after is not None
-
-    def keep(self, entry: _Later) -> None:
+    def keep(self, entry: _LateEntry) -> None:
         """Record a call soon, with those that follow it at once."""
         if entry not in self._open:
             self._open.append(entry)
@@ -152,37 +135,29 @@ class _Written:
             self._timer = asyncio.get_running_loop().call_later(QUICK, self._flush_in_time)
 
     def hand_over(self) -> None:
-        """Everybody was asked: what is not recorded yet is, now or with what comes next."""
-        if self._firing.later is None or self._trouble is not None:
-            self.flush()
-        elif self._open:
-            self._stop_waiting()
-            open_, self._open = self._open, []
-            self._firing.later(lambda tx: self._write(tx, open_))
+        """Every hook was called: record the rest, now or with the next change."""
+        self.flush(self.firing.later)
 
-    def flush(self) -> None:
-        """Record what is not recorded yet."""
-        self._stop_waiting()
-        if self._trouble is not None:
-            raise self._trouble
-        if self._open:
-            open_, self._open = self._open, []
-            self._recorder.change(lambda tx: self._write(tx, open_))
-
-    def _flush_in_time(self) -> None:
-        """A hook takes its time: it is recorded as begun, and those before it as they ended."""
-        try:
-            self.flush()
-        except Exception as problem:  # noqa: BLE001  # raised where somebody waits for it
-            self._trouble = problem
-
-    def _stop_waiting(self) -> None:
+    def flush(self, change: Callable[..., Any] | None = None) -> None:
+        """Record what is not recorded yet, in its own transaction or a given one."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if self._trouble is not None:
+            raise self._trouble
+        open_, self._open = self._open, []
+        if open_:
+            (change or self._recorder.change)(lambda tx: self._write(tx, open_))
 
-    def _write(self, tx: Transaction, entries: list[_Later]) -> None:
-        firing = self._firing
+    def _flush_in_time(self) -> None:
+        """A hook is slow: record that it has started, and how those before it ended."""
+        try:
+            self.flush()
+        except Exception as problem:  # noqa: BLE001  # raised where it is awaited
+            self._trouble = problem
+
+    def _write(self, tx: Transaction, entries: list[_LateEntry]) -> None:
+        firing = self.firing
         firing.guard(tx)
         if self._event is None:
             data = {"point": firing.point, "name": firing.name}
@@ -193,15 +168,12 @@ class _Written:
         position = len(tx.calls.deliveries(self._event.seq))
         for entry in entries:
             if entry.row is None:
-                entry.row = new_row(
-                    *(self._event, entry.hook, firing.point, position),
-                    attempts=1,
-                    started_at=entry.began,
-                )
+                about = (self._event, entry.hook, firing.point, position)
+                entry.row = new_row(*about, attempts=1, started_at=entry.began)
                 position += 1
             self._write_one(tx, self._event, entry)
 
-    def _write_one(self, tx: Transaction, event: Event, entry: _Later) -> None:
+    def _write_one(self, tx: Transaction, event: Event, entry: _LateEntry) -> None:
         row, outcome = entry.row, entry.outcome
         assert row is not None  # just made, or of an attempt that was cut
         if row.id and not entry.is_entered:
@@ -213,25 +185,22 @@ class _Written:
             return
         write(tx, event, row, outcome)
         if outcome.status != CUT:
-            self._firing.on_record(tx, event, entry.hook, outcome)
+            self.firing.on_record(tx, event, entry.hook, outcome)
 
 
-class _Later:
-    """The entry of a call that is recorded when it is over, or when it takes its time."""
+class _LateEntry:
+    """The entry of a call that is recorded when it ends, or before if it is slow."""
 
     def __init__(self, written: _Written, hook: Hook, began: str, row: Delivery | None) -> None:
         self._written = written
-        self.hook = hook
-        self.began = began
-        self.row = row
-        self.is_entered = False
-        self.is_begun = False
+        self.hook, self.began, self.row = hook, began, row
+        self.is_entered = self.is_begun = False
         self.outcome: Outcome | None = None
 
     def begin(self) -> None:
-        """Whoever repeats the firing finds the process by its key."""
+        """A process that repeats the firing finds this one's child by its key."""
         self.is_begun = True
-        if self._written.is_repeated:
+        if self._written.firing.after is not None:  # it is made again if this process dies
             self._written.keep(self)
 
     def end(self, outcome: Outcome) -> None:
@@ -257,16 +226,12 @@ class Tracked:
         on_begin: Callable[[Transaction, Delivery, str], None],
         on_end: Callable[[Transaction, Delivery], None],
     ) -> None:
-        self.event = event
-        self.change = change
-        self.on_begin = on_begin
-        self.on_end = on_end
-        self._recorder = recorder
-        self._values = values
-        self._position = 0
-        self._changes: Changes | None = None
+        self.event, self.change = event, change
+        self.on_begin, self.on_end = on_begin, on_end
+        self._recorder, self._values, self._position = recorder, values, 0
+        self._changes: ChangedFiles | None = None
 
-    async def call(self, hook: Hook, rule: Rule, payload: dict[str, Any]) -> Outcome:
+    async def call(self, hook: Hook, rule: PointRule, payload: dict[str, Any]) -> Outcome:
         """Call a hook, in the record from its beginning."""
         entry = self._entry(hook)
         point, depth = self.event.data["point"], self.event.metadata.get("depth", 0) + 1
@@ -297,30 +262,29 @@ class _Now:
 
     def begin(self) -> Callable[[ProcessGroup], None]:
         """A row that is pending, so that a successor knows what was under way."""
-        self._firing.change(self._open)
-        return lambda group: self._firing.change(lambda tx: self._born(tx, group))
+
+        def open_row(tx: Transaction) -> None:
+            row = msgspec.structs.replace(self._row, started_at=tx.now)
+            self._row = msgspec.structs.replace(row, id=tx.calls.add(row))
+            self._firing.on_begin(tx, self._row, self.key)
+
+        self._firing.change(open_row)
+        return lambda group: self._firing.change(lambda tx: set_child(tx, self._row, group))
 
     def end(self, outcome: Outcome) -> None:
         """The row with how it went."""
-        self._firing.change(lambda tx: self._close(tx, outcome))
 
-    def _open(self, tx: Transaction) -> None:
-        row = msgspec.structs.replace(self._row, started_at=tx.now)
-        self._row = msgspec.structs.replace(row, id=tx.calls.add(row))
-        self._firing.on_begin(tx, self._row, self.key)
+        def close(tx: Transaction) -> None:
+            row = self._row
+            row = row if row.id else msgspec.structs.replace(row, started_at=tx.now)
+            write(tx, self._firing.event, row, outcome)
+            self._firing.on_end(tx, row)
 
-    def _born(self, tx: Transaction, group: ProcessGroup) -> None:
-        tx.calls.set_child(self._row.id, msgspec.json.encode(group).decode())
-
-    def _close(self, tx: Transaction, outcome: Outcome) -> None:
-        row = self._row
-        row = row if row.id else msgspec.structs.replace(row, started_at=tx.now)
-        write(tx, self._firing.event, row, outcome)
-        self._firing.on_end(tx, row)
+        self._firing.change(close)
 
 
 def _shown(hook: Hook, outcome: Outcome, point: str) -> dict[str, Any]:
-    """What a person who watches is told about a call."""
+    """What a view shows about a call."""
     return {
         "status": outcome.status,
         "durationMs": outcome.duration_us / 1000,
@@ -330,5 +294,5 @@ def _shown(hook: Hook, outcome: Outcome, point: str) -> dict[str, Any]:
         "answer": msgspec.to_builtins(outcome.answer) if outcome.answer is not None else None,
         "condition": hook.when,
         "values": outcome.values,
-        "piped": hook.pipe_output and point != LAST,
+        "piped": hook.pipe_output and delivery_of(point) != NOWHERE,
     }

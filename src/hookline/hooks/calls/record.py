@@ -11,53 +11,48 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from hookline.domain.records import FAILED, OK, SKIPPED, Delivery, Outcome, Reply
-from hookline.hooks.calls.call import described, fitting
+from hookline.hooks.calls.call import HookCaller, described, fitting
 from hookline.hooks.rules import RULES
 from hookline.points import GATE, GUARD, rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hookline.hooks.calls.call import Caller
     from hookline.hooks.frames import Frame
     from hookline.hooks.registry import Hook
     from hookline.ports.processes import ProcessGroup
     from hookline.ports.store import Store
 
 
-class Entry(Protocol):
+class CallEntry(Protocol):
     """The place of one call in the record."""
 
     def begin(self) -> Callable[[ProcessGroup], None] | None:
         """Called before the hook runs; returns a callback for its process group, or None."""
-        ...
 
     def end(self, outcome: Outcome) -> None:
         """How it went."""
-        ...
 
 
 class Recorder:
-    """Calls hooks and sees to it that each call is recorded."""
+    """Calls hooks, and records each call."""
 
     def __init__(
         self,
         store: Store,
-        caller: Caller,
+        caller: HookCaller,
         *,
         change: Callable[..., Any],
         suspended: Callable[[str], str | None],
     ) -> None:
-        self.store = store
-        self.caller = caller
-        self.change = change
+        self.store, self.caller, self.change = store, caller, change
         self._suspended = suspended
 
-    async def call(self, hook: Hook, frame: Frame, entry: Entry) -> Outcome:
+    async def call(self, hook: Hook, frame: Frame, entry: CallEntry) -> Outcome:
         """Call a hook, unless something holds it back, and record how that went."""
         reason = self._suspended(hook.name) or hook.metadata.get("gone")
         if reason:
-            # What judges work and cannot be asked keeps it out.
+            # A gate that cannot be called keeps the work out.
             status = FAILED if frame.rule.name in (GATE, GUARD) else SKIPPED
             outcome = Outcome(hook.name, status, None, reason)
         else:
@@ -70,16 +65,16 @@ class Recorder:
         if not hooks:
             return []
         with self.store.read() as view:
-            switches = view.calls.switches()
+            switches = view.switches.all()
         return [hook for hook in hooks if switches.get(hook.name, hook.enabled)]
 
 
 def _storable(outcome: Outcome) -> Outcome:
-    """An outcome that can be written down; one hook's answer must not keep others from theirs."""
+    """An outcome that can be stored; one hook's answer must not stop the others."""
     try:
         msgspec.json.encode(outcome.answer)
     except (TypeError, ValueError, RecursionError) as problem:
-        error = f"its answer cannot be written down: {described(problem)}"
+        error = f"its answer cannot be stored: {described(problem)}"
         return msgspec.structs.replace(outcome, status=FAILED, answer=None, error=error)
     if outcome.error is None:
         return outcome

@@ -1,4 +1,4 @@
-"""The rows of hook calls: what is written about each, whoever makes it, and what it causes."""
+"""The rows of hook calls: what is recorded about each, and what it causes."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.events import INSIDE
-from hookline.domain.records import DEAD, FAILED, TIMEOUT, Delivery
+from hookline.domain.events import INSIDE, Event
+from hookline.domain.records import DEAD, FAILED, TIMEOUT, Action, Delivery, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hookline.domain.events import Event
-    from hookline.domain.records import Action, Outcome
     from hookline.hooks.registry import Hook
+    from hookline.ports.processes import ProcessGroup
     from hookline.ports.store import Transaction
 
 MAX_BYTES = 64 * 1024
@@ -23,7 +22,7 @@ MAX_BYTES = 64 * 1024
 def write(
     tx: Transaction, event: Event, row: Delivery, outcome: Outcome, actions: Sequence[Action] = ()
 ) -> None:
-    """Write down how a call went, with the actions that it asks for and the error that it met."""
+    """Record how a call went, with the actions that it asks for and its error."""
     if row.id:
         tx.calls.finish(row, outcome, actions)
     else:
@@ -38,13 +37,17 @@ def new_row(event: Event, hook: Hook, point: str, position: int, **more: Any) ->
     return Delivery(*about, condition=hook.when, **more)
 
 
+def set_child(tx: Transaction, row: Delivery, group: ProcessGroup) -> None:
+    """Record which processes a call has started, for a process that takes it over."""
+    tx.calls.set_child(row.id, msgspec.json.encode(group).decode())
+
+
 INHERITED = ("session", "run", "iteration", INSIDE)
 
 
 def report_hook_error(tx: Transaction, event: Event, hook: str, error: str) -> None:
     """A `hook_error` event for the one at which the hook failed."""
-    original = msgspec.to_builtins(event)
-    original["data"] = bounded(event.data)
+    original = {**msgspec.to_builtins(event), "data": bounded(event.data)}
     data = {"hookName": hook, "error": error, "originalEvent": original}
     tx.append("hook_error", event.node_id, data, metadata=caused_by(tx.metadata, event, hook))
 

@@ -1,4 +1,4 @@
-"""Inside the transaction that caused an event: built-ins run, all other calls are written down."""
+"""Inside the transaction that caused an event: built-ins run, all other calls are recorded."""
 
 from __future__ import annotations
 
@@ -7,31 +7,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.domain.events import (
-    ALSO_FIRED,
-    FIRED,
-    FIRINGS,
-    RUN_POINTS,
-    SESSION_POINTS,
-    TASK_DONE,
-    TOLD,
-)
-from hookline.domain.records import FAILED, OK, SKIPPED, Action, Outcome
-from hookline.domain.runs import INSTANT
-from hookline.domain.sessions import LIVE, STANDING
-from hookline.domain.tasks import is_task_id
-from hookline.errors import HookFailure, HooklineError
+from hookline.domain.events import ALSO_FIRED, FIRED, FIRINGS, RUN_POINTS, SESSION_POINTS, TOLD
+from hookline.domain.records import FAILED, OK, QUEUED, SKIPPED, Outcome, StoredAction
+from hookline.domain.tasks import Task, is_task_id
+from hookline.errors import HooklineError
 from hookline.hooks.actions import StartFlow, perform, unknown_flow
+from hookline.hooks.builtin import notifies
+from hookline.hooks.builtin.lifecycle import promote_stranded
 from hookline.hooks.calls.rows import bounded, caused_by, new_row, write
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hookline.domain.events import Event
+    from hookline.domain.payloads import Payload
     from hookline.domain.runs import JournalEffect, Run
-    from hookline.domain.tasks import Task
     from hookline.hooks.registry import Hook, HookRegistry
-    from hookline.hooks.standing import Standing
+    from hookline.hooks.scopes import HookScopes
     from hookline.ports.store import GraphView, Transaction
 
 DEPTH_LIMIT = 8
@@ -40,7 +32,7 @@ CASCADE_LIMIT = "cascade_limit"
 
 
 def _nobody(tx: Transaction, event: Event) -> None:
-    """Nobody else wants to see events inside their transaction."""
+    """No other code watches events inside their transaction."""
 
 
 class Settling(NamedTuple):
@@ -51,7 +43,7 @@ class Settling(NamedTuple):
     `start_flow` starts a run for a hook, `watch` sees each event inside its transaction.
     """
 
-    standing: Standing
+    standing: HookScopes
     suspended: Mapping[str, str]
     owner: str
     depth_limit: int = DEPTH_LIMIT
@@ -60,26 +52,33 @@ class Settling(NamedTuple):
 
 
 def settle(tx: Transaction, how: Settling) -> None:
-    """See to the hooks of every event of a transaction, those that it causes included."""
-    switches = tx.calls.switches()
+    """Settle the hooks of every event of a transaction, including events that they cause."""
+    switches = tx.switches.all()
     tx.missed = tx.missed or not makes_ready(how.standing.registry, switches)
-    position = 0
-    while position < len(tx.events):
-        event = tx.events[position]
-        position += 1
+    for event in tx.events:  # those that are appended meanwhile included
         how.watch(tx, event)
         if event.type in SESSION_POINTS:
-            _tell_sessions(tx, how.standing, event)
+            _tell_sessions(tx, how.standing, event, SESSION_POINTS[event.type])
         found = _subscribers(tx, how.standing, event)
         hooks = [hook for hook in found if switches.get(hook.name, hook.enabled)]
-        if not hooks:
-            continue
-        if event.metadata.get("depth", 0) > how.depth_limit and event.type != CASCADE_LIMIT:
+        depth = event.metadata.get("depth", 0)
+        if hooks and depth > how.depth_limit and event.type != CASCADE_LIMIT:
             _cut(tx, event, hooks, how.depth_limit)
             hooks = [hook for hook in hooks if hook.kind == "built-in"]
             _settle_event(tx, event, hooks, how)
-        elif event.metadata.get("depth", 0) <= how.depth_limit + 1:
+        elif hooks and depth <= how.depth_limit + 1:
             _settle_event(tx, event, hooks, how)
+
+
+def promote_missed(tx: Transaction, registry: HookRegistry) -> None:
+    """Do what check-dependency-satisfaction missed while it was off."""
+    if not tx.missed or not makes_ready(registry, tx.switches.all()):
+        return
+    base = tx.metadata
+    tx.metadata = {**base, "hook": MAKES_READY}
+    for action in promote_stranded(tx.graph, tx.graph.stranded()):
+        perform(tx, action)
+    tx.metadata, tx.missed = base, False
 
 
 def makes_ready(registry: HookRegistry, switches: Mapping[str, bool]) -> bool:
@@ -97,41 +96,40 @@ def point_of(hook: Hook, event: Event) -> str:
     return ALSO_FIRED.get(event.type, event.type)
 
 
-def _subscribers(tx: Transaction, standing: Standing, event: Event) -> Sequence[Hook]:
+def _subscribers(tx: Transaction, standing: HookScopes, event: Event) -> Sequence[Hook]:
     """The hooks of an event's type and of the point that it fires besides, in order."""
     own = standing.registry.subscribers(event.type)
-    more: Sequence[Hook] = ()
     if told := _told(event):
-        return _hooks_told(tx, standing, event, tx.runs.find(told))
-    if _is_of_run(event):
-        more = standing.registry.subscribers(RUN_POINTS[event.type])
-        more = more if more and _fires(tx, event) else ()
-    if not more:
+        return _hooks_told(tx, standing, event, tx.runs.find(told), event.data["point"])
+    more = standing.registry.subscribers(RUN_POINTS[event.type]) if _is_of_run(event) else ()
+    if not more or not _fires(tx, event):
         return own
     return sorted({h.name: h for h in (*own, *more)}.values(), key=lambda each: each.order)
 
 
-def _tell_sessions(tx: Transaction, standing: Standing, event: Event) -> None:
-    """Fire the point of a task's end for each session that hears of it, with its own hooks."""
-    if not standing.anyones(TASK_DONE):
+def _tell_sessions(tx: Transaction, standing: HookScopes, event: Event, point: str) -> None:
+    """Fire the point of a task's end for each session concerned, with its own hooks."""
+    if not standing.all_hooks_at(point):
         return
     for run in told_sessions(tx, event):
-        if _hooks_told(tx, standing, event, run):
+        if _hooks_told(tx, standing, event, run, point):
             name = f"{run.run_id}/{event.seq}"
-            data = {"point": TASK_DONE, "name": name, TOLD: run.run_id}
+            data = {"point": point, "name": name, TOLD: run.run_id}
             tx.append(FIRED, event.node_id, data, metadata=event.metadata)
 
 
 def _told(event: Event) -> str | None:
-    """The run of the session that an event tells of a task's end."""
+    """The run of the session that an event about a task's end goes to."""
     return event.data.get(TOLD) if event.type == FIRED else None
 
 
-def _hooks_told(tx: Transaction, standing: Standing, event: Event, run: Run) -> Sequence[Hook]:
-    """The hooks at the end of a task that stand for one session: those of its agent before all."""
+def _hooks_told(
+    tx: Transaction, standing: HookScopes, event: Event, run: Run, point: str
+) -> Sequence[Hook]:
+    """The hooks at the end of a task for one session: those of its agent come first."""
     task = task_of(tx.graph, event.node_id)
     kind = task.type if task else None
-    return standing.hooks_at(TASK_DONE, agent=run.input.get("agent"), task_type=kind)
+    return standing.hooks_at(point, agent=run.input.get("agent"), task_type=kind)
 
 
 def _is_of_run(event: Event) -> bool:
@@ -142,24 +140,28 @@ def _fires(tx: Transaction, event: Event) -> bool:
     if event.type == "effect_requested":
         return bool(event.data["kind"] == "breakpoint")
     if event.type == "effect_resolved":
+        from hookline.domain.runs import INSTANT  # commands on tasks do without runs
+
         _, effect = _effect_of(tx, event)
         return effect.kind not in INSTANT
     return True
 
 
 def told_sessions(tx: Transaction, event: Event) -> list[Run]:
-    """The sessions that hear of a task's end: its own, else the claim's, else every live one."""
+    """The sessions that get a task's end: its own, else the claim's, else every live one."""
+    from hookline.domain.sessions import LIVE, STANDING  # commands on tasks do without sessions
+
     live = [tx.runs.find(each) for each in tx.sessions.live()]
     live = [run for run in live if tx.runs.value(run.run_id, STANDING) == LIVE]
     origin = event.metadata.get("run")
     own = [run for run in live if run.run_id == origin]
     if own or (origin and tx.runs.value(origin, STANDING) is not None):
-        return own  # what a session does, also at its own end, is nothing that others did
+        return own  # what a session does itself, even at its end, is not reported to it
     return [run for run in live if run.input.get("taskId") == event.node_id] or live
 
 
 def note_start(tx: Transaction, registry: HookRegistry, run: Run, effect: JournalEffect) -> None:
-    """Write that an attempt at an effect begins, if some hook wants to know."""
+    """Record that an attempt at an effect starts, if a hook listens to that."""
     if registry.subscribers(RUN_POINTS["effect_started"]):
         details = {"chapter": run.chapter, "effectId": effect.effect_id}
         tx.append("effect_started", run.run_id, {**details, "attempt": effect.attempts + 1})
@@ -169,43 +171,39 @@ def _frozen(tx: Transaction, event: Event) -> dict[str, Any]:
     """What the hooks of an event see besides it, as it is now."""
     task = task_of(tx.graph, event.node_id)
     seen: dict[str, Any] = {"task": msgspec.to_builtins(task) if task else None}
-    if (told := _told(event)) and task is not None:
-        return {**seen, **_task_done(tx.runs.find(told), task)}
-    if not _is_of_run(event):
-        return seen
+    told = _told(event)
+    if (told and task) or _is_of_run(event):
+        seen |= msgspec.to_builtins(_notice(tx, event, tx.runs.find(told or event.node_id), task))
+    return seen
+
+
+def _notice(tx: Transaction, event: Event, run: Run, task: Task | None) -> Payload:
+    """What hooks see of a run: of the session that is told of a task, or of its own events."""
+    from hookline.domain import payloads  # commands on tasks do without runs
+
+    if _told(event) and task is not None:
+        return payloads.TaskDone(
+            session=str(run.input.get("name", run.run_id)),
+            iteration=(run.state or {}).get("iteration", 1),
+            agent=run.input.get("agent") or "",
+            task_id=task.id,
+            task_content=task.goal,
+        )
+    about = {"run_id": run.run_id, "flow": run.flow}
     if event.type.startswith("run_"):
-        run = tx.runs.find(event.node_id)
-        about = {"runId": run.run_id, "flow": run.flow, "status": run.status, "error": run.error}
-    else:
-        about = _effect_notice(tx, event)
-    return {**seen, **about}
-
-
-def _task_done(run: Run, task: Task) -> dict[str, Any]:
-    """What a hook on a completed task sees of the session that is told."""
-    return {
-        "session": str(run.input.get("name", run.run_id)),
-        "iteration": (run.state or {}).get("iteration", 1),
-        "agent": run.input.get("agent") or "",
-        "taskId": task.id,
-        "taskContent": task.goal,
-    }
-
-
-def _effect_notice(tx: Transaction, event: Event) -> dict[str, Any]:
-    run, effect = _effect_of(tx, event)
+        return payloads.RunNotice(**about, status=run.status, error=run.error)
+    _, effect = _effect_of(tx, event)
     started = event.type == "effect_started"
-    return {
-        "runId": run.run_id,
-        "flow": run.flow,
-        "effectId": effect.effect_id,
-        "step": effect.step,
-        "kind": effect.kind,
-        "status": "running" if started else event.data.get("status", effect.status),
-        "metadata": effect.metadata,
-        "error": event.data.get("error"),
-        "question": effect.args.get("question"),
-    }
+    return payloads.EffectNotice(
+        **about,
+        effect_id=effect.effect_id,
+        step=effect.step,
+        kind=effect.kind,
+        status="running" if started else event.data.get("status", effect.status),
+        metadata=effect.metadata,
+        error=event.data.get("error"),
+        question=effect.args.get("question"),
+    )
 
 
 def _effect_of(tx: Transaction, event: Event) -> tuple[Run, JournalEffect]:
@@ -217,37 +215,38 @@ def _effect_of(tx: Transaction, event: Event) -> tuple[Run, JournalEffect]:
 def _settle_event(tx: Transaction, event: Event, hooks: list[Hook], how: Settling) -> None:
     frozen = _frozen(tx, event)
     tx.calls.freeze(event.seq, frozen)
-    wanted: list[tuple[Hook, int, Action]] = []
+    wanted: list[StoredAction] = []
     waiting: list[Hook] = []
     payload: dict[str, Any] = {}
     for position, hook in enumerate(hooks):
         point = point_of(hook, event)
-        if hook.kind == "built-in":
+        if hook.kind == "built-in" and not notifies(hook):
             row = new_row(event, hook, point, position, attempts=1, started_at=tx.now)
-            outcome = _run_builtin(tx, event, hook)
-            wanted += [(hook, index, action) for index, action in enumerate(outcome.answer or ())]
+            outcome = run_builtin(hook, event, tx.graph)
+            wanted += [StoredAction(hook.name, *each) for each in enumerate(outcome.answer or ())]
         else:
             row = new_row(event, hook, point, position)
             if hook.when is not None and not payload:
-                payload = _payload(event, frozen)
+                from hookline.hooks.frames import event_payload  # only conditions look at it here
+
+                payload = event_payload(event, frozen)
             found = _over_already(hook, payload, how)
             if not isinstance(found, Outcome):
-                tx.calls.add(msgspec.structs.replace(row, condition_values=found))
-                waiting.append(hook)
+                row = msgspec.structs.replace(row, condition_values=found)
+                if notifies(hook):
+                    row = msgspec.structs.replace(row, status=QUEUED)
+                    tx.outbox.put(tx.calls.add(row), hook.name)
+                else:
+                    tx.calls.add(row)
+                    waiting.append(hook)
                 continue
             outcome = found
         write(tx, event, row, outcome, outcome.answer or ())
     if waiting:
         local = any(hook.handler is not None for hook in waiting)
-        tx.calls.open_dispatch(event.seq, event.node_id, how.owner if local else None)
-    for hook, index, action in wanted:
-        carry_out(tx, event, hook.name, index, action, how.start_flow)
-
-
-def _payload(event: Event, frozen: dict[str, Any]) -> dict[str, Any]:
-    from hookline.hooks.frames import event_payload  # only conditions look at it here
-
-    return event_payload(event, frozen)
+        tx.dispatches.open(event.seq, event.node_id, how.owner if local else None)
+    for each in wanted:
+        carry_out(tx, event, each, how.start_flow)
 
 
 def _over_already(
@@ -257,66 +256,54 @@ def _over_already(
 
     A condition that asks git cannot be evaluated here: None, as without any condition.
     """
-    reason = how.suspended.get(hook.name)
-    if reason is not None:
+    # What people are to be told waits until its hook may run again.
+    if (reason := how.suspended.get(hook.name)) is not None and not notifies(hook):
         return Outcome(hook.name, SKIPPED, None, reason)
     if hook.when is None:
         return None
     # Only hooks with a condition pay for the language of conditions.
-    from hookline.hooks.calls.condition import judge, needs_changes
+    from hookline.hooks.language.conditions import held_back, needs_changes
 
     if needs_changes(hook.when):
         return None
-    try:
-        verdict = judge(hook.when, payload)
-    except HookFailure as problem:
-        return Outcome(hook.name, FAILED, None, problem.message)
-    if verdict.met:
-        return verdict.values
-    return Outcome(hook.name, SKIPPED, None, values=verdict.values)
+    found = held_back(hook.name, hook.when, payload)
+    return found if isinstance(found, Outcome) else found.values
 
 
-def _run_builtin(tx: Transaction, event: Event, hook: Hook) -> Outcome:
+def run_builtin(hook: Hook, event: Event, graph: Any) -> Outcome:
+    """Call a built-in hook, which is a function of an event and the graph."""
     start = perf_counter_ns()
     try:
-        actions = hook.handler(event, tx.graph)
+        actions = hook.handler(event, graph)
     except HooklineError as problem:
         return Outcome(hook.name, FAILED, None, problem.message)
     return Outcome(hook.name, OK, actions, None, (perf_counter_ns() - start) // 1000)
 
 
 def carry_out(
-    tx: Transaction,
-    event: Event,
-    hook: str,
-    index: int,
-    action: Action,
-    start_flow: StartFlow = unknown_flow,
+    tx: Transaction, event: Event, wanted: StoredAction, start_flow: StartFlow = unknown_flow
 ) -> None:
     """Carry out one action and mark it as done, or as failed with an `action_error` event."""
-    base = tx.metadata
-    tx.metadata = caused_by(base, event, hook)
+    base, action, error = tx.metadata, wanted.action, None
+    tx.metadata = caused_by(base, event, wanted.hook)
     try:
         try:
             with tx.nested():
                 perform(tx, action, start_flow)
         except HooklineError as problem:
-            tx.calls.finish_action(event.seq, hook, index, error=problem.message)
-            data = {
-                "actionType": action.type,
-                "error": problem.message,
-                "payload": bounded(action.payload),
-            }
+            error = problem.message
+        tx.calls.finish_action(event.seq, wanted.hook, wanted.position, error=error)
+        if error is not None:
+            payload = bounded(action.payload)
+            data = {"actionType": action.type, "error": error, "payload": payload}
             tx.append("action_error", "system", data)
-        else:
-            tx.calls.finish_action(event.seq, hook, index)
     finally:
         tx.metadata = base
 
 
 def _cut(tx: Transaction, event: Event, hooks: list[Hook], limit: int) -> None:
     depth = event.metadata["depth"]
-    # Built-ins are pure and come to an end by themselves, so they are never cut.
+    # Built-ins are pure and always end, so they are never cut.
     names = [hook.name for hook in hooks if hook.kind != "built-in"]
     if depth > limit + 1 or not names:
         return  # what a hook on cascade_limit itself causes is not reported again

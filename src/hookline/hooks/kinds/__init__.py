@@ -1,23 +1,27 @@
-"""The kinds of hook that leave this process, one file each; `KINDS` is their registry.
+"""The kinds of hook that run outside this process. Each module here is one, with its name.
 
-A kind runs the thing and returns what it said. What that means is for the point's rule to read.
+A kind runs the hook and returns its reply. The point's rule reads what that means.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from importlib import import_module
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
+
+from hookline.errors import HookTimeout
+from hookline.plugins import KINDS
+from hookline.points import Point
 
 if TYPE_CHECKING:
     from hookline.domain.records import Reply
     from hookline.hooks.registry import Hook
     from hookline.ports.agents import Agents
-    from hookline.ports.network import Http
+    from hookline.ports.network import Http, Mail
     from hookline.ports.processes import Processes, ProcessGroup
-    from hookline.ports.work import Forge, Repository
+    from hookline.ports.repository import Repository
+    from hookline.ports.work import Forge
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,9 +43,12 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 class World(NamedTuple):
     """What hooks need around them: the project's root, the doors, and the environment.
 
-    `ask` calls another hook on the same payload, for hooks that are made of others; its outcome
+    `ask` calls another hook on the same payload, for hooks that consist of others; its outcome
     is a `hookline.domain.records.Outcome`. `folder` is where the work is done that the hook is
-    about: the worktree of a task, or the project's root. `task` is, at gates, the page of the task.
+    about: the worktree of a task, or the project's root. At gates, `task` is the page of the task,
+    and `authors` are the agents that worked on it and so do not judge it. `clean` takes secrets out
+    of what a hook tells others, such as the names of files. `ring` rings the bell of the terminals
+    that watch.
     """
 
     root: str
@@ -55,28 +62,93 @@ class World(NamedTuple):
     repository: Repository | None = None
     forge: Forge | None = None
     task: str | None = None
+    authors: frozenset[str] = frozenset()
+    clean: Callable[[str], str] = str
+    mail: Mail | None = None
+    ring: Callable[[], None] = lambda: None
 
 
 class Kind(Protocol):
-    """Runs a hook and returns its reply; raises HookFailure when it did not run to its end."""
+    """A kind of hook: a module of this folder, or what an entry point of `hookline.kinds` names.
 
-    async def __call__(self, hook: Hook, call: Call, world: World) -> Reply:
-        """Run the hook once."""
-        ...
+    `VALUE` is the type of the value under the kind's name in a hook: text, or a struct of named
+    values. `RUNS` says what the texts in it are to trust; without it they may be anything. With a
+    function `read`, a kind makes more of its value than `read_value` does.
+    """
 
+    VALUE: Any
+    RUNS: str
 
-# The module of each kind; one is loaded with the first hook of its kind.
-KINDS = {
-    "command": "command",
-    "script": "script",
-    "python": "python",
-    "http": "http",
-    "agent": "agent",
-    "built-in": "builtin",
-}
+    async def run(self, hook: Hook, call: Call, world: World) -> Reply:
+        """Run the hook once; HookFailure when it did not run to its end."""
 
 
-def load_kind(name: str) -> Kind:
-    """What runs hooks of a kind."""
-    kind: Kind = import_module(f"{__name__}.{KINDS[name]}").run
-    return kind
+Run = Callable[["Hook", Call, World], Coroutine[Any, Any, "Reply"]]
+
+
+class Written(msgspec.Struct, frozen=True):
+    """A hook as it is written: the value under its kind's name, and the keys around it.
+
+    `base` is the folder that paths count from. `prompt` and `options` are those keys of the hook.
+    """
+
+    value: Any
+    point: Point
+    base: str
+    agents: Mapping[str, Any] = {}
+    prompt: str | None = None
+    options: str | None = None
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """What is wrong with a value; with a length, it is that part of the text."""
+
+    code: str
+    message: str
+    help: str = ""
+    consequence: str = ""
+    offset: int = 0
+    length: int = 0
+    is_warning: bool = False
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """What a kind makes of a value: the hook's target and metadata, and all that is wrong.
+
+    A hook without a name is called by its `label`. The answer depends on the state of `files`.
+    """
+
+    target: str
+    label: str
+    metadata: dict[str, Any] = {}
+    faults: Iterable[Fault] = ()
+    files: tuple[str, ...] = ()
+
+
+def read_value(name: str, written: Written) -> Reading:
+    """What a kind makes of a value; without a say in it, text is the target, all else arguments."""
+    kind = KINDS.load(name)
+    if hasattr(kind, "read"):
+        found: Reading = kind.read(written)
+        return found
+    if isinstance(written.value, str):
+        return Reading(written.value, name)
+    return Reading("", name, {"arguments": msgspec.to_builtins(written.value)})
+
+
+def load_kind(name: str) -> Run:
+    """What runs hooks of a kind; one of a plugin is stopped when its time is over."""
+    run: Run = KINDS.load(name).run
+    if name in KINDS.own:  # these stop on their own, with all that they have started
+        return run
+
+    async def bounded(hook: Hook, call: Call, world: World) -> Reply:
+        import asyncio  # reading a configuration needs kinds, and none of this
+
+        try:
+            async with asyncio.timeout(call.timeout):
+                return await run(hook, call, world)
+        except TimeoutError as late:
+            raise HookTimeout(f"timed out after {call.timeout:g} s") from late
+
+    return bounded

@@ -2,37 +2,66 @@
 
 from __future__ import annotations
 
-import re
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from hookline.domain.moments import iso
+from msgspec import Meta
+
 from hookline.domain.records import Reply
+from hookline.domain.submissions import AGENT, BUDGET
+from hookline.domain.timestamps import iso
 from hookline.domain.turns import HOOK, Purpose
-from hookline.errors import HookFailure, HookTimeout
-from hookline.hooks.kinds.program import MAX_ANSWER, json_object
-from hookline.hooks.kinds.question import answer_schema, cut, question
-from hookline.points import FEED, POINTS, REACT
+from hookline.errors import HookFailure, HookTimeout, did_you_mean
+from hookline.hooks.calls.program import MAX_ANSWER, json_object
+from hookline.hooks.calls.question import answer_schema, cut, question
+from hookline.hooks.kinds import Fault, Reading
+from hookline.hooks.registry import NEVER, NOTHING
+from hookline.hooks.replies import json_objects
+from hookline.hooks.resolution import own_work
+from hookline.points import FEED, GATE, HOLDING, rule_of
 from hookline.ports.agents import TurnRequest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from hookline.domain.turns import AgentTurn, ModelWait
-    from hookline.hooks.kinds import Call, World
+    from hookline.hooks.kinds import Call, World, Written
     from hookline.hooks.registry import Hook
 
+VALUE = Annotated[str, Meta(min_length=1, description="An agent profile to ask.")]
+RUNS = NOTHING
 SHOWN_OF_ANSWER = 32 * 1024
 # Among other words an answer is looked for near the end: each brace there costs a try.
 SEARCHED = 64 * 1024
-_OPENING = re.compile(r'\{\s*["}]')
 _LAST_MOMENT = 253402300799.0  # the year 9999
 
 
+def read(written: Written) -> Reading:
+    """The profile must be there, and a prompt, in the hook or in the profile."""
+    name, metadata = written.value, {}
+    profile = written.agents.get(name)
+    if written.prompt is not None:
+        metadata["prompt"] = written.prompt
+    elif profile is not None and profile.prompt is not None:
+        metadata["promptFile"] = profile.prompt
+    return Reading(name, name, metadata, _faults(name, written, has_prompt=bool(metadata)))
+
+
+def _faults(name: str, written: Written, *, has_prompt: bool) -> Iterator[Fault]:
+    if name not in written.agents:
+        help = did_you_mean(name, written.agents, "profiles are listed under `agents:`")
+        yield Fault("unknown-agent", f"no agent is called '{name}'", help, NEVER)
+    elif not has_prompt:
+        yield Fault("missing-key", "an agent hook needs 'prompt', here or in its profile")
+
+
 async def run(hook: Hook, call: Call, world: World) -> Reply:
-    """Ask the agent, in a conversation of its own, and return its answer."""
-    point = POINTS.get(call.point)
-    rule = point.rule if point else REACT
+    """Ask the agent, in a new conversation, and return its answer."""
+    rule = rule_of(call.point)
+    if call.point in HOLDING and hook.target in world.authors:
+        raise HookFailure(own_work([hook.target], hook, call.values["task_id"]))
     schema = answer_schema(rule, hook)
-    # Neither a conversation nor tools: what an agent at work has is not for one that is asked.
+    # Neither a conversation nor tools: a hook does not get what an agent at work has.
     request = TurnRequest(
         prompt=question(hook, call, world),
         env={**world.environ, **hook.env, **call.env},
@@ -45,6 +74,13 @@ async def run(hook: Hook, call: Call, world: World) -> Reply:
     )
     start = perf_counter()
     turn = await world.agents.turn(hook.target, request)
+    if turn.unpaid is not None and rule == GATE:
+        told = {"status": "pending", "context": {"waitsFor": BUDGET, "option": turn.unpaid.option}}
+        return Reply(answer={**told, "message": turn.unpaid.message})
+    if turn.problem is not None and rule == GATE:
+        told = {"status": "pending", "message": turn.problem.told}
+        context = {"waitsFor": AGENT, "command": turn.problem.command}
+        return Reply(answer={**told, "context": context})
     _check(turn, hook, call, perf_counter() - start)
     return _reply(turn, hook, rule)
 
@@ -63,32 +99,24 @@ def purpose(role: str, hook: Hook, call: Call) -> Purpose:
 def final_object(text: str) -> dict[str, Any] | None:
     """The JSON object that a text ends with, a code fence around it or not; else None.
 
-    Only the last thing said is an answer: what stands before may be quoted from the payload.
+    Only the last object is an answer: what comes before may be quoted from the payload.
     """
-    import json  # only agents say JSON among other words
-
     if (whole := json_object(text)) is not None:
         return whole
     said = text[-SEARCHED:].rstrip().rstrip("`").rstrip()
-    decoder = json.JSONDecoder(parse_int=str)
-    end = 0
-    while said.endswith("}") and (opening := _OPENING.search(said, end)):
-        start = opening.start()
-        try:
-            _, end = decoder.raw_decode(said, start)
-        except json.JSONDecodeError as problem:
-            # What was read until then belongs to this broken object, and is no answer by itself.
-            end = max(problem.pos, start + 1)
-        except RecursionError:
-            return None
-        else:
-            if end == len(said):
+    if not said.endswith("}"):
+        return None
+    try:
+        for start, end, value in json_objects(said, strict=True):
+            if value is not None and end == len(said):
                 return json_object(said[start:])
+    except RecursionError:
+        pass
     return None
 
 
 def _check(turn: AgentTurn, hook: Hook, call: Call, seconds: float) -> None:
-    """Raise unless the turn came to its end."""
+    """Raise unless the turn was finished."""
     said = cut(turn.text, SHOWN_OF_ANSWER)
     if turn.wait is not None:
         raise HookFailure(f"agent {hook.target}: {_waiting(turn.wait)}", stdout=said)

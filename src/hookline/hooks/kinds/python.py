@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import Meta
 
 from hookline.domain.records import Reply
 from hookline.errors import HookFailure
-from hookline.hooks.kinds.program import failure, printed_object, run_program
-from hookline.points import POINTS, REACT
+from hookline.hooks.calls.program import failure, printed_object, run_program
+from hookline.hooks.kinds import Fault, Reading
+from hookline.hooks.registry import FUNCTION, NEVER
+from hookline.points import REACT, rule_of
 
 if TYPE_CHECKING:
-    from hookline.hooks.kinds import Call, World
+    from hookline.hooks.kinds import Call, World, Written
     from hookline.hooks.registry import Hook
     from hookline.ports.processes import Finished
+
+VALUE = Annotated[str, Meta(min_length=1, description="A function, as module:function.")]
+RUNS = FUNCTION
+_FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+def read(written: Written) -> Reading:
+    """A python hook is named module:function."""
+    text = written.value
+    help = "write it as module:function, such as myhooks:page_me"
+    fault = Fault("bad-function", f"'{text}' does not name a function", help, NEVER)
+    return Reading(text, text, faults=() if _FUNCTION.fullmatch(text) else (fault,))
 
 
 async def run(hook: Hook, call: Call, world: World) -> Reply:
     """Call the function in a child and return its answer; what it printed is the stderr."""
     module, _, function = hook.target.partition(":")
     if not module or not function:
-        raise HookFailure(f"'{hook.target}' names no function: write it as module:function")
-    point = POINTS.get(call.point)
-    first = "event" if point is None or point.rule == REACT else "payload"
+        raise HookFailure(f"'{hook.target}' does not name a function: write it as module:function")
+    first = "event" if rule_of(call.point) == REACT else "payload"
     # -P: a json.py in the project's root must not replace the one that Hookline imports.
     argv = (sys.executable, "-P", "-m", "hookline.pyhook", first, hook.target)
     finished = await run_program(argv, hook, call, world)

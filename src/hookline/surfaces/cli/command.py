@@ -28,12 +28,57 @@ def no_arguments(parser: ArgumentParser) -> None:
     """For commands that take none."""
 
 
+class Reference(str):
+    """A typed id, or another name of the same piece of work."""
+
+    letter = ""
+
+    def meant(self) -> str:
+        """The id that is meant; the text as it is if nothing has that name."""
+        text = str(self)
+        digits = text[2:] if text[:2].upper() == f"{self.letter}-" else text
+        if digits.isdecimal() or not text.strip():
+            return text
+        from hookline.queries import references  # few commands are called like that
+        from hookline.surfaces.cli.opening import reading
+
+        find = references.task_meant if self.letter == "T" else references.run_meant
+        with reading() as app, app.read() as view:
+            return find(view, text)
+
+
+class TaskName(Reference):
+    """A typed task: its id, or the name or run of a session that works on it."""
+
+    letter = "T"
+
+
+class RunName(Reference):
+    """A typed run: its id, the name of its session, or the task that it works on."""
+
+    letter = "R"
+
+
+def task_argument(p: ArgumentParser, name: str = "task", **how: Any) -> None:
+    """The task that a command is about."""
+    how = {"help": "the task, such as T-12, or its session", **how}
+    p.add_argument(name, **how, type=TaskName)
+
+
+def agent_argument(p: ArgumentParser) -> None:
+    """Whose work it is, where that is not known or shall be another."""
+    p.add_argument(
+        "--agent", metavar="NAME", help="the agent profile (default: the one that did the work)"
+    )
+
+
 def run_argument(p: ArgumentParser, name: str = "run", **how: Any) -> None:
-    """The run that a command is about: its id, or its folder."""
-    p.add_argument(name, **{"help": "the run, such as R-3, or its folder", **how}, type=run_named)
+    """The run that a command is about: its id, its folder, or what it works on."""
+    how = {"help": "the run, such as R-3, its folder, its session or its task", **how}
+    p.add_argument(name, **how, type=lambda text: RunName(run_of_folder(text)))
 
 
-def run_named(text: str) -> str:
+def run_of_folder(text: str) -> str:
     """The id of the run whose folder a path leads to; any other text as it is."""
     if os.sep not in text:
         return text

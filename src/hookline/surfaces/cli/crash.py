@@ -10,7 +10,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 from hookline import __version__
-from hookline.domain.display import json_line
+from hookline.domain.text.display import json_line
 from hookline.errors import FAILED, HooklineError
 from hookline.surfaces.cli.output import note
 
@@ -20,13 +20,9 @@ if TYPE_CHECKING:
 
 def error_json(problem: HooklineError) -> str:
     """An error as `{"error": {"code", "message", "help"}}`."""
-    error = {"code": problem.code, "message": _text(problem.message), "help": problem.help}
-    return json_line({"error": error})
-
-
-def _text(message: str) -> str:
-    """The message as JSON can hold it: bytes that were no text are shown as such."""
-    return message.encode("utf-8", "backslashreplace").decode()
+    # JSON holds text alone: bytes that were none are shown as such.
+    message = problem.message.encode("utf-8", "backslashreplace").decode()
+    return json_line({"error": {"code": problem.code, "message": message, "help": problem.help}})
 
 
 def report_bug(problem: BaseException, argv: Sequence[str]) -> int:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 # What an ending is called where a person reads why something stopped.
 ENDINGS: dict[int, str] = {
-    signal.SIGTERM: "told to end (SIGTERM)",
+    signal.SIGTERM: "terminated (SIGTERM)",
     signal.SIGHUP: "the terminal was closed (SIGHUP)",
 }
 

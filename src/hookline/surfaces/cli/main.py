@@ -12,71 +12,95 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
-from hookline.domain.known_secrets import MIN_LENGTH
+from hookline.domain.text.known_secrets import MIN_LENGTH
 from hookline.errors import INTERRUPTED, USAGE, HooklineError, UsageError
+from hookline.surfaces.cli.command import Reference
 from hookline.surfaces.cli.endings import hear_endings
 from hookline.surfaces.cli.output import columns, note, paint, say
-from hookline.surfaces.cli.values import known_variables, without_secrets
+from hookline.surfaces.cli.values import known_variables, typed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hookline.surfaces.cli.command import Command
 
-_HERE = "hookline.surfaces.cli"
+# argparse would look for translations of each text, of which there are none.
+argparse._ = str  # type: ignore[attr-defined]
+PACKAGE = "hookline.surfaces.cli"
 
-# command -> (module, the table in it, summary); a group's table has commands of its own.
-COMMANDS: Mapping[str, tuple[str, str, str]] = {
-    "init": ("init", "COMMANDS", "set up Hookline in this repository"),
-    "demo": ("demo", "COMMANDS", "see it work in a temporary repository"),
-    "run": ("run", "COMMANDS", "let an agent work until it is done"),
-    "session": ("session", "SESSION_COMMANDS", "list, watch, steer and report sessions"),
-    "task": ("task", "TASK_COMMANDS", "add, claim, finish and draw tasks"),
-    "dep": ("dep", "DEP_COMMANDS", "dependencies between tasks"),
-    "note": ("note", "NOTE_COMMANDS", "what the next one should know"),
-    "checkpoint": ("checkpoint", "CHECKPOINT_COMMANDS", "where agents stood in their tasks"),
-    "events": ("events", "COMMANDS", "read and follow the event log"),
-    "emit": ("events", "COMMANDS", "send an event of your own"),
-    "flow": ("flow", "FLOW_COMMANDS", "start, watch and steer runs of flows"),
-    "effect": ("effect", "EFFECT_COMMANDS", "the effects of a run: list, run, post"),
-    "orchestrate": ("orchestrate", "COMMANDS", "advance a run, steered by its hooks"),
-    "work": ("work", "COMMANDS", "agents take tasks and see them merged"),
-    "answer": ("orchestrate", "COMMANDS", "answer a breakpoint"),
-    "worktree": ("worktree", "WORKTREE_COMMANDS", "the checkouts of tasks: list, clean"),
-    "attention": ("attention", "COMMANDS", "what waits for a person"),
-    "submit": ("submit", "COMMANDS", "let a task's work pass its gates"),
-    "merge": ("submit", "COMMANDS", "merge a task's submitted work"),
-    "gate": ("gate", "GATE_COMMANDS", "what gates say, and which stand where"),
-    "hook": ("hook", "HOOK_COMMANDS", "list, test, replay and switch hooks"),
-    "why": ("why", "COMMANDS", "explain an event, a hook, a task or a run"),
-    "validate": ("validate", "COMMANDS", "run the validation rules now"),
-    "points": ("config", "COMMANDS", "every hook point, its payload and variables"),
-    "check": ("config", "COMMANDS", "find every problem in the configuration"),
-    "config": ("config", "CONFIG_COMMANDS", "the effective configuration and its origins"),
-    "schema": ("config", "COMMANDS", "JSON Schema of hookline.yaml, for editors"),
-    "mcp": ("mcp", "COMMANDS", "serve the tools that agents call"),
-    "trust": ("trust", "COMMANDS", "let this repository's hooks run"),
-    "doctor": ("doctor", "COMMANDS", "check agents, hooks, store and log"),
+# Command -> (module, the table in it, summary); a group's table has commands of its own. They are
+# listed as a newcomer needs them.
+SECTIONS: Mapping[str, Mapping[str, tuple[str, str, str]]] = {
+    "Start here": {
+        "demo": ("demo.demo", "COMMANDS", "see Hookline work in a temporary repository"),
+        "init": ("project.init", "COMMANDS", "set up Hookline in this repository"),
+        "run": ("sessions.run", "COMMANDS", "run an agent until its work is done"),
+        "status": ("project.status", "COMMANDS", "show what runs, what waits and what was done"),
+        "doctor": ("project.doctor", "COMMANDS", "check agents, hooks, store and log"),
+    },
+    "While agents work": {
+        "attach": ("sessions.session", "SESSION_COMMANDS", "watch a session"),
+        "logs": ("sessions.session", "SESSION_COMMANDS", "show what a session did"),
+        "stop": ("sessions.session", "SESSION_COMMANDS", "stop a session, or the worker"),
+        "resume": ("sessions.session", "SESSION_COMMANDS", "resume a session"),
+        "attention": ("project.attention", "COMMANDS", "show what waits for a person"),
+        "report": ("reports.command", "COMMANDS", "report what was done, proven and spent"),
+        "answer": ("flows.orchestrate", "COMMANDS", "answer a breakpoint"),
+        "session": ("sessions.session", "SESSION_COMMANDS", "list, watch and control sessions"),
+    },
+    "From tasks to merged code": {
+        "task": ("tasks.task", "TASK_COMMANDS", "add, claim, finish and draw tasks"),
+        "dep": ("tasks.dep", "DEP_COMMANDS", "add, remove and list dependencies"),
+        "work": ("work.work", "COMMANDS", "let agents work on tasks until they are merged"),
+        "submit": ("gates.submit", "COMMANDS", "submit a task's work to its gates"),
+        "gate": ("gates.gate", "GATE_COMMANDS", "show verdicts, approve, reject or override gates"),
+        "merge": ("gates.submit", "COMMANDS", "merge a task's submitted work"),
+        "worktree": (
+            "gates.worktree",
+            "WORKTREE_COMMANDS",
+            "list and remove the worktrees of tasks",
+        ),
+        "note": ("tasks.note", "NOTE_COMMANDS", "keep notes for later iterations"),
+        "checkpoint": ("tasks.checkpoint", "CHECKPOINT_COMMANDS", "save an agent's progress"),
+    },
+    "Hooks and their records": {
+        "why": ("hooks.why", "COMMANDS", "explain an event, a hook, a task or a run"),
+        "hook": ("hooks.hook", "HOOK_COMMANDS", "list, test, replay, enable and disable hooks"),
+        "stats": ("hooks.hook", "HOOK_COMMANDS", "show how often hooks ran, failed and decided"),
+        "points": ("project.points", "COMMANDS", "list the hook points, or explain one"),
+        "validate": ("hooks.validate", "COMMANDS", "run the validation rules now"),
+        "events": ("hooks.events", "COMMANDS", "read and follow the event log"),
+        "emit": ("hooks.events", "COMMANDS", "add your own event to the log"),
+    },
+    "Flows": {
+        "flow": ("flows.flow", "FLOW_COMMANDS", "start, watch and control runs of flows"),
+        "effect": ("flows.effect", "EFFECT_COMMANDS", "list and run a run's effects, post results"),
+        "orchestrate": ("flows.orchestrate", "COMMANDS", "advance a run, steered by its hooks"),
+    },
+    "The project": {
+        "check": ("project.config", "COMMANDS", "find every problem in the configuration"),
+        "config": (
+            "project.config",
+            "CONFIG_COMMANDS",
+            "show every setting and where it comes from",
+        ),
+        "schema": ("project.config", "COMMANDS", "print the JSON Schema of hookline.yaml"),
+        "trust": ("project.trust", "COMMANDS", "let this repository's hooks run"),
+        "prune": ("project.prune", "COMMANDS", "remove the details of old, finished work"),
+        "mcp": ("project.mcp", "COMMANDS", "serve tools to agents (MCP)"),
+        "completion": ("project.completion", "COMMANDS", "print a shell's completion script"),
+        "version": ("project.version", "COMMANDS", "print the version"),
+        "help": ("project.help", "COMMANDS", "explain a command or a topic"),
+    },
 }
+COMMANDS = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
 # Commands whose `--json` is a line for each thing that happens.
-STREAMS = frozenset(
-    f"hookline {name}" for name in ("run", "work", "session attach", "session resume")
-)
-GROUPS = frozenset(
-    {
-        "session",
-        "task",
-        "dep",
-        "note",
-        "checkpoint",
-        "flow",
-        "effect",
-        "gate",
-        "hook",
-        "config",
-        "worktree",
-    }
-)
+WATCHING = ("attach", "logs", "resume")
+STREAMS = {
+    *(f"hookline {name}" for name in ("run", "work", *WATCHING)),
+    *(f"hookline session {name}" for name in WATCHING),
+}
+GROUPS = frozenset("session task dep note checkpoint flow effect gate hook config worktree".split())
 
 
 class Formatter(argparse.HelpFormatter):
@@ -95,7 +119,17 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Refuse the command line."""
-        raise UsageError(message, help=f"`{self.prog} --help` shows what it takes")
+        help = f"`{self.prog} --help` lists its arguments"
+        raise UsageError(message, help=f"{self._near(message)}{help}")
+
+    def _near(self, message: str) -> str:
+        """The option that an unknown one may have meant."""
+        from difflib import get_close_matches  # only a wrong word needs it
+
+        words = message.split() if message.startswith("unrecognized") else []
+        typed = next((word.partition("=")[0] for word in words if word.startswith("-")), "")
+        near = get_close_matches(typed, list(self._option_string_actions), n=1) if typed else []
+        return f"did you mean {near[0]}? " if near else ""
 
 
 def main() -> NoReturn:
@@ -106,13 +140,21 @@ def main() -> NoReturn:
     """
     _replace_closed_streams()
     hear_endings()
-    code = run(sys.argv[1:])
+    code = run([_as_utf8(word) for word in sys.argv[1:]])
     try:
         sys.stdout.flush()
         sys.stderr.flush()
     except (OSError, ValueError):  # nobody is left to tell
         code = code or 1
     os._exit(code)
+
+
+def _as_utf8(word: str) -> str:
+    """A word as it was typed, where the locale knows ASCII only."""
+    try:
+        return word if word.isascii() else os.fsencode(word).decode()
+    except UnicodeDecodeError:
+        return word
 
 
 def _replace_closed_streams() -> None:
@@ -124,9 +166,9 @@ def _replace_closed_streams() -> None:
 
 def run(argv: Sequence[str]) -> int:
     """Run one command; the exit code."""
-    if any(len(word) >= MIN_LENGTH for word in argv):
+    if any(len(word) >= MIN_LENGTH or not word.isprintable() for word in argv):
         variables = known_variables()
-        argv = [without_secrets(word, variables) for word in argv]
+        argv = [typed(word, variables) for word in argv]
     try:
         code = _run(argv)
         sys.stdout.flush()
@@ -162,7 +204,7 @@ def _surroundings(problem: OSError) -> HooklineError | None:
     try:
         os.getcwd()
     except FileNotFoundError:
-        return HooklineError("the current folder is gone", help="go to one that is there")
+        return HooklineError("the current folder is gone", help="change to an existing folder")
     return None
 
 
@@ -185,26 +227,19 @@ def _drop_stdout() -> None:
 
 
 def _run(argv: Sequence[str]) -> int:
-    if not argv or argv[0] in ("-h", "--help", "help"):
-        return _help()
-    if argv[0] in ("-V", "--version"):
-        from hookline import __version__
-
-        say(f"hookline {__version__}")
-        return 0
-    name, rest = argv[0], list(argv[1:])
+    name, *rest = argv or [_bare()]
+    name = {"-h": "help", "--help": "help", "-V": "version", "--version": "version"}.get(name, name)
     if name not in COMMANDS:
-        raise UsageError(f"there is no command '{name}'", help=_suggest(name, COMMANDS))
+        raise UsageError(f"there is no command '{name}'", help=suggestion(name, COMMANDS))
     module, table, summary = COMMANDS[name]
-    commands: dict[str, Command] = getattr(import_module(f"{_HERE}.{module}"), table)
+    commands: dict[str, Command] = getattr(import_module(f"{PACKAGE}.{module}"), table)
     if name not in GROUPS:
         return _execute(f"hookline {name}", commands[name], rest)
     if not rest or rest[0] in ("-h", "--help"):
         return _group_help(name, summary, commands, asked=bool(rest))
     if rest[0] not in commands:
-        raise UsageError(
-            f"there is no command '{name} {rest[0]}'", help=_suggest(rest[0], commands, name)
-        )
+        help = suggestion(rest[0], commands, name)
+        raise UsageError(f"there is no command '{name} {rest[0]}'", help=help)
     return _execute(f"hookline {name} {rest[0]}", commands[rest[0]], rest[1:])
 
 
@@ -215,19 +250,34 @@ def _execute(prog: str, command: Command, argv: Sequence[str]) -> int:
     command.arguments(parser)
     told = "a JSON value per line on stdout" if prog in STREAMS else "one JSON value on stdout"
     parser.add_argument("--json", action="store_true", help=told)
-    return command.run(parser.parse_args(argv)) or 0
+    args = parser.parse_args(argv)
+    args.words = argv
+    _settle_names(args)
+    return command.run(args) or 0
 
 
-def _help() -> int:
-    say("Hookline runs AI coding agents unattended, with a hook at every point of their work.")
-    say()
-    say("usage: hookline COMMAND [arguments] [--json]")
-    say()
-    for name, (_, _, summary) in COMMANDS.items():
-        say(f"  {paint(f'{name:11}', 'bold')}  {summary}")
-    say()
-    say("`hookline COMMAND --help` explains each. First time here? Try `hookline demo`.")
-    return 0
+def _settle_names(args: argparse.Namespace) -> None:
+    """Let a task, a run and a session be named by each other."""
+
+    def settled(value: object) -> object:
+        return value.meant() if isinstance(value, Reference) else value
+
+    for name, value in vars(args).items():
+        many = isinstance(value, list)
+        setattr(args, name, [settled(each) for each in value] if many else settled(value))
+
+
+def _bare() -> str:
+    """What is meant by `hookline` alone: how the project stands, or how to begin."""
+    from hookline.errors import NoProject
+    from hookline.project import find_project
+
+    try:
+        return (
+            "status" if os.path.exists(find_project(os.getcwd(), os.environ).database) else "help"
+        )
+    except NoProject:
+        return "help"
 
 
 def _group_help(name: str, summary: str, commands: Mapping[str, Command], asked: bool) -> int:
@@ -239,14 +289,13 @@ def _group_help(name: str, summary: str, commands: Mapping[str, Command], asked:
     return 0 if asked else USAGE
 
 
-def _suggest(name: str, known: Mapping[str, object], group: str = "") -> str:
+def suggestion(name: str, known: Mapping[str, object], group: str = "") -> str:
+    """What to type instead of a word that nothing is called."""
     from difflib import get_close_matches  # only a wrong word needs it
 
     near = get_close_matches(name, list(known), n=1)
     prefix = f"hookline {group}".strip()
-    if near:
-        return f"did you mean `{prefix} {near[0]}`?"
-    return f"`{prefix} --help` lists them all"
+    return f"did you mean `{prefix} {near[0]}`?" if near else f"`{prefix} --help` lists them all"
 
 
 def _report(problem: HooklineError, *, as_json: bool) -> None:

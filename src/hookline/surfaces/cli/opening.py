@@ -3,82 +3,121 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
+from collections import Counter
+from contextlib import closing, contextmanager
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from hookline.adapters.identity import is_stopped, owner_pid
-from hookline.app import BROKEN, GONE, PUT_BACK, App
-from hookline.errors import StoreError, StoreGone
-from hookline.surfaces.cli.output import note, paint, untrusted
+from hookline.app import App
+from hookline.errors import BROKEN, ConfigError, StoreError, StoreGone
+from hookline.hooks.builtin import notifies
+from hookline.surfaces.cli.output import is_terminal, note, paint, untrusted, warn
+from hookline.wiring.configured import GONE, PUT_BACK
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Iterator, Mapping
 
     from hookline.domain.records import Delivery
 
 
-@contextmanager
-def reading() -> Iterator[App]:
+MOST_FROZEN = 8
+
+
+def reading() -> closing[App]:
     """The project, to look at. Read commands never call hooks."""
     app = App.open(read_only=True)
-    try:
-        yield app
-    finally:
-        app.close()
+    app.ring = ring  # a hook may be tried
+    return closing(app)
 
 
 @contextmanager
 def writing() -> Iterator[App]:
     """The project, to change. Afterwards the hooks that wait are called."""
-    app = App.open()
-    app.listen, app.tell = tell_failure, note
-    try:
+    with closing(App.open()) as app:
+        app.listen, app.tell, app.ring = tell_failure, note, ring
         yield app
         sys.stdout.flush()
         deliver(app)
-    finally:
-        app.close()
 
 
 def deliver(app: App) -> None:
-    """Call the hooks that wait, and tell about those that failed or may not run."""
-    warn(app)
+    """Call the hooks that wait, and tell about those that failed or may not run.
+
+    If something may wait for a person, they are told.
+    """
+    _warn_of_trouble(app)
+    _call_hooks(app)
+    if app.announces:
+        _announce(app)
+        _send(app)
+
+
+def _announce(app: App) -> None:
+    if app.should_look():
+        # What waits is found by much that most commands do without.
+        from hookline.operations.announcements import announce
+
+        if announce(app):
+            _call_hooks(app)
+
+
+def _send(app: App) -> None:
+    from hookline.wiring.notifications import is_anything_due, send_due  # few projects have any
+
+    if is_anything_due(app):
+        asyncio = _asyncio(tls=_needs_tls(app))
+        try:
+            asyncio.run(send_due(app))
+        except StoreGone:
+            raise
+        except StoreError as problem:  # what the command itself did is stored by now
+            warn(f"the change is stored; notifications wait: {untrusted(problem.message)}")
+
+
+def _call_hooks(app: App) -> None:
     if app.work_waits():
         try:
-            left = _asyncio(tls=app.standing.any_of_kind("http")).run(app.deliver_own())
+            asyncio = _asyncio(tls=_needs_tls(app))
+            from hookline.wiring.calls import deliver_own  # after asyncio, which it loads too
+
+            left = asyncio.run(deliver_own(app))
         except StoreGone:
             raise
         except StoreError as problem:  # what the command itself did is stored by now
             why = f"{problem.message}; `hookline work --flows --once` calls them"
-            note(
-                f"{paint('warning', 'yellow', sys.stderr)}: the change is stored;"
-                f" its hooks wait: {untrusted(why)}"
-            )
+            warn(f"the change is stored; its hooks wait: {untrusted(why)}")
             return
         if left.calls:
             note(f"{_waiting(left.calls)}; `hookline work --flows --once` delivers them")
-        _tell_held(left.held)
+        _tell_held(app, left.held)
 
 
 def tell_held(app: App) -> None:
     """Say which calls only another process can make now."""
     if app.work_waits():
-        _tell_held(app.held_calls())
+        from hookline.wiring.calls import held_calls  # few commands have one to call
+
+        _tell_held(app, held_calls(app))
 
 
-def _tell_held(held: Mapping[str, int]) -> None:
+def _tell_held(app: App, held: Mapping[str, int]) -> None:
     for owner, calls in held.items():
-        pid = owner_pid(owner)
+        pid = app.host.owner_pid(owner)
         does = f"makes {'it' if calls == 1 else 'them'}"
-        if is_stopped(pid):
-            does = f"is stopped: `kill -CONT {pid}` lets it go on"
+        if app.host.is_stopped(pid):
+            does = f"is suspended: `kill -CONT {pid}` resumes it"
         note(f"{_waiting(calls)} for process {pid}, which {does}")
 
 
 def _waiting(calls: int) -> str:
     return "1 call waits" if calls == 1 else f"{calls:,} calls wait"
+
+
+def _needs_tls(app: App) -> bool:
+    """Whether a hook may talk to a server; it is asked once, before asyncio is first loaded."""
+    return app.scopes.any_of_kind("http") or any(map(notifies, app.registry.list()))
 
 
 def _asyncio(*, tls: bool) -> ModuleType:
@@ -106,6 +145,13 @@ class _Later(ModuleType):
         return getattr(import_module(self.__name__), name)
 
 
+def ring() -> None:
+    """Ring the bell of the terminal, if there is one."""
+    if is_terminal(sys.stderr):
+        sys.stderr.write("\a")
+        sys.stderr.flush()
+
+
 @contextmanager
 def resumed_by(command: str) -> Iterator[None]:
     """Where the store fails in the middle of the work, say how it goes on, and not: again."""
@@ -114,24 +160,20 @@ def resumed_by(command: str) -> Iterator[None]:
     except StoreGone:
         raise
     except StoreError as problem:
-        problem.help = f"what was stored is kept; see to it, then go on with `{command}`"
+        problem.help = f"what was stored is kept; fix this, then continue with `{command}`"
         raise
 
 
-def warn(app: App) -> None:
+def _warn_of_trouble(app: App) -> None:
     """Say once what is amiss with the store, and which hooks are held back, with what to type."""
     for notice in app.store.notices:
-        note(f"{paint('warning', 'yellow', sys.stderr)}: {notice}")
+        warn(notice)
     if app.settings is not None and app.settings.is_gone:
-        note(f"{paint('warning', 'yellow', sys.stderr)}: {GONE}")
-        note(f"  = help: {PUT_BACK}")
-    broken = app.settings is not None and app.settings.has_errors
-    if broken and not app.suspended:
-        note(f"{paint('warning', 'yellow', sys.stderr)}: {BROKEN}")
-    for reason in sorted(set(app.suspended.values())):
-        count = sum(why == reason for why in app.suspended.values())
-        hooks = "1 hook is" if count == 1 else f"{count} hooks are"
-        note(f"{paint('warning', 'yellow', sys.stderr)}: {hooks} held back: {reason}")
+        warn(GONE, help=PUT_BACK)
+    if app.settings is not None and app.settings.has_errors and not app.suspended:
+        warn(BROKEN)
+    for reason, count in sorted(Counter(app.suspended.values()).items()):
+        warn(f"{'1 hook is' if count == 1 else f'{count} hooks are'} held back: {reason}")
 
 
 def tell_failure(row: Delivery) -> None:
@@ -139,3 +181,30 @@ def tell_failure(row: Delivery) -> None:
     if row.failure:
         note(f"{paint('✗', 'red', sys.stderr)} {untrusted(row.failure, 300)}")
         note(f"  = help: `hookline why {row.event_seq}` explains it")
+
+
+def refuse_unready(args: Namespace, app: App) -> None:
+    """Refuse a configuration with errors, all of them shown, and hooks that are not trusted."""
+    if app.settings is not None and app.settings.has_errors:
+        if not args.json:
+            _show_problems(app)
+        raise ConfigError
+    app.refuse_untrusted()
+
+
+def tell_frozen(app: App) -> None:
+    """Say before the start which files an agent must leave alone."""
+    from hookline.wiring.trusting import frozen  # few commands start agents
+
+    if names := [untrusted(each.name, 80) for each in frozen(app)]:
+        shown = ", ".join(names[:MOST_FROZEN]) + (", ..." if len(names) > MOST_FROZEN else "")
+        note(f"frozen by trust: {shown}; an edit stops the checks until you trust it")
+
+
+def _show_problems(app: App) -> None:
+    from hookline.config.reading.render import render  # only a broken configuration needs it
+
+    assert app.settings is not None
+    colour = is_terminal(sys.stderr) and not app.environ.get("NO_COLOR")
+    # The renderer has made every foreign character visible; what is left is our own colour.
+    print(render(app.settings.problems, app.project.root, colour=colour), file=sys.stderr)

@@ -7,22 +7,19 @@ import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.display import json_line, spelled, visible
+from hookline.domain.text.display import json_line, visible
+from hookline.domain.text.display import printable as printable
+from hookline.domain.text.display import untrusted as untrusted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import TextIO
+    from argparse import Namespace
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import TextIO, TypeVar
 
-_STYLES = {
-    "bold": "1",
-    "dim": "2",
-    "red": "31",
-    "green": "32",
-    "yellow": "33",
-    "blue": "34",
-    "magenta": "35",
-    "cyan": "36",
-}
+    T = TypeVar("T")
+
+_COLOURS = ("red", "green", "yellow", "blue", "magenta", "cyan")
+_STYLES = {"bold": 1, "dim": 2, **{name: code for code, name in enumerate(_COLOURS, 31)}}
 # What `paint` marks a style with until it is printed. It is another one in each process, so that
 # nobody else's text can hold it: of all codes in a line, only ours reach the terminal.
 _MARK = f"\x1b{os.urandom(8).hex()}"
@@ -85,8 +82,10 @@ def wrapped(text: str, width: int, hang: int) -> str:
 
 def _seen(word: str) -> int:
     """How many columns a word takes, without the styles that `paint` put there."""
+    from hookline.domain.text.terminal import width  # only on a terminal
+
     first, *painted = word.split(_MARK)
-    return len(first) + sum(len(part.partition("m")[2]) for part in painted)
+    return width(first + "".join(part.partition("m")[2] for part in painted))
 
 
 def say_json(value: Any) -> None:
@@ -96,12 +95,65 @@ def say_json(value: Any) -> None:
     sys.stdout.flush()
 
 
+def answer(args: Namespace, value: Any, *lines: str) -> bool:
+    """What a command found: for programs as JSON, for people as lines; whether people read it."""
+    if args.json:
+        say_json(value)
+    else:
+        for line in lines:
+            say(line)
+    return not args.json
+
+
+def answer_rows(
+    args: Namespace,
+    found: Sequence[T],
+    line: Callable[[T], str],
+    empty: str,
+    *,
+    hang: int | None = None,
+) -> bool:
+    """A list that a command found, or the words for an empty one; whether people read it."""
+    if args.json:
+        return answer(args, found)
+    for each in found:
+        say(line(each)) if hang is None else say_row(line(each), hang)
+    if not found:
+        say(empty)
+    return True
+
+
+def warn(text: str, help: str = "") -> None:
+    """Something that the person should know, and what to do about it."""
+    note(f"{paint('warning', 'yellow', sys.stderr)}: {text}")
+    if help:
+        note(f"  = help: {help}")
+
+
 def note(text: str) -> None:
     """A line for the person, on stderr, after what was said before it."""
     with suppress(OSError):  # what could not be said is told at the end
         sys.stdout.flush()
     with spoken(sys.stderr):
         print(shown(text), file=sys.stderr)
+
+
+def write_all(file: int, data: bytes) -> None:
+    """Write everything, however long its reader takes; OSError when there is none any more."""
+    left = memoryview(data)
+    while left:
+        try:
+            left = left[os.write(file, left) :]
+        except BlockingIOError:  # another program made our terminal or pipe so
+            import select
+
+            select.select([], [file], [])
+
+
+def stdout_file() -> int:
+    """Where data goes; what Python still holds for it goes first."""
+    sys.stdout.flush()
+    return sys.stdout.fileno()
 
 
 @contextmanager
@@ -134,14 +186,3 @@ def shown(text: str) -> str:
     first, *painted = text.split(_MARK)
     parts = (part.partition("m") for part in painted)
     return visible(first) + "".join(f"\x1b{style}m{visible(rest)}" for style, _, rest in parts)
-
-
-def untrusted(text: str, width: int = 0) -> str:
-    """Text from a repository or an agent as one line, safe to print and cut to `width`."""
-    return printable(" ".join(text.split()), width)
-
-
-def printable(line: str, width: int = 0) -> str:
-    """A line as it is, blanks included, safe to print and cut to `width`."""
-    safe = "".join(map(spelled, line.expandtabs(4)))
-    return safe[: width - 1] + "…" if 0 < width < len(safe) else safe

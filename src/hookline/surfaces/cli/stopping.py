@@ -16,6 +16,7 @@ from hookline.surfaces.cli.endings import ENDINGS, ignored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
+    from contextlib import AbstractContextManager
 
 T = TypeVar("T")
 
@@ -68,7 +69,7 @@ class Stopping:
             self._tell(step)
 
     @contextmanager
-    def answered_by(self, answer: Callable[[int], None]) -> Iterator[None]:
+    def answered_by(self, answer: Callable[[int], object]) -> Iterator[None]:
         """Call `answer` with each step, in the running event loop."""
         loop = asyncio.get_running_loop()
         self._tell = lambda step: loop.call_soon_threadsafe(answer, step)
@@ -80,41 +81,35 @@ class Stopping:
             self._tell = lambda step: None
 
 
-class Steps:
+def steps(
+    signals: Stopping,
+    stop: Callable[..., None],
+    say: Callable[[str], None],
+    said: tuple[str, str],
+) -> AbstractContextManager[None]:
     """^C once: stop after this turn; twice, or an ending: now; three times: leave.
 
     `stop` takes `now` and by what an ending came; `said` are the words for later and for now.
     """
+    task = asyncio.current_task()
+    assert task is not None
 
-    def __init__(
-        self,
-        signals: Stopping,
-        stop: Callable[..., None],
-        say: Callable[[str], None],
-        said: tuple[str, str],
-    ) -> None:
-        self._signals = signals
-        self._stop = stop
-        self._say = say
-        self._said = said
-        task = asyncio.current_task()
-        assert task is not None
-        self._leave = task.cancel
-
-    def __call__(self, step: int) -> None:
+    def answer(step: int) -> None:
         if step >= LEAVE:
-            self._leave()
+            task.cancel()
             return
-        ending, now = self._signals.ending, step == NOW
-        told = f"{ending}; stopping now" if ending else self._said[now]
+        ending, now = signals.ending, step == NOW
+        told = f"{ending}; stopping now" if ending else said[now]
         try:
-            self._stop(now=now, ending=ending)
+            stop(now=now, ending=ending)
         except IllegalTransition:  # it has just ended by itself
             return
         except StoreError as problem:  # nobody may be there to ask a second time
             told = f"{problem.message}; trying again to stop"
-            asyncio.get_running_loop().call_later(TRY_AGAIN, self, step)
-        self._say(told)
+            asyncio.get_running_loop().call_later(TRY_AGAIN, answer, step)
+        say(told)
+
+    return signals.answered_by(answer)
 
 
 def run_to_end(main: Coroutine[Any, Any, T]) -> T:
@@ -130,9 +125,5 @@ def run_to_end(main: Coroutine[Any, Any, T]) -> T:
 async def _cancelled_by(signals: Stopping, main: Coroutine[Any, Any, T]) -> T:
     task = asyncio.current_task()
     assert task is not None
-
-    def cancel(step: int) -> None:
-        task.cancel()
-
-    with signals.answered_by(cancel):
+    with signals.answered_by(lambda step: task.cancel()):
         return await main

@@ -1,4 +1,4 @@
-"""Values that people type: lengths of time, JSON, the names of files."""
+"""Values that people type: JSON, the names of files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.known_secrets import MIN_LENGTH, knows
+from hookline.domain.text.known_secrets import MIN_LENGTH, knows
 from hookline.errors import BadInput, HooklineError
 from hookline.files import read_regular
 from hookline.project import CONFIG_NAME, find_project, user_folder
@@ -33,51 +33,54 @@ def known_variables() -> Mapping[str, str]:
         # Most configurations add none, and to load them would be to load them twice.
         if not any(b"env" in read_regular(path, LARGEST) for path in places if isfile(path)):
             return os.environ
-        from hookline.app import load_configuration
+        from hookline.wiring.configured import load_configuration
 
         settings = load_configuration(project, home)
     except (HooklineError, OSError):  # told by the command, if it needs a project
         return os.environ
     if settings is None:
         return os.environ
-    from hookline.trust import configured_variables
+    from hookline.trust.configured import configured_variables
 
     return configured_variables(settings, os.environ)
 
 
-def without_secrets(text: str, variables: Mapping[str, str]) -> str:
-    """What a person typed without secrets, which do not belong into records; they are told."""
+def typed(text: str, variables: Mapping[str, str]) -> str:
+    """What a person typed without colour codes, control characters and secrets, which are told."""
     # What finds tokens takes longer than most commands, and prose can hold none.
     words = max(map(len, text.split()), default=0)
     is_prose = text.isprintable() and words < SHORTEST_TOKEN and "://" not in text
     if is_prose and (len(text) < MIN_LENGTH or not knows(variables, text)):
         return text
-    from hookline.domain.cleaning import Cleaner
+    from hookline.domain.text.cleaning import Cleaner, typed_text
 
-    clean = Cleaner(variables).text(text)
-    names = re.findall(r"\[redacted ([^\]]*)\]", clean) if clean != text else []
-    if not names:
-        return text  # what is odd in it is for those to judge who want the value
-    note(f"redacted: {', '.join(sorted(set(names)))}; a secret that is typed is not kept")
+    plain = typed_text(text)
+    clean = Cleaner(variables).text(plain)
+    if clean != plain:
+        names = re.findall(r"\[redacted ([^\]]*)\]", clean)
+        note(f"redacted: {', '.join(sorted(set(names)))}; secrets are not stored")
     return clean
-
-
-def duration(text: str) -> float:
-    """A length of time such as 90, 30s, 15m, 2h or 1d, in seconds."""
-    units = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-    number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
-    try:
-        return float(number) * unit
-    except ValueError:
-        raise BadInput(f"{text!r} is not a length of time", help="write 30s, 15m or 2h") from None
 
 
 def parse_json(text: str, name: str) -> Any:
     """JSON that a person typed."""
     try:
-        return msgspec.json.decode(text)
+        value = msgspec.json.decode(text)
+        if "\\" not in text:
+            return value
+        from hookline.domain.text.cleaning import typed_value  # only escapes hide a code
+
+        return typed_value(value)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as problem:
         raise BadInput(f"{name} is not valid JSON: {problem}") from problem
+
+
+def parse_object(text: str, name: str, help: str | None = None) -> dict[str, Any]:
+    """A JSON object that a person typed."""
+    value = parse_json(text, name)
+    if not isinstance(value, dict):
+        raise BadInput(f"{name} must be a JSON object", help=help)
+    return value
 
 
 def read_text(name: str) -> str:
@@ -88,7 +91,7 @@ def read_text(name: str) -> str:
         else:
             with open(name, "rb") as file:
                 data = file.read()
-        return without_secrets(data.decode("utf-8"), known_variables())
+        return typed(data.decode("utf-8"), known_variables())
     except OSError as problem:
         raise BadInput(f"cannot read {name}: {problem.strerror}") from problem
     except UnicodeDecodeError as problem:

@@ -9,7 +9,6 @@ import re
 import secrets
 import signal
 import socket
-import sys
 from contextlib import contextmanager
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
@@ -19,9 +18,9 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import PlainTextResponse
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from hookline.domain.display import visible
 from hookline.errors import INTERRUPTED, BadInput, HooklineError
 from hookline.surfaces.mcp.server import Desk, make_server
+from hookline.surfaces.mcp.visit import note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,22 +37,14 @@ IDLE = 30
 
 
 def main(
-    environ: Mapping[str, str],
-    *,
-    host: str,
-    port: int,
-    token_file: str | None,
-    tools: str | None,
-    commands: bool,
+    environ: Mapping[str, str], *, host: str, port: int, token_file: str | None, **served: Any
 ) -> int:
-    """Serve until a signal ends the server."""
+    """Serve until a signal ends the server; `served` is which tools a desk has."""
     token, origin = find_token(environ, token_file)
     # The token is for clients, not for the hooks and commands that are run for them.
     desk_environ = {name: value for name, value in environ.items() if name != TOKEN_VARIABLE}
     os.environ.pop(TOKEN_VARIABLE, None)
-    asyncio.run(
-        _serve(Desk(desk_environ, tools=tools, commands=commands), host, port, token, origin)
-    )
+    asyncio.run(_serve(Desk(desk_environ, **served), host, port, token, origin))
     return INTERRUPTED
 
 
@@ -62,10 +53,10 @@ async def _serve(desk: Desk, host: str, port: int, token: str, origin: str) -> N
         name, real = bound.getsockname()[:2]
         config = server_config(Guarded(make_app(desk), token, _names(host), real))
         shown = f"[{name}]" if ":" in name else name
-        _note(f"serving http://{shown}:{real}{PATH}")
-        _note(origin)
+        note(f"serving http://{shown}:{real}{PATH}")
+        note(origin)
         if not _is_loopback(host):
-            _note("warning: reachable from other machines, and what is sent is not encrypted")
+            note("warning: reachable from other machines, and traffic is not encrypted")
         try:
             await HttpServer(config).serve(sockets=[bound])
         finally:
@@ -184,16 +175,13 @@ class Guarded:
     def _refusal(self, headers: list[tuple[bytes, bytes]]) -> PlainTextResponse | None:
         tokens = _values(headers, b"authorization")
         if len(tokens) != 1 or not hmac.compare_digest(tokens[0], self._expected):
-            return PlainTextResponse(
-                "the bearer token is missing or wrong\n",
-                status_code=401,
-                headers={"WWW-Authenticate": "Bearer"},
-            )
+            wrong, wanted = "the bearer token is missing or wrong\n", {"WWW-Authenticate": "Bearer"}
+            return PlainTextResponse(wrong, status_code=401, headers=wanted)
         hosts = _values(headers, b"host")
         if len(hosts) != 1 or not _is_whole(self._host, hosts[0]):
-            return PlainTextResponse("this server has another name\n", status_code=421)
+            return PlainTextResponse("unknown host name\n", status_code=421)
         if not all(_is_whole(self._origin, origin) for origin in _values(headers, b"origin")):
-            return PlainTextResponse("pages of others are not let in\n", status_code=403)
+            return PlainTextResponse("requests from other origins are refused\n", status_code=403)
         return None
 
 
@@ -208,9 +196,9 @@ def _is_whole(pattern: re.Pattern[str], value: bytes) -> bool:
 def find_token(environ: Mapping[str, str], token_file: str | None) -> tuple[str, str]:
     """(the token, a sentence about where it is from); without one a new one is made and shown."""
     if token_file is not None:
-        return _checked(_read(token_file), token_file), f"token: as in {token_file}"
+        return _checked(_read(token_file), token_file), f"token: from {token_file}"
     if environ.get(TOKEN_VARIABLE):
-        return _checked(environ[TOKEN_VARIABLE], TOKEN_VARIABLE), f"token: as in {TOKEN_VARIABLE}"
+        return _checked(environ[TOKEN_VARIABLE], TOKEN_VARIABLE), f"token: from {TOKEN_VARIABLE}"
     token = secrets.token_urlsafe(32)
     return token, f"token: {token}"
 
@@ -218,9 +206,8 @@ def find_token(environ: Mapping[str, str], token_file: str | None) -> tuple[str,
 def _read(path: str) -> str:
     try:
         if os.stat(path).st_mode & 0o077:
-            raise BadInput(
-                f"others can read {path}", help=f"close it with `chmod 600 {path}`, and change it"
-            )
+            help = f"run `chmod 600 {path}`, and change the token"
+            raise BadInput(f"others can read {path}", help=help)
         with open(path, encoding="ascii") as file:
             return file.read(MAX_TOKEN + 2)
     except (OSError, UnicodeDecodeError) as problem:
@@ -231,7 +218,7 @@ def _checked(text: str, place: str) -> str:
     token = text.strip()
     if not MIN_TOKEN <= len(token) <= MAX_TOKEN or not token.isascii() or not token.isprintable():
         raise BadInput(
-            f"{place} holds no token: one has {MIN_TOKEN} to {MAX_TOKEN} plain characters",
+            f"{place} has no valid token: it needs {MIN_TOKEN} to {MAX_TOKEN} plain characters",
             help="make one with `openssl rand -hex 32`",
         )
     return token
@@ -242,7 +229,3 @@ def _is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def _note(text: str) -> None:
-    print(f"hookline mcp: {visible(text)}", file=sys.stderr, flush=True)

@@ -13,12 +13,13 @@ import msgspec
 from mcp.server.lowlevel import Server
 
 from hookline import __version__
+from hookline.domain.text.cleaning import typed_value
 from hookline.errors import INTERRUPTED, OK, HooklineError
-from hookline.surfaces.mcp.delivery import Courier
-from hookline.surfaces.mcp.schemas import read, schema_of
+from hookline.surfaces.mcp.arguments import read, schema_of
 from hookline.surfaces.mcp.tools import LOOP, chosen
-from hookline.surfaces.mcp.visit import in_session, opened, signed
+from hookline.surfaces.mcp.visit import Courier, in_session, opened, signed
 from hookline.tasks.loops import LoopLimit
+from hookline.trust.people import as_called
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,11 +52,8 @@ _HELP = {
     "untrusted": "ask a person to run `hookline trust`",
 }
 # Where the tools that these name are not served.
-_HELP_IN_SESSION = {
-    **_HELP,
-    "claimed": "leave it: another agent works on it",
-    "stale-claim": "leave it: another agent works on it",
-}
+_LEAVE = "leave it: another agent works on it"
+_HELP_IN_SESSION = {**_HELP, "claimed": _LEAVE, "stale-claim": _LEAVE}
 
 
 class UnknownTool(HooklineError):
@@ -80,8 +78,8 @@ class Desk:
     def __init__(
         self, environ: Mapping[str, str], *, tools: str | None = None, commands: bool = True
     ) -> None:
-        self._environ = environ
-        self._in_session = in_session(environ)
+        self._environ = as_called(environ)
+        self._in_session = in_session(self._environ)
         self._tools = chosen(tools or ("session" if self._in_session else "all"))
         self._commands = commands
         self._courier = Courier()
@@ -119,15 +117,15 @@ class Desk:
             raise SessionRunsLoop
         tool = self._tools.get(name)
         if tool is None:
-            raise UnknownTool(
-                f"there is no tool '{name[:60]}'", help=f"the tools are {', '.join(self._tools)}"
-            )
+            help = f"the tools are {', '.join(self._tools)}"
+            raise UnknownTool(f"there is no tool '{name[:60]}'", help=help)
         given = read(tool.arguments, arguments, name)
         with opened(self._environ, client, commands=self._commands) as visit:
-            answer = tool.run(visit, visit.app.cleaner.value(given))
+            answer = tool.run(visit, visit.app.cleaner.value(typed_value(given)))
             if inspect.isawaitable(answer):
                 answer = await answer
-            waits = not tool.reads and visit.session is None and visit.app.work_waits()
+            may_wait = not tool.reads and visit.app.origin.session is None
+            waits = may_wait and (visit.app.work_waits() or visit.app.should_look())
         if waits:
             await self._courier.deliver(signed(self._environ, client))
         value: dict[str, Any] = msgspec.to_builtins(answer)
@@ -173,16 +171,13 @@ _BUG = "try another way; a person finds the details in the server's stderr"
 
 
 def _listed(name: str, tool: Tool) -> types.Tool:
-    shown: dict[str, Any] = {
-        "name": name,
-        "description": tool.summary,
-        "input_schema": schema_of(tool.arguments),
-    }
-    if tool.output is not None:
-        shown["output_schema"] = tool.output
-    if tool.reads:
-        shown["annotations"] = types.ToolAnnotations(read_only_hint=True)
-    return types.Tool(**shown)
+    return types.Tool(
+        name=name,
+        description=tool.summary,
+        input_schema=schema_of(tool.arguments),
+        output_schema=tool.output,
+        annotations=types.ToolAnnotations(read_only_hint=True) if tool.reads else None,
+    )
 
 
 def _refusal(problem: HooklineError, remedies: Mapping[str, str]) -> types.CallToolResult:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, cast
@@ -13,8 +12,8 @@ from typing import TYPE_CHECKING, cast
 import anyio
 from mcp.server.stdio import stdio_server
 
-from hookline.domain.display import visible
 from hookline.surfaces.mcp.server import make_server
+from hookline.surfaces.mcp.visit import note
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -30,10 +29,12 @@ _TOO_LONG = "a line that is too long"
 async def serve(desk: Desk) -> None:
     """Serve until the client closes stdin, or a signal ends the server."""
     source, sink = _take_streams()
-    lines = Lines(source)
+    lines = StdioLines(source)
     out = anyio.wrap_file(os.fdopen(sink, "w", encoding="utf-8", closefd=False))
     server = make_server(desk)
-    _end_on_sigterm()
+    task = asyncio.current_task()
+    assert task is not None  # this is a coroutine
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     try:
         async with stdio_server(cast("anyio.AsyncFile[str]", lines), out) as (read, write):
             await server.run(read, write, server.create_initialization_options())
@@ -41,7 +42,7 @@ async def serve(desk: Desk) -> None:
         await desk.close()
 
 
-class Lines:
+class StdioLines:
     """The lines of a stream, read by a thread that nobody has to wait for.
 
     A blocked read cannot be cancelled; the thread is left behind, and ^C ends the server at once.
@@ -63,7 +64,7 @@ class Lines:
             while data := self._source.readline(MAX_LINE + 1):
                 if len(data) > MAX_LINE:
                     self._skip_line(data)
-                    _note(f"a line of more than {MAX_LINE:,} bytes was left out")
+                    note(f"a line of more than {MAX_LINE:,} bytes was ignored")
                     self._pass_on(_TOO_LONG)
                 elif data.strip():
                     self._pass_on(data.decode("utf-8", "replace"))
@@ -89,13 +90,3 @@ def _take_streams() -> tuple[BufferedReader, int]:
     os.close(nothing)
     os.dup2(2, 1)
     return source, sink
-
-
-def _end_on_sigterm() -> None:
-    task = asyncio.current_task()
-    assert task is not None  # called from a coroutine
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-
-
-def _note(text: str) -> None:
-    print(f"hookline mcp: {visible(text)}", file=sys.stderr, flush=True)

@@ -6,27 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.config.claiming import claim_rule
-from hookline.config.pipeline import is_done_by_merge
-from hookline.domain.tasks import (
-    ACTIVE,
-    BLOCKED,
-    DEFAULT_PRIORITY,
-    OPEN,
-    SPAWNED_BY,
-    STATES,
-    task_number,
-)
-from hookline.errors import BadInput, HooklineError, NothingReady
-from hookline.tasks import checkpoints, claims, dependencies, notes, promises, verbs
+from hookline.config.task_types import claim_rule
+from hookline.domain.tasks import ACTIVE, BLOCKED, DEFAULT_PRIORITY, OPEN, SPAWNED_BY, STATES
+from hookline.errors import BadInput, HooklineError
+from hookline.operations.tasks import PROMISED, SUBMITTED, complete, refuse_judged, session_on
+from hookline.tasks import checkpoints, claims, notes, planned, verbs
 from hookline.tasks.loops import STARTED
 from hookline.tasks.registrations import registered
 
 if TYPE_CHECKING:
+    from hookline.app import App
     from hookline.domain.tasks import Task
     from hookline.ports.store import Transaction
     from hookline.surfaces.mcp import arguments as a
-    from hookline.surfaces.mcp.visit import Session, Visit
+    from hookline.surfaces.mcp.visit import Visit
+    from hookline.tasks.types import Types
     from hookline.tasks.verbs import Holder
 
 
@@ -38,7 +32,7 @@ class NoSession(HooklineError):
 
 
 def task_get(visit: Visit, args: a.TaskId) -> Any:
-    """A task with what belongs to it."""
+    """A task: goal, state, dependencies, subtasks, registered hooks. Call it first."""
     with visit.app.read() as view:
         task = view.graph.task(args.task_id)
         started = view.log.events(node_id=task.id, types=(STARTED,))
@@ -52,8 +46,8 @@ def task_get(visit: Visit, args: a.TaskId) -> Any:
 
 
 def task_create(visit: Visit, args: a.TaskCreate) -> Any:
-    """A new task; in a session it comes from the session's task unless said otherwise."""
-    task = visit.change(
+    """Add a task, for example a part of your own."""
+    task = visit.app.change(
         verbs.add,
         args.goal,
         deliverables=args.deliverables or (),
@@ -63,13 +57,13 @@ def task_create(visit: Visit, args: a.TaskCreate) -> Any:
         depends_on=args.depends_on or (),
         parent=args.parent_task_id,
         notes=args.notes or (),
-        types=visit.types,
+        types=_types(visit),
     )
     return _shown(task)
 
 
 def task_list(visit: Visit, args: a.TaskList) -> Any:
-    """Tasks, open ones by default."""
+    """Tasks that are not finished, or those of a state."""
     states = STATES if args.state == "all" else (args.state,) if args.state else OPEN
     with visit.app.read() as view:
         found = view.graph.tasks(states=states, label=args.label, task_type=args.type, limit=-1)
@@ -80,22 +74,17 @@ def task_list(visit: Visit, args: a.TaskList) -> Any:
 
 
 def task_next(visit: Visit, args: a.TaskNext) -> Any:
-    """The best ready task, taken if wanted."""
-    app, agent = visit.app, visit.app.metadata()["triggeredBy"]
+    """The best task that is ready to be worked on."""
+    app, agent = visit.app, visit.app.origin.metadata()["triggeredBy"]
     allowed = claim_rule(app.settings)
-    try:
-        if args.claim:
-            return _shown(visit.change(claims.claim_next, agent, allowed=allowed))
-        with app.read() as view:
-            return _shown(claims.best_ready(view.graph, app.store.now(), agent, allowed))
-    except NothingReady as problem:
-        raise NothingReady(
-            problem.message, help="call task_list to see what waits, and for what"
-        ) from problem
+    if args.claim:
+        return _shown(app.change(claims.claim_next, agent, allowed=allowed))
+    with app.read() as view:
+        return _shown(claims.best_ready(view.graph, app.store.now(), agent, allowed))
 
 
 def task_update(visit: Visit, args: a.TaskUpdate) -> Any:
-    """A task with other fields, or in another state."""
+    """Change a task's fields, add a note to it, or change its state."""
     given = {
         "goal": args.goal,
         "labels": args.labels,
@@ -106,70 +95,66 @@ def task_update(visit: Visit, args: a.TaskUpdate) -> Any:
     changes = {name: value for name, value in given.items() if value is not None}
     if not changes and args.state is None:
         raise BadInput("nothing to update", help=f"give one of {', '.join(given)} or state")
+    types = _types(visit)
 
     def apply(tx: Transaction, holder: Holder) -> Task:
         if changes:
-            verbs.update(tx, args.task_id, changes, holder=holder)
+            verbs.update(tx, args.task_id, changes, holder=holder, types=types)
         if args.state is not None:
             _move(tx, args, holder)
         return tx.graph.task(args.task_id)
 
     if args.state in ("ready", "failed", "cancelled"):
-        _not_own(visit.session, args.task_id)
-    visit.refuse_verdict(args.task_id, "change", [*changes, *([args.state] if args.state else ())])
-    return _shown(visit.change(apply, visit.app.holder))
+        _not_own(visit.app, args.task_id)
+    wanted = [*changes, *([args.state] if args.state else ())]
+    refuse_judged(visit.app, args.task_id, "change", wanted)
+    return _shown(visit.app.change(apply, visit.app.origin.holder))
 
 
 def task_complete(visit: Visit, args: a.TaskComplete) -> Any:
-    """A finished task; the session's own is only promised, because the session decides."""
-    session = visit.session
-    if session is not None and _same(session.task_id, args.task_id):
-        told = _promise(visit, session, args.result)
-        return {"taskId": session.task_id, "state": ACTIVE, **told}
-    visit.refuse_verdict(args.task_id, "complete")
-    if _has_gates(visit, args.task_id):
-        submitted = visit.change(
-            verbs.submit, args.task_id, result=args.result, holder=visit.app.holder
-        )
-        return {**_shown(submitted), "message": "Its gates decide whether it is completed."}
-    task = visit.change(
-        verbs.complete,
+    """Say that a task is done."""
+    task, how = complete(
+        visit.app,
         args.task_id,
+        by_agent=True,
+        holder=visit.app.origin.holder,
         result=args.result,
         artifacts=args.artifacts or (),
-        holder=visit.app.holder,
     )
+    if how == PROMISED:
+        return {"taskId": task.id, "state": ACTIVE, **_promised(visit)}
+    if how == SUBMITTED:
+        return {**_shown(task), "message": "Its gates decide whether it is completed."}
     return _shown(task)
 
 
 def task_block(visit: Visit, args: a.TaskBlock) -> Any:
-    """A task that cannot go on."""
-    session = visit.session
-    if session is None or not _same(session.task_id, args.task_id):
-        visit.refuse_verdict(args.task_id, "block")
-    task = visit.change(
+    """Say that a task cannot go on, and what a person must provide."""
+    refuse_judged(visit.app, args.task_id, "block", own=True)
+    task = visit.app.change(
         verbs.block,
         args.task_id,
         reason=args.reason,
         required_knowledge=args.required_knowledge or (),
-        holder=visit.app.holder,
+        holder=visit.app.origin.holder,
     )
     return _shown(task)
 
 
 def dep_add(visit: Visit, args: a.DepAdd) -> Any:
-    """A dependency between two tasks."""
-    edge = visit.change(dependencies.link, args.task_id, args.depends_on)
+    """Let taskId wait until dependsOn is completed."""
+    edge = visit.app.change(verbs.link, args.task_id, args.depends_on)
     return {"edgeId": edge.id, "fromId": edge.from_id, "toId": edge.to_id, "edgeType": edge.type}
 
 
 def note_add(visit: Visit, args: a.NoteAdd) -> Any:
-    """A note for whoever works here next."""
-    return visit.change(notes.add, args.kind, args.text, task=args.task_id)
+    """Write down for the next iteration what you learnt, decided, or are stuck on; without a taskId
+    it is for all tasks."""
+    return visit.app.change(notes.add, args.kind, args.text, task=args.task_id)
 
 
 def note_list(visit: Visit, args: a.NoteList) -> Any:
-    """The newest notes."""
+    """Notes of earlier iterations and sessions."""
     with visit.app.read() as view:
         task = view.graph.task(args.task_id).id if args.task_id else None
         found = notes.listed(view.log, task=task, kind=args.kind, limit=args.limit)
@@ -177,44 +162,37 @@ def note_list(visit: Visit, args: a.NoteList) -> Any:
 
 
 def checkpoint_create(visit: Visit, args: a.CheckpointCreate) -> Any:
-    """Where the agent stands, kept."""
-    given = {
-        name: value for name, value in msgspec.structs.asdict(args).items() if value is not None
-    }
+    """Keep where you stand in a task, before something risky or when you must stop."""
+    given = {k: v for k, v in msgspec.structs.asdict(args).items() if v is not None}
     task = given.pop("task_id")
-    made = visit.change(checkpoints.create, task, checkpoints.Standing(**given))
+    made = visit.app.change(checkpoints.create, task, checkpoints.CheckpointState(**given))
     return {"checkpointId": made.id, "taskId": made.task_id, "expiresAt": made.expires_at}
 
 
 def checkpoint_list(visit: Visit, args: a.TaskId) -> Any:
-    """The checkpoints of a task, without their content."""
+    """The checkpoints of a task."""
     with visit.app.read() as view:
         task = view.graph.task(args.task_id).id
         found = checkpoints.listed(view.log, task, visit.app.store.now())
     shown = ("createdAt", "expiresAt", "expired", "executionPhase", "executionStep")
-    listed = [
-        {"checkpointId": each.id, **{name: msgspec.to_builtins(each)[name] for name in shown}}
-        for each in found
-    ]
+    whole = [_checkpoint(each) for each in found]
+    listed = [{name: each[name] for name in ("checkpointId", *shown)} for each in whole]
     return {"taskId": task, "checkpointCount": len(listed), "checkpoints": listed}
 
 
 def checkpoint_get(visit: Visit, args: a.CheckpointId) -> Any:
-    """A whole checkpoint, also one that expired."""
+    """A whole checkpoint."""
     with visit.app.read() as view:
         return _checkpoint(checkpoints.get(view.log, args.checkpoint_id, visit.app.store.now()))
 
 
 def checkpoint_resume(visit: Visit, args: a.CheckpointId) -> Any:
-    """A checkpoint to go on from, and what to do with it."""
-    found = visit.change(checkpoints.resume, args.checkpoint_id)
+    """Go on from a checkpoint: its data, and what to do. Expired ones are refused."""
+    found = visit.app.change(checkpoints.resume, args.checkpoint_id)
     with visit.app.read() as view:
         hooks = len(registered(view.log, found.task_id))
-    where = " ".join(
-        f"{word} {value}"
-        for word, value in (("phase", found.execution_phase), ("step", found.execution_step))
-        if value is not None
-    )
+    place = (("phase", found.execution_phase), ("step", found.execution_step))
+    where = " ".join(f"{word} {value}" for word, value in place if value is not None)
     return {
         **_checkpoint(found),
         "instructions": f"Go on with {found.task_id}"
@@ -225,15 +203,16 @@ def checkpoint_resume(visit: Visit, args: a.CheckpointId) -> Any:
 
 
 def session_complete(visit: Visit, args: a.SessionComplete) -> Any:
-    """The agent's word that its session is done."""
-    session = visit.session
-    if session is None:
+    """Promise that your session's work is done. Refused while tasks of the session are open."""
+    place = visit.app.origin.session
+    if place is None:
         raise NoSession
-    return _promise(visit, session, args.summary)
+    visit.app.change(planned.promise_done, place.run_id, place.task_id, args.summary)
+    return _promised(visit)
 
 
 def events_tail(visit: Visit, args: a.EventsTail) -> Any:
-    """The newest events."""
+    """The newest events of the log."""
     with visit.app.read() as view:
         node = view.graph.task(args.task_id).id if args.task_id else None
         types = (args.type,) if args.type else ()
@@ -243,24 +222,18 @@ def events_tail(visit: Visit, args: a.EventsTail) -> Any:
     return {"events": found[-args.limit :]}
 
 
-def _promise(visit: Visit, session: Session, summary: str | None) -> dict[str, Any]:
-    visit.change(promises.promise_done, session.run_id, session.task_id, summary)
+def _types(visit: Visit) -> Types:
+    return visit.app.types._replace(by_agent=True)  # whoever calls tools is one
+
+
+def _promised(visit: Visit) -> dict[str, str]:
+    assert visit.app.origin.session is not None  # whose promise it is
     return {
         "promised": "COMPLETE",
-        "session": session.name,
+        "session": visit.app.origin.session.name,
         "message": "Your promise is recorded. The session decides: its validation and stop hooks"
         " run when your turn ends. End your turn now.",
     }
-
-
-def _has_gates(visit: Visit, task_id: str) -> bool:
-    """Whether a task's work is only done when it is merged."""
-    app, session = visit.app, visit.session
-    with app.read() as view:
-        return is_done_by_merge(
-            *(app.settings, app.project.folder, view, view.graph.task(task_id)),
-            session.task_id if session else None,
-        )
 
 
 def _move(tx: Transaction, args: a.TaskUpdate, holder: Holder) -> None:
@@ -277,17 +250,12 @@ def _move(tx: Transaction, args: a.TaskUpdate, holder: Holder) -> None:
         claims.release(tx, task.id, reason=args.reason, holder=holder)
 
 
-def _not_own(session: Session | None, task: str) -> None:
+def _not_own(app: App, task: str) -> None:
     """An agent does not give up its session's own task: that is for the session or a person."""
-    if session is not None and _same(session.task_id, task):
-        raise BadInput(
-            f"{session.task_id} is the task of your session",
-            help="if you cannot go on, call task_block and say what you need",
-        )
-
-
-def _same(one: str, other: str) -> bool:
-    return task_number(one) == task_number(other)
+    place = session_on(app, task)
+    if place is not None:
+        help = "if you cannot go on, call task_block and say what you need"
+        raise BadInput(f"{place.task_id} is the task of your session", help=help)
 
 
 def _shown(task: Task) -> dict[str, Any]:

@@ -1,34 +1,26 @@
-"""One call of a tool: the project opened for it, and who calls."""
+"""One call of a tool: the project opened for it, who calls, and the hooks that wait afterwards."""
 
 from __future__ import annotations
 
-import os
-from contextlib import contextmanager
+import asyncio
+import sys
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.app import App
-from hookline.flows.judged_work import refuse_others, refuse_verdict
+from hookline.domain.text.display import visible
+from hookline.operations.announcements import deliver_and_tell
+from hookline.pipeline.judged_work import refuse_others
+from hookline.wiring.retrying import retried
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
-    from typing import Concatenate, ParamSpec, TypeVar
+    from collections.abc import Iterator, Mapping
 
-    from hookline.ports.store import Transaction
-    from hookline.tasks.types import Types
-
-    P = ParamSpec("P")
-    R = TypeVar("R")
+    from hookline.domain.records import Delivery
 
 MAX_NAME = 60
+PATIENCE = 10.0
 _SESSION = ("HOOKLINE_SESSION", "HOOKLINE_RUN_ID", "HOOKLINE_TASK_ID")
-
-
-class Session(NamedTuple):
-    """The session that the calling agent works in."""
-
-    name: str
-    run_id: str
-    task_id: str
 
 
 class Visit(NamedTuple):
@@ -42,37 +34,11 @@ class Visit(NamedTuple):
     agent: str | None = None
     commands: bool = True
 
-    @property
-    def session(self) -> Session | None:
-        """The session of this very project that the server was started in, if any."""
-        app = self.app
-        folder = os.path.abspath(app.environ.get("HOOKLINE_DIR", ""))
-        found = [app.environ.get(name, "") for name in _SESSION]
-        if folder != os.path.abspath(app.project.folder) or not all(found):
-            return None
-        return Session(*found)
-
-    @property
-    def types(self) -> Types:
-        """What an agent may do with types: whoever calls tools is one."""
-        return self.app.types._replace(by_agent=True)
-
     def refuse_others(self, task_id: str, verb: str) -> None:
         """Refuse to meddle with a task that the session of another agent works on."""
-        own = self.session.run_id if self.session is not None else None
+        place = self.app.origin.session
         with self.app.read() as view:
-            refuse_others(view, view.graph.task(task_id), own, verb)
-
-    def refuse_verdict(self, task_id: str, verb: str, changes: Collection[str] = ()) -> None:
-        """Refuse what would decide about work in place of those who judge it."""
-        with self.app.read() as view:
-            refuse_verdict(view, view.graph.task(task_id), verb, changes)
-
-    def change(
-        self, verb: Callable[Concatenate[Transaction, P], R], *args: P.args, **kwargs: P.kwargs
-    ) -> R:
-        """Carry out a verb."""
-        return self.app.change(verb, *args, **kwargs)
+            refuse_others(view, view.graph.task(task_id), place.run_id if place else None, verb)
 
 
 def in_session(environ: Mapping[str, str]) -> bool:
@@ -83,11 +49,8 @@ def in_session(environ: Mapping[str, str]) -> bool:
 @contextmanager
 def opened(environ: Mapping[str, str], client: str | None, *, commands: bool) -> Iterator[Visit]:
     """The project as it is now: configuration and trust may have changed since the last call."""
-    app = App.open(environ=signed(environ, client))
-    try:
+    with closing(App.open(environ=signed(environ, client))) as app:
         yield Visit(app, environ.get("HOOKLINE_AGENT"), commands)
-    finally:
-        app.close()
 
 
 def signed(environ: Mapping[str, str], client: str | None) -> Mapping[str, str]:
@@ -96,3 +59,60 @@ def signed(environ: Mapping[str, str], client: str | None) -> Mapping[str, str]:
     if environ.get("HOOKLINE_AGENT") or not name:
         return environ
     return {**environ, "HOOKLINE_AGENT": name}
+
+
+# The hooks that wait after a change
+
+
+class Courier:
+    """Delivers on behalf of all calls.
+
+    One at a time: two deliveries of one process would take each other's for abandoned.
+    """
+
+    def __init__(self) -> None:
+        self._one = asyncio.Lock()
+        self._broken = asyncio.Event()
+        self._running: set[asyncio.Task[None]] = set()
+
+    async def deliver(self, environ: Mapping[str, str]) -> None:
+        """Call the hooks that wait; the caller waits a while, slow hooks go on behind its back."""
+        if self._broken.is_set():  # what is tried again delivers all that waits
+            return
+        task = asyncio.create_task(self._drain(environ))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        breaks = asyncio.ensure_future(self._broken.wait())
+        await asyncio.wait((task, breaks), timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+        breaks.cancel()
+
+    async def close(self) -> None:
+        """Stop; calls that were cut short are made again by the next process."""
+        for task in self._running:
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+
+    async def _drain(self, environ: Mapping[str, str]) -> None:
+        async def deliver() -> int:
+            with closing(App.open(environ=environ)) as app:
+                app.listen, app.tell = tell_failure, note
+                return await deliver_and_tell(app)
+
+        async with self._one:
+            await retried(deliver, self._tell_trouble)
+            self._broken.clear()
+
+    def _tell_trouble(self, text: str) -> None:
+        self._broken.set()
+        note(text)
+
+
+def tell_failure(row: Delivery) -> None:
+    """Say that a call failed, to whoever reads the server's stderr."""
+    if row.failure:
+        note(row.failure)
+
+
+def note(text: str) -> None:
+    """Tell whoever reads the server's stderr."""
+    print(f"hookline mcp: {visible(text)}", file=sys.stderr, flush=True)

@@ -1,0 +1,1 @@
+"""A kind of hook, a driver and a forge; pyproject.toml names each as an entry point."""

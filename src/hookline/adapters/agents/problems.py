@@ -1,0 +1,195 @@
+"""What a failed turn means: whether the agent can be asked again later, or needs a person first.
+
+Read from agents' own codes and from what their vendors send, never from what a model says.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from hookline.adapters.agents.known_agents import UNKNOWN, KnownAgent
+from hookline.adapters.agents.lines import shown
+from hookline.adapters.agents.waits import OVERLOADED, model_wait
+from hookline.domain.turns import AgentProblem, AgentTurn, ModelWait
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hookline.domain.turns import ProblemKind
+
+SHOWN = 200
+# How a shell exits that cannot start a program: it is not there, or may not be started.
+NOT_STARTED = (126, 127)
+_LIMITED: Literal["usage_limit"] = "usage_limit"
+_BUSY: Literal["overloaded"] = "overloaded"
+_AWAY: Literal["unreachable"] = "unreachable"
+_BY_STATUS: dict[int, ProblemKind] = {401: "key", 402: "credit", 403: "key", 404: "model"}
+# The codes of agents and vendors, in any case of letters.
+_PROBLEMS: dict[str, ProblemKind] = {
+    **dict.fromkeys(
+        (
+            "account_on_hold",
+            "api_key_invalid",
+            "authentication",
+            "authentication_error",
+            "authorization",
+            "cloud_credential_error",
+            "invalid_api_key",
+            "oauth_org_not_allowed",
+            "permission_error",
+            "policy",
+            "unauthorized",
+            "verification_required",
+        ),
+        "key",
+    ),
+    "authentication_failed": "login",
+    **dict.fromkeys(("billing_error", "insufficient_quota", "quota"), "credit"),
+    **dict.fromkeys(("model_not_found", "not_found_error"), "model"),
+    "sandbox_error": "sandbox",
+}
+_WAITS: dict[str, Literal["usage_limit", "overloaded", "unreachable"]] = {
+    **dict.fromkeys(("usage_limit_exceeded", "usage_limit_reached"), _LIMITED),
+    **dict.fromkeys(
+        (
+            "api_error",
+            "internal_server_error",
+            "overloaded",
+            "overloaded_error",
+            "rate_limit",
+            "rate_limit_error",
+            "rate_limit_exceeded",
+            "server_error",
+            "server_overloaded",
+        ),
+        _BUSY,
+    ),
+    **dict.fromkeys(("connection_failed", "http_connection_failed"), _AWAY),
+}
+
+
+class FailedRequest(NamedTuple):
+    """What is known of a request to a model that failed: words, an HTTP status, a code."""
+
+    said: str
+    status: int | None = None
+    code: str | None = None
+
+
+class Cause(NamedTuple):
+    """Why a turn failed: a problem for a person, or something to wait for; neither if unknown."""
+
+    problem: AgentProblem | None = None
+    wait: ModelWait | None = None
+
+
+def cause_of(agent: KnownAgent, failed: FailedRequest) -> Cause:
+    """What a failed request means; codes come first, then the status, then the agent's words."""
+    code, status = (failed.code or "").lower(), failed.status
+    kind = _PROBLEMS.get(code) or _BY_STATUS.get(status or 0)
+    if kind == "login" and status is not None:  # something was sent, and refused
+        kind = "key"
+    if kind is not None:
+        number = f"{status}: " if status is not None else ""
+        return Cause(problem=problem(agent, kind, f"{number}{failed.said}"))
+    return Cause(wait=_wait(code, status, failed.said))
+
+
+def _wait(code: str, status: int | None, said: str) -> ModelWait | None:
+    told = model_wait(said)
+    if told is not None and told.kind == _LIMITED:  # words say until when
+        return told
+    if _WAITS.get(code) == _LIMITED:
+        return ModelWait(kind=_LIMITED)
+    if status in OVERLOADED:
+        return ModelWait(kind=_BUSY)
+    return ModelWait(kind=_WAITS[code]) if code in _WAITS else told
+
+
+def unable(found: AgentProblem) -> AgentTurn:
+    """The turn of an agent that cannot even begin."""
+    return AgentTurn(error=found.told, problem=found, stop_reason="error")
+
+
+# In words
+
+
+def problem(agent: KnownAgent, kind: ProblemKind, said: str, hint: str = "") -> AgentProblem:
+    """A problem of an agent in sentences: what is wrong, and what repairs it."""
+    why = shown(said, SHOWN).rstrip(". ")
+    about = f" ({why})" if why else ""
+    say = _WORDS[kind]
+    message, help, command = say(agent, about, hint)
+    return AgentProblem(kind=kind, message=message, help=help, command=command)
+
+
+def outdated(agent: KnownAgent, version: str) -> AgentProblem:
+    """An agent that is older than all that Hookline can talk to."""
+    least = ".".join(map(str, agent.minimum))
+    return AgentProblem(
+        kind="outdated",
+        message=f"{agent.title} {version} is too old: Hookline needs {least} or newer",
+        help=f"Update it with `{agent.install}@latest`",
+        command=f"{agent.install}@latest",
+    )
+
+
+def _missing(agent: KnownAgent, about: str, hint: str) -> _Words:
+    how = f"Install it with `{agent.install}`" if agent.install else "Install it"
+    help = f"{how}, or correct `command:` of that agent in hookline.yaml"
+    return _Words(f"{agent.title} cannot be started{about}", help, agent.install)
+
+
+def _login(agent: KnownAgent, about: str, hint: str) -> _Words:
+    more = "" if "not logged in" in about.lower() else about
+    message = f"{agent.title} is not logged in{more}"
+    return _Words(message, _log_in(agent, hint, "set"), agent.login)
+
+
+def _key(agent: KnownAgent, about: str, hint: str) -> _Words:
+    message = f"The key or login of {_inner(agent)} was refused{about}"
+    return _Words(message, _log_in(agent, hint, "correct"), agent.login)
+
+
+def _log_in(agent: KnownAgent, hint: str, verb: str) -> str:
+    if not agent.login:
+        return f"Log in to it{f': {hint}' if hint else ''}"
+    key = f", or {verb} {agent.variable}" if agent.variable else ""
+    return f"Log in with `{agent.login}`{key}"
+
+
+def _credit(agent: KnownAgent, about: str, hint: str) -> _Words:
+    message = f"The account of {_inner(agent)} has no credit left{about}"
+    return _Words(message, "Add credit to it, or log in to another one", "")
+
+
+def _model(agent: KnownAgent, about: str, hint: str) -> _Words:
+    message = f"{agent.title} does not have the model, or may not use it{about}"
+    return _Words(message, "Set `model:` of that agent in hookline.yaml to one that it has", "")
+
+
+def _sandbox(agent: KnownAgent, about: str, hint: str) -> _Words:
+    message = f"The sandbox of {_inner(agent)} cannot work here, so no command of it runs{about}"
+    help = "If this machine is itself a sandbox, set `permissions: full` for that agent"
+    return _Words(message, hint or help, "")
+
+
+def _inner(agent: KnownAgent) -> str:
+    """Its name inside a sentence."""
+    return "the agent" if agent is UNKNOWN else agent.title
+
+
+class _Words(NamedTuple):
+    message: str
+    help: str
+    command: str
+
+
+_WORDS: dict[ProblemKind, Callable[[KnownAgent, str, str], _Words]] = {
+    "missing": _missing,
+    "login": _login,
+    "key": _key,
+    "credit": _credit,
+    "model": _model,
+    "sandbox": _sandbox,
+}

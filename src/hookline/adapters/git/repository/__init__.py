@@ -1,0 +1,1 @@
+"""Everything that Hookline does in a repository of git."""

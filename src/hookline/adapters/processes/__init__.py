@@ -1,0 +1,1 @@
+"""Starting processes, telling them apart, and ending them."""

@@ -1,0 +1,50 @@
+"""The process of the reaper (`reaper.py`), started by the path of this file.
+
+It loads nothing before there is something to end: it starts with every command that runs agents.
+"""
+
+from __future__ import annotations
+
+import sys
+
+GRACE, GLANCE = 2.0, 0.05
+
+
+def main() -> None:
+    """Listen for what runs until the sender is gone; then end what still runs."""
+    running: dict[str, list[str]] = {}
+    for line in sys.stdin:
+        sign, pgid, *more = line.split()
+        if sign == "+":
+            running[pgid] = more
+        else:
+            running.pop(pgid, None)
+    if running:
+        sys.path.extend(sys.argv[1:])
+        _end(running)
+
+
+def _end(running: dict[str, list[str]]) -> None:
+    """Tell every group to end, and kill what does not; one whose number is another's is left."""
+    import time
+
+    from hookline.adapters.processes.identity import SIGKILL, SIGTERM, kill_group, kill_marked
+    from hookline.ports.processes import ProcessGroup
+
+    known = ((int(pgid), int(start), boot) for pgid, (start, boot, *_) in running.items())
+    groups = [ProcessGroup(*each) for each in known]
+    marks = [mark.encode() for _, _, *found in running.values() for mark in found]
+
+    def send(signal: int) -> bool:
+        sent = [kill_group(group, signal) for group in groups]
+        return any(sent + [kill_marked(mark, signal=signal) > 0 for mark in marks])
+
+    until = time.monotonic() + GRACE
+    send(SIGTERM)
+    while send(0) and time.monotonic() < until:
+        time.sleep(GLANCE)
+    send(SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

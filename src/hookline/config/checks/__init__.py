@@ -1,0 +1,1 @@
+"""What `hookline check` finds besides the shape of a file."""

@@ -1,0 +1,1 @@
+"""A configuration file as text and nodes, and what is wrong with it."""

@@ -1,0 +1,1 @@
+"""What Hookline writes for people to read: drawings, task files, commit messages."""

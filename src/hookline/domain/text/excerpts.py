@@ -1,0 +1,53 @@
+"""Short forms of long texts and lists; of output the end, where programs say what went wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAX_LINES = 20
+MAX_BYTES = 2000
+CUT = "…"
+MAX_LINE = 300
+MAX_FIRST_LINE = 400
+
+
+def excerpt(text: str) -> str:
+    """The last lines of a text; a first line `…` says that there was more before them."""
+    whole = text.strip()
+    lines = whole.split("\n")
+    if len(lines) <= MAX_LINES and len(whole.encode("utf-8", "replace")) <= MAX_BYTES:
+        return whole
+    kept = "\n".join(lines[1 - MAX_LINES :]).encode("utf-8", "replace")
+    room = MAX_BYTES - len(f"{CUT}\n".encode())
+    return f"{CUT}\n{kept[-room:].decode('utf-8', 'ignore').lstrip()}"
+
+
+def headed_excerpt(text: str) -> str:
+    """The first line, which says how something ended, and an excerpt of the rest."""
+    first, _, rest = text.strip().partition("\n")
+    if len(first) > MAX_FIRST_LINE:
+        first = f"{first[: MAX_FIRST_LINE - 1]}{CUT}"
+    return f"{first}\n{excerpt(rest)}".rstrip()
+
+
+def last_line(text: str) -> str:
+    """The last line of a text that says something."""
+    return text.rstrip().rpartition("\n")[2].strip()[:MAX_LINE]
+
+
+def first_few(names: Sequence[str], most: int, mark: str = ", ") -> str:
+    """The first of these names, and how many more there are."""
+    left = len(names) - most
+    return mark.join(names[:most]) + (f" and {left} more" if left > 0 else "")
+
+
+def both_ends(text: str, limit: int) -> str:
+    """The text on one line; where it is too long, its middle is left out."""
+    line = " ".join(text.split())
+    if len(line) <= limit:
+        return line
+    head = limit // 3
+    return f"{line[:head]} … {line[head + 3 - limit :]}"

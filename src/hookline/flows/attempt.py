@@ -1,0 +1,116 @@
+"""One attempt at an effect: its keys, its programs' environment, and what is stored about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from hookline.digest import sha256
+from hookline.domain.runs import JournalEffect, Run, effect_key
+from hookline.flows import journal
+from hookline.hooks.calls.settle import note_start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hookline.flows.effects import Surroundings
+    from hookline.hooks.registry import Hook
+    from hookline.ports.processes import ProcessGroup
+    from hookline.ports.store import Transaction
+
+T = TypeVar("T")
+
+
+@dataclass
+class Attempt:
+    """An effect that is carried out for a run while this process has its lease."""
+
+    around: Surroundings
+    run: Run
+    effect: JournalEffect
+    guard: Callable[[Transaction], None] = lambda tx: None
+    _conversation: str | None = field(default=None, init=False)
+    _begun: bool = field(default=False, init=False)
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """The effect's arguments."""
+        return self.effect.args
+
+    def change(self, write: Callable[[Transaction], T]) -> T:
+        """Store something; Fenced if the run is no longer ours."""
+
+        def guarded(tx: Transaction) -> T:
+            self.guard(tx)
+            return write(tx)
+
+        done: T = self.around.change(guarded)
+        return done
+
+    def begin(self, tx: Transaction) -> None:
+        """Record that the attempt begins."""
+        tx.runs.attempts.begin(self.run, self.effect.effect_id)
+        note_start(tx, self.around.scopes.registry, self.run, self.effect)
+
+    def born(self, group: ProcessGroup) -> None:
+        """Record the started process, which waits to be released, and what is known about it."""
+        child = msgspec.json.encode(group).decode()
+
+        def store(tx: Transaction) -> None:
+            if not self._begun:
+                self.begin(tx)
+            tx.runs.attempts.set_child(self.run, self.effect.effect_id, child)
+            self._set_conversation(tx)
+
+        self.change(store)
+        self._begun = True
+
+    def talks(self, conversation: str) -> None:
+        """Record the name of the agent's conversation."""
+        self._conversation = conversation
+        if self._begun:
+            self.change(self._set_conversation)
+
+    def _set_conversation(self, tx: Transaction) -> None:
+        if self._conversation is not None:
+            tx.runs.attempts.set_conversation(self.run, self.effect.effect_id, self._conversation)
+
+    @property
+    def key(self) -> str:
+        """The idempotency key of the effect."""
+        return effect_key(self.around.store_id, self.run, self.effect.effect_id)
+
+    def hook_key(self, hook: Hook) -> str:
+        """The idempotency key of a hook's call."""
+        return self.key_for(hook.name)
+
+    def key_for(self, name: str) -> str:
+        """The idempotency key of a part of the effect.
+
+        Names may contain characters that no id may; this key is safe in every shell line.
+        """
+        part = sha256(f"{self.effect.effect_id}:{name}".encode()).hexdigest()[:16]
+        return effect_key(self.around.store_id, self.run, part)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of the effect's programs."""
+        return {
+            **self.around.environ,
+            "HOOKLINE_DIR": self.around.folder,
+            "HOOKLINE_PROJECT": self.around.root,
+            "HOOKLINE_RUN_ID": self.run.run_id,
+            "HOOKLINE_DEPTH": str(journal.depth_of(self.run)),
+            "HOOKLINE_EFFECT_ID": self.effect.effect_id,
+            "HOOKLINE_IDEMPOTENCY_KEY": self.key,
+        }
+
+    def timeout(self, otherwise: float) -> float:
+        """How many seconds the effect may take."""
+        return float(self.effect.policy.get("timeout", otherwise))
+
+    def observe(self, what: str, details: dict[str, Any]) -> None:
+        """Tell watchers of the run what happens in it."""
+        self.around.feed(self.run.run_id)(what, details)

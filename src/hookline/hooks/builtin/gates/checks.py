@@ -1,0 +1,190 @@
+"""Gates that run checks: the project's tests and linter, and the forge's checks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from hookline.domain.text.excerpts import last_line
+from hookline.errors import HookFailure, HookTimeout
+from hookline.hooks.builtin.gates.commands import DetectedTests, find_runner
+from hookline.hooks.builtin.gates.common import LOCAL, Judging, passed, refused, skipped, waiting
+from hookline.hooks.calls.program import NOT_FOUND, check_exit, failure
+from hookline.hooks.framing import MAX_OUTPUT, ends, framed, printed
+from hookline.hooks.gate_reports import runnable
+from hookline.hooks.language.templates import fill_line
+from hookline.hooks.runners.search import LINTERS, TESTS
+from hookline.points import POINTS
+from hookline.ports.processes import CannotStart, Finished
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hookline.domain.answers import GateAnswer
+    from hookline.domain.forge import Check
+    from hookline.hooks.builtin.gates.arguments import CiStatus, Program, Tests
+    from hookline.hooks.runners.search import Table
+
+SHOWN_CHECKS = 50
+SHELL = "/bin/sh"
+
+
+class _Tested(NamedTuple):
+    """A project's own check, and how it ended."""
+
+    check: DetectedTests
+    end: Finished
+
+    @property
+    def command(self) -> str:
+        return self.check.shown
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it found nothing to look at."""
+        return self.end.exit_code != 0 and self.end.exit_code == self.check.nothing
+
+    @property
+    def passed(self) -> bool:
+        return self.end.exit_code == 0 or self.is_empty
+
+    @property
+    def output(self) -> str:
+        return "\n".join(filter(None, (self.end.stdout.rstrip(), self.end.stderr.rstrip())))
+
+
+async def run_tests(judging: Judging) -> GateAnswer:
+    """The project's tests must pass: the configured ones, or those found by its files."""
+    given: Tests = judging.arguments
+    return await _check(judging, TESTS, "tests", given.retries)
+
+
+async def lint(judging: Judging) -> GateAnswer:
+    """The project's linter must pass: the configured one, or the one found by its files."""
+    return await _check(judging, LINTERS, "linter")
+
+
+async def _check(judging: Judging, table: Table, what: str, retries: int = 0) -> GateAnswer:
+    tested, runs = await _run_again(judging, table, retries)
+    into = judging.context.extra.get("mergedInto")
+    if tested is None:
+        where = "the merged result" if into else judging.folder
+        return skipped(f"no {what} found in {where}: nothing was run")
+    if tested.is_empty:
+        return skipped(f"`{tested.command}` found nothing to run")
+    told = {"source": tested.check.source, "printed": last_line(tested.output)}
+    context = {"command": tested.command, **{name: text for name, text in told.items() if text}}
+    if tested.passed:
+        left = f"; not run: {', '.join(tested.check.others)}" if tested.check.others else ""
+        again = f" at run {runs} of {retries + 1}" if runs > 1 else ""
+        return passed(f"`{tested.command}` passed{again}{left}", context)
+    again = f" {runs} times" if runs > 1 else ""
+    where = " on the merged result" if into else ""
+    message = f"`{tested.command}` {'fails' if into else 'failed'}{again}{where}"
+    return refused(message, _failing(tested, into), context)
+
+
+def _failing(tested: _Tested, into: str | None) -> str:
+    """What the author of the work is told about a check that fails."""
+    told = f"`{tested.command}` failed on your work. Run it in this folder to see the failure."
+    if into:
+        onto = into.rpartition(" ")[2]
+        told = (
+            f"A trial merge of your work into {into} fails `{tested.command}`. Nothing was merged."
+            " Run it in this folder, and fix what fails. If it passes here, your work does not fit"
+            f" newer commits, which `git log -p HEAD..{onto}` shows: change your work so that it"
+            f" does. If you can, run `git rebase {onto}` first, so that you can test it here."
+        )
+    return told + printed(f"`{tested.command}`", tested.output)
+
+
+async def _run_again(judging: Judging, table: Table, retries: int) -> tuple[_Tested | None, int]:
+    """Run it until it passes, with a number of retries; return the last result and its run."""
+    for made in range(1, retries + 1):
+        try:
+            tested = await _run(judging, table)
+        except HookTimeout:
+            continue
+        if tested is None or tested.passed:
+            return tested, made
+    return await _run(judging, table), retries + 1
+
+
+async def _run(judging: Judging, table: Table) -> _Tested | None:
+    given: Program = judging.arguments
+    call = judging.call
+    found: DetectedTests | None
+    if given.command is not None:
+        allowed = POINTS[call.point].variables
+        line = fill_line(given.command, allowed, call.values, options=given.options)
+        shown = runnable(given.command, call.values) or given.command
+        found = DetectedTests(line, shown)
+    else:
+        found = await find_runner(table, judging.folder, judging.world.processes, judging.env)
+    return None if found is None else _Tested(found, await _end_of(judging, found.line))
+
+
+async def _end_of(judging: Judging, line: str) -> Finished:
+    """The result of a check; a failure if it timed out or was killed."""
+    given: Program = judging.arguments
+    world, timeout = judging.world, given.timeout or judging.call.timeout
+    argv = (SHELL, "-c", line)
+    try:
+        done = await world.processes.run(
+            argv, cwd=judging.folder, env=judging.env, timeout=timeout, on_start=world.on_start
+        )
+    except CannotStart as problem:
+        raise HookFailure(str(problem), exit_code=NOT_FOUND) from problem
+    if done.timed_out:
+        late = f"`{line}` timed out after {timeout:g} s"
+        raise HookTimeout(late, stdout=done.stdout, stderr=done.stderr)
+    if done.exit_code < 0:
+        raise failure(f"`{line}` was killed by signal {-done.exit_code}", done)
+    check_exit(done)
+    return done
+
+
+async def ci_status(judging: Judging) -> GateAnswer:
+    """The checks of the forge must have passed for the commit that is judged."""
+    given: CiStatus = judging.arguments
+    head = await judging.head()
+    await judging.push()
+    found = await judging.forge.checks(head)
+    short = head[:12]
+    if found.status == "success":
+        return passed(f"every check of {short} passed", {"ciHead": head})
+    if found.status == "none":
+        return _unchecked(judging, short, given)
+    with_it = [each for each in found.checks if each.status == found.status][:SHOWN_CHECKS]
+    names = ", ".join(each.name for each in with_it)
+    if found.status == "pending":
+        return waiting(f"checks of {short} are still running: {names}", "checks", given.retry_after)
+    return refused(f"checks of {short} failed: {names}", _broken(with_it, short))
+
+
+def _unchecked(judging: Judging, short: str, given: CiStatus) -> GateAnswer:
+    """No checks: right after a push they may still start, but without a server they never will."""
+    otherwise = "skip" if judging.forge.name == LOCAL else "pending"
+    message = f"no checks of {short} at {judging.forge.name}"
+    if (given.without_checks or otherwise) == "skip":
+        return skipped(message)
+    return waiting(f"{message} yet", "checks", given.retry_after)
+
+
+def _broken(failed: Sequence[Check], short: str) -> str:
+    share = MAX_OUTPUT // max(len(failed), 1)
+    found = "\n\n".join(ends(_described(each), share) for each in failed)
+    return (
+        f"These checks failed on the CI server, on your commit {short}. Find the cause in what they"
+        " reported, and fix it. You need no network: all that the server reported is below. It"
+        " checks your fix after your turn.\n\n"
+        + framed("The failed checks", found, MAX_OUTPUT + 4 * SHOWN_CHECKS)
+    )
+
+
+def _described(check: Check) -> str:
+    """All that is known about a failed check, its log last."""
+    found = [f"{check.name}: {check.status} {check.url}".rstrip(), check.title, check.summary]
+    found += [f"- {each}" for each in check.annotations]
+    if check.log:
+        found.append(f"The end of its log:\n{check.log}")
+    return "\n".join(part for part in found if part)

@@ -1,0 +1,74 @@
+"""The built-in gates by name, and how one is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from hookline.domain.forge import ForgeError, ForgeTemporary
+from hookline.domain.payloads import GateContext
+from hookline.domain.repository import RepositoryError
+from hookline.errors import BadInput, HookFailure, HookTimeout
+from hookline.hooks.builtin.gates.arguments import GATE_ARGUMENTS
+from hookline.hooks.builtin.gates.branch import create_pr, rebase_on_main
+from hookline.hooks.builtin.gates.checks import ci_status, lint, run_tests
+from hookline.hooks.builtin.gates.common import EarlyAnswer, Judging, pause_until, told, waiting
+from hookline.hooks.builtin.gates.contents import diff_limits, secrets
+from hookline.hooks.builtin.gates.keepers import gatekeeper
+from hookline.hooks.builtin.gates.people import human, reviews
+from hookline.hooks.builtin.stop.context import read_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from hookline.domain.answers import GateAnswer
+    from hookline.hooks.kinds import Call, World
+    from hookline.hooks.registry import Hook
+
+GATES: dict[str, Callable[[Judging], Awaitable[GateAnswer]]] = {
+    gate.__name__: gate
+    for gate in (
+        *(rebase_on_main, run_tests, create_pr, lint, secrets),
+        *(diff_limits, ci_status, gatekeeper, human, reviews),
+    )
+}
+# What these start has its own time limit, and then reports its output so far.
+_KEEP_TIME = frozenset({"run_tests", "lint", "gatekeeper"})
+FORGE_WAIT = 30.0
+
+
+async def judge(hook: Hook, call: Call, world: World) -> GateAnswer:
+    """Ask a built-in gate; a HookFailure where it could not judge."""
+    judging = _judging(hook, call, world)
+    # Calls of git and the forge have their own time limits; a gate has one only if configured.
+    limit = None if hook.target in _KEEP_TIME else hook.timeout
+    try:
+        async with asyncio.timeout(limit) as deadline:
+            return await GATES[hook.target](judging)
+    except EarlyAnswer as early:
+        return early.answer
+    except TimeoutError as late:
+        if not deadline.expired():
+            raise
+        raise HookTimeout(f"timed out after {limit or 0:g} s") from late
+    except ForgeTemporary as later:
+        return waiting(later.message, "forge", pause_until(later.until, FORGE_WAIT))
+    except (RepositoryError, ForgeError, BadInput) as problem:
+        raise HookFailure(told(problem)) from problem
+
+
+def _judging(hook: Hook, call: Call, world: World) -> Judging:
+    try:
+        context = msgspec.json.decode(call.payload, type=GateContext)
+        arguments = read_arguments(GATE_ARGUMENTS[hook.target], hook.metadata.get("arguments"))
+    except msgspec.ValidationError as problem:
+        raise HookFailure(f"a gate cannot judge this: {problem}") from problem
+    except BadInput as problem:
+        raise HookFailure(f"{hook.target}: {problem.message}") from problem
+    # Without its worktree the hook would be run in the project's folder, on other work.
+    if not os.path.isdir(context.worktree):
+        raise HookFailure(f"the worktree {context.worktree} is gone")
+    return Judging(hook, context, arguments, call, world)

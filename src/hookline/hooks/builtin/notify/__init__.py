@@ -1,0 +1,1 @@
+"""The built-in hook `notify`: tells people what waits for them, through a channel."""

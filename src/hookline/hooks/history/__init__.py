@@ -1,0 +1,1 @@
+"""What the record of hook calls shows: why, replays, statistics."""

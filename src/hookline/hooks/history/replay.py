@@ -1,0 +1,91 @@
+"""Running a hook again, dry: its answer is shown and compared, never applied."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.domain.events import FIRINGS, Event
+from hookline.domain.tasks import Task
+from hookline.errors import BadInput
+from hookline.hooks.calls.settle import point_of, run_builtin
+from hookline.hooks.frames import DRY_RUN, Frame, event_payload
+from hookline.hooks.rules import RULES
+from hookline.points import rule_of
+
+if TYPE_CHECKING:
+    from hookline.domain.records import Outcome
+    from hookline.hooks.calls.call import HookCaller
+    from hookline.hooks.registry import Hook
+    from hookline.ports.store import GraphView, View
+
+
+class Replayed(msgspec.Struct, rename="camel"):
+    """A call as it was recorded, and as it went just now."""
+
+    hook: str
+    event_seq: int
+    recorded_status: str | None
+    recorded_answer: Any
+    status: str
+    answer: Any
+    same: bool
+    error: str | None = None
+    exit_code: int | None = None
+    duration_us: int = 0
+    stdout: str = ""
+    stderr: str = ""
+    values: dict[str, Any] | None = None
+
+
+async def replay(caller: HookCaller, view: View, hook: Hook, event: Event) -> Replayed:
+    """Run a hook again on an event as it was recorded, and compare."""
+    recorded = next((c for c in view.calls.deliveries(event.seq) if c.hook == hook.name), None)
+    frozen = view.calls.payload(event.seq)
+    if frozen is None and recorded is not None:
+        message = f"what hooks saw at event {event.seq} was pruned"
+        raise BadInput(message, help=f"`hookline hook test {hook.name}` tries it on another event")
+    payload = event_payload(event, frozen)
+    outcome = await call_dry(caller, view.graph, hook, event, payload)
+    # As it would be recorded, where no actions and no answer are the same.
+    answer = msgspec.json.decode(msgspec.json.encode(outcome.answer)) or None
+    before = recorded.answer or None if recorded else None
+    said = {**msgspec.structs.asdict(outcome), "answer": answer}
+    del said["blob"]
+    return Replayed(
+        event_seq=event.seq,
+        recorded_status=recorded.status if recorded else None,
+        recorded_answer=before,
+        same=recorded is not None and (recorded.status, before) == (outcome.status, answer),
+        **said,
+    )
+
+
+async def call_dry(
+    caller: HookCaller, graph: GraphView, hook: Hook, event: Event | None, payload: dict[str, Any]
+) -> Outcome:
+    """Call a hook without recording anything or carrying anything out."""
+    if hook.handler is not None and hook.kind == "built-in" and event is not None:
+        task = payload.get("task")
+        then = msgspec.convert(task, Task) if task else None
+        return run_builtin(hook, event, _FrozenGraph(graph, then))
+    point = point_of(hook, event) if event else hook.points[0]
+    seen = event if event is None or event.type not in FIRINGS else None
+    frame = Frame(point, RULES[rule_of(point)], payload, DRY_RUN, seen)
+    return await caller.call(hook, frame)
+
+
+class _FrozenGraph:
+    """The graph as it is now, but the event's own task as it was then."""
+
+    def __init__(self, graph: GraphView, task: Task | None) -> None:
+        self._graph, self._task = graph, task
+
+    def task(self, identifier: str) -> Task:
+        if self._task is not None and identifier == self._task.id:
+            return self._task
+        return self._graph.task(identifier)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._graph, name)

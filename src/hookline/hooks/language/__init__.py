@@ -1,0 +1,1 @@
+"""`when` conditions, templates and references: what a hook's text can contain."""

@@ -1,0 +1,1 @@
+"""Shell lines, read as a shell reads them."""

@@ -1,0 +1,1 @@
+"""What people and agents can do to an opened project: one function each, for every surface."""

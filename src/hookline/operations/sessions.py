@@ -1,0 +1,108 @@
+"""Starting a session: on which task, where, and with which limits."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from hookline.config.task_types import belongs_in_worktree, claim_rule, skips_pr
+from hookline.domain.sessions import SessionInput
+from hookline.errors import BadInput
+from hookline.flows.engine import LEASE
+from hookline.sessions import starting
+from hookline.sessions.names import unused_name
+from hookline.sessions.state import LEASE_MARGIN, PINS
+from hookline.tasks import verbs
+from hookline.tasks.claims import check_allowed
+from hookline.tasks.planned import needs_no_plan
+from hookline.wiring.flows import flows_of_ours
+from hookline.wiring.forges import check_forge
+from hookline.wiring.work import begin_work
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hookline.app import App
+    from hookline.domain.repository import Worktree
+    from hookline.ports.store import Transaction
+
+
+class NewSession(msgspec.Struct, frozen=True, kw_only=True):
+    """A requested session; without a task, one is added for its goal."""
+
+    agent: str
+    goal: str | None = None
+    task: str | None = None
+    name: str | None = None
+    limits: dict[str, float] = {}
+    plan: bool = False
+    shows_plan: bool = True
+
+
+async def prepare_worktree(app: App, task_id: str | None, agent: str) -> Worktree | None:
+    """The worktree of a task whose work goes through gates, or that already has one."""
+    if task_id is None:
+        return None
+    with app.read() as view:
+        task = view.graph.task(task_id)
+    check_allowed(task, agent, claim_rule(app.settings))
+    if not belongs_in_worktree(app.settings, app.project.folder, task):
+        return None
+    await check_forge(app)
+    return await begin_work(app, task.id)
+
+
+def start(app: App, wanted: NewSession, place: Worktree | None, *, detached: bool = False) -> str:
+    """Start a session, in a worktree if there is one; its run. A `detached` one is not ours."""
+
+    def begin(tx: Transaction) -> SessionInput:
+        made = _input(tx, wanted)
+        if place is None:
+            return made
+        skip_pr = skips_pr(app.settings, tx.graph.task(made.task_id).type)
+        return made.in_worktree(place, skip_pr=skip_pr)
+
+    return start_session(app, begin, detached=detached)
+
+
+def start_session(
+    app: App, input_for: Callable[[Transaction], SessionInput], *, detached: bool = False
+) -> str:
+    """Start a session; the process that advances its run runs the agent."""
+    flow = flows_of_ours(app)["session"]()
+    lease = flow.pins[PINS].get("turnTimeout", 3600.0) + LEASE_MARGIN
+
+    def start(tx: Transaction) -> str:
+        given = input_for(tx)
+        run_id = starting.start(tx, given, code_digest=flow.digest, pins=flow.pins, lease=lease)
+        # This process owns it from the start: if it dies, others notice.
+        if not detached:
+            tx.runs.take(run_id, app.owner, tx.next_token(), time.time() + LEASE)
+        return run_id
+
+    run_id = app.change(start)
+    with app.read() as view:
+        given = view.runs.find(run_id).input
+    app.feeds.of(run_id)("session_started", {**given, "runId": run_id})
+    return run_id
+
+
+def _input(tx: Transaction, wanted: NewSession) -> SessionInput:
+    task = tx.graph.task(wanted.task) if wanted.task else None
+    goal = wanted.goal or (task.goal if task else None)
+    if not goal:
+        help = 'such as: hookline run "make the tests pass"'
+        raise BadInput("what should the agent do?", help=help)
+    task = task or verbs.add(tx, goal)
+    return SessionInput(
+        name=wanted.name or unused_name(tx, goal),
+        goal=goal,
+        task_id=task.id,
+        agent=wanted.agent,
+        limits=wanted.limits,
+        plan=wanted.plan,
+        shows_plan=wanted.shows_plan,
+        part=needs_no_plan(tx, task),
+    )

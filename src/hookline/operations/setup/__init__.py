@@ -1,0 +1,1 @@
+"""Setting up a project: look around, try its tests, write hookline.yaml, make the store."""

@@ -1,0 +1,129 @@
+"""Submitting and merging a task's work: the run that does it, and what prevents it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from hookline.domain.repository import RepositoryError
+from hookline.domain.sessions import SessionBusy
+from hookline.domain.submissions import MERGE, SUBMIT, Submission
+from hookline.domain.tasks import SUBMITTED, Task, check_transition
+from hookline.domain.text.display import untrusted
+from hookline.errors import IllegalTransition
+from hookline.operations.task_work import find_work, worker_of
+from hookline.pipeline import gate_verbs
+from hookline.queries.submissions import MERGED, outcome_of
+from hookline.sessions.starting import session_on
+from hookline.tasks.task_runs import runs_on
+from hookline.tasks.work_record import is_excused
+from hookline.wiring.flows import flow_finder
+from hookline.wiring.repositories import repository
+
+if TYPE_CHECKING:
+    from hookline.app import App
+    from hookline.domain.runs import Run
+    from hookline.ports.store import Transaction, View
+
+SHOWN = 5
+
+
+class BegunRun(NamedTuple):
+    """A submission or a merge to be advanced, and whether it is new."""
+
+    run: Run
+    is_new: bool
+
+
+async def submit(
+    app: App, identifier: str, *, agent: str | None = None, skip_pr: bool = False
+) -> BegunRun:
+    """The run that takes a task's work through its gates, started if there is none."""
+    with app.read() as view:
+        task = view.graph.task(identifier)
+        run = gate_verbs.run_of(view, task.id)
+        if run is not None:
+            return BegunRun(run, is_new=False)
+        if task.state != SUBMITTED:
+            check_transition(task, "submit")
+        refuse_at_work(app, view, task)
+        agent = worker_of(app, view, task, agent)
+    work = await find_work(app, task, agent, skip_pr=skip_pr)
+    await _refuse_uncommitted(app, task, work)
+    return _start(app, SUBMIT, work)
+
+
+def its_merge(app: App, run: Run) -> Run:
+    """The merge that a submission led to; the submission itself if it led to none."""
+    merge = run.value.get("mergeRun") if isinstance(run.value, dict) else None
+    if not merge:
+        return run
+    with app.read() as view:
+        return view.runs.find(merge)
+
+
+async def merge(app: App, identifier: str, *, skip_pr: bool = False) -> BegunRun:
+    """The run that merges a task's submitted work: under way, done, or started now."""
+    with app.read() as view:
+        task = view.graph.task(identifier)
+        run = gate_verbs.run_of(view, task.id)
+        merges, before = list(runs_on(view, task.id, MERGE)), list(runs_on(view, task.id, SUBMIT))
+        refuse_at_work(app, view, task)
+        agent = worker_of(app, view, task)
+    if run is not None and run.flow == SUBMIT:
+        why = f"{task.id} is still being submitted ({run.run_id})"
+        raise IllegalTransition(why, help=f"`hookline submit {task.id}` continues it")
+    if run is not None:
+        return BegunRun(run, is_new=False)
+    if merges and outcome_of(merges[-1]) == MERGED:
+        return BegunRun(merges[-1], is_new=False)
+    if task.state != SUBMITTED:
+        why = f"{task.id} is {task.state}: its work was not submitted"
+        raise IllegalTransition(why, help=f"`hookline submit {task.id}` takes it through its gates")
+    skip_pr = skip_pr or bool(before and before[-1].input.get("skipPr"))
+    return _start(app, MERGE, await find_work(app, task, agent, skip_pr=skip_pr))
+
+
+def _start(app: App, flow: str, work: Submission) -> BegunRun:
+    """A new run, unless the work is already on its way."""
+    pins = flow_finder(app).find(flow).pins
+
+    def start(tx: Transaction) -> Run:
+        found = gate_verbs.run_of(tx, work.task_id)
+        return found or tx.runs.find(gate_verbs.start(tx, flow, work, pins))
+
+    return BegunRun(app.change(start), is_new=True)
+
+
+def refuse_at_work(app: App, view: View, task: Task) -> None:
+    """Refuse work that an agent is still busy with."""
+    place = app.origin.session
+    if place is not None and place.task_id == task.id:
+        why = f"your session works on {task.id}; it is submitted when the session is complete"
+        help = f"mark it as done: `hookline task complete {task.id}`"
+        raise IllegalTransition(why, help=help)
+    run = session_on(view, task.id)
+    if run is not None:
+        why = f"session '{untrusted(run.input['name'], 80)}' still works on {task.id}"
+        raise SessionBusy(why, help="end it first: `hookline session stop`")
+
+
+async def _refuse_uncommitted(app: App, task: Task, work: Submission) -> None:
+    """Refuse a person's own branch that has only uncommitted changes.
+
+    In a task's worktree Hookline commits them.
+    """
+    git = repository(app)
+    with app.read() as view:
+        excused = is_excused(view, task)
+    if excused or os.path.realpath(work.worktree) != os.path.realpath(git.root):
+        return
+    state = await git.describe()
+    if state.dirty and not await git.history.commits_ahead(work.worktree, work.base):
+        more = f" and {state.dirty_count - SHOWN} more" if state.dirty_count > SHOWN else ""
+        raise RepositoryError(
+            f"{untrusted(work.branch, 80)} has no commit to submit for {task.id}, only changes"
+            f" that are not committed: {untrusted(', '.join(state.dirty[:SHOWN]), 300)}{more}",
+            help="commit first; if the task needs no commit:"
+            f" `hookline task update {task.id} --changes none`",
+        )

@@ -1,0 +1,81 @@
+"""The worktrees of tasks: what removing one would lose, and removing finished ones."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from hookline.domain.repository import Cleaned, Kept, RepositoryError, Worktree
+from hookline.domain.tasks import ACTIVE, OPEN, Task, is_task_id
+from hookline.pipeline.gate_verbs import run_of
+from hookline.sessions.starting import session_on
+from hookline.wiring.repositories import repository
+
+if TYPE_CHECKING:
+    from hookline.app import App
+    from hookline.ports.repository import Repository
+    from hookline.ports.store import View
+
+
+class TaskWorktree(NamedTuple):
+    """How far a worktree is ahead of its base, if known, and what is unsaved in it."""
+
+    worktree: Worktree
+    ahead: int | None
+    unsaved: tuple[str, ...]
+
+
+async def worktrees(app: App) -> list[TaskWorktree]:
+    """The worktree of each task."""
+    git = repository(app)
+    return [await _look_at(git, worktree) for worktree in await git.worktrees.list()]
+
+
+async def _look_at(git: Repository, worktree: Worktree) -> TaskWorktree:
+    tip = f"refs/heads/{worktree.branch}"
+    try:
+        ahead = (
+            await git.history.commits_ahead(git.root, worktree.base, tip) if worktree.head else None
+        )
+        return TaskWorktree(worktree, ahead, await git.worktrees.unsaved(worktree.task))
+    except RepositoryError as problem:  # the others are shown anyway
+        return TaskWorktree(worktree, None, (problem.message,))
+
+
+async def clean(app: App, named: list[str]) -> list[Cleaned | Kept]:
+    """Remove the worktrees of these tasks, or of all, that are no longer needed."""
+    git = repository(app)
+    tasks = named or [each.task for each in await git.worktrees.list()]
+    return [await _clean_one(app, git, task) for task in tasks]
+
+
+async def _clean_one(app: App, git: Repository, task: str) -> Cleaned | Kept:
+    with app.read() as view:
+        known = view.graph.find(task) if is_task_id(task) else None
+        used = _why_in_use(view, known) if known is not None else None
+    if used is not None:
+        return Kept(task, (used,))
+    try:
+        return await git.worktrees.clean(task)
+    except RepositoryError as problem:  # the others are cleaned anyway
+        return Kept(task, (problem.message,))
+
+
+async def remove_finished(app: App) -> None:
+    """Remove worktrees of tasks that ended without a commit, if nothing is lost."""
+    folder = os.path.join(app.project.folder, "worktrees")
+    names = os.listdir(folder) if os.path.isdir(folder) else ()
+    with app.read() as view:
+        found = [view.graph.find(name) for name in names if is_task_id(name)]
+    for task in found:
+        if task is not None and task.state not in OPEN and not task.commits_count:
+            await _clean_one(app, repository(app), task.id)  # `worktree list` shows what stays
+
+
+def _why_in_use(view: View, task: Task) -> str | None:
+    """Why a task's worktree is still needed, even if all of it is saved."""
+    if task.state == ACTIVE or session_on(view, task.id) is not None:
+        return "the task is active: someone is working there"
+    if run_of(view, task.id) is not None:
+        return "its work is going through its gates"
+    return None

@@ -1,0 +1,36 @@
+"""How the effects of Hookline's own flows are carried out: turns, hook points, the repository."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hookline.flows.effects import EffectKind, Surroundings
+from hookline.pipeline.gate_answers import GateAnswers
+from hookline.pipeline.repository.merged_tests import KEY as TESTS
+from hookline.sessions.points import PointEffects
+from hookline.sessions.turns import TurnEffects
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hookline.domain.runs import Resolution
+    from hookline.flows.attempt import Attempt
+
+
+def effect_kinds(around: Surroundings) -> Mapping[str, EffectKind]:
+    """The kinds of effects for turns, hook points and the repository."""
+    turns = TurnEffects(around)
+    points = PointEffects(around, GateAnswers(around).answer, turns.forget)
+    repo = EffectKind(partial(_repo, around), _repo_keys)
+    return {**turns.kinds, "hook": points.kind, "repo": repo}
+
+
+async def _repo(around: Surroundings, attempt: Attempt) -> Resolution:
+    from hookline.pipeline.repository.effects import RepoEffects  # few flows touch the repository
+
+    return await RepoEffects(around).carry_out(attempt)
+
+
+def _repo_keys(attempt: Attempt) -> list[str]:
+    return [attempt.key, attempt.key_for(TESTS)]

@@ -1,0 +1,176 @@
+"""Merging: one at a time, on top of the newest base, tested before the base moves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.domain.forge import TOLD
+from hookline.domain.submissions import FORGE, PEOPLE, TRUST
+from hookline.hooks.gate_reports import BENEATH, LEAKED, runnable
+from hookline.pipeline.gate_payload import PointAnswer
+from hookline.pipeline.gate_verbs import TURN
+from hookline.pipeline.gating import Gating, Rejection
+from hookline.pipeline.repository.requests import UNTRUSTED, WAITS, MergeResult
+
+if TYPE_CHECKING:
+    from hookline.domain.runs import Run
+    from hookline.flows.context import Context
+
+MERGE_STEP = "merge"
+# How often the queue is checked without a signal that it moved: soon, then less and less often.
+LOOK_AGAIN, LATEST_LOOK = 5.0, 30.0
+# How often a forge is asked whether people have merged; a worker does not wait that long.
+ASK_PEOPLE = 120.0
+
+
+async def merge(ctx: Context, run: Run) -> Any:
+    """The flow of a merge: gates, the queue, then rebase, test and merge."""
+    return await _Merging(ctx, run).go()
+
+
+class _Merging:
+    """One task's work on its way into the base branch."""
+
+    def __init__(self, ctx: Context, run: Run) -> None:
+        self._ctx = ctx
+        self._gates = Gating(ctx, run, self._let_others_go)
+
+    async def go(self) -> Any:
+        """Run until the work is merged, or is sent back with a reason."""
+        if self._gates.settings.merge == PEOPLE:
+            return await self._leave_to_people()
+        while True:
+            refused = await self._gates.passes("before_merge")
+            merged: MergeResult | None = None
+            if refused is None:
+                await self._wait_turn()
+                merged = await self._ask("merge")
+                if merged.status in (UNTRUSTED, WAITS):
+                    merged = await self._wait_out(merged)
+                    if merged is None:
+                        continue
+                refused = await self._judge(merged)
+            if refused is not None:
+                return await self._gates.send_back(refused)
+            if merged is not None and merged.status == "merged":
+                return await self._finish(merged)
+
+    async def _leave_to_people(self) -> Any:
+        """Ask the gates, then poll the forge until someone has merged."""
+        judged: str | None = None
+        while True:
+            found = await self._ask("ask_people", judged=judged)
+            if found.status == "merged":
+                return await self._finish(found)
+            refused = Rejection(found.message) if found.status == "refused" else None
+            if found.status == "failed":
+                self._hear_people(found)
+                refused = await self._gates.fix(MERGE_STEP, found.remediation_prompt, found.message)
+                found.head = None
+            if refused is None and found.head == judged:
+                await self._ctx.signal(PEOPLE, max_age=ASK_PEOPLE)
+                continue
+            refused = refused or await self._gates.passes("before_merge")
+            if refused is not None:
+                return await self._gates.send_back(refused)
+            judged = self._gates.prepared.head
+
+    async def _wait_turn(self) -> None:
+        pause = LOOK_AGAIN
+        while not (await self._gates.gate("queue", {}))["mine"]:
+            await self._ctx.signal(TURN, max_age=pause)
+            pause = min(2 * pause, LATEST_LOOK)
+
+    async def _let_others_go(self) -> None:
+        await self._gates.gate("leave_queue", {})
+
+    async def _ask(self, verb: str, **more: str | None) -> MergeResult:
+        gates = self._gates
+        asked = {
+            **gates.place(),
+            "method": gates.settings.method,
+            "test": gates.settings.test,
+            "head": gates.judged,
+            "pullRequest": gates.context.get("pr_number"),
+            "skipPr": gates.work.skip_pr,
+            "heads": gates.heads,
+            TOLD: gates.told,
+            **more,
+        }
+        found = msgspec.convert(await gates.repo(verb, asked), MergeResult)
+        gates.ahead = found.ahead or gates.ahead
+        return found
+
+    async def _wait_out(self, merged: MergeResult) -> MergeResult | None:
+        """Wait for people's trust and for the forge; None if it is other work then.
+
+        Others merge meanwhile, but only once while checks run: these start again after every merge,
+        and fast work would keep slow work out forever.
+        """
+        checked: set[str | None] = set()
+        while merged.status in (UNTRUSTED, WAITS):
+            waits_for = merged.waits_for
+            if waits_for == "checks":
+                checked.add(merged.head)
+            if waits_for and (refused := await self._gates.waited_too_long(_as_answer(merged))):
+                return MergeResult(status="refused", message=refused.reason)
+            if waits_for != "checks" or len(checked) == 1:
+                await self._let_others_go()
+            if waits_for:
+                await self._ctx.signal(FORGE, max_age=merged.retry_after)
+            else:
+                await self._ctx.signal(TRUST)
+            if (await self._gates.prepare()).head != merged.head:
+                return None
+            await self._wait_turn()
+            merged = await self._ask("merge")
+        return merged
+
+    async def _judge(self, merged: MergeResult) -> Rejection | None:
+        """Let the agent fix work that did not merge.
+
+        Others merge meanwhile, but only once: work that then does not fit again keeps its turn
+        until it does; otherwise fast work would keep slow work out forever.
+        """
+        if merged.status == "merged":
+            await self._let_others_go()
+            return None
+        if not self._gates.tries.get(MERGE_STEP):
+            await self._let_others_go()
+        if merged.status == "changed":
+            return self._gates.changed()
+        self._hear_people(merged)
+        if merged.command and (line := runnable(merged.command, {})):
+            self._gates.commands = [*self._gates.commands, line]
+        prompt, conflicts = merged.remediation_prompt, merged.onto is not None
+        return await self._gates.fix(MERGE_STEP, prompt, merged.message, conflicts=conflicts)
+
+    def _hear_people(self, found: MergeResult) -> None:
+        """A new request of people does not count as a failed attempt to fix an earlier one."""
+        if told := found.told:
+            if told.keys() - self._gates.told.keys():
+                self._gates.tries.pop(MERGE_STEP, None)
+            self._gates.note_told(told)
+
+    async def _finish(self, merged: MergeResult) -> Any:
+        gates, work = self._gates, self._gates.work
+        facts: dict[str, Any] = {"sha": merged.sha, "commits": merged.commits, "turns": gates.turns}
+        facts |= {"untested": merged.untested, **({"unjudged": True} if merged.unjudged else {})}
+        facts |= {BENEATH: merged.beneath} if merged.beneath else {}
+        await gates.gate("merged", facts)
+        await gates.tell("after_merge")
+        unwanted = gates.settings.delete_branch and not work.skip_pr
+        place = {"worktree": work.worktree, "branch": work.branch}
+        clean = {"taskId": work.task_id, **place, "removePushed": unwanted}
+        kept = await gates.repo("clean", clean)
+        leaked = gates.context.get(LEAKED)
+        facts |= {LEAKED: leaked} if isinstance(leaked, list) else {}
+        return {"outcome": "merged", "taskId": work.task_id, **facts, "worktree": kept}
+
+
+def _as_answer(merged: MergeResult) -> PointAnswer:
+    """A waiting merge as the answer of a waiting gate."""
+    context = {"waitsFor": merged.waits_for}
+    return PointAnswer(status="pending", hook=MERGE_STEP, message=merged.message, context=context)

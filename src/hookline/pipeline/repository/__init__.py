@@ -1,0 +1,1 @@
+"""What submitting and merging do to the repository and its forge; harmless when repeated."""

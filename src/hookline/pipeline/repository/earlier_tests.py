@@ -1,0 +1,66 @@
+"""Tests that the work may edit are also run as they were, so that weakening them gains nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from hookline.domain.sessions import FLOW as SESSION
+from hookline.domain.validation import ValidationRule
+from hookline.hooks.followed import followed_files
+from hookline.sessions.prompts import code
+from hookline.sessions.state import PINS
+from hookline.tasks.task_runs import runs_on
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hookline.domain.answers import GateAnswer
+    from hookline.domain.repository import FileChange
+    from hookline.ports.store import View
+
+# What a person names to pass work whose earlier tests fail, as they must where the goal says so.
+EARLIER_TESTS = "earlier_tests"
+
+
+def followed_commands(view: View, task_id: str) -> list[str]:
+    """The lines of the validation rules that let the agent of a task edit its tests."""
+    found = list(runs_on(view, task_id, SESSION))
+    rules = found[-1].pins.get(PINS, {}).get("rules", []) if found else []
+    known = msgspec.convert(rules, list[ValidationRule])
+    return [rule.command for rule in known if rule.follow and rule.command]
+
+
+def edited_tests(
+    folder: str, commands: Iterable[str], changes: Iterable[FileChange]
+) -> list[FileChange]:
+    """The test files of those lines that the work changes."""
+    names = {name for line in commands for name in followed_files(folder, line)}
+    return [each for each in changes if each.path in names]
+
+
+def put_back(names: Iterable[str], base: str, folder: str) -> list[str]:
+    """Replace files in a checkout by those of another one; the ones that it has."""
+    known = [name for name in names if os.path.isfile(os.path.join(base, name))]
+    for name in known:
+        shutil.copyfile(os.path.join(base, name), os.path.join(folder, name))
+    return known
+
+
+def told(answer: GateAnswer, names: list[str], base: str) -> GateAnswer:
+    """What failed, and that the tests were those of the base."""
+    files = ", ".join(map(code, names))
+    lead = (
+        f"Your work edits tests that check it: {files}. The merged result must pass with these"
+        f" files as they are in {base}, too. Make your work pass both versions; if the goal cannot"
+        " be reached so, say why and end with `<promise>BLOCKED</promise>`."
+    )
+    prompt = answer.remediation_prompt
+    return msgspec.structs.replace(
+        answer,
+        message=f"with {', '.join(names)} as in {base}: {answer.message}",
+        remediation_prompt=f"{lead}\n\n{prompt}" if prompt else lead,
+    )

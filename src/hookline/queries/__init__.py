@@ -1,0 +1,1 @@
+"""What people are shown of an opened project: read-only queries that every surface shares."""

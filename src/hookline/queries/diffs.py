@@ -1,0 +1,70 @@
+"""What git still knows about the changes of recorded work: which files, and diffs if wanted.
+
+Commits and trees come from the record. What git no longer has is told, never made up.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from hookline.domain.repository import RepositoryError
+from hookline.errors import Untrusted
+from hookline.wiring.repositories import repository
+
+if TYPE_CHECKING:
+    from hookline.app import App
+    from hookline.domain.repository import Comparison
+    from hookline.queries.changes import Change
+    from hookline.queries.project_report import ProjectReport
+    from hookline.queries.report import SessionReport
+
+# A diff that is longer is shown with both of its ends.
+MAX_DIFF, MAX_ITERATION = 256 * 1024, 64 * 1024
+GONE = "git no longer has what was recorded"
+_OBJECT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?(?:~\d+)?")
+
+
+async def with_changes(app: App, found: ProjectReport, *, diffs: bool = False) -> ProjectReport:
+    """A report with what the work of its tasks changes, and the diffs themselves if wanted."""
+    git, limit = _Git(app), MAX_DIFF if diffs else 0
+    tasks = [
+        msgspec.structs.replace(each, change=await git.compared(each.change, limit))
+        for each in found.tasks
+    ]
+    return msgspec.structs.replace(found, tasks=tasks)
+
+
+async def with_iteration_changes(app: App, found: SessionReport) -> SessionReport:
+    """A session's report with the diffs of its iterations."""
+    git = _Git(app)
+    story = [
+        each._replace(change=await git.compared(each.change, MAX_ITERATION)) for each in found.story
+    ]
+    return found._replace(story=story)
+
+
+class _Git:
+    """The project's repository, asked about recorded commits and trees."""
+
+    def __init__(self, app: App) -> None:
+        self._history, self._clean = repository(app).history, app.cleaner.text
+
+    async def compared(self, change: Change | None, limit: int) -> Change | None:
+        """A change with its files, and up to `limit` of its diff; or with why it is not known."""
+        if change is None or change.unknown is not None:
+            return change
+        try:
+            found = await self._comparison(change, limit)
+        except (RepositoryError, Untrusted):
+            return msgspec.structs.replace(change, unknown=GONE)
+        return msgspec.structs.replace(change, files=found.files, diff=self._clean(found.diff))
+
+    async def _comparison(self, change: Change, limit: int) -> Comparison:
+        if change.fork:
+            return await self._history.work(change.older, change.newer, limit)
+        if not all(map(_OBJECT.fullmatch, (change.older, change.newer))):
+            raise RepositoryError("that is no commit")  # the record may be somebody else's
+        return await self._history.comparison(change.older, change.newer, limit)

@@ -1,0 +1,129 @@
+"""What was proven about work, by which check, on which commit: for reports."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from hookline.domain.answers import AUTO_ACCEPTED, StopDecision, stored_answer
+from hookline.domain.events import FIRED as POINT_FIRED
+from hookline.hooks.gate_reports import JUDGED
+from hookline.hooks.names import shown_hook
+from hookline.hooks.verdicts import GateVerdict, verdicts
+from hookline.pipeline.gating import BEFORE_MERGE, BEFORE_SUBMIT
+from hookline.queries.sessions import last_beginning, last_checks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from hookline.domain.runs import Run
+    from hookline.ports.store import Blobs, View
+    from hookline.queries.merges import MergedWork
+
+PASSED, FAILED, WAITS, SKIPPED, NONE = "passed", "failed", "waits", "skipped", "none"
+MERGED_RESULT, VALIDATION, STOP = "merged result", "validation", "stop"
+# In the metadata of a decision: what a stop hook has proven.
+RECEIPT = "receipt"
+_STATUSES = {"success": PASSED, "failure": FAILED, "pending": WAITS, "skip": SKIPPED}
+
+
+class Proof(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
+    """What a check said last, and about which commit; `none` where a point has no gate."""
+
+    point: str
+    check: str
+    status: str
+    commit: str | None = None
+    at: str | None = None
+    message: str = ""
+
+
+def gate_proofs(view: View, task_id: str, runs: Iterable[Run]) -> list[Proof]:
+    """What each gate said last about a task's work before it was submitted and merged."""
+    last: dict[tuple[str, str | None], GateVerdict] = {}
+    for verdict in verdicts(view, task_id):
+        if verdict.point in (BEFORE_SUBMIT, BEFORE_MERGE):
+            last.pop((verdict.point, verdict.hook), None)
+            last[verdict.point, verdict.hook] = verdict
+    heads = {run.run_id: _Heads(view, run) for run in runs}
+    return [_gate_proof(each, heads.get(each.run or "")) for each in last.values()]
+
+
+def _gate_proof(verdict: GateVerdict, heads: _Heads | None) -> Proof:
+    is_none = verdict.hook is None and verdict.message == AUTO_ACCEPTED
+    judged = verdict.context.get(JUDGED) or (heads.at(verdict.seq) if heads else None)
+    return Proof(
+        point=verdict.point,
+        check=shown_hook(verdict.hook) if verdict.hook else "no gate",
+        status=NONE if is_none else _STATUSES.get(verdict.status, FAILED),
+        commit=str(judged) if judged else None,
+        at=verdict.started_at,
+        message=verdict.message,
+    )
+
+
+_PREPARE = ("repo", "prepare")
+
+
+class _Heads:
+    """Which commit a run's gates were asked about: the one that was prepared before."""
+
+    def __init__(self, view: View, run: Run) -> None:
+        asked = [e for e in view.runs.effects(run) if (e.kind, e.args.get("verb")) == _PREPARE]
+        values = [(e.resolved_seq, e.value) for e in asked if isinstance(e.value, dict)]
+        self._heads = [(seq, value.get("head")) for seq, value in values if seq is not None]
+
+    def at(self, seq: int) -> str | None:
+        """The commit that was prepared last before a place in the log."""
+        place = bisect_left(self._heads, seq, key=lambda each: each[0])
+        return self._heads[place - 1][1] if place else None
+
+
+def merge_proofs(merged: MergedWork) -> Iterator[Proof]:
+    """What tested work as it was merged."""
+    for name in merged.tested_by:
+        yield Proof(
+            point=MERGED_RESULT,
+            check=shown_hook(name),
+            status=PASSED,
+            commit=merged.sha,
+            at=merged.at,
+        )
+
+
+def session_proofs(view: View, run: Run, blobs: Blobs) -> list[Proof]:
+    """What the validation rules of a session found last, in files that need not be committed."""
+    found = last_checks(view, run, blobs)
+    return [
+        Proof(
+            point=VALIDATION,
+            check=each["ruleName"],
+            status=PASSED if each["passed"] else FAILED,
+            at=found.at,
+            message=(each.get("message") or "").partition("\n")[0],
+        )
+        for each in found.results
+    ]
+
+
+def stop_proofs(view: View, run: Run) -> Iterator[Proof]:
+    """The stop hooks by whose programs or receipts a session's last iteration was complete."""
+    began = last_beginning(view, run.run_id)
+    fired = view.log.events(
+        node_id=run.run_id, types=(POINT_FIRED,), after=began.seq if began else 0
+    )
+    for event in fired:
+        for call in view.calls.deliveries(event.seq) if event.data["point"] == STOP else ():
+            decision = stored_answer(call.answer, StopDecision)
+            is_proof = call.exit_code == 0 or (decision and RECEIPT in decision.metadata)
+            if decision and decision.action == "complete" and is_proof:
+                check = shown_hook(call.hook)
+                yield Proof(
+                    point=STOP,
+                    check=check,
+                    status=PASSED,
+                    at=call.started_at,
+                    message=decision.reason.partition("; ")[2],  # such as the tests it edited
+                )

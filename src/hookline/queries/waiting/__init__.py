@@ -1,0 +1,1 @@
+"""What waits for a person, one module for each kind of thing; `attention` lists them all."""

@@ -1,0 +1,1 @@
+"""Sessions: an agent works in a loop, and hooks talk to it."""

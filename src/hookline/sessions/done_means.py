@@ -1,0 +1,142 @@
+"""What done means for the task of a session, as its agent is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hookline.domain.pages.taskpage import indented
+from hookline.hooks.texts import told
+from hookline.sessions.prompts import capped, code, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from hookline.domain.sessions import SessionInput
+    from hookline.sessions.requests import ChecksTold, TaskDetails
+
+MOST_RULES = 20
+# The stop hooks that hold a promise against what was done.
+CHECKED, EVIDENCE = "checked", "evidence"
+
+
+def done_means(
+    given: SessionInput,
+    rules: Sequence[Mapping[str, Any]],
+    details: TaskDetails,
+    ahead: ChecksTold,
+    *,
+    is_last: bool = False,
+    in_git: bool = False,
+) -> str:
+    """Where the work is, what belongs to it, what will check it, and how to end.
+
+    `details` are the task's deliverables and notes, `ahead` what `ChecksAhead` found; `in_git` is
+    whether changes can be seen.
+    """
+    checks = [*(_rule(each) for each in rules[:MOST_RULES]), *ahead.get("stop", ())]
+    gates = [f"{number}. {line}" for number, line in enumerate(ahead.get("gates", ()), 1)]
+    parts = [
+        "# What done means",
+        place(given),
+        task_details(details),
+        _listed("Checks that run after each of your turns:", [f"- {line}" for line in checks]),
+        _listed("Gates, in this order, once you promise COMPLETE:", gates),
+        " ".join(_before_the_end(rules, ahead)),
+        frozen(ahead),
+        _git(given, ahead),
+        told(
+            "session",
+            "ending",
+            counts=_counts(rules, ahead, in_git),
+            next="" if is_last else ", for the next iteration",
+        ),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _before_the_end(rules: Sequence[Mapping[str, Any]], ahead: ChecksTold) -> Iterator[str]:
+    if ahead.get("gates"):
+        yield "What a gate finds comes back to you."
+    if ahead.get("runnable") or any(rule.get("command") for rule in rules):
+        yield "Run the commands above before you end your turn."
+
+
+def _counts(rules: Sequence[Mapping[str, Any]], ahead: ChecksTold, in_git: bool) -> str:
+    """When a promise counts, where something else than the agent's word decides."""
+    conditions = []
+    if ahead.get("proof") == EVIDENCE:
+        conditions.append("the checks pass after your last edit")
+    elif ahead.get("proof") and rules:
+        conditions.append("no check fails")
+    if ahead.get("changes") and in_git:
+        conditions.append("files have changed")
+    return f" It counts only if {' and '.join(conditions)}." if conditions else ""
+
+
+def each_task(ahead: ChecksTold) -> str:
+    """What holds for each task of a plan that is done in a session of its own."""
+    lines = [f"- {line}" for line in (*ahead.get("stop", ()), *ahead.get("gates", ()))]
+    checks = _listed("The work of each task must pass these on its own:", lines)
+    return "\n\n".join(part for part in (checks, frozen(ahead, "No task may change")) if part)
+
+
+def task_details(details: TaskDetails) -> str:
+    """The deliverables and notes of a task; empty if it has neither."""
+    parts = [
+        _listed("Deliverables:", _items(details.get("deliverables", ()))),
+        _listed("Notes on the task:", _items(details.get("notes", ()))),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def place(given: SessionInput) -> str:
+    """Which task it is, and where its work is done."""
+    if given.branch is None:
+        return (
+            f"This is task {given.task_id}. You work in a person's own folder: nothing is"
+            " committed, merged or submitted for you."
+        )
+    return (
+        f"This is task {given.task_id}. You work on the branch {code(given.branch)} in the"
+        f" worktree {given.worktree}. The work goes into {code(str(given.base))}."
+    )
+
+
+def _git(given: SessionInput, ahead: ChecksTold) -> str:
+    if given.branch is None:
+        return told("session", "own-folder")
+    rule = told("session", ahead.get("uncommitted", "commit"))
+    return f"{rule} Do not push, merge or switch branches."
+
+
+def frozen(ahead: ChecksTold, title: str = "Do not change") -> str:
+    """What the agent must not change; empty if it may change everything."""
+    lines = [f"- {code(pattern)}" for pattern in ahead.get("frozen", ())]
+    if ahead.get("trusted"):
+        named = ", ".join(code(name) for name in ahead.get("files", ()))
+        also = f", and what it names: {named}," if named else ""
+        lines.append(f"- hookline.yaml{also or ','} unless the goal asks for it")
+    return _listed(f"{title}:", lines)
+
+
+def _rule(rule: Mapping[str, Any]) -> str:
+    """A validation rule in a line."""
+    line, files = code(rule.get("command") or ""), ", ".join(map(code, rule.get("files") or ()))
+    said = {
+        "command": line,
+        "content_pattern": f"{files or 'your last message'} must match"
+        f" {code(rule.get('pattern') or '')}",
+        "coverage": f"at least {rule.get('minimum')}% test coverage"
+        + (f", measured by {line}" if rule.get("command") else ""),
+        "file_existence": f"these files must exist: {files}",
+        "custom": "a function of the project is called",
+    }[rule["type"]]
+    return f"{one_line(rule['name'])}: {one_line(said)}"
+
+
+def _items(texts: Sequence[str]) -> list[str]:
+    return [f"- {indented(capped(text))}" for text in texts]
+
+
+def _listed(title: str, lines: Sequence[str]) -> str:
+    return "\n".join([title, *lines]) if lines else ""

@@ -1,0 +1,56 @@
+"""Commands in the background: what `run --detach` and `work --detach` say, and the worker's log."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from hookline.domain.sessions import UnknownSession
+from hookline.surfaces.cli.output import answer, paint, say
+from hookline.wiring.detached import WORKER, log_of
+from hookline.wiring.hosts import workers
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Mapping
+
+    from hookline.app import App
+    from hookline.wiring.detached import Detached
+
+
+def detach_argument(p: ArgumentParser) -> None:
+    """Whether the command goes on without its terminal."""
+    p.add_argument("--detach", action="store_true", help="run in the background, and return")
+
+
+def tell_detached(
+    args: Namespace, made: Detached, what: str, ways: Mapping[str, str], **details: Any
+) -> None:
+    """Say that something runs in the background, and the commands that reach it."""
+    log = os.path.relpath(made.log)
+    lines = [f"{what} in the background"]
+    lines += [f"  {paint(f'{name:7}', 'dim')} {command}" for name, command in ways.items()]
+    shown = {**details, "supervisor": made.process.pgid if made.process else None, "log": made.log}
+    answer(args, shown, *lines, f"  {paint('log    ', 'dim')} {log}")
+
+
+LOOK_AGAIN = 0.3
+
+
+def show_worker_log(app: App, *, follow: bool) -> int:
+    """Print what the worker in the background has said; `follow` goes on until it ends."""
+    path = log_of(app.project, WORKER)
+    if not os.path.exists(path):
+        help = "`hookline work --detach` starts one; `hookline status` shows what runs"
+        raise UnknownSession("no worker has run in the background", help=help)
+    with open(path, encoding="utf-8", errors="replace") as log:
+        while True:
+            is_over = not workers(app.project.folder)
+            for line in log:
+                say(line.rstrip("\n"))
+            if is_over or not follow:
+                return 0
+            sys.stdout.flush()
+            time.sleep(LOOK_AGAIN)

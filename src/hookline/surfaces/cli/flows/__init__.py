@@ -1,0 +1,1 @@
+"""`hookline flow`, `effect`, `orchestrate` and `answer`."""

@@ -1,0 +1,1 @@
+"""`hookline gate`, `submit`, `merge` and `worktree`."""

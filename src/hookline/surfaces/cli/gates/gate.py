@@ -1,0 +1,187 @@
+"""`hookline gate`: what gates said about a task's work, and which stand in its way."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.domain.answers import AUTO_ACCEPTED
+from hookline.domain.text.display import untrusted
+from hookline.errors import BLOCKED, NEEDS_PERSON
+from hookline.hooks.builtin import GATES
+from hookline.hooks.names import short_name, shown_hook
+from hookline.hooks.resolution import Authorship, resolve
+from hookline.hooks.verdicts import verdicts
+from hookline.operations.submissions import refuse_at_work
+from hookline.operations.task_work import try_gates, worker_of
+from hookline.pipeline.judgements import judgements
+from hookline.project import user_folder
+from hookline.sessions.spending import asked_by, authors, cost_of, turns_of
+from hookline.surfaces.cli.command import Command, agent_argument, task_argument
+from hookline.surfaces.cli.gates import show
+from hookline.surfaces.cli.gates.decide import DECIDE_COMMANDS
+from hookline.surfaces.cli.gates.show import verdict_line
+from hookline.surfaces.cli.opening import reading, refuse_unready, writing
+from hookline.surfaces.cli.output import answer, next_step, note, paint, say, say_row, warn
+from hookline.surfaces.cli.work.costs import cost_text, role_lines
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Callable
+
+    from hookline.app import App
+    from hookline.hooks.resolution import GateEntry, Resolved, ResolvedGatekeeper
+    from hookline.hooks.scopes import HookScopes
+
+
+def _list(args: Namespace) -> None:
+    with reading() as app, app.read() as view:
+        task = view.graph.task(args.task)
+        turns = turns_of(view, task.id)
+        judged = judgements(view, task.id, app.blobs)
+        found = [(each, cost_of(asked_by(each.verdict, turns))) for each in judged]
+    told = [(msgspec.to_builtins(e.verdict), {"answer": e.answer, "cost": c}) for e, c in found]
+    if not answer(args, [verdict | more for verdict, more in told]):
+        return
+    for each, cost in found:
+        say_row(verdict_line(each.verdict), 4)
+        for line in show.output_lines(each.verdict.output):
+            say(line)
+        for line in show.review_lines(each):
+            say_row(f"    {paint('│', 'dim')} {untrusted(line, show.MAX_SAID)}", 6)
+        for line in role_lines(cost.roles):
+            say(f"    {paint(line, 'dim')}")
+    if turns:
+        say(f"{paint(task.id, 'bold')} cost {cost_text(cost_of(turns))}")
+        for line in role_lines(cost_of(turns).roles):
+            say(f"  {line}")
+    if not found:
+        say(f"no gate has checked {task.id} yet")
+        next_step(f"hookline gate explain {task.id}")
+
+
+# explain
+
+
+def _whose_work(p: ArgumentParser) -> None:
+    task_argument(p)
+    agent_argument(p)
+
+
+def _explain(args: Namespace) -> None:
+    with reading() as app, app.read() as view:
+        task = view.graph.task(args.task)
+        agent = worker_of(app, view, task, args.agent)
+        switches = view.switches.all()
+        profiles = app.sections.agents
+        worker = Authorship(agent, task.type, authors(view, task.id))
+        found = resolve(_scopes(app), worker, profiles, switches)
+    kind = untrusted(f"type {task.type}" if task.type else "no type", 80)
+    title = f"{paint(task.id, 'bold')}  {kind}, agent {untrusted(agent or 'none', 80)}"
+    explained = {"taskId": task.id, "type": task.type, "agent": agent, "points": found}
+    if not answer(args, explained, title):
+        return
+    for each in found:
+        _show_point(each)
+    for keeper in (k for each in found for entry in each.gates for k in entry.gatekeepers):
+        if not keeper.profiles:
+            _warn_of_gap(keeper)
+    next_step(f"hookline submit {task.id}")
+
+
+def _scopes(app: App) -> HookScopes:
+    """The hooks at each point; those that were trusted, if hookline.yaml is missing since."""
+    if app.settings is None or not app.settings.is_gone:
+        return app.scopes
+    from hookline.wiring.configured import GONE, PUT_BACK  # a missing file is rare
+    from hookline.wiring.removed import trusted_scopes
+
+    warn(GONE, help=PUT_BACK)
+    return trusted_scopes(app.project, user_folder(app.environ)) or app.scopes
+
+
+def _warn_of_gap(gap: ResolvedGatekeeper) -> None:
+    name = untrusted(gap.name, 80)
+    authors = untrusted(" and ".join(gap.authors), 200)
+    own = f" except {authors}, the author of this work" if authors else ""
+    help = f"define an agent '{name}' or 'gatekeeper-{name}' under `agents:`"
+    warn(f"there is no gatekeeper '{name}'{own}", help=help)
+
+
+def _show_point(resolved: Resolved) -> None:
+    accepted = "  auto-accepted" if resolved.auto_accepted else ""
+    source = paint(f"({untrusted(resolved.source)})", "dim")
+    say(f"{paint(resolved.point, 'bold')}{paint(accepted, 'yellow')}  {source}")
+    for number, entry in enumerate(resolved.gates, 1):
+        say(f"  {number}. {_entry_line(entry)}")
+
+
+def _entry_line(entry: GateEntry) -> str:
+    called = entry.target if entry.kind == "built-in" else entry.hook
+    parts = [untrusted(short_name(called), 60)]
+    if entry.gatekeepers:
+        parts.append(", ".join(_judge(each) for each in entry.gatekeepers))
+    if entry.when:
+        parts.append(f"when {untrusted(entry.when, 80)}")
+    if not entry.enabled:
+        parts.append("switched off")
+    place = f"{entry.origin}, {entry.source}" if entry.origin != "built-in" else entry.source
+    return f"{'  '.join(parts):44}  {paint(untrusted(place), 'dim')}"
+
+
+def _judge(each: ResolvedGatekeeper) -> str:
+    profiles = " or ".join(untrusted(name, 80) for name in each.profiles) or "nobody"
+    name = untrusted(each.name, 80)
+    return name if profiles == name else f"{name} = {profiles}"
+
+
+# run: the verdicts are recorded, not acted on
+
+
+def _run_arguments(p: ArgumentParser) -> None:
+    task_argument(p)
+    p.add_argument("point", choices=GATES, help="the point whose gates to try")
+    agent_argument(p)
+
+
+def _run(args: Namespace) -> int:
+    with writing() as app:
+        refuse_unready(args, app)
+        with app.read() as view:
+            task = view.graph.task(args.task)
+            refuse_at_work(app, view, task)
+            agent = worker_of(app, view, task, args.agent)
+            begun = view.log.last()
+        observe = _observer(args.point, quiet=args.json)
+        asyncio.run(try_gates(app, task, args.point, agent, observe))
+        with app.read() as view:
+            found = [each for each in verdicts(view, task.id, after=begun) if each.run is None]
+    lines = [verdict_line(each) for each in found] or [f"{args.point}: {AUTO_ACCEPTED}"]
+    last = found[-1] if found else None
+    if answer(args, found, *lines):
+        show.note_remediation(
+            last.remediation_prompt if last and last.status == "failure" else None
+        )
+        next_step(f"hookline submit {task.id}", "this trial changed nothing")
+    if last is None or last.status in ("success", "skip"):
+        return 0
+    return NEEDS_PERSON if last.waits_for_person else BLOCKED
+
+
+def _observer(point: str, *, quiet: bool) -> Callable[[str, dict[str, Any]], None]:
+    def observe(what: str, details: dict[str, Any]) -> None:
+        if what == "hook_started" and not quiet:
+            note(paint(f"  … {point} {shown_hook(details['hook'])}", "dim", sys.stderr))
+
+    return observe
+
+
+GATE_COMMANDS = {
+    "list": Command("list every verdict on a task's work, in order", task_argument, _list),
+    "explain": Command("show which gates apply to a task, and why", _whose_work, _explain),
+    "run": Command("try the gates of a point now, without acting on it", _run_arguments, _run),
+    **DECIDE_COMMANDS,
+}

@@ -1,0 +1,190 @@
+"""`hookline submit` and `hookline merge`: a task's work passes its gates and gets merged."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from hookline.domain import runs
+from hookline.domain.submissions import AGENT, BUDGET, FORGE, MERGE, PEOPLE, SUBMIT, TRUST
+from hookline.errors import BadInput
+from hookline.operations.submissions import its_merge, merge, submit
+from hookline.pipeline import gate_verbs
+from hookline.queries.submissions import MERGED, PARKED, SENT_BACK, WAITING, submission_state
+from hookline.surfaces.cli.command import Command, agent_argument, task_argument
+from hookline.surfaces.cli.gates.show import note_remediation
+from hookline.surfaces.cli.gates.watch import watched
+from hookline.surfaces.cli.opening import refuse_unready, writing
+from hookline.surfaces.cli.output import answer, next_step, note, paint, untrusted
+from hookline.trust.people import refuse_agents
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+    from hookline.app import App
+    from hookline.domain.runs import Run
+    from hookline.operations.submissions import BegunRun
+    from hookline.queries.submissions import SubmissionState
+
+# submit
+
+
+def _submit_arguments(p: ArgumentParser) -> None:
+    task_argument(p)
+    agent_argument(p)
+    p.add_argument("--no-merge", action="store_true", help="stop once it is submitted")
+    _money_arguments(p)
+    _skip_argument(p)
+
+
+def _submit(args: Namespace) -> int:
+    _refuse_shortcut(args, "submit")
+    _refuse_money(args, "submit")
+    if args.agent is not None:  # whose work it is decides which gates judge it
+        refuse_agents(os.environ, "submit --agent")
+    with writing() as app:
+        refuse_unready(args, app)
+        begun = asyncio.run(submit(app, args.task, agent=args.agent, skip_pr=args.skip_pr))
+        _tell_begun(args, begun)
+        run = begun.run
+        _allow(args, app, run)
+        if run.flow == SUBMIT:
+            run = watched(app, run.run_id, quiet=args.json)
+            run = its_merge(app, run) if not args.no_merge else run
+        if run.flow == MERGE and not args.no_merge:
+            run = watched(app, run.run_id, quiet=args.json)
+        return _tell(args, app, run)
+
+
+def _refuse_shortcut(args: Namespace, command: str) -> None:
+    """Without a pull request, the gates that look at one are left out."""
+    if args.skip_pr:
+        refuse_agents(os.environ, f"{command} --skip-pr")
+
+
+def _tell_begun(args: Namespace, begun: BegunRun) -> None:
+    run = begun.run
+    if args.json:
+        return
+    if begun.is_new:
+        branch, base = (untrusted(run.input[name], 100) for name in ("branch", "base"))
+        note(f"{run.run_id}: {run.input['taskId']}, {branch} into {base}")
+        return
+    note(f"resuming {run.run_id} ({run.flow})")
+    if args.skip_pr and not run.input.get("skipPr"):
+        note(f"{run.run_id} was started with a pull request and keeps it")
+
+
+# merge
+
+
+def _merge_arguments(p: ArgumentParser) -> None:
+    task_argument(p)
+    _money_arguments(p)
+    _skip_argument(p)
+
+
+def _money_arguments(p: ArgumentParser) -> None:
+    help = "let the task cost this much, all its turns together"
+    p.add_argument("--usd", type=float, metavar="N", help=help)
+    p.add_argument("--tokens", type=int, metavar="N", help="let the task use this many tokens")
+
+
+def _allow(args: Namespace, app: App, run: Run) -> None:
+    """Let the task cost what was typed."""
+    given = {name: getattr(args, name) for name in ("usd", "tokens")}
+    limits = {name: value for name, value in given.items() if value is not None}
+    if limits:
+        app.change(gate_verbs.allow, run.run_id, limits)
+
+
+def _refuse_money(args: Namespace, command: str) -> None:
+    """What a task may cost is decided by a person."""
+    for name in ("usd", "tokens"):
+        if (value := getattr(args, name)) is not None:
+            refuse_agents(os.environ, f"{command} --{name}")
+            if not 0 < value < float("inf"):
+                raise BadInput(f"--{name} must be greater than 0, not {value:g}")
+
+
+def _skip_argument(p: ArgumentParser) -> None:
+    p.add_argument("--skip-pr", action="store_true", help="merge without a pull request")
+
+
+def _merge(args: Namespace) -> int:
+    _refuse_shortcut(args, "merge")
+    _refuse_money(args, "merge")
+    with writing() as app:
+        refuse_unready(args, app)
+        begun = asyncio.run(merge(app, args.task, skip_pr=args.skip_pr))
+        if begun.run.status in runs.TERMINAL:
+            return _tell(args, app, begun.run)
+        if begun.is_new:
+            _tell_begun(args, begun)
+        _allow(args, app, begun.run)
+        return _tell(args, app, watched(app, begun.run.run_id, quiet=args.json))
+
+
+# How it stands
+
+
+def _tell(args: Namespace, app: App, run: Run) -> int:
+    with app.read() as view:
+        found = submission_state(view, run, app.blobs)
+    if found.flow == MERGE and found.outcome == PARKED and getattr(args, "no_merge", False):
+        found = msgspec.structs.replace(found, outcome="submitted", reason=None)
+    text, style = _SAID.get(found.outcome, (found.outcome, "red"))
+    more = found.sha[:12] if found.sha else found.reason or found.pr_url or ""
+    if found.untested:
+        text, style, more = f"{text} untested", "yellow", f"{more}  {found.untested}"
+    told = f"{paint(found.task_id, 'bold')} {paint(text, style)}  {untrusted(more, 300)}"
+    if not answer(args, found, told.rstrip()):
+        return found.exit_code
+    note_remediation(found.remediation_prompt)
+    if found.uncommitted:
+        left = found.uncommitted_count - len(found.uncommitted)
+        names = untrusted(", ".join(found.uncommitted)) + f" and {left} more" * (left > 0)
+        note(f"{paint('!', 'yellow', sys.stderr)} not submitted, because not committed: {names}")
+    _next(found)
+    return found.exit_code
+
+
+_SAID = {
+    MERGED: ("merged", "green"),
+    "submitted": ("submitted", "green"),
+    "completed": ("completed: there was no commit to check", "green"),
+    SENT_BACK: ("sent back", "red"),
+    WAITING: ("waits for a person", "yellow"),
+    PARKED: ("parked", "yellow"),
+}
+
+
+def _next(found: SubmissionState) -> None:
+    task = found.task_id
+    special = {
+        TRUST: "trust --task",
+        PEOPLE: "merge",
+        FORGE: "merge",
+        BUDGET: found.flow,
+        AGENT: found.flow,
+    }  # which asks again
+    commands = {
+        MERGED: "hookline task ready",
+        "completed": "hookline task ready",
+        "submitted": f"hookline merge {task}",
+        SENT_BACK: f"hookline submit {task}",
+        WAITING: f"hookline {special.get(found.hook or '', 'gate approve')} {task}",
+        PARKED: f"hookline {found.flow} {task}",
+    }
+    why = "once it is fixed" if found.outcome == SENT_BACK else ""
+    next_step(commands.get(found.outcome, f"hookline gate list {task}"), why)
+
+
+COMMANDS = {
+    "submit": Command("submit a task's work to its gates", _submit_arguments, _submit),
+    "merge": Command("merge a task's submitted work", _merge_arguments, _merge),
+}

@@ -1,0 +1,1 @@
+"""`hookline hook`, `events`, `emit`, `why` and `validate`."""

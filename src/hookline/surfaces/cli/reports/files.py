@@ -1,0 +1,52 @@
+"""Writing a report's page: whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from hookline.errors import BadInput
+from hookline.files import own_folder, publish
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hookline.app import App
+
+STDOUT = "-"
+
+
+def write_page(app: App, parts: Iterable[str], name: str, output: str | None) -> str | None:
+    """Write a page where the user wants it, else among the reports; its path, None for stdout."""
+    if output == STDOUT:
+        for part in parts:
+            sys.stdout.buffer.write(part.encode("utf-8", "replace"))
+        return None
+    try:
+        return _write(output, parts) if output else _publish(app, name, parts)
+    except OSError as problem:
+        raise BadInput(f"cannot write the report: {problem}") from problem
+
+
+def _publish(app: App, name: str, parts: Iterable[str]) -> str:
+    """Write the file where reports are kept."""
+    with own_folder(app.project.folder, "reports") as folder:
+        publish(folder, name, "".join(parts).encode("utf-8", "replace"))
+    return os.path.join(app.project.folder, "reports", name)
+
+
+def _write(path: str, parts: Iterable[str]) -> str:
+    """Write the file that the user names."""
+    whole = "".join(parts)
+    temporary = f"{path}.{os.getpid()}"
+    try:
+        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+        with open(temporary, "w", encoding="utf-8", errors="replace") as file:
+            file.write(whole)
+        os.replace(temporary, path)
+    finally:
+        with suppress(OSError):
+            os.unlink(temporary)
+    return path

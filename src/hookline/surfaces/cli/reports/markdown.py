@@ -1,0 +1,90 @@
+"""The report of a project as Markdown, for a pull request or a chat. Foreign text stays text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hookline.domain.text.display import untrusted
+from hookline.surfaces.cli.reports import words
+from hookline.surfaces.cli.work.costs import cost_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hookline.queries.project_report import ProjectReport, ReportedSession, ReportedTask
+    from hookline.queries.waiting.item import Item
+
+# What could become a link, a tag, an image, a table or code; and, at the beginning, a structure.
+_SPECIAL = re.compile(r"([\\`*\[\]<>|]|:(?=//)|(?<=www)\.)")
+_LEADING = re.compile(r"^(|\d+(?=[.)](?:\s|$)))([#+=.)-])")
+# What a forge takes for a person or an issue: a mark without width parts it.
+_REFERENCE = re.compile(r"([@#])(?=\w)")
+_MARKS = {words.GOOD_MARK: "✅", words.BAD_MARK: "❌", words.OTHER_MARK: "🟡"}
+_LONGEST = 500
+
+
+def lines(found: ProjectReport) -> Iterator[str]:
+    """The report, line by line."""
+    yield f"## {text(found.project)}: {words.period(found)}"
+    yield ""
+    yield text(words.headline(found))
+    if found.waiting:
+        yield from ("", "### Waits for you", "")
+        for item in found.waiting:
+            yield from _item(item, found.until)
+    if found.tasks:
+        yield from ("", "### Tasks", "")
+        for task in found.tasks:
+            yield from _task(task, found)
+    if found.left_out:
+        yield f"- and {found.left_out} earlier tasks"
+    if found.sessions:
+        yield from ("", "### Sessions", "")
+        yield from (_session(each) for each in found.sessions)
+
+
+def text(value: str) -> str:
+    """Foreign text as one line that no renderer takes for anything else."""
+    shown = _SPECIAL.sub(r"\\\1", untrusted(value, _LONGEST))
+    return _REFERENCE.sub("\\1\u200b", _LEADING.sub(r"\1\\\2", shown))
+
+
+def code(value: str) -> str:
+    """A command or a name, exactly as it is."""
+    shown = untrusted(value)
+    longest = max((len(each) for each in re.findall("`+", shown)), default=0)
+    fence = "`" * (longest + 1)
+    return f"{fence} {shown} {fence}" if longest else f"`{shown}`"
+
+
+def _task(task: ReportedTask, found: ProjectReport) -> Iterator[str]:
+    outcome = f"**{words.outcome_text(task.outcome)}**"
+    yield f"- {_mark(task.outcome)} **{task.task_id}** {text(task.goal)}: {outcome}"
+    if why := words.why_text(task, found):
+        yield f"  - {text(why)}"
+    facts = (words.merge_text(task, found.until), words.change_text(task.change))
+    if any(facts):
+        yield f"  - {text(' · '.join(each for each in facts if each))}"
+    for _, proof in words.proof_texts(task):
+        yield f"  - {text(proof)}"
+    if task.cost.turns:
+        yield f"  - {text(cost_text(task.cost))}"
+        roles = words.role_texts(task.cost)
+        yield from (f"    - {text(each)}" for each in roles if len(roles) > 1)
+
+
+def _session(session: ReportedSession) -> str:
+    how = f"{session.status} {words.iterations_text(session.iterations)}"
+    why = f": {session.why}" if session.why else ""
+    name = f"{_mark(session.status)} **{text(session.name)}** ({session.run_id})"
+    return f"- {name} {text(how + why)}"
+
+
+def _item(item: Item, now: str) -> Iterator[str]:
+    yield f"- **{text(item.id)}** {text(words.item_text(item, now))}"
+    yield f"  - {code(item.command)}"
+
+
+def _mark(outcome: str) -> str:
+    return _MARKS[words.mark_of(outcome)]

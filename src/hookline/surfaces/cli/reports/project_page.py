@@ -1,0 +1,135 @@
+"""The page of a project, or of one task: what waits, what was done, what proves it, the diffs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hookline.domain.text.terminal import took
+from hookline.surfaces.cli.live.lines import money
+from hookline.surfaces.cli.reports import page, words
+from hookline.surfaces.cli.reports.diff_html import diff_html
+from hookline.surfaces.cli.reports.page import COUNTED, NUMBER, SHORT, WIDE, Column, Markup
+from hookline.surfaces.cli.reports.session_page import costs_html
+from hookline.surfaces.cli.work.costs import computed_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from hookline.queries.project_report import ProjectReport, ReportedSession, ReportedTask
+    from hookline.queries.proofs import Proof
+    from hookline.queries.waiting.item import Item
+
+_OVERVIEW = (
+    Column("task", SHORT),
+    Column("outcome", SHORT),
+    Column("goal", WIDE),
+    Column("merged as", SHORT),
+    Column("changes", SHORT),
+    Column("time", NUMBER),
+    Column("money", NUMBER),
+)
+_PROOFS = (
+    Column("", SHORT),
+    Column("check"),
+    Column("at", SHORT),
+    Column("commit", SHORT),
+    Column("when", SHORT),
+    Column("what was said", WIDE),
+)
+_SESSIONS = (
+    Column("session"),
+    Column("", SHORT),
+    Column("run", SHORT),
+    Column("task", SHORT),
+    Column("agent"),
+    Column("iterations", COUNTED),
+    Column("why", WIDE),
+)
+
+
+def parts(found: ProjectReport) -> Iterator[str]:
+    """The page, part by part."""
+    yield page.head(f"{found.project}: report · Hookline")
+    yield f"<header>\n<h1>{page.text(found.project)}</h1>\n"
+    yield f"<p>{page.text(words.period(found))}</p>\n"
+    yield f"<p>{page.text(words.headline(found))}</p>\n</header>\n"
+    yield page.section("Waits for you", "".join(_item(each, found.until) for each in found.waiting))
+    yield page.section(
+        "Tasks", page.table(_OVERVIEW, [_line(each) for each in found.tasks], "lines")
+    )
+    if found.left_out:
+        yield f"<p>{found.left_out} earlier tasks are not listed.</p>\n"
+    sessions = page.table(_SESSIONS, [_session(each) for each in found.sessions], "lines")
+    yield page.section("Sessions", sessions)
+    yield page.section("What was done", "".join(_task(each, found) for each in found.tasks))
+    yield page.section("What it cost", costs_html(found.cost))
+    yield page.foot(found.until)
+
+
+def _item(item: Item, now: str) -> str:
+    said = page.text(words.item_text(item, now))
+    return (
+        f'<div class="waits"><p><b>{page.text(item.id)}</b>{said}</p>'
+        f"<code>{page.text(item.command)}</code></div>\n"
+    )
+
+
+def _line(task: ReportedTask) -> Sequence[object]:
+    name = page.text(task.task_id)
+    cost = task.cost
+    return (
+        Markup(f'<a href="#{name}">{name}</a>'),
+        _badge(task),
+        task.goal,
+        _commit(task.merged.sha if task.merged else None),
+        "" if task.change and task.change.unknown else words.change_text(task.change),
+        took(cost.seconds) if cost.turns else "",
+        f"{money(cost.usd)}{computed_text(cost)}" if cost.usd is not None else "",
+    )
+
+
+def _commit(commit: str | None) -> Markup:
+    return page.code(commit, words.short(commit)) if commit else Markup("")
+
+
+def _badge(task: ReportedTask) -> Markup:
+    loud = words.outcome_text(task.outcome)
+    return Markup(page.badge(task.outcome).replace(f">{task.outcome}<", f">{page.text(loud)}<"))
+
+
+def _session(session: ReportedSession) -> Sequence[object]:
+    return (
+        session.name,
+        page.badge(session.status),
+        session.run_id,
+        session.task_id,
+        session.agent,
+        session.iterations,
+        session.why,
+    )
+
+
+def _task(task: ReportedTask, found: ProjectReport) -> str:
+    name = page.text(task.task_id)
+    is_bad = page.class_of(task.outcome) == "bad"
+    facts = [words.merge_text(task, found.until), task.why]
+    said = "".join(f"<p>{page.text(each)}</p>\n" for each in facts if each)
+    unproven = '<p class="failed">Nothing was checked.</p>\n' if not task.proofs and is_bad else ""
+    diff = diff_html(task.change, "Changes") if task.change is not None else ""
+    return (
+        f'<article class="card{" bad" if is_bad else ""}" id="{name}">\n'
+        f"<h3>{name} {page.text(task.goal)} {_badge(task)}</h3>\n{said}"
+        f"{page.table(_PROOFS, [_proof(each) for each in task.proofs])}{unproven}"
+        f"{costs_html(task.cost)}{diff}</article>\n"
+    )
+
+
+def _proof(proof: Proof) -> Sequence[object]:
+    return (
+        page.badge(proof.status),
+        proof.check,
+        proof.point,
+        _commit(proof.commit),
+        page.time(proof.at),
+        proof.message,
+    )

@@ -1,0 +1,92 @@
+"""The report of a project in a terminal: calm, and no wider than that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hookline.queries import proofs
+from hookline.surfaces.cli.output import paint, say, say_row, untrusted
+from hookline.surfaces.cli.reports import words
+from hookline.surfaces.cli.work.costs import cost_text
+
+if TYPE_CHECKING:
+    from hookline.queries.project_report import ProjectReport, ReportedSession, ReportedTask
+    from hookline.queries.waiting.item import Item
+
+_STYLES = {words.GOOD_MARK: "green", words.BAD_MARK: "red", words.OTHER_MARK: "yellow"}
+_PROOFS = {proofs.FAILED: "red", proofs.NONE: "red", proofs.WAITS: "yellow", proofs.SKIPPED: "dim"}
+_INDENT = 8
+MOST_SHOWN = 300
+
+
+def show(found: ProjectReport) -> None:
+    """Print a report."""
+    say_row(f"{paint(untrusted(found.project), 'bold')}: {words.period(found)}", 2)
+    say_row(words.headline(found), 2)
+    if found.tasks:
+        _title("Tasks")
+    for task in found.tasks:
+        _show_task(task, found)
+    if found.left_out:
+        say(f"  and {found.left_out} earlier tasks")
+    if found.sessions:
+        _title("Sessions")
+    for session in found.sessions:
+        _show_session(session)
+    if found.waiting:
+        _title("Waits for you")
+    for item in found.waiting:
+        _show_item(item, found.until)
+
+
+def _title(text: str) -> None:
+    say()
+    say(paint(text, "bold"))
+
+
+def _show_task(task: ReportedTask, found: ProjectReport) -> None:
+    longest = max(len(each.outcome) for each in found.tasks)
+    outcome = paint(f"{words.outcome_text(task.outcome):{longest}}", _style(task.outcome))
+    name = paint(f"{task.task_id:5}", "bold")
+    say_row(f"{_mark(task.outcome)} {name} {outcome}  {untrusted(task.goal, 90)}", _INDENT)
+    if why := words.why_text(task, found):
+        _below(why, _style(task.outcome) if task.outcome in words.LOUD else "dim")
+    facts = (words.merge_text(task, found.until), words.change_text(task.change))
+    if any(facts):
+        _below(" · ".join(each for each in facts if each))
+    for status, text in words.proof_texts(task):
+        _below(text, _PROOFS.get(status, ""))
+    if task.cost.turns:
+        roles = words.role_texts(task.cost)
+        _below("; ".join(roles) if len(roles) < 3 else cost_text(task.cost), "dim")
+        for each in roles if len(roles) > 2 else ():
+            _below(f"  {each}", "dim")
+
+
+def _below(text: str, style: str = "") -> None:
+    shown = untrusted(text, MOST_SHOWN)
+    say_row(" " * _INDENT + (paint(shown, style) if style else shown), _INDENT + 2)
+
+
+def _show_session(session: ReportedSession) -> None:
+    name = paint(untrusted(session.name, 40), "bold")
+    status = paint(session.status, _style(session.status))
+    how = f"{words.iterations_text(session.iterations)}"
+    why = f": {untrusted(session.why, 200)}" if session.why else ""
+    about = paint(f"({session.run_id}, {session.task_id})", "dim")
+    say_row(f"{_mark(session.status)} {name}  {status} {how}{why} {about}", 4)
+
+
+def _show_item(item: Item, now: str) -> None:
+    head = f"{paint('!', 'yellow')} {paint(untrusted(item.id), 'bold')}"
+    say_row(f"{head} {untrusted(words.item_text(item, now), MOST_SHOWN)}", 4)
+    say(f"    {paint(untrusted(item.command), 'cyan')}")
+
+
+def _mark(outcome: str) -> str:
+    mark = words.mark_of(outcome)
+    return paint(mark, _STYLES[mark])
+
+
+def _style(outcome: str) -> str:
+    return _STYLES[words.mark_of(outcome)]

@@ -1,0 +1,1 @@
+"""`hookline run` and `hookline session`."""

@@ -1,0 +1,1 @@
+"""`hookline task`, `dep`, `note` and `checkpoint`."""

@@ -1,0 +1,57 @@
+"""The agents of a project, for sessions and for hooks that ask one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from hookline.adapters.agents.local_agents import LocalAgents
+from hookline.ports.agents import Agents, ToolServer
+from hookline.sessions.spending import record_turn, refusal
+from hookline.trust.people import under_agent
+from hookline.trust.worktrees import TrustedJudges
+from hookline.wiring.trusting import worktrees
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hookline.app import App
+    from hookline.domain.turns import Purpose, TurnCost, Unpaid
+    from hookline.ports.processes import Processes
+
+UNPAID_TRIAL = "only a person can try a hook that asks an agent: no budget covers such a turn"
+
+
+def agents(app: App, processes: Processes) -> LocalAgents:
+    """The agents of a project, started by these processes."""
+    # A hook that is only tried belongs to no session, with or without a store.
+    is_trial = app.store.read_only or not os.path.exists(app.project.database)
+
+    def record(purpose: Purpose, cost: TurnCost) -> None:
+        if not is_trial:
+            app.change(record_turn, purpose, cost)
+
+    def refuse(purpose: Purpose) -> str | Unpaid | None:
+        if is_trial:
+            return UNPAID_TRIAL if under_agent(app.environ) else None
+        spent = app.spent()
+        with app.read() as view:
+            return refusal(view, purpose, app.origin.metadata(), spent)
+
+    profiles, default = app.sections.agents, app.sections.agent
+    return LocalAgents(profiles, default, app.project.root, processes, app.cleaner, record, refuse)
+
+
+def own_tools(env: Mapping[str, str]) -> ToolServer:
+    """Hookline's own tools, as offered to an agent of a session."""
+    passed = {name: value for name, value in env.items() if name.startswith("HOOKLINE_")}
+    return ToolServer((sys.executable, "-P", "-m", "hookline", "mcp"), passed)
+
+
+def judges(app: App, processes: Processes) -> Agents:
+    """Agents that hooks ask; each is the program that was trusted."""
+    found, trees = agents(app, processes), worktrees(app)
+    if trees is None:
+        return found
+    return TrustedJudges(found, app.sections.agents, app.sections.agent, trees)

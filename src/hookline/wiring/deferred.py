@@ -1,0 +1,115 @@
+"""Parts that most hooks never need: each is loaded for the first hook that does."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from hookline.hooks.calls.call import NO_TASK
+from hookline.ports.feeds import BELL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from hookline.app import App
+    from hookline.ports.agents import Agents
+    from hookline.ports.network import Http, Mail
+    from hookline.ports.processes import Processes
+    from hookline.ports.repository import Repository
+    from hookline.ports.work import Forge
+
+
+class _Deferred:
+    def __init__(self, load: Callable[[], object]) -> None:
+        self._load = load
+
+    @cached_property
+    def _loaded(self) -> object:
+        return self._load()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loaded, name)
+
+
+def http(app: App) -> Http:
+    """What sends requests."""
+
+    def load() -> Http:
+        from hookline.adapters.network.http import HttpClient
+
+        return HttpClient(app.cleaner)
+
+    return cast("Http", _Deferred(load))
+
+
+def mail(app: App) -> Mail:
+    """What sends mail."""
+
+    def load() -> Mail:
+        from hookline.adapters.network.mail import SmtpClient
+
+        return SmtpClient(app.cleaner)
+
+    return cast("Mail", _Deferred(load))
+
+
+def judges(app: App, processes: Processes) -> Agents:
+    """Agents that hooks ask."""
+
+    def load() -> Agents:
+        from hookline.wiring import agents
+
+        return agents.judges(app, processes)
+
+    return cast("Agents", _Deferred(load))
+
+
+def repository(app: App) -> Repository:
+    """The project's repository."""
+
+    def load() -> Repository:
+        from hookline.wiring import repositories
+
+        return repositories.repository(app)
+
+    return cast("Repository", _Deferred(load))
+
+
+def forge(app: App) -> Forge:
+    """Where the project's pull requests are made."""
+
+    def load() -> Forge:
+        from hookline.wiring import forges
+
+        return forges.forge(app)
+
+    return cast("Forge", _Deferred(load))
+
+
+def ring(app: App) -> None:
+    """Ring the bell of this process's terminal, and of those that watch sessions elsewhere."""
+    app.ring()
+    with app.read() as view:
+        live = view.sessions.live()
+    for run_id in live:
+        app.feeds.of(run_id)(BELL, {"by": app.owner})
+
+
+async def changed_files(app: App, folder: str) -> list[str]:
+    """What was changed in a folder; few conditions ask."""
+    from hookline.wiring.repositories import git_work
+
+    return await git_work(app).changed_files(folder)
+
+
+def tell_task(app: App, payload: Mapping[str, Any]) -> tuple[str | None, frozenset[str]]:
+    """The file of a gate's task as it is now, and the authors of its work."""
+    from hookline.sessions.spending import authors
+    from hookline.sessions.task_file import renewed_task
+
+    if not os.path.exists(app.project.database):  # a program asks before there is any task
+        return NO_TASK
+    named = {payload["agent_name"]} - {""}
+    with app.read() as view:
+        return renewed_task(view, payload), authors(view, payload["task_id"]) | named

@@ -1,0 +1,128 @@
+"""The half of the composition root that runs flows: the engine, sessions, submissions."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from hookline.adapters.processes.process import LocalProcesses
+from hookline.adapters.processes.reaper import Reaper
+from hookline.domain.events import SESSION_EVENTS, Event
+from hookline.domain.text.display import json_line
+from hookline.flows.effects import EffectLimits, Executor, Gated
+from hookline.flows.effects import Surroundings as EffectSurroundings
+from hookline.flows.engine import Engine, Observe
+from hookline.flows.steering import Steering
+from hookline.hooks.calls.call import base_environment
+from hookline.pipeline.effect_kinds import effect_kinds
+from hookline.pipeline.own_flows import OWN_FLOWS
+from hookline.project import user_folder
+from hookline.trust.configured import notification_variables
+from hookline.trust.merging import configuration_errors
+from hookline.wiring.agents import agents, own_tools
+from hookline.wiring.calls import owner_of, recorder
+from hookline.wiring.flows import call_flow, flow_finder
+from hookline.wiring.forges import forge
+from hookline.wiring.repositories import git_work, repository
+from hookline.wiring.trusting import frozen, is_current, merge_trust, verifier, worktrees
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from hookline.app import App
+    from hookline.domain.records import Outcome
+
+
+def engine(app: App, observe: Observe = lambda what, details: None) -> Engine:
+    """The local engine, with everything that effects and steering need."""
+    processes = LocalProcesses(app.project.blobs, app.cleaner, reaper=_reaper(app))
+    calls = recorder(app)
+    change = app.change
+    around = EffectSurroundings(
+        root=app.project.root,
+        folder=app.project.folder,
+        store=app.store,
+        store_id=app.store.id,
+        blobs=app.blobs,
+        environ=_environment(app),
+        processes=processes,
+        scopes=app.scopes,
+        recorder=calls,
+        agents=agents(app, Gated(processes)),
+        work=git_work(app),
+        change=change,
+        verify=verifier(app),
+        repository=repository(app),
+        forge=lambda: forge(app),
+        tools=own_tools,
+        feed=app.feeds.of,
+        clean=app.cleaner.value,
+        call_flow=partial(call_flow, app),
+        is_current=lambda: is_current(app),
+        frozen=lambda: [each.name for each in frozen(app)],
+        merge_trust=lambda: merge_trust(app),
+        configuration_errors=lambda folder: configuration_errors(folder, user_folder(app.environ)),
+        verify_line=trees.verify_line if (trees := worktrees(app)) else lambda line, folder: None,
+    )
+    waker = app.feeds.wakeup()
+    app.at_close.append(waker.close)
+    return Engine(
+        app.store,
+        app.blobs,
+        owner_of(app),
+        find_flow=flow_finder(app).find_of,
+        executor=Executor(around, _limits(app), effect_kinds(around)),
+        own=OWN_FLOWS,
+        tell=lambda event: _tell(around, event),
+        steering=Steering(
+            app.registry, calls, OWN_FLOWS, _debugger(app), app.project.runs, owner_of(app)
+        ),
+        wakeup=waker,
+        change=change,
+        observe=observe,
+        clean=app.cleaner.value,
+    )
+
+
+def _environment(app: App) -> dict[str, str]:
+    """What agents and programs of runs inherit; nobody writes to people in Hookline's name."""
+    hidden = notification_variables(app.settings) if app.settings is not None else ()
+    inherited = base_environment(app.environ)
+    return {name: value for name, value in inherited.items() if name not in hidden}
+
+
+def _tell(around: EffectSurroundings, event: Event) -> None:
+    """Tell watchers of a session about a stored event."""
+    if event.type in SESSION_EVENTS:
+        around.feed(event.node_id)(event.type, {**event.data, "seq": event.seq})
+
+
+def _reaper(app: App) -> Reaper:
+    if app.reaper is None:
+        app.reaper = Reaper()
+        app.at_close.append(app.reaper.close)
+    return app.reaper
+
+
+def _limits(app: App) -> EffectLimits:
+    limits = app.sections.limits
+    return EffectLimits(limits.concurrency, limits.per_minute)
+
+
+def _debugger(app: App) -> Callable[[str, dict[str, Any], Outcome], None]:
+    if not app.environ.get("HOOKLINE_DEBUG"):
+        return lambda hook, payload, outcome: None
+
+    def show(hook: str, payload: Mapping[str, Any], outcome: Outcome) -> None:
+        told = {
+            "hook": hook,
+            "input": payload,
+            "status": outcome.status,
+            "output": outcome.answer,
+            "error": outcome.error,
+            "stderr": outcome.stderr,
+        }
+        print(f"[hookline] {json_line(told)}", file=sys.stderr, flush=True)
+
+    return show

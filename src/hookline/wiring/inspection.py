@@ -1,0 +1,56 @@
+"""What the doctor checks through adapters, before a project is opened or if it cannot be."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from hookline.adapters.agents.health import health_of
+from hookline.adapters.git.work import GitWork
+from hookline.adapters.network.addresses import is_refused as is_refused
+from hookline.adapters.processes.identity import is_alive as is_alive
+from hookline.adapters.processes.identity import process_identity as process_identity
+from hookline.adapters.processes.process import LocalProcesses
+from hookline.adapters.processes.reaper import Reaper
+from hookline.adapters.store.inspection import StoreInspection as StoreInspection
+from hookline.adapters.store.inspection import inspected as inspected
+from hookline.domain.text.cleaning import Cleaner
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from hookline.ports.agents import AgentHealth, Profile
+    from hookline.ports.processes import Processes
+    from hookline.project import Project
+
+
+async def agent_health(profile: Profile, environ: Mapping[str, str]) -> AgentHealth:
+    """Whether the agent of a profile can work; its model is not asked."""
+    with tempfile.TemporaryDirectory(prefix="hookline-agents-") as folder:
+        return await health_of(profile, environ, LocalProcesses(folder))
+
+
+def processes(folder: str) -> Processes:
+    """What starts programs, with what they print kept in a folder."""
+    return LocalProcesses(folder)
+
+
+@contextmanager
+def watched_processes(environ: Mapping[str, str]) -> Iterator[Processes]:
+    """What runs programs of a folder that is no project yet.
+
+    What they print is cleaned and not kept, and they end even if this process is killed.
+    """
+    reaper = Reaper()
+    with tempfile.TemporaryDirectory(prefix="hookline-output-") as folder:
+        try:
+            yield LocalProcesses(folder, Cleaner(dict(environ)), reaper=reaper)
+        finally:
+            reaper.close()
+
+
+async def repository_error(project: Project, environ: Mapping[str, str]) -> str | None:
+    """Why git cannot read the repository of a project; None if it can."""
+    work = GitWork(processes(project.blobs), environ, objects="", trusted=False)
+    return (await work.state(project.root)).error

@@ -1,0 +1,54 @@
+"""The project's git repository, with what it needs."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from hookline.adapters.git.repository.git_repository import GitRepository
+from hookline.adapters.git.work import GitWork
+from hookline.adapters.processes.process import LocalProcesses
+from hookline.tasks.work_record import pinned_base
+from hookline.wiring.trusting import is_trusted
+
+if TYPE_CHECKING:
+    from hookline.app import App
+    from hookline.ports.processes import Processes
+    from hookline.ports.repository import Repository
+
+
+def git_processes(app: App) -> Processes:
+    """What starts git: names, hashes and diffs are not cleaned."""
+    return LocalProcesses(app.project.blobs, app.cleaner, exact=True)
+
+
+def repository(app: App) -> Repository:
+    """The project's repository."""
+    gates = app.sections.gates
+    with app.read() as view:
+        pinned = pinned_base(view)
+    return GitRepository(
+        git_processes(app),
+        app.project.root,
+        app.project.folder,
+        app.environ,
+        base=gates.base or (pinned.branch if pinned else None),
+        unborn=not gates.base and pinned is not None and pinned.unborn,
+        remote=gates.remote,
+        trusted=is_trusted(app),
+        hooks_before=lambda: _hooks_before(app),
+        clean=app.cleaner.text,
+    )
+
+
+def _hooks_before(app: App) -> list[dict[str, str]]:
+    from hookline.sessions.git_control import hooks_before
+
+    with app.read() as view:
+        return hooks_before(view)
+
+
+def git_work(app: App) -> GitWork:
+    """The changes to the files of the project and its worktrees."""
+    objects = os.path.join(app.project.folder, "objects")
+    return GitWork(git_processes(app), app.environ, objects, trusted=is_trusted(app))

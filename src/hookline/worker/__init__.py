@@ -1,0 +1,1 @@
+"""`hookline work`: which task an agent gets next, the lanes, and the result."""

@@ -1,0 +1,106 @@
+"""One worker from start to end: its tasks, its lanes, its reports and its result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hookline.errors import BadInput, HooklineError
+from hookline.flows.runner import Runner
+from hookline.operations.announcements import at_work
+from hookline.operations.worktrees import remove_finished
+from hookline.wiring.engine import engine
+from hookline.wiring.hosts import serving
+from hookline.wiring.profiles import chosen_agent
+from hookline.worker.account import WorkAccount, account
+from hookline.worker.loop import WorkBudget, Worker
+from hookline.worker.news import News
+from hookline.worker.records import CannotBegin
+from hookline.worker.task_picker import TaskPicker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
+
+    from hookline.app import App
+    from hookline.domain.records import Delivery
+    from hookline.domain.tasks import Task
+
+
+class Shift:
+    """A worker over an opened project; `news` may be read from another thread meanwhile."""
+
+    def __init__(
+        self, app: App, lanes: Sequence[tuple[str, ...]], types: Sequence[str] | None
+    ) -> None:
+        self._app, self._lanes = app, lanes
+        with app.read() as view:
+            self._place = view.log.last()
+        tell = self._left_alone
+        self._picker = TaskPicker(app, lanes[0], types, after=self._place, left_alone=tell)
+        self.news = News(app, self._picker.tasks, self._place)
+
+    async def serve(
+        self,
+        budget: WorkBudget,
+        *,
+        once: bool,
+        tell: Callable[[str], None],
+        failed: Callable[[Delivery], None],
+        stopped_by: Callable[[Callable[..., None]], AbstractContextManager[None]],
+    ) -> Worker:
+        """Take tasks until nothing is left to do, or until it is stopped."""
+        app = self._app
+        served = engine(app, self._observe)
+        worker = Worker(served, Runner(served), self._lanes, self._picker, budget=budget, tell=tell)
+        app.spent = worker.money_spent
+        async with at_work(app, failed, tell, self._picker.keep):
+            with serving(app), stopped_by(worker.stop):
+                await worker.serve(once=once)
+        if not worker.is_stopping:
+            await remove_finished(app)
+        return worker
+
+    def account(self, worker: Worker) -> WorkAccount:
+        """Its result."""
+        return account(self._app, worker, self._picker, self._place)
+
+    def _observe(self, what: str, details: dict[str, Any]) -> None:
+        # Also calls that have only begun, so that a gate is shown while it runs.
+        if what in ("begun", "effect"):
+            self._picker.notice(details["runId"], details["effectId"], is_done=what == "effect")
+
+    def _left_alone(self, task: Task, problem: HooklineError) -> None:
+        code, message, help = problem.code, problem.message, problem.help
+        self.news.put(CannotBegin(task_id=task.id, code=code, message=message, help=help))
+
+
+def lanes(
+    app: App,
+    count: int,
+    wanted: Sequence[str],
+    missing: Callable[[BadInput], None],
+    usd: float | None = None,
+) -> list[tuple[str, ...]]:
+    """The agents of each lane, its preferred one first; `usd` is what all may spend.
+
+    The usual agent works without those that types name and whose programs are `missing`.
+    """
+    named, usual = _named_by_types(app), app.sections.agent
+    if usual is not None and not wanted:
+        lane = [chosen_agent(app, usual, usd)]
+        for name in named:
+            try:
+                lane += [chosen_agent(app, name, usd)] if name != usual else []
+            except BadInput as problem:
+                missing(problem)
+        return [tuple(lane)] * count
+    chosen: Sequence[str | None] = wanted or named or [None]
+    ready = [chosen_agent(app, name, usd) for name in dict.fromkeys(chosen)]
+    firsts = [place % len(ready) for place in range(max(count, len(wanted)))]
+    return [(*ready[first:], *ready[:first]) for first in firsts]
+
+
+def _named_by_types(app: App) -> list[str]:
+    """The agents that task types name as implementers."""
+    types = app.sections.task_types.values()
+    return list(dict.fromkeys(name for each in types for name in each.agents.implementer))

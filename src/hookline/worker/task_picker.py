@@ -1,0 +1,267 @@
+"""Takes tasks for a worker: which one an agent gets next, and its session."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from hookline.config.task_types import claim_rule, skips_pr
+from hookline.domain.sessions import ESCALATED, FLOW, STANDING, STOPPED, SessionInput
+from hookline.domain.submissions import MERGE, SUBMIT
+from hookline.domain.tasks import ACTIVE, Task
+from hookline.domain.timestamps import later
+from hookline.errors import HooklineError, NothingReady, StaleClaim, StoreError
+from hookline.operations.resume import tell_to_go_on
+from hookline.operations.sessions import start_session
+from hookline.pipeline.gate_verbs import run_of
+from hookline.queries.sessions import facts, unstarted_plan
+from hookline.sessions.spending import Spending
+from hookline.sessions.state import LEASE_MARGIN
+from hookline.tasks import claims, planned, verbs
+from hookline.tasks.task_runs import live_sessions
+from hookline.wiring.work import begin_work
+from hookline.worker.loop import Begun
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hookline.app import App
+    from hookline.domain.runs import Run
+    from hookline.domain.turns import AgentProblem
+    from hookline.ports.store import Transaction, View
+    from hookline.queries.sessions import SessionFacts
+
+# The heartbeat renews it until the session holds the task, so that a killed worker frees it.
+FIRST_LEASE = 5.0
+# How many ready tasks are considered first; then up to the usual limit.
+FIRST_LOOK = 64
+
+
+class TaskPicker:
+    """Claims the best task that one of some agents may take, and starts its session in a worktree.
+
+    A task that cannot be started is reported once, and then left alone. `tasks` are those that the
+    worker deals with.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        agents: Sequence[str],
+        types: Sequence[str] | None,
+        *,
+        after: int,
+        left_alone: Callable[[Task, HooklineError], None],
+    ) -> None:
+        self.tasks: set[str] = set()
+        self.left: set[str] = set()
+        self.merges: set[str] = set()
+        self._app, self._agents, self._types = app, agents, types
+        self._rule = claim_rule(app.settings)
+        self._left_alone = left_alone
+        self._noticed: set[str] = set()
+        self._looked_at = ""
+        self._beginning: tuple[str, int] | None = None  # a task, and the token of its claim
+        # The agents that cannot work, each with the session that has found it out.
+        self._unable: dict[str, SessionFacts] = {}
+        self.spending = Spending(self.tasks, after)
+
+    async def begin(self, agents: Sequence[str]) -> Begun | None:
+        """A session of the first agent that may take the best task; None if there is none."""
+        while True:
+            try:
+                task, agent = self._app.change(self._claim, agents)
+            except NothingReady:
+                return None
+            assert task.claim is not None  # claimed just now
+            self._beginning = task.id, task.claim.token
+            self.tasks.add(task.id)
+            try:
+                return Begun(await self._start(task, agent), task.id)
+            except StaleClaim:  # another worker took it while this one was frozen
+                self.tasks.discard(task.id)
+            except HooklineError as problem:
+                self._release()
+                if isinstance(problem, StoreError):  # not the task's fault
+                    raise
+                self.left.add(task.id)
+                self._left_alone(task, problem)
+            except BaseException:
+                self._release()
+                raise
+            finally:
+                self._beginning = None
+
+    def keep(self, tx: Transaction) -> None:
+        """Renew the claim on the task that is being started: a part of the heartbeat."""
+        if self._beginning is None:
+            return
+        task_id, token = self._beginning
+        with suppress(HooklineError):  # `_start` notices that it was lost
+            if tx.graph.task(task_id).state != ACTIVE:  # its session does not hold it yet
+                claims.renew(tx, task_id, token, FIRST_LEASE)
+
+    def note_unable(self, view: View, run_id: str) -> None:
+        """Give no more tasks to the agent of a session if it cannot work."""
+        if view.runs.value(run_id, STANDING) != ESCALATED:
+            return
+        known = facts(view, view.runs.find(run_id))
+        if known.problem is not None and known.agent is not None:
+            self._unable[known.agent] = known
+
+    def unable(self, view: View) -> dict[str, AgentProblem]:
+        """The agents that cannot work; one whose session was resumed was repaired."""
+        for agent, known in list(self._unable.items()):
+            if view.runs.value(known.run_id, STANDING) != ESCALATED:
+                del self._unable[agent]
+        found = self._unable.items()
+        return {agent: known.problem for agent, known in found if known.problem is not None}
+
+    def is_held_up(self) -> bool:
+        """Whether a task is held for so short a time that it may be ready soon."""
+        with self._app.read() as view:
+            soon = later(self._app.store.now(), FIRST_LEASE)
+            return view.graph.any_lease_ends(self._looked_at, soon)
+
+    def has_more(self) -> bool:
+        """Whether there is a task that could be started."""
+        with self._app.read() as view:
+            return self._best(view, self._app.store.now(), self._agents) is not None
+
+    def not_for_any_lane(self, view: View) -> list[str]:
+        """Ready tasks of the wanted types that none of the agents may or can take, or not yet."""
+        unable = self.unable(view)
+        able = [agent for agent in self._agents if agent not in unable]
+        return [
+            task.id
+            for task in view.graph.ready(claims.LOOKED_AT, self._app.store.now())
+            if self._is_wanted(task.type)
+            and (
+                not any(self._rule(agent, task.type) for agent in able)
+                or unstarted_plan(view, task) is not None
+            )
+        ]
+
+    def is_settled(self) -> bool:
+        """Whether no hook is waiting that could still add tasks."""
+        return not self._app.work_waits()
+
+    def usd(self) -> float:
+        """What the tasks have cost so far."""
+        with self._app.read() as view:
+            return self.spending.usd(view)
+
+    def notice(self, run_id: str, effect_id: str, *, is_done: bool) -> None:
+        """Note that a run is advanced here: this worker deals with its task."""
+        if is_done and effect_id.startswith(MERGE):  # the process that merges counts it
+            self.merges.add(run_id)
+        if run_id not in self._noticed:
+            self._noticed.add(run_id)
+            with self._app.read() as view:
+                run = view.runs.find(run_id)
+            if run.flow in (FLOW, SUBMIT, MERGE):
+                self.tasks.add(run.input["taskId"])
+
+    # Choosing
+
+    def _claim(self, tx: Transaction, agents: Sequence[str]) -> tuple[Task, str]:
+        self._looked_at = tx.now
+        best = self._best(tx, tx.now, agents)
+        if best is None:
+            raise NothingReady
+        task, agent = best
+        claims.claim(tx, task.id, agent, FIRST_LEASE, allowed=self._may_take)
+        return tx.graph.task(task.id), agent
+
+    def _best(self, view: View, now: str, agents: Sequence[str]) -> tuple[Task, str] | None:
+        """The best task that one of these agents may take, and which one takes it."""
+        unable = self.unable(view)
+        agents = [each for each in agents if each not in unable]
+        for limit in (FIRST_LOOK, claims.LOOKED_AT):
+            ready = view.graph.ready(limit, now)
+            for task in ready:
+                allowed = [each for each in agents if self._may_take(each, task.type)]
+                if allowed and self._is_free(view, task):
+                    return task, _best_known(view, task, allowed)
+            if len(ready) < limit:
+                break
+        return None
+
+    def _is_free(self, view: View, task: Task) -> bool:
+        """Whether a task may be started.
+
+        Work that a person submitted is not started again, and only a person starts a plan.
+        """
+        is_known = task.id in self.left or run_of(view, task.id) is not None
+        return not is_known and unstarted_plan(view, task) is None
+
+    def _may_take(self, agent: str, task_type: str | None) -> bool:
+        return self._is_wanted(task_type) and self._rule(agent, task_type)
+
+    def _is_wanted(self, task_type: str | None) -> bool:
+        return self._types is None or task_type in self._types
+
+    def _release(self) -> None:
+        assert self._beginning is not None
+        task_id, token = self._beginning
+        why, holder = "it was not started", verbs.Holder(token=token)
+        with suppress(HooklineError):  # then the claim expires
+            self._app.change(lambda tx: claims.release(tx, task_id, reason=why, holder=holder))
+
+    def _check_claim(self, tx: Transaction) -> None:
+        assert self._beginning is not None
+        task_id, token = self._beginning
+        verbs.check_holder(tx.graph.task(task_id), verbs.Holder(token=token), tx.now)
+
+    # Starting
+
+    async def _start(self, task: Task, agent: str) -> str:
+        app = self._app
+        place = await begin_work(app, task.id)
+        with app.read() as view:
+            stopped = _stopped(view, task, agent)
+            name = _free_name(view, f"{task.id}-{agent}")
+            part = planned.needs_no_plan(view, task)
+        if stopped is not None:
+            app.change(self._resume, stopped.run_id)
+            return stopped.run_id
+        given = SessionInput(name=name, goal=task.goal, task_id=task.id, agent=agent, part=part)
+        given = given.in_worktree(place, skip_pr=skips_pr(app.settings, task.type))
+
+        def begin(tx: Transaction) -> SessionInput:
+            self._check_claim(tx)
+            return given
+
+        return start_session(app, begin)
+
+    def _resume(self, tx: Transaction, run_id: str) -> None:
+        assert self._beginning is not None
+        claims.renew(tx, *self._beginning, LEASE_MARGIN)  # for who advances the session
+        tell_to_go_on(tx, run_id, {}, self._app.blobs)
+
+
+def _best_known(view: View, task: Task, agents: Sequence[str]) -> str:
+    """The agent whose stopped session on a task can be resumed, else the first."""
+    return next((each for each in agents if _stopped(view, task, each)), agents[0])
+
+
+def _stopped(view: View, task: Task, agent: str) -> Run | None:
+    """This agent's session on this task that was stopped, or could not work, and can be resumed."""
+    for run in live_sessions(view):
+        given = run.input
+        is_same = (given["taskId"], given.get("agent")) == (task.id, agent) and given.get("branch")
+        if is_same and _may_go_on(view, run):
+            return run
+    return None
+
+
+def _may_go_on(view: View, run: Run) -> bool:
+    status = view.runs.value(run.run_id, STANDING)
+    return status == STOPPED or (status == ESCALATED and facts(view, run).problem is not None)
+
+
+def _free_name(view: View, wanted: str) -> str:
+    """A name that no resumable session has."""
+    taken = {run.input["name"] for run in live_sessions(view)}
+    numbered = (f"{wanted}-{number}" for number in range(2, len(taken) + 3))
+    return next(name for name in (wanted, *numbered) if name not in taken)

@@ -1,0 +1,92 @@
+"""Sessions of real agents that cannot work, or whose model is not there, as a user types them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.agents import problems
+from tests.agents.problem_lab import (
+    AGENTS,
+    NO_LOGIN,
+    NO_NETWORK,
+    PERMANENT,
+    TRANSIENT,
+    Lab,
+    permanent,
+    transient,
+)
+from tests.agents.rig import program
+from tests.agents.session_desk import PATIENCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from _pytest.mark import ParameterSet
+
+pytestmark = pytest.mark.timeout(3 * PATIENCE)
+INSTALLED = ("Claude Code", "Codex", "OpenCode")
+KINDS = {
+    NO_LOGIN: "login",
+    problems.KEY: "key",
+    problems.CREDIT: "credit",
+    problems.MODEL: "model",
+}
+REASONS = {NO_NETWORK: "model unreachable"}
+# Those that differ most; all others take as long, and are run where time does not matter.
+QUICK = {
+    ("Claude Code", NO_LOGIN),
+    ("Claude Code", problems.CREDIT),
+    ("Claude Code", NO_NETWORK),
+    ("Codex", NO_LOGIN),
+    ("Codex", problems.KEY),
+    ("Codex", NO_NETWORK),
+    ("OpenCode", problems.KEY),
+}
+
+
+def each(of: tuple[str, ...]) -> list[ParameterSet]:
+    return [
+        pytest.param(name, problem, marks=() if (name, problem) in QUICK else pytest.mark.torture)
+        for name in INSTALLED
+        for problem in of
+    ]
+
+
+@pytest.fixture
+def lab(tmp_path: Path, name: str) -> Iterator[Lab]:
+    agent = AGENTS[name]
+    made = Lab(tmp_path, agent, program(agent.program))
+    yield made
+    made.cli.close()
+
+
+@pytest.mark.parametrize(("name", "problem"), each(PERMANENT))
+def test_one_turn_is_spent_and_what_repairs_it_is_told(lab: Lab, problem: str) -> None:
+    found, resumed = permanent(lab, problem)
+    assert (found.code, found.ended["outcome"], found.problem["kind"]) == (
+        *(4, "escalated"),
+        KINDS[problem],
+    )
+    assert (found.turns, found.iterations, found.errors) == (1, 0, 1)
+    assert found.problem["message"] in found.printed
+    [item] = found.attention
+    assert found.problem["help"] in item["message"]
+    resume = "hookline run --resume --name s"
+    assert item["command"] == f"{found.problem['command']} && {resume}".removeprefix(" && ")
+    assert resumed is not None
+    assert resumed.code == 0, resumed.stderr
+    assert lab.cli.task("T-1")["turnsUsed"] == 1
+
+
+@pytest.mark.parametrize(("name", "problem"), each(TRANSIENT))
+def test_a_model_that_comes_back_is_waited_for(lab: Lab, problem: str) -> None:
+    found = transient(lab, problem)
+    assert (found.code, found.ended["outcome"]) == (0, "completed")
+    reason = REASONS.get(problem, "model overloaded")
+    assert found.waited == reason
+    assert "(until 20" in found.shown
+    assert f"Z: {reason})" in found.shown
+    assert (found.turns, found.iterations, found.errors) == (2, 1, 0)

@@ -1,0 +1,143 @@
+"""Tests that an agent may edit: the session goes on, people see it, and gates run the old ones."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.e2e.pipeline_rig import Pipeline
+from tests.e2e.session_rig import PROMISE, Rig
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Cli
+
+TEST = "from one import one\n\n\ndef test_one():\n    assert one() == 1\n"
+WEAK = "def test_one():\n    pass\n"
+LINE = "pytest -q -p no:cacheprovider test_one.py"
+
+
+@pytest.fixture
+def project(cli: Cli) -> Rig:
+    """A project with a test that fails, and whose rule names its file."""
+    _runner_on_path(cli)
+    cli.put("one.py", "def one():\n    return 2\n")
+    cli.put("test_one.py", TEST)
+    cli.put(".gitignore", "__pycache__/\n")
+    rig = Rig(cli)
+    rig.repository()
+    return rig
+
+
+def _runner_on_path(cli: Cli) -> None:
+    """`pytest` is the one of these tests."""
+    folder = cli.root.parent / "bin"
+    folder.mkdir(exist_ok=True)
+    program = folder / "pytest"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m pytest "$@"\n')
+    program.chmod(0o755)
+    cli.env["PATH"] = f"{folder}:{cli.env['PATH']}"
+
+
+def rules(*, follow: bool) -> list[dict[str, Any]]:
+    return [{"name": "tests", "type": "command", "command": LINE, "follow": follow}]
+
+
+EDIT = f"cat > test_one.py <<'E'\n{WEAK}E\n{PROMISE}"
+
+
+def test_an_edited_test_parks_the_session_unless_its_rule_follows(cli: Cli, project: Rig) -> None:
+    project.turns(EDIT)
+    project.configure({"stop": ["evidence"]}, validation=rules(follow=False))
+    shown = cli("check")
+    assert "test_one.py  (rule tests)" in shown.stdout
+    assert cli.json("check")["frozen"] == [{"name": "test_one.py", "use": "rule tests"}]
+    done = cli("run", "do it", "--name", "s", "--agent", "bot", "--iterations", "2")
+    assert done.code == 4
+    assert done.stderr.startswith("frozen by trust: test_one.py;")
+    assert "test_one.py changed since it was verified" in done.stderr
+    (prompt,) = project.prompts()
+    assert "- hookline.yaml, and what it names: `test_one.py`, unless" in prompt.text
+
+
+def test_a_followed_test_may_be_edited_and_people_see_it(cli: Cli, project: Rig) -> None:
+    project.turns(EDIT)
+    project.configure({"stop": ["evidence"]}, validation=rules(follow=True))
+    assert cli.json("check")["frozen"] == []
+    done = project.run()
+    proof = "Proven: tests passed on a diff of 1 file; edited tests: test_one.py (+1 -4)"
+    assert done.said == (0, "completed", proof)
+    journal = cli.json("flow", "journal", "R-1")
+    (edited,) = re.findall(r'"editedTests": (\[[^]]*\])', json.dumps(journal))
+    assert json.loads(edited) == [{"path": "test_one.py", "added": 1, "removed": 4}]
+
+
+def test_the_report_lists_the_tests_that_were_edited(cli: Cli, project: Rig) -> None:
+    project.turns(EDIT)
+    project.configure({"stop": ["evidence"]}, validation=rules(follow=True))
+    assert project.run().code == 0
+    page = cli("session", "report", "s", "--output", "-").stdout
+    table = page.partition(">edited test<")[2].partition("</table>")[0]
+    assert re.sub(r"<[^>]*>|\s+", " ", table).split()[-3:] == ["test_one.py", "1", "4"]
+    assert "edited tests: test_one.py (+1 -4)" in cli("report", "--markdown").stdout
+
+
+def test_check_warns_of_a_rule_that_follows_nothing(cli: Cli, project: Rig) -> None:
+    rule = {"name": "tests", "type": "command", "command": "sh test.sh", "follow": True}
+    project.configure(validation=[rule])
+    (problem,) = cli.json("check")["problems"]
+    assert (problem["code"], problem["severity"]) == ("follow", "warning")
+
+
+def test_follow_covers_nothing_but_test_files(cli: Cli, project: Rig) -> None:
+    cli.put("conftest.py", "")
+    line = f"{LINE} conftest.py"
+    project.turns(f"echo 'x = 1' > conftest.py; echo y > z; {PROMISE}")
+    rule = {"name": "tests", "type": "command", "command": line, "follow": True}
+    project.configure({"stop": ["evidence"]}, validation=[rule])
+    assert [each["name"] for each in cli.json("check")["frozen"]] == ["conftest.py"]
+    assert cli("run", "do it", "--agent", "bot", "--iterations", "1").code == 4
+
+
+def test_gates_run_the_tests_of_the_base_as_well(cli: Cli) -> None:
+    _runner_on_path(cli)
+    line = Pipeline(cli)
+    cli.put("one.py", "def one():\n    return 1\n")
+    cli.put("test_one.py", TEST)
+    cli.put(".gitignore", "__pycache__/\n")
+    settings = "gates: {tries: 2, test: 'true'}\nvalidation: " + json.dumps(rules(follow=True))
+    line.begin(f"{settings}\n", remote=False)
+    cli.put("../weak", WEAK)
+    weaken = "echo 'def one(): return 2' > one.py; cp \"$HOOKLINE_PROJECT/../weak\" test_one.py"
+    line.turn(f'if [ "$n" = 1 ]; then {weaken}; else echo "def one(): return 1" > one.py; fi\n')
+    task = cli.add("change one")
+    assert line.worker()["merged"] == [task]
+    first, second = line.prompts(task)
+    assert "Your work edits tests that check it: `test_one.py`" in second
+    assert "test_one.py" not in first.partition("# What done means")[0]
+    (pull,) = (cli.root / ".hookline/pulls").glob("*.md")
+    text = pull.read_text()
+    assert "## Edited tests" in text
+    assert "- test_one.py: +1 -4" in text
+
+
+def test_a_person_can_pass_work_that_changes_what_is_right(cli: Cli) -> None:
+    _runner_on_path(cli)
+    line = Pipeline(cli)
+    cli.put("one.py", "def one():\n    return 1\n")
+    cli.put("test_one.py", TEST)
+    cli.put(".gitignore", "__pycache__/\n")
+    settings = "gates: {tries: 0, test: 'true'}\nvalidation: " + json.dumps(rules(follow=True))
+    line.begin(f"{settings}\n", remote=False)
+    two = TEST.replace("== 1", "== 2")
+    line.turn(f"echo 'def one(): return 2' > one.py\ncat > test_one.py <<'E'\n{two}E\n")
+    task = cli.add("let one be two")
+    cli("work", "--once")
+    assert cli.task(task)["state"] == "needs_continuation"
+    reason = "the goal says so"
+    assert cli("gate", "override", task, "earlier_tests", "--reason", reason).code == 0
+    assert cli("submit", task).code == 0
+    assert cli.task(task)["state"] == "completed"

@@ -1,0 +1,139 @@
+"""`hookline status` and the words that people try first."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from hookline.surfaces.cli.main import COMMANDS, SECTIONS
+from tests.e2e.session_rig import PROMISE, Rig
+from tests.e2e.terminal_rig import Terminal
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Cli
+
+
+def test_an_empty_project_says_what_to_do(cli: Cli) -> None:
+    cli.json("task", "list")
+    shown = cli("status").stdout
+    assert shown.startswith("nothing runs and nothing waits\n")
+    assert 'next: hookline run "what the agent should do"' in shown
+
+
+def test_hookline_alone_is_the_status_of_a_project(cli: Cli) -> None:
+    assert cli().stdout == cli("help").stdout  # nothing was ever stored here
+    cli.add("write it")
+    assert cli().stdout == cli("status").stdout
+
+
+def test_what_waits_has_its_command(cli: Cli) -> None:
+    rig = Rig(cli)
+    rig.turns("echo '<promise>BLOCKED</promise>'")
+    rig.configure()
+    assert rig.run().code == 4
+    (item,) = cli.json("status")["waiting"]
+    shown = cli("status").stdout
+    assert shown.startswith("waiting   s  since ")
+    assert item["command"] in shown
+
+
+def test_what_was_done_is_news_until_a_person_has_looked(cli: Cli) -> None:
+    rig = Rig(cli)
+    rig.turns(PROMISE)
+    rig.configure()
+    assert rig.run().code == 0
+    assert [each["id"] for each in cli.json("status")["completed"]] == ["s"]
+    assert "done      s" in cli("status").stdout  # a pipe has not looked
+    terminal = Terminal(cli, "status", columns=100, rows=24)
+    terminal.shows("done")
+    assert terminal.ends() == 0
+    assert cli.json("status")["completed"] == []
+
+
+# Names
+
+
+def test_a_piece_of_work_answers_to_all_its_names(cli: Cli) -> None:
+    rig = Rig(cli)
+    rig.turns(PROMISE)
+    rig.configure()
+    assert rig.run(name="fence").code == 0
+    for name in ("fence", "R-1", "T-1"):
+        assert cli.json("task", "show", name)["id"] == "T-1"
+        assert cli.json("session", "show", name)["runId"] == "R-1"
+        assert cli.json("flow", "status", name)["runId"] == "R-1"
+        assert cli.json("gate", "explain", name)["taskId"] == "T-1"
+        assert cli.json("why", name)
+    code, error = cli.refused("task", "show", "fense")
+    assert (code, error["code"]) == (1, "unknown-task")
+    assert cli("logs").stdout == cli("logs", "T-1").stdout
+
+
+def test_a_session_is_not_called_like_a_task(cli: Cli) -> None:
+    Rig(cli).configure()
+    code, error = cli.refused("run", "do it", "--name", "T-7")
+    assert (code, error["code"]) == (2, "bad-input")
+
+
+# Words that people try
+
+
+def test_help_lists_every_command_in_groups(cli: Cli) -> None:
+    shown = cli("--help").stdout
+    for title in SECTIONS:
+        assert f"\n{title}\n" in shown
+    for name in COMMANDS:
+        assert f"\n  {name:11}  " in shown
+    assert shown.index("demo") < shown.index("init") < shown.index("run ") < shown.index("trust")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("help", "exit-codes"), "4 needs a person"),
+        (("help", "overnight"), 'hookline run "GOAL" --detach'),
+        (("help", "run"), "usage: hookline run"),
+        (("help", "task", "add"), "usage: hookline task add"),
+        (("help", "before_submit"), "before_submit"),
+        (("version",), "hookline 0."),
+        (("--version",), "hookline 0."),
+        (("stats",), ""),
+    ],
+)
+def test_words_that_people_try(cli: Cli, words: tuple[str, ...], said: str) -> None:
+    result = cli(*words)
+    assert (result.code, result.stderr) == (0, "")
+    assert said in result.stdout
+
+
+def test_a_wrong_topic_names_the_nearest(cli: Cli) -> None:
+    code, error = cli.refused("help", "overnigth")
+    assert (code, error["help"]) == (2, "did you mean `hookline help overnight`?")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_a_script_of_its_shell(cli: Cli, shell: str) -> None:
+    script = cli("completion", shell).stdout
+    assert "orchestrate" in script
+    program = shutil.which(shell)
+    if program is not None:
+        subprocess.run((program, "-n"), input=script, text=True, check=True)
+
+
+def test_bash_completes_commands_and_options(cli: Cli) -> None:
+    script = cli("completion", "bash").stdout
+    for words, wanted in (
+        ("hookline st", {"status", "stop", "stats"}),
+        ("hookline task comp", {"complete"}),
+        ("hookline task add --de", {"--deliverable", "--depends-on"}),
+        ("hookline completion z", {"zsh"}),
+    ):
+        count = len(words.split()) - 1
+        ask = f"COMP_WORDS=({words}); COMP_CWORD={count}; _hookline; echo ${{COMPREPLY[@]}}"
+        done = subprocess.run(
+            ("bash", "-c", f"{script}\n{ask}"), capture_output=True, text=True, check=True
+        )
+        assert set(done.stdout.split()) == wanted
