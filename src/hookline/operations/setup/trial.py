@@ -12,6 +12,7 @@ import msgspec
 
 from hookline.domain.text.display import untrusted
 from hookline.domain.text.excerpts import last_line
+from hookline.flows.effects import Gated
 from hookline.hooks.calls.call import base_environment
 from hookline.hooks.kinds.command import SHELL
 from hookline.wiring.inspection import watched_processes
@@ -63,7 +64,8 @@ async def _tried(
     found = []
     for command in commands:
         argv = (SHELL, "-c", command)
-        done = await processes.run(argv, cwd=root, env=env, timeout=TRIAL_SECONDS)
+        # Not before the reaper knows of it: a kill in between would leave it running.
+        done = await Gated(processes).run(argv, cwd=root, env=env, timeout=TRIAL_SECONDS)
         found.append(_trial(command, done))
     return found
 
