@@ -27,6 +27,11 @@ _ENTITIES = tuple(
     for double in ("&quot;", "&#34;", '"')
     for single in ("&#x27;", "&#39;", "&apos;", "'")
 )
+# What encoders of JSON spell by number, so that it can stand in a page: Go, Gson, PHP and .NET.
+_IN_PAGES = tuple(
+    str.maketrans({mark: f"\\u{ord(mark):{form}}" for mark in marks})
+    for marks, form in (("&<>", "04x"), ("&<>='", "04x"), ("&<>", "04X"), ("&<>'+`", "04X"))
+)
 # Every command looks at the names of variables, and compiling a pattern would take longer.
 _IN_NAMES = (
     *("TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "WEBHOOK"),
@@ -106,8 +111,9 @@ def _spelled(value: str) -> Iterator[str]:
     yield repr(value.encode("utf-8", "surrogateescape"))[2:-1]
     for quotes in _ENTITIES if _MARKUP.intersection(value) else ():
         yield value.translate(quotes)
-    for once in (_in_json(value), _in_ascii_json(value)):
-        yield from (once, once.replace("/", "\\/"), _in_json(once))
+    for once in {_in_json(value), _in_ascii_json(value)}:
+        for spelled in {once, *map(once.translate, _IN_PAGES)}:
+            yield from (spelled, spelled.replace("/", "\\/"), _in_json(spelled))
     if not (value.isascii() and value.isalnum()):
         for kept in _KEPT_IN_URLS:
             quoted = _in_url(value.encode("utf-8", "surrogateescape"), kept)
