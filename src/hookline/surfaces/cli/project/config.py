@@ -90,9 +90,9 @@ def _of_forge(project: Project, home: str, settings: Settings, *, ask: bool) -> 
     from hookline.wiring.configured import judge
     from hookline.wiring.forges import forge_problems
 
-    report, sections = Problems(), settings.sections
+    report = Problems()
     trusted = ask and judge(project, home, settings, os.environ).verdict.trusted
-    found = asyncio.run(forge_problems(project, sections, os.environ, ask=ask, trusted=trusted))
+    found = asyncio.run(forge_problems(project, settings, os.environ, ask=ask, trusted=trusted))
     for each in found:
         tell = report.error if ask and each.blocks else report.warning
         tell(each.code, Mark(CONFIG_NAME), each.message, help=each.help)
