@@ -149,10 +149,12 @@ def _in_base64(value: bytes) -> Iterator[str]:
     """
     alone = _encode(value)
     yield alone
-    for width in _WIDTHS:
-        if len(alone) > width:
-            pieces = (alone[at : at + width] for at in range(0, len(alone), width))
-            yield from (piece for piece in pieces if len(piece) >= MIN_LENGTH)
+    # What `echo` or a file adds to the value, such as a line end, changes its last line.
+    for text in (alone, alone[: len(value) * 4 // 3]):
+        for width in _WIDTHS:
+            if len(text) > width:
+                pieces = (text[at : at + width] for at in range(0, len(text), width))
+                yield from (piece for piece in pieces if len(piece) >= MIN_LENGTH)
     for before in range(3):
         first, last = -(-before * 4 // 3), (before + len(value)) * 4 // 3
         yield _encode(bytes(before) + value)[first:last]
