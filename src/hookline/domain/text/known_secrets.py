@@ -61,9 +61,9 @@ def spellings(environ: Mapping[str, str]) -> dict[bytes, str]:
     """Every way in which a secret of the environment may be written -> its variable's name."""
     found: dict[bytes, str] = {}
     # One look at all names together finds that most environments hold no secret.
-    is_worth_a_look = _is_secret_name("_".join(environ).upper() + "_")
+    is_worth_a_look = is_secret_name("_".join(environ).upper() + "_")
     for name, value in environ.items() if is_worth_a_look else ():
-        if _is_secret_name(name.upper()):
+        if is_secret_name(name.upper()):
             for spelled in _spelled_whole(value):
                 found.setdefault(spelled.encode("utf-8", "surrogateescape"), name)
     return dict(sorted(found.items(), key=lambda each: -len(each[0])))
@@ -75,7 +75,8 @@ def knows(environ: Mapping[str, str], text: str) -> bool:
     return any(spelled in data for spelled in spellings(environ))
 
 
-def _is_secret_name(name: str) -> bool:
+def is_secret_name(name: str) -> bool:
+    """Whether the name of a variable, in capitals, says that its value is a secret."""
     if name.endswith(_PLACES):
         return False
     words = f"_{name}_"
