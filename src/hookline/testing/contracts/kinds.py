@@ -235,7 +235,7 @@ class KindContract:
         value = self.hanging(tmp_path)
         if value is None:
             pytest.skip(f"no hook of kind {self.name} takes for ever")
-        hook = self.hook("gate", tmp_path, value, timeout=2)
+        hook = self.hook("gate", tmp_path, value, timeout=0.5)
         answer, (outcome,) = folded(tmp_path, "gate", hook, self.agents)
         assert outcome.status == "timeout"
         self._check_failure("gate", answer, outcome)
