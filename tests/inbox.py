@@ -98,6 +98,7 @@ class MailBox(socketserver.ThreadingTCPServer):
         self.envelopes: list[tuple[str, list[str]]] = []
         self.logins: list[str] = []
         self.refused: set[str] = set()
+        self.refusal = "nobody of that name"
         self.tls: ssl.SSLContext | None = None
         self.encrypted = 0
 
@@ -130,7 +131,7 @@ class _Talk(socketserver.StreamRequestHandler):
             elif verb == "RCPT":
                 is_known = not any(each in line for each in self.server.refused)
                 recipients += [line] if is_known else []
-                self._say("250 ok" if is_known else "550 nobody of that name")
+                self._say("250 ok" if is_known else f"550 {self.server.refusal}")
             elif verb == "DATA":
                 self._say("354 go on")
                 self.server.letters.append(self._letter())

@@ -46,3 +46,21 @@ def test_a_configuration_that_cannot_be_read_changes_nothing(cli: Cli) -> None:
     (cli.root / "hookline.yaml").unlink()
     (cli.root / "hookline.yaml").mkdir()
     assert cli("task", "add", "whatever is typed").code == 0
+
+
+def test_config_show_does_not_show_them(cli: Cli) -> None:
+    cli.configure(AGENTS + HOOKS)
+    shown = cli("config", "show")
+    assert 'agents.bot.env.DEPLOY_TOKEN = "[redacted DEPLOY_TOKEN]"' in shown.stdout
+    assert '"MAIL_PASSWORD":"[redacted MAIL_PASSWORD]"' in shown.stdout
+    assert "secrets are shown as [redacted NAME]" in shown.stderr
+    values = {each["key"]: each["value"] for each in cli.json("config", "show", quiet=False)}
+    assert values["agents.bot.env.DEPLOY_TOKEN"] == "[redacted DEPLOY_TOKEN]"
+    for secret in ("hunter2-hunter", "horse-staple"):
+        assert secret not in shown.stdout + str(values)
+
+
+def test_config_show_says_nothing_of_secrets_where_there_are_none(cli: Cli) -> None:
+    cli.configure("agents: {bot: {driver: command, command: 'true', env: {COLOUR: dark-green}}}\n")
+    assert "dark-green" in cli("config", "show").stdout
+    assert cli("config", "show").stderr == ""

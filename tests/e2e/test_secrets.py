@@ -2,126 +2,21 @@
 
 from __future__ import annotations
 
-import base64
-import html
 import json
-import sqlite3
 import threading
-import urllib.parse
-from contextlib import closing
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.e2e.leak_rig import SECRETS, TOKENS, Leaks, told
 from tests.e2e.mcp_rig import Agent
+from tests.inbox import Inbox, listening
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
-    from tests.e2e.conftest import Cli, Result
-
-_BEGIN = "-----BEGIN OPENSSH " + "PRIVATE KEY-----"
-_KEY = "\n".join(
-    f"b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtz{n}" for n in range(9)
-)
-SECRETS = {
-    "OPENAI_API_KEY": "sk-" + "proj-" + "Ab3dEf6hIj9lMn2pQr5tUv8x" * 6,
-    "GITHUB_TOKEN": "gh" + "p_" + "aB3dE5gH7jK9mN1pQ3sT5vX7zA9cE1gH3jK5",
-    "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYzqT3nHb/sd",
-    "SHORT_TOKEN": "q7#Zp!4w",
-    "DB_PASSWORD": "correct horse battery staple",
-    "QUOTED_SECRET": "she said \"no\" and 'yes'",
-    "BACKSLASH_SECRET": "C:\\new\\table\\\\x",
-    "UNICODE_PASSPHRASE": "pässwörd→日本語",
-    "HEX_API_KEY": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-    "PERCENT_AUTH": "100%&sure=1?yes#top",
-    "DATABASE_URL": "postgres://app:s3same-0pen@db.internal:5432/app",
-    "SENTRY_DSN": "https://abcdef0123456789@o1.ingest.example/42",
-    "SLACK_WEBHOOK": "https://chat.example.com/hooks/T00/B00/zzYYxxWWvvUU",
-    "SIGNING_KEY": "MEQCIBase64LookingValue+/8rJ==",
-    "DEPLOY_PRIVATE_KEY": f"{_BEGIN}\n{_KEY}\n{_BEGIN.replace('BEGIN', 'END')}\n",
-    "MULTILINE_CREDENTIAL": '{\n  "client": "robot-7f3a",\n  "private": "k-1234567890abcdef"\n}',
-    "JSON_CREDENTIALS": '{"user": "ada", "pass": "lovelace-1815"}',
-    "NPM_PAT": "--dashes-at--the-start",
-    "STRIPE_SECRET": "<script>&amp;amount=5</script>",
-    "REPEATED_TOKEN": "abcabcabcabcabcabc",
-}
-# Tokens that no variable holds: only their shape tells what they are.
-TOKENS = (
-    "gl" + "pat-" + "aB3dE5gH7jK9mN1pQ3sT",
-    "xo" + "xb-1234567890-" + "aB3dE5gH7jK9mN1p",
-    "AK" + "IAQ3EGRIOSF5DNN7TQ",
-)
-# Prints every secret plainly, in pieces, and in each spelling, on both streams.
-LEAK = f"""\
-#!{{python}}
-import base64, json, os, sys, urllib.parse
-names = {list(SECRETS)!r}
-values = [os.environ[name] for name in names if name in os.environ] + {list(TOKENS)!r}
-def spelled(v):
-    raw = v.encode()
-    yield from (v, json.dumps(v), json.dumps(v, ensure_ascii=False), json.dumps(json.dumps(v)))
-    yield from (urllib.parse.quote(v), urllib.parse.quote(v, safe=""), urllib.parse.quote_plus(v))
-    yield from (base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode())
-    yield from (base64.encodebytes(raw + b"\\n").decode(), base64.b64encode(b"me:" + raw).decode())
-text = "\\n".join(each for value in values for each in spelled(value))
-def leak(*, file):
-    for value in values:
-        for piece in (value[:5], value[5:], "\\n"):
-            os.write(file, piece.encode())
-    os.write(file, text.encode() + b"\\n")
-if __name__ == "__main__":
-    how = sys.argv[1] if len(sys.argv) > 1 else "plain"
-    leak(file=2)
-    if how == "plain":
-        leak(file=1)
-    elif how == "long":
-        for _ in range(8):
-            leak(file=1)
-    else:
-        answer = {{"text": text, "message": text, "reason": text, "actions": [
-            {{"type": "create_task", "payload": {{"goal": text[:900], "notes": [text]}}}},
-            {{"type": "log", "payload": {{"type": "told", "data": {{"said": text}}}}}},
-            {{"type": text[:40], "payload": {{}}}},
-        ]}}
-        print(json.dumps({{**answer, **json.loads(sys.argv[2] if len(sys.argv) > 2 else "{{}}")}}))
-    sys.exit(int(os.environ.get("LEAK_EXIT", "0")))
-"""
-PYTHON_HOOKS = """\
-import os
-from leak import leak, text
-
-def react(event, context):
-    leak(file=1)
-    return {"actions": [{"type": "create_task", "payload": {"goal": text[:500], "notes": [text]}}]}
-
-def fails(event, context):
-    raise ValueError(text)
-
-def counts():
-    return {"said": text}
-"""
-FLOW = """\
-import os
-from hookline import flow
-from leak import text
-from policy import counts
-
-@flow
-async def leaky(ctx):
-    first = await ctx.run("./leak.py long")
-    assert os.environ["OPENAI_API_KEY"] not in first["stdout"]
-    await ctx.call(counts)
-    heard = await ctx.signal("go")
-    failed = await ctx.run("LEAK_EXIT=3 ./leak.py", id="fails", check=False)
-    return {"heard": heard, "failed": failed, "own": text}
-
-@flow
-async def raises(ctx):
-    raise RuntimeError(text)
-"""
+    from tests.e2e.conftest import Cli
 
 
 class _Server(BaseHTTPRequestHandler):
@@ -151,76 +46,6 @@ def address() -> Iterator[str]:
         thread.join()
 
 
-def spelled() -> list[str]:
-    """What must be found nowhere: what is told, and what a page would show of it."""
-    within = [base64.b64encode(b"me:" + s.encode()).decode()[4:-4] for s in SECRETS.values()]
-    found = {each for text in told() for each in (text, html.escape(text))}
-    return sorted({*found, *within, "sesame-of-bot"})
-
-
-def told() -> list[str]:
-    """Each secret in each spelling, and each of its lines."""
-    found = list(TOKENS)
-    for secret in SECRETS.values():
-        value = secret.strip()
-        lines = [line for line in value.splitlines() if len(line.strip()) >= 8]
-        for text in (value, *(line for line in lines if not line.startswith("-----"))):
-            found += [
-                text,
-                json.dumps(text)[1:-1],
-                json.dumps(text, ensure_ascii=False)[1:-1],
-                urllib.parse.quote(text),
-                urllib.parse.quote(text, safe=""),
-                urllib.parse.quote_plus(text),
-            ]
-        raw = value.encode()
-        found += [base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode()]
-        found.append(base64.b64encode(b"me:" + raw).decode())
-    return found
-
-
-class Leaks:
-    """A project in which everything tells secrets, and what was seen of them."""
-
-    def __init__(self, cli: Cli) -> None:
-        import sys
-
-        self.cli = cli
-        cli.env |= SECRETS
-        self.seen: dict[str, str] = {}
-        cli.put("leak.py", LEAK.replace("{python}", sys.executable), 0o755)
-        cli.put("policy.py", PYTHON_HOOKS)
-        cli.put(".hookline/flows/leaky.py", FLOW)
-
-    def __call__(self, *args: str, code: int | None = 0, stdin: str = "") -> Result:
-        """Run a command, and keep what it shows."""
-        done = self.cli(*args, stdin=stdin)
-        assert code is None or done.code == code, done.stderr
-        self.seen[f"{len(self.seen)} {args[:3]}"] = done.stdout + done.stderr
-        return done
-
-    def check(self, *files: Path) -> None:
-        """No secret is in what was shown, nor in any file."""
-        with closing(sqlite3.connect(self.cli.database)) as store:
-            store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        folder = self.cli.root / ".hookline"
-        kept = [path for path in folder.rglob("*") if path.is_file() and "flows" not in path.parts]
-        assert any(path.parent.parent.name == "blobs" for path in kept)
-        texts = {name: text.encode() for name, text in self.seen.items()}
-        texts |= {str(path): path.read_bytes() for path in (*kept, *files)}
-        needles = [each.encode() for each in spelled()]
-        found = [
-            f"{name}: {needle!r}"
-            for name, text in texts.items()
-            for needle in needles
-            if needle in text
-        ]
-        assert found == []
-        whole = b"".join(texts.values())
-        for name in SECRETS:
-            assert f"[redacted {name}]".encode() in whole
-
-
 def test_hooks_and_actions(cli: Cli, address: str) -> None:
     leaks = Leaks(cli)
     cli.configure(
@@ -234,6 +59,7 @@ hooks:
     - {{name: fails, command: "LEAK_EXIT=3 ./leak.py"}}
     - {{name: script, script: leak.py}}
     - {{name: answers, command: "./leak.py json", when: "task.id == 'T-1'"}}
+    - {{name: answers-by-go, command: "./leak.py go", when: "task.id == 'T-1'"}}
     - {{name: python, python: "policy:react", when: "task.id == 'T-1'"}}
     - {{name: raises, python: "policy:fails"}}
     - {{name: server, http: "{address}/"}}
@@ -279,6 +105,9 @@ flows:
     )
     words = "\n".join(SECRETS.values())
     cli.put("turns.json", json.dumps([{"text": words, "error": None, "repeat": True}]))
+    steers = """#!/bin/sh\n./leak.py go '{"action": "none"}'\n"""
+    cli.put(".hookline/hooks/on-iteration-start/leaks.sh", steers, 0o755)
+    cli.put(".hookline/hooks/on-iteration-end/leaks.sh", steers, 0o755)
     cli.json("trust", "--yes", quiet=False)
     given = leaks("flow", "start", "steps", "--input", json.dumps({"text": words}), code=None)
     assert "redacted: " in given.stderr
@@ -311,7 +140,10 @@ hooks:
   session_start: [{name: first, command: "./leak.py", pipe_output: true}]
   post_iteration: [{name: after, command: "./leak.py json", pipe_output: true}]
   on_error: [{name: wrong, command: "./leak.py"}]
-  stop: [{name: never, command: "./leak.py; exit 1"}]
+  stop:
+    - {name: never, command: "./leak.py; exit 1"}
+    - name: nor-this
+      command: ./leak.py go '{"action":"continue","nextPrompt":"go on"}'
 """
     )
     words = "\n".join([*SECRETS.values(), *TOKENS])
@@ -350,3 +182,29 @@ def test_results_that_others_post(cli: Cli) -> None:
     leaks("orchestrate", "R-1", code=None)
     leaks("flow", "status", "R-1", code=None)
     leaks.check()
+
+
+def test_notifications(cli: Cli, address: str) -> None:
+    """Also what a server answers that does not take one, and what a program says."""
+    leaks = Leaks(cli)
+    words = "\n".join(SECRETS.values())
+    with listening(inbox := Inbox()):
+        cli.configure(
+            f"""
+hooks:
+  task_created: [{{name: long, command: "./leak.py long"}}]
+  attention_needed:
+    - {{name: web, notify: webhook, url: "{inbox.url}/in"}}
+    - {{name: refusing, notify: webhook, url: "{address}/fails"}}
+    - {{name: plain, command: "cat > heard; ./leak.py go"}}
+notifications: {{digest: 0}}
+"""
+        )
+        leaks("task", "add", words)
+        leaks("task", "block", "T-1", "--reason", words)
+        leaks("attention", code=None)
+        leaks("doctor", code=None)
+        leaks("hook", "log")
+        sent = json.dumps([each.said for each in inbox.received])
+    assert "[redacted OPENAI_API_KEY]" in sent
+    leaks.check(cli.root / "heard", sent=sent)

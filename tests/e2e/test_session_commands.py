@@ -330,6 +330,15 @@ hooks:
     assert made == {"runId": "R-1", "file": str(cli.root / "mine.html")}
     code, error = cli.refused("session", "report", "one", "-o", ".hookline")
     assert (code, error["code"]) == (2, "bad-input")
+    assert error["message"] == "cannot write .hookline: it is a folder"
+    assert error["help"] == "name a file in it, such as .hookline/R-1.html"
+    code, error = cli.refused("session", "report", "one", "-o", "not there/x.html")
+    assert error["message"] == "cannot write not there/x.html: there is no folder not there"
+    assert error["help"] == "make it first: `mkdir -p 'not there'`"
+    assert not (cli.root / "not there").exists()
+    long = "x" * 300
+    code, error = cli.refused("session", "report", "one", "-o", long)
+    assert error["message"] == f"cannot write {long}: File name too long"
 
 
 def test_the_report_keeps_the_proof(cli: Cli) -> None:

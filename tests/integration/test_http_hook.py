@@ -14,6 +14,7 @@ import pytest
 from hookline.adapters.agents.local_agents import LocalAgents
 from hookline.adapters.network.http import HttpClient
 from hookline.adapters.processes.process import LocalProcesses
+from hookline.domain.text.cleaning import Cleaner
 from hookline.errors import HookFailure, HookTimeout
 from hookline.hooks.kinds import Call, World, load_kind
 from hookline.hooks.registry import Hook
@@ -106,6 +107,9 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         while not self.server.over.wait(0.05):
             self.wfile.write(b"x")
+
+    def answer_garbage(self) -> None:
+        self.wfile.write(b"HTTQ/1.1 correct-horse-battery garbage\r\n\r\n")
 
     def answer_silence(self) -> None:
         self.server.over.wait()
@@ -298,6 +302,13 @@ def test_a_server_that_hangs_up_or_is_not_there(server: Server) -> None:
     server.server_close()
     with pytest.raises(HookFailure, match="cannot reach"):
         call(f"http://127.0.0.1:{port}/json")
+
+
+def test_an_answer_that_is_no_http_is_told_without_secrets(server: Server) -> None:
+    client = HttpClient(Cleaner({"MY_TOKEN": "correct-horse-battery"}))
+    asked = client.post(f"{server.url}/garbage", body=b"{}", headers={}, timeout=10, limit=MIB)
+    with pytest.raises(CannotReach, match=r"HTTQ/1\.1 \[redacted MY_TOKEN\] garbage"):
+        asyncio.run(asked)
 
 
 def test_a_name_without_an_address(server: Server) -> None:

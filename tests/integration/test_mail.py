@@ -84,6 +84,15 @@ def test_those_whom_the_server_refuses_are_named(mailbox: MailBox) -> None:
         send(place(mailbox), "eve@example.org")
 
 
+def test_a_secret_is_not_in_what_is_told_of_a_long_refusal_whole_or_in_part(
+    mailbox: MailBox,
+) -> None:
+    mailbox.refused, mailbox.refusal = {"ada@example.org"}, f"{'x' * 190} {PASSWORD} of yours"
+    with pytest.raises(CannotReach, match="550 xxx") as caught:
+        send(place(mailbox))
+    assert PASSWORD[:4] not in str(caught.value)
+
+
 def test_a_server_that_says_nothing_is_given_up(mailbox: MailBox) -> None:
     mailbox.shutdown()  # it still takes connections, and nobody answers
     with pytest.raises(TimeoutError):

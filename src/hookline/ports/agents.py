@@ -34,10 +34,15 @@ JsonSchema = dict[str, Any]
 
 
 class ToolServer(msgspec.Struct, frozen=True):
-    """An MCP server that an agent is offered: how it is started, and what it must inherit."""
+    """An MCP server that an agent is offered: how it is started, and what it must inherit.
+
+    It also needs the `secrets` of the agent, to recognize them in what it is told. An agent that
+    lets its servers inherit everything need not be told of these.
+    """
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
+    secrets: Mapping[str, str] = {}
 
 
 class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):

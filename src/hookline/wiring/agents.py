@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from hookline.adapters.agents.local_agents import LocalAgents
+from hookline.domain.text.known_secrets import is_secret_name
 from hookline.ports.agents import Agents, ToolServer
 from hookline.sessions.spending import record_turn, refusal
 from hookline.trust.people import under_agent
@@ -46,7 +47,8 @@ def agents(app: App, processes: Processes) -> LocalAgents:
 def own_tools(env: Mapping[str, str]) -> ToolServer:
     """Hookline's own tools, as offered to an agent of a session."""
     passed = {name: value for name, value in env.items() if name.startswith("HOOKLINE_")}
-    return ToolServer((sys.executable, "-P", "-m", "hookline", "mcp"), passed)
+    secrets = {name: value for name, value in env.items() if is_secret_name(name.upper())}
+    return ToolServer((sys.executable, "-P", "-m", "hookline", "mcp"), passed, secrets)
 
 
 def judges(app: App, processes: Processes) -> Agents:

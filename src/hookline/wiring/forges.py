@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-import msgspec
-
 from hookline.adapters.git.repository.git_repository import GitRepository
 from hookline.adapters.processes.process import LocalProcesses
 from hookline.domain.forge import ForgeError, ForgeSetup, ForgeTemporary, MergePlan
@@ -14,6 +12,7 @@ from hookline.domain.submissions import PEOPLE
 from hookline.errors import BrokenPlugin
 from hookline.plugins import FORGES
 from hookline.ports.work import Forge, ForgeKind, ForgeSite
+from hookline.wiring.configured import cleaner
 from hookline.wiring.repositories import repository
 from hookline.wiring.trusting import is_trusted
 
@@ -21,7 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from hookline.app import App
+    from hookline.config import Settings
     from hookline.config.types import Gates, Sections
+    from hookline.domain.text.cleaning import Cleaner
     from hookline.ports.repository import Repository
     from hookline.project import Project
 
@@ -60,14 +61,21 @@ def forge(app: App) -> Forge:
     remote = gates.remote or kind.REMOTE
 
     async def open_forge() -> Forge:
-        site = _site(app.project, gates, remote, repository(app), app.environ)
-        return await kind.open_forge(msgspec.structs.replace(site, cleaner=app.cleaner))
+        git = repository(app)
+        return await kind.open_forge(
+            _site(app.project, gates, remote, git, app.environ, app.cleaner)
+        )
 
     return cast("Forge", DeferredForge(gates.forge, remote, kind.MERGES, open_forge))
 
 
 def _site(
-    project: Project, gates: Gates, remote: str | None, git: Repository, environ: Mapping[str, str]
+    project: Project,
+    gates: Gates,
+    remote: str | None,
+    git: Repository,
+    environ: Mapping[str, str],
+    cleaner: Cleaner,
 ) -> ForgeSite:
     return ForgeSite(
         folder=project.folder,
@@ -76,12 +84,13 @@ def _site(
         environ=environ,
         api=gates.api,
         options=gates.options,
+        cleaner=cleaner,
     )
 
 
 async def forge_problems(
     project: Project,
-    sections: Sections,
+    settings: Settings,
     environ: Mapping[str, str],
     *,
     ask: bool,
@@ -91,22 +100,24 @@ async def forge_problems(
 
     The remote is asked as well, by git, which does so only in a repository that is trusted.
     """
+    sections, clean = settings.sections, cleaner(settings, environ)
     gates = sections.gates
     git = GitRepository(
-        LocalProcesses(project.blobs),
+        LocalProcesses(project.blobs, clean, exact=True),
         project.root,
         project.folder,
         environ,
         base=gates.base,
         remote=gates.remote,
         trusted=trusted,
+        clean=clean.text,
     )
     try:
         kind: ForgeKind = FORGES.load(gates.forge)
     except BrokenPlugin as broken:
         return [SetupProblem(broken.code, broken.message, broken.help or "", blocks=True)]
     remote = gates.remote or kind.REMOTE
-    site = _site(project, gates, remote, git, environ)
+    site = _site(project, gates, remote, git, environ, clean)
     found = await _of_forge(kind, site, git, sections, ask=ask)
     if ask and trusted and not any(each.blocks for each in found):
         problem = await git.pushes.problem(remote if kind.REMOTE else None)
@@ -138,7 +149,7 @@ async def check_forge(app: App) -> list[SetupProblem]:
     if app.settings is None:
         return []
     found = await forge_problems(
-        app.project, app.settings.sections, app.environ, ask=True, trusted=is_trusted(app)
+        app.project, app.settings, app.environ, ask=True, trusted=is_trusted(app)
     )
     for problem in found:
         if problem.blocks:

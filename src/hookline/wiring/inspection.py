@@ -28,12 +28,7 @@ if TYPE_CHECKING:
 async def agent_health(profile: Profile, environ: Mapping[str, str]) -> AgentHealth:
     """Whether the agent of a profile can work; its model is not asked."""
     with tempfile.TemporaryDirectory(prefix="hookline-agents-") as folder:
-        return await health_of(profile, environ, LocalProcesses(folder))
-
-
-def processes(folder: str) -> Processes:
-    """What starts programs, with what they print kept in a folder."""
-    return LocalProcesses(folder)
+        return await health_of(profile, environ, LocalProcesses(folder, Cleaner(environ)))
 
 
 @contextmanager
@@ -52,5 +47,6 @@ def watched_processes(environ: Mapping[str, str]) -> Iterator[Processes]:
 
 async def repository_error(project: Project, environ: Mapping[str, str]) -> str | None:
     """Why git cannot read the repository of a project; None if it can."""
-    work = GitWork(processes(project.blobs), environ, objects="", trusted=False)
+    processes = LocalProcesses(project.blobs, Cleaner(environ), exact=True)
+    work = GitWork(processes, environ, objects="", trusted=False)
     return (await work.state(project.root)).error

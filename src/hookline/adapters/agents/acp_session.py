@@ -147,7 +147,8 @@ def place(folder: str, tools: ToolServer | None) -> dict[str, Any]:
     servers = []
     if tools is not None:
         program, *arguments = tools.argv
-        env = [{"name": name, "value": value} for name, value in tools.env.items()]
+        passed = {**tools.secrets, **tools.env}
+        env = [{"name": name, "value": value} for name, value in passed.items()]
         servers = [{"name": SERVER_NAME, "command": program, "args": arguments, "env": env}]
     return {"cwd": folder, "mcpServers": servers}
 

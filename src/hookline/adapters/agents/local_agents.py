@@ -21,14 +21,14 @@ from hookline.domain.text.cleaning import Cleaner
 from hookline.domain.turns import AgentEvent, AgentTurn, Purpose, TurnCost, Unpaid, Usage
 from hookline.errors import BadInput, BrokenPlugin, HooklineError, StoreError
 from hookline.plugins import DRIVERS
-from hookline.ports.agents import DriverTurn, ToolServer
+from hookline.ports.agents import DriverTurn
 from hookline.ports.processes import TURN_MARK, Processes
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from hookline.domain.turns import Prices
-    from hookline.ports.agents import Driver, JsonSchema, Profile, TurnRequest
+    from hookline.ports.agents import Driver, JsonSchema, Profile, ToolServer, TurnRequest
 
 Said = TypeVar("Said", bound=msgspec.Struct)
 
@@ -227,7 +227,9 @@ def cleaned(said: Said, cleaner: Cleaner) -> Said:
 
 def _signed(tools: ToolServer | None, by: Mapping[str, str]) -> ToolServer | None:
     """Our tools know their session, even if an agent passes on only what it must."""
-    return None if tools is None else ToolServer(tools.argv, {**tools.env, **by})
+    if tools is None:
+        return None
+    return msgspec.structs.replace(tools, env={**tools.env, **by})
 
 
 async def _watched(take: Callable[[], Awaitable[AgentTurn]], talk: DriverTurn) -> AgentTurn:

@@ -14,19 +14,18 @@ from typing import TYPE_CHECKING
 import httpx2
 
 from hookline.adapters.network.resolving import resolve
+from hookline.domain.text.cleaning import Cleaner
 from hookline.ports.network import CannotReach, HttpReply
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hookline.domain.text.cleaning import Cleaner
-
 
 class HttpClient:
-    """Posts to http and https URLs; what servers answer is cleaned."""
+    """Posts to http and https URLs; what servers answer is cleaned, also what is no HTTP."""
 
     def __init__(self, cleaner: Cleaner | None = None) -> None:
-        self._cleaner = cleaner
+        self._cleaner = cleaner or Cleaner({})
         self._tls: dict[str, ssl.SSLContext] = {}
 
     async def post(
@@ -38,10 +37,8 @@ class HttpClient:
             try:
                 reply = await self._post(target, addresses, body, headers, limit)
             except (httpx2.HTTPError, ssl.SSLError) as error:
-                reason = str(error) or type(error).__name__
+                reason = self._cleaner.text(str(error)) or type(error).__name__
                 raise CannotReach(f"cannot reach {target.host}: {reason}") from error
-        if self._cleaner is None:
-            return reply
         return HttpReply(reply.status, self._cleaner.data(reply.body))
 
     async def _post(

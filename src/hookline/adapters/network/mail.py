@@ -47,7 +47,7 @@ class SmtpClient:
             except TimeoutError:
                 raise
             except (smtplib.SMTPException, OSError) as problem:
-                said = self._cleaner.text(_said(problem))
+                said = self._cleaner.text(_said(problem))[:SHOWN]
                 raise CannotReach(f"{server.host} did not take the mail: {said}") from problem
 
 
@@ -121,9 +121,9 @@ def _said(problem: Exception) -> str:
     """What went wrong, in a line; a server's words are text of others."""
     if isinstance(problem, smtplib.SMTPRecipientsRefused):
         code, said = next(iter(problem.recipients.values()))
-        return f"{code} {said.decode('utf-8', 'replace')}"[:SHOWN]
+        return f"{code} {said.decode('utf-8', 'replace')}"
     if isinstance(problem, smtplib.SMTPResponseException):
         text = problem.smtp_error
         shown = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
-        return f"{problem.smtp_code} {shown}"[:SHOWN]
-    return (str(problem) or type(problem).__name__)[:SHOWN]
+        return f"{problem.smtp_code} {shown}"
+    return str(problem) or type(problem).__name__

@@ -27,6 +27,11 @@ _ENTITIES = tuple(
     for double in ("&quot;", "&#34;", '"')
     for single in ("&#x27;", "&#39;", "&apos;", "'")
 )
+# What encoders of JSON spell by number, so that it can stand in a page: Go, Gson, PHP and .NET.
+_IN_PAGES = tuple(
+    str.maketrans({mark: f"\\u{ord(mark):{form}}" for mark in marks})
+    for marks, form in (("&<>", "04x"), ("&<>='", "04x"), ("&<>", "04X"), ("&<>'+`", "04X"))
+)
 # Every command looks at the names of variables, and compiling a pattern would take longer.
 _IN_NAMES = (
     *("TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "WEBHOOK"),
@@ -56,9 +61,9 @@ def spellings(environ: Mapping[str, str]) -> dict[bytes, str]:
     """Every way in which a secret of the environment may be written -> its variable's name."""
     found: dict[bytes, str] = {}
     # One look at all names together finds that most environments hold no secret.
-    is_worth_a_look = _is_secret_name("_".join(environ).upper() + "_")
+    is_worth_a_look = is_secret_name("_".join(environ).upper() + "_")
     for name, value in environ.items() if is_worth_a_look else ():
-        if _is_secret_name(name.upper()):
+        if is_secret_name(name.upper()):
             for spelled in _spelled_whole(value):
                 found.setdefault(spelled.encode("utf-8", "surrogateescape"), name)
     return dict(sorted(found.items(), key=lambda each: -len(each[0])))
@@ -70,7 +75,8 @@ def knows(environ: Mapping[str, str], text: str) -> bool:
     return any(spelled in data for spelled in spellings(environ))
 
 
-def _is_secret_name(name: str) -> bool:
+def is_secret_name(name: str) -> bool:
+    """Whether the name of a variable, in capitals, says that its value is a secret."""
     if name.endswith(_PLACES):
         return False
     words = f"_{name}_"
@@ -106,8 +112,9 @@ def _spelled(value: str) -> Iterator[str]:
     yield repr(value.encode("utf-8", "surrogateescape"))[2:-1]
     for quotes in _ENTITIES if _MARKUP.intersection(value) else ():
         yield value.translate(quotes)
-    for once in (_in_json(value), _in_ascii_json(value)):
-        yield from (once, once.replace("/", "\\/"), _in_json(once))
+    for once in {_in_json(value), _in_ascii_json(value)}:
+        for spelled in {once, *map(once.translate, _IN_PAGES)}:
+            yield from (spelled, spelled.replace("/", "\\/"), _in_json(spelled))
     if not (value.isascii() and value.isalnum()):
         for kept in _KEPT_IN_URLS:
             quoted = _in_url(value.encode("utf-8", "surrogateescape"), kept)
@@ -143,10 +150,12 @@ def _in_base64(value: bytes) -> Iterator[str]:
     """
     alone = _encode(value)
     yield alone
-    for width in _WIDTHS:
-        if len(alone) > width:
-            pieces = (alone[at : at + width] for at in range(0, len(alone), width))
-            yield from (piece for piece in pieces if len(piece) >= MIN_LENGTH)
+    # What `echo` or a file adds to the value, such as a line end, changes its last line.
+    for text in (alone, alone[: len(value) * 4 // 3]):
+        for width in _WIDTHS:
+            if len(text) > width:
+                pieces = (text[at : at + width] for at in range(0, len(text), width))
+                yield from (piece for piece in pieces if len(piece) >= MIN_LENGTH)
     for before in range(3):
         first, last = -(-before * 4 // 3), (before + len(value)) * 4 // 3
         yield _encode(bytes(before) + value)[first:last]

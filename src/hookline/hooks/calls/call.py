@@ -107,6 +107,12 @@ class HookCaller:
 
         Every error in a hook's own call becomes its outcome; the rule says what that means.
         """
+        outcome = await self._call(hook, frame, begin)
+        # The doors saw text; JSON can spell a secret so that it is there only once it is read.
+        answer, error = self._around.cleaner.value((outcome.answer, outcome.error))
+        return msgspec.structs.replace(outcome, answer=answer, error=error)
+
+    async def _call(self, hook: Hook, frame: Frame, begin: Callable[[], OnStart | None]) -> Outcome:
         start, values = perf_counter_ns(), frame.judged
         try:
             if hook.when is not None and values is None:
@@ -136,8 +142,7 @@ class HookCaller:
         first = frame.event if reacts else frame.payload
         limit = timeout_of(hook, frame.point)
         outcome = await call_in_process(hook, frame.rule, first, self._around.context(), limit)
-        answer, error = self._around.cleaner.value((outcome.answer, outcome.error))
-        return msgspec.structs.replace(outcome, answer=answer, error=error, values=values)
+        return msgspec.structs.replace(outcome, values=values)
 
     def changes(self, payload: Mapping[str, Any]) -> ChangedFiles:
         """What `changed()` looks at in one firing, whichever of its hooks asks first."""

@@ -198,7 +198,7 @@ def forge_checks(project: Project, home: str, environ: Mapping[str, str]) -> Ite
     if settings.has_errors or (forge == "local" and not agents):
         return
     trusted = judge(project, home, settings, environ).verdict.trusted
-    asking = forge_problems(project, settings.sections, environ, ask=True, trusted=trusted)
+    asking = forge_problems(project, settings, environ, ask=True, trusted=trusted)
     found = asyncio.run(asking)
     for each in found:
         yield (failed if each.blocks else warning)("forge", each.message, each.help)

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from os.path import isfile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -19,6 +19,7 @@ from hookline.surfaces.cli.output import note
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+T = TypeVar("T")
 # A larger configuration is refused.
 LARGEST = 1 << 20
 # No token has fewer characters.
@@ -55,9 +56,23 @@ def typed(text: str, variables: Mapping[str, str]) -> str:
     from hookline.domain.text.cleaning import Cleaner, typed_text
 
     plain = typed_text(text)
-    clean = Cleaner(variables).text(plain)
+    return _told(plain, Cleaner(variables).text(plain))
+
+
+def typed_within(text: str, value: Any) -> Any:
+    """What was read from a text that was typed; only escapes can have hidden a secret or a code."""
+    if "\\" not in text:
+        return value
+    from hookline.domain.text.cleaning import Cleaner, typed_value
+
+    plain = typed_value(value)
+    return _told(plain, Cleaner(known_variables()).value(plain))
+
+
+def _told(plain: T, clean: T) -> T:
+    """What is clean; the person who typed it learns what was taken out."""
     if clean != plain:
-        names = re.findall(r"\[redacted ([^\]]*)\]", clean)
+        names = re.findall(r"\[redacted ([^\]]*)\]", str(clean))
         note(f"redacted: {', '.join(sorted(set(names)))}; secrets are not stored")
     return clean
 
@@ -65,12 +80,7 @@ def typed(text: str, variables: Mapping[str, str]) -> str:
 def parse_json(text: str, name: str) -> Any:
     """JSON that a person typed."""
     try:
-        value = msgspec.json.decode(text)
-        if "\\" not in text:
-            return value
-        from hookline.domain.text.cleaning import typed_value  # only escapes hide a code
-
-        return typed_value(value)
+        return typed_within(text, msgspec.json.decode(text))
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as problem:
         raise BadInput(f"{name} is not valid JSON: {problem}") from problem
 

@@ -144,7 +144,7 @@ def _server(tools: ToolServer) -> list[str]:
     return [
         *_setting(f"{SERVER}.command", program),
         *_setting(f"{SERVER}.args", arguments),
-        *_setting(f"{SERVER}.env_vars", sorted(tools.env)),
+        *_setting(f"{SERVER}.env_vars", sorted({**tools.secrets, **tools.env})),
         *_setting(f"{SERVER}.default_tools_approval_mode", "approve"),
         # Without it Codex continues without the tools, and says nothing.
         *_setting(f"{SERVER}.required", True),

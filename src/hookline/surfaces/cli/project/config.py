@@ -90,9 +90,9 @@ def _of_forge(project: Project, home: str, settings: Settings, *, ask: bool) -> 
     from hookline.wiring.configured import judge
     from hookline.wiring.forges import forge_problems
 
-    report, sections = Problems(), settings.sections
+    report = Problems()
     trusted = ask and judge(project, home, settings, os.environ).verdict.trusted
-    found = asyncio.run(forge_problems(project, sections, os.environ, ask=ask, trusted=trusted))
+    found = asyncio.run(forge_problems(project, settings, os.environ, ask=ask, trusted=trusted))
     for each in found:
         tell = report.error if ask and each.blocks else report.warning
         tell(each.code, Mark(CONFIG_NAME), each.message, help=each.help)
@@ -171,14 +171,21 @@ def _schema(args: Namespace) -> None:
 def _show(args: Namespace) -> None:
     # Showing reads everything again, because the cache does not keep where values stand.
     from hookline.config.show import effective
+    from hookline.wiring.configured import cleaner
 
     project, home = _here()
-    shown, settings = effective(project, home)
-    # msgspec is loaded already by the settings; the name is only needed here.
+    found, settings = effective(project, home)
+    # msgspec is loaded already by the settings; the names are only needed here.
     from msgspec.json import encode
+    from msgspec.structs import replace
 
+    clean = cleaner(settings, os.environ).value
+    shown = [replace(each, value=clean(each.value)) for each in found]
     lines = (f"{e.key} = {encode(e.value).decode()}  {paint(e.origin, 'dim')}" for e in shown)
     answer(args, shown, *lines)
+    if shown != found:
+        note("secrets are shown as [redacted NAME]; hooks and agents inherit your environment,")
+        note("so none has to stand in a file")
     if settings.has_errors:
         note("the configuration has errors; `hookline check` lists them")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from hookline.errors import BadInput
@@ -24,10 +25,24 @@ def write_page(app: App, parts: Iterable[str], name: str, output: str | None) ->
         for part in parts:
             sys.stdout.buffer.write(part.encode("utf-8", "replace"))
         return None
+    if output:
+        _check_place(output, name)
     try:
         return _write(output, parts) if output else _publish(app, name, parts)
     except OSError as problem:
-        raise BadInput(f"cannot write the report: {problem}") from problem
+        place = output or os.path.join(app.project.folder, "reports", name)
+        raise BadInput(f"cannot write {place}: {problem.strerror}") from problem
+
+
+def _check_place(path: str, name: str) -> None:
+    """Refuse a path that is a folder, or leads through one that is not there."""
+    if os.path.isdir(path):
+        help = f"name a file in it, such as {os.path.join(path, name)}"
+        raise BadInput(f"cannot write {path}: it is a folder", help=help)
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        help = f"make it first: `mkdir -p {quote(folder)}`"
+        raise BadInput(f"cannot write {path}: there is no folder {folder}", help=help)
 
 
 def _publish(app: App, name: str, parts: Iterable[str]) -> str:
@@ -42,7 +57,6 @@ def _write(path: str, parts: Iterable[str]) -> str:
     whole = "".join(parts)
     temporary = f"{path}.{os.getpid()}"
     try:
-        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
         with open(temporary, "w", encoding="utf-8", errors="replace") as file:
             file.write(whole)
         os.replace(temporary, path)

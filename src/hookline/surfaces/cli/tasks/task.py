@@ -14,7 +14,7 @@ from hookline.surfaces.cli.opening import reading, writing
 from hookline.surfaces.cli.output import answer, answer_rows, columns, next_step, paint, say
 from hookline.surfaces.cli.tasks import taking
 from hookline.surfaces.cli.tasks.show import TASK_HANG, show_task, task_line
-from hookline.surfaces.cli.values import read_text
+from hookline.surfaces.cli.values import read_text, typed_within
 from hookline.tasks import verbs
 
 if TYPE_CHECKING:
@@ -69,7 +69,6 @@ def _add(args: Namespace) -> None:
 
 def _add_many(args: Namespace) -> None:
     from hookline.domain.pages.taskfile import parse  # only this way of adding needs these
-    from hookline.domain.text.cleaning import typed_value
     from hookline.tasks.batch import add_all
 
     name = args.source or "-"
@@ -78,7 +77,7 @@ def _add_many(args: Namespace) -> None:
         with app.read() as view:
             shown = "stdin" if name == "-" else name
             specs = parse(text, name=shown, is_task=lambda each: view.graph.find(each) is not None)
-        tasks = app.change(add_all, typed_value(specs), types=app.types)
+        tasks = app.change(add_all, typed_within(text, specs), types=app.types)
         if answer_rows(args, tasks, task_line, "", hang=TASK_HANG):
             taking.warn_of_type(args, app, *tasks)
             next_step("hookline task ready")
