@@ -29,6 +29,8 @@ BUDGET = "budget"
 AGENT = "agent"
 # In the context of a gate's answer: the commit of the base that the work is in conflict with.
 CONFLICT = "conflictWith"
+# In the payload of gates that are told what happened: where the work began, and its last commit.
+COMPARED = "comparedCommits"
 MAX_FILE = 5 * 1024 * 1024
 # What `gates.test` says where nothing is to test the merged result.
 NO_TEST = "none"

@@ -61,7 +61,7 @@ class CallSurroundings(NamedTuple):
     agents: Agents
     repository: Repository | None
     forge: Forge | None
-    changed_files: Callable[[str], Awaitable[list[str]]]
+    changed_files: Callable[[Mapping[str, Any]], Awaitable[list[str]]]
     context: Callable[[], HookContext]
     verify_in: Callable[[Hook, str], None] = lambda hook, folder: None
     # The page of the task that a gate is asked about, whose file is written anew, and its authors.
@@ -73,7 +73,7 @@ class CallSurroundings(NamedTuple):
 
 
 class ChangedFiles:
-    """The files that differ from what is committed; git is asked only once."""
+    """The files that a payload's work changed; git is asked only once."""
 
     def __init__(self, ask: Callable[[], Awaitable[list[str]]]) -> None:
         self._ask = ask
@@ -146,8 +146,7 @@ class HookCaller:
 
     def changes(self, payload: Mapping[str, Any]) -> ChangedFiles:
         """What `changed()` looks at in one firing, whichever of its hooks asks first."""
-        folder = folder_of(payload, self._around.root)
-        return ChangedFiles(lambda: self._around.changed_files(folder))
+        return ChangedFiles(lambda: self._around.changed_files(payload))
 
     async def _condition(self, hook: Hook, when: str, frame: Frame) -> Evaluated:
         # Only hooks with a condition pay for the language of conditions.

@@ -77,7 +77,11 @@ class Preparation:
             self._refuse(f"not committed: {_some(state)}")
             return
         await (self._take_committed(state) if self._is_yours else self._commit(state))
-        if not work.commits and work.refused is None:
+        if work.refused is not None:
+            return
+        if work.commits:
+            work.fork = await self._repository.history.merge_base(asked.worktree, asked.base)
+        else:
             await self._note_missing_commits()
 
     async def _settle_conflict(self) -> bool:

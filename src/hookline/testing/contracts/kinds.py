@@ -100,7 +100,7 @@ CASES = {
 }
 
 
-async def _no_changes(folder: str) -> list[str]:
+async def _no_changes(payload: Mapping[str, Any]) -> list[str]:
     return []
 
 
