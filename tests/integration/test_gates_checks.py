@@ -156,7 +156,7 @@ class Checked(LocalForge):
     name = "checked"
     says = CheckState("none")
 
-    async def checks(self, of: PullRequest | str) -> CheckState:
+    async def checks(self, of: PullRequest | str, *, base: str | None = None) -> CheckState:
         self.asked = of
         return self.says
 

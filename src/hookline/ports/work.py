@@ -67,8 +67,12 @@ class Forge(Protocol):
     ) -> PullRequest:
         """Change what is given; the pull request as it is then."""
 
-    async def checks(self, of: PullRequest | str) -> CheckState:
-        """What the checks of a commit, or of a pull request's head, say."""
+    async def checks(self, of: PullRequest | str, *, base: str | None = None) -> CheckState:
+        """What the checks of a commit, or of a pull request's head, say.
+
+        Checks that must still come are pending: those that have not begun, and those that the
+        rules of `base` (of a pull request: of its own) require.
+        """
 
     async def reviews(self, pull_request: PullRequest) -> list[Review]:
         """The last approval or request for changes of each person who may write to the project.

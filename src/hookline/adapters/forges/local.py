@@ -116,7 +116,7 @@ class LocalForge:
         async with self._locked():
             return self._write(msgspec.structs.replace(self._read(number), **changes))
 
-    async def checks(self, of: PullRequest | str) -> CheckState:
+    async def checks(self, of: PullRequest | str, *, base: str | None = None) -> CheckState:
         """Nothing checks commits here; gates do."""
         return CheckState("none")
 

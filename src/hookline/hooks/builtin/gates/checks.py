@@ -148,7 +148,7 @@ async def ci_status(judging: Judging) -> GateAnswer:
     given: CiStatus = judging.arguments
     head = await judging.head()
     await judging.push()
-    found = await judging.forge.checks(head)
+    found = await judging.forge.checks(head, base=await _asked_base(judging))
     short = head[:12]
     if found.status == "success":
         return passed(f"every check of {short} passed", {"ciHead": head})
@@ -159,6 +159,13 @@ async def ci_status(judging: Judging) -> GateAnswer:
     if found.status == "pending":
         return waiting(f"checks of {short} are still running: {names}", "checks", given.retry_after)
     return refused(f"checks of {short} failed: {names}", _broken(with_it, short))
+
+
+async def _asked_base(judging: Judging) -> str | None:
+    """The base whose rules count: checks of pull requests begin when there is one."""
+    context = judging.context
+    pull = await judging.forge.find_pull_request(context.branch_name, context.base_branch)
+    return pull.base if pull is not None else None
 
 
 def _unchecked(judging: Judging, short: str, given: CiStatus) -> GateAnswer:
