@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.e2e.gate_rig import Repo
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -143,6 +145,35 @@ def test_what_cannot_be_loaded_is_told_where_it_is_named(
     found = [each for each in cli.json("check")["problems"] if each["code"] == "plugin"]
     assert [(each["severity"], each["line"]) for each in found] == [("warning", 2)]
     assert found[0]["message"].endswith(f"cannot be loaded: {why.format(needs=needs)}")
+
+
+RECORDS = """
+import os
+from hookline.adapters.forges.local import CHECKS, MERGES, REMOTE, REVIEWS, LocalForge
+
+class Records(LocalForge):
+    name = "records"
+
+async def open_forge(site):
+    return Records(os.path.join(site.folder, "pulls"), push_remote=site.remote)
+"""
+
+
+def test_a_forge_without_reviewers_and_checks_keeps_nobody_waiting(
+    cli: Cli, packages: Packages
+) -> None:
+    packages.install("records", RECORDS, "records", "forges")
+    repo = Repo(cli)
+    gates = "before_submit: [create_pr], before_merge: [ci_status, {reviews: 1}]"
+    repo.begin(f"gates: {{forge: records}}\nhooks: {{{gates}}}\n")
+    task = cli.add("a part")
+    repo.work("part")
+    assert cli("submit", task).code == 4
+    assert cli.json("gate", "approve", task)["by"]
+    assert cli("merge", task, "--json").json["outcome"] == "merged"
+    assert repo.merged() == ["part"]
+    forges = [each for each in cli("doctor", "--json").json["checks"] if each["name"] == "forge"]
+    assert forges == [], "there is nothing that could refuse anything, and no agent"
 
 
 OPTIONS = """

@@ -154,6 +154,7 @@ class Checked(LocalForge):
     """A forge whose checks say this."""
 
     name = "checked"
+    has_checks = True
     says = CheckState("none")
 
     async def checks(self, of: PullRequest | str, *, base: str | None = None) -> CheckState:

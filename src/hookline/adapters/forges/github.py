@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MERGES = True
+CHECKS = True
+REVIEWS = True
 REMOTE = "origin"
 PER_PAGE = 30
 MAX_PAGES = 100
@@ -83,6 +85,7 @@ class GitHubForge:
 
     name = "github"
     merges = MERGES
+    has_checks, has_reviews = CHECKS, REVIEWS
 
     def __init__(self, rest: GitHubRest, push_remote: str | None = "origin") -> None:
         self._rest = rest
