@@ -14,6 +14,9 @@ _WRITERS = ("OWNER", "MEMBER", "COLLABORATOR")
 CHANGES_REQUESTED, COMMENTED = "CHANGES_REQUESTED", "COMMENTED"
 # How the mark begins that Hookline puts below its own comments.
 MARK = "<!-- hookline:"
+ACTIONS = "github-actions"
+# How a suite without runs ends whose workflow file is wrong.
+_NEVER_RAN = ("failure", "startup_failure", "timed_out")
 _PASSED = ("success", "neutral", "skipped")
 # Lines of a patch begin with a sign, so nothing else in it looks like this.
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
@@ -299,7 +302,7 @@ class CheckRun(msgspec.Struct):
     @property
     def is_job(self) -> bool:
         """Whether it is a job of GitHub Actions, which keeps a log."""
-        return self.app is not None and self.app.slug == "github-actions"
+        return self.app is not None and self.app.slug == ACTIONS
 
     def shown(self) -> Check:
         """The run as a check; an unknown conclusion is not a success."""
@@ -316,6 +319,36 @@ class CheckRuns(msgspec.Struct):
     """The check runs of a commit."""
 
     check_runs: list[CheckRun]
+
+
+class CheckSuite(msgspec.Struct):
+    """The check runs of one app for a commit, also of an app that never makes any."""
+
+    status: str | None
+    conclusion: str | None = None
+    latest_check_runs_count: int = 0
+    app: _App | None = None
+
+    def shown(self) -> Check | None:
+        """What it says beyond its runs: that more may come, or that none could start."""
+        slug = self.app.slug if self.app is not None else ""
+        name = shown(f"{slug or 'unknown app'} (check suite)", 200)
+        runs = self.latest_check_runs_count
+        if self.status != "completed":
+            # GitHub queues a suite for every app that may check; Actions only for real work.
+            is_idle = not runs and self.status == "queued" and slug != ACTIONS
+            return None if is_idle else Check(name, "pending")
+        if not runs and self.conclusion == "action_required":
+            return Check(name, "pending")
+        is_broken = not runs and self.conclusion in _NEVER_RAN
+        title = f"no check could start: {self.conclusion}"
+        return Check(name, "failure", title=title) if is_broken else None
+
+
+class CheckSuites(msgspec.Struct):
+    """The check suites of a commit."""
+
+    check_suites: list[CheckSuite]
 
 
 class Annotation(msgspec.Struct):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -15,8 +15,7 @@ from hookline.errors import Fenced, HookFailure, HooklineError, HookTimeout, Sto
 from hookline.files import own_folder, publish
 from hookline.hooks.dispatch import call_in_process, told
 from hookline.hooks.frames import Frame, environment, timeout_of, variables
-from hookline.hooks.kinds import Call, World, load_kind
-from hookline.plugins import KINDS
+from hookline.hooks.kinds import Call, World, declares, load_kind
 from hookline.points import GATE, REACT
 
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
     OnStart = Callable[[ProcessGroup], None]
 
+Said = TypeVar("Said", Reply, Outcome)
 MAX_ERROR = 4096
 # As `git rev-parse --local-env-vars` lists them, but for the user's own configuration.
 GIT_PLACES = frozenset(
@@ -133,7 +133,7 @@ class HookCaller:
         except (Fenced, StoreError):
             raise
         except Exception as problem:  # noqa: BLE001  # one hook never breaks another
-            return _failed(hook, problem, start, values)
+            return self._clean(hook, _failed(hook, problem, start, values))
         said = {"exit_code": reply.exit_code, "stdout": reply.text, "stderr": reply.stderr}
         return _over(hook, OK, start, answer=answer, values=values, blob=reply.blob, **said)
 
@@ -201,10 +201,12 @@ class HookCaller:
             mail=around.mail,
             ring=around.ring,
         )
-        reply = await kind(hook, call, world)
-        if hook.kind not in KINDS.own:  # the doors of our own kinds have cleaned it
-            reply = around.cleaner.value(msgspec.convert(reply, Reply))
-        return reply
+        return self._clean(hook, msgspec.convert(await kind(hook, call, world), Reply))
+
+    def _clean(self, hook: Hook, said: Said) -> Said:
+        """What a hook said, without secrets; the doors of some kinds have seen to that."""
+        clean: Said = said if declares(hook.kind, "CLEANS") else self._around.cleaner.value(said)
+        return clean
 
     def _spill(self, name: str, data: bytes) -> str:
         digest = str(sha256(data).hexdigest())

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 VALUE = Annotated[str, Meta(min_length=1, description="An agent profile to ask.")]
 RUNS = NOTHING
+CLEANS = KEEPS_TIME = True
 SHOWN_OF_ANSWER = 32 * 1024
 # Among other words an answer is looked for near the end: each brace there costs a try.
 SEARCHED = 64 * 1024

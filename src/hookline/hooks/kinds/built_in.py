@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # No key has this kind's name: built-in hooks are listed by their own names.
 VALUE = None
 RUNS = NOTHING
+CLEANS = KEEPS_TIME = True
 MAX_OUTPUT = 32 * 1024
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hookline.domain.text.excerpts import last_line
 from hookline.errors import HookFailure, HookTimeout
 from hookline.hooks.builtin.gates.commands import DetectedTests, find_runner
-from hookline.hooks.builtin.gates.common import LOCAL, Judging, passed, refused, skipped, waiting
+from hookline.hooks.builtin.gates.common import Judging, passed, refused, skipped, waiting
 from hookline.hooks.calls.program import NOT_FOUND, check_exit, failure
 from hookline.hooks.framing import MAX_OUTPUT, ends, framed, printed
 from hookline.hooks.gate_reports import runnable
@@ -148,7 +148,7 @@ async def ci_status(judging: Judging) -> GateAnswer:
     given: CiStatus = judging.arguments
     head = await judging.head()
     await judging.push()
-    found = await judging.forge.checks(head)
+    found = await judging.forge.checks(head, base=await _asked_base(judging))
     short = head[:12]
     if found.status == "success":
         return passed(f"every check of {short} passed", {"ciHead": head})
@@ -161,9 +161,16 @@ async def ci_status(judging: Judging) -> GateAnswer:
     return refused(f"checks of {short} failed: {names}", _broken(with_it, short))
 
 
+async def _asked_base(judging: Judging) -> str | None:
+    """The base whose rules count: checks of pull requests begin when there is one."""
+    context = judging.context
+    pull = await judging.forge.find_pull_request(context.branch_name, context.base_branch)
+    return pull.base if pull is not None else None
+
+
 def _unchecked(judging: Judging, short: str, given: CiStatus) -> GateAnswer:
     """No checks: right after a push they may still start, but without a server they never will."""
-    otherwise = "skip" if judging.forge.name == LOCAL else "pending"
+    otherwise = "pending" if judging.forge.has_checks else "skip"
     message = f"no checks of {short} at {judging.forge.name}"
     if (given.without_checks or otherwise) == "skip":
         return skipped(message)

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 MAX_MESSAGE = 1000
 SOON, LATE = 5.0, 3600.0
-# The forge that is a folder, without a server.
-LOCAL = "local"
 # How a push was refused, in the context of a gate's answer.
 PUSH = "push"
 

@@ -8,7 +8,7 @@ import msgspec
 
 from hookline.domain.forge import TOLD, Review, objections
 from hookline.errors import HookFailure
-from hookline.hooks.builtin.gates.common import LOCAL, Judging, passed, refused, skipped, waiting
+from hookline.hooks.builtin.gates.common import Judging, passed, refused, skipped, waiting
 from hookline.hooks.builtin.gates.review_prompts import review_prompt
 from hookline.hooks.framing import framed_wishes
 
@@ -65,15 +65,15 @@ def decisions_of(judging: Judging) -> list[Approval]:
 async def reviews(judging: Judging) -> GateAnswer:
     """A number of people must approve this commit, at the forge or with `gate approve`."""
     given: Reviews = judging.arguments
-    is_local = judging.forge.name == LOCAL
-    if not is_local and judging.skips_pr:
+    at_forge = judging.forge.has_reviews
+    if at_forge and judging.skips_pr:
         return skipped("this work is merged without a pull request")
     head, context = await judging.head(), judging.context
-    if is_local:
-        pull, said = None, _local_reviews(judging)
-    else:
+    if at_forge:
         pull = await judging.forge.find_pull_request(context.branch_name, context.base_branch)
         said = await judging.forge.reviews(pull) if pull is not None else []
+    else:
+        pull, said = None, _local_reviews(judging)
     # A wish about the commit that the forge still shows counts, although we have moved on.
     heads = (head, pull.head if pull is not None else None)
     told = context.extra.get(TOLD)
@@ -87,9 +87,9 @@ async def reviews(judging: Judging) -> GateAnswer:
         return passed(f"{short} is approved by {', '.join(people[:SHOWN])}", {"approvedBy": people})
     so_far = f", by {', '.join(people[:SHOWN])}" if people else ""
     message = f"{short} has {len(people)} of {given.approvals} approvals{so_far}"
-    if is_local:
-        return waiting(message, "person", asksAbout=head)
-    return waiting(message, "reviews", given.retry_after)
+    if at_forge:
+        return waiting(message, "reviews", given.retry_after)
+    return waiting(message, "person", asksAbout=head)
 
 
 def _local_reviews(judging: Judging) -> list[Review]:

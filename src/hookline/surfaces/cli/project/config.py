@@ -83,9 +83,9 @@ def _show_frozen(found: list[FrozenFile]) -> None:
 
 def _of_forge(project: Project, home: str, settings: Settings, *, ask: bool) -> list[Problem]:
     """What stands in the way at the forge; offline unless it is to be asked."""
-    if settings.has_errors or (settings.sections.gates.forge == "local" and not ask):
+    if settings.has_errors:
         return []
-    import asyncio  # only a forge of another machine needs these
+    import asyncio  # only this command and a few others open a forge
 
     from hookline.wiring.configured import judge
     from hookline.wiring.forges import forge_problems
