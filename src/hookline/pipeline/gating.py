@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 PINS = "gates"
 # Goes up when submitting and merging ask for other effects, in another order, or with other texts:
 # the prompts are part of what they ask for.
-CODE_VERSION = "12"
+CODE_VERSION = "13"
 BEFORE_SUBMIT = "before_submit"
 BEFORE_MERGE = "before_merge"
 CHANGED, WORKTREE = "changed", "worktree"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.domain.pages.taskpage import indented
 from hookline.hooks.texts import told
+from hookline.hooks.told_commands import can_tell, with_command
 from hookline.sessions.prompts import capped, code, one_line
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ def done_means(
 def _before_the_end(rules: Sequence[Mapping[str, Any]], ahead: ChecksTold) -> Iterator[str]:
     if ahead.get("gates"):
         yield "What a gate finds comes back to you."
-    if ahead.get("runnable") or any(rule.get("command") for rule in rules):
+    lines = (rule.get("command") or "" for rule in rules[:MOST_RULES])
+    if ahead.get("runnable") or any(line and can_tell(line) for line in lines):
         yield "Run the commands above before you end your turn."
 
 
@@ -120,18 +122,19 @@ def frozen(ahead: ChecksTold, title: str = "Do not change") -> str:
 
 
 def _rule(rule: Mapping[str, Any]) -> str:
-    """A validation rule in a line."""
-    line, files = code(rule.get("command") or ""), ", ".join(map(code, rule.get("files") or ()))
+    """A validation rule as it is told, with its command at the end."""
+    files, line = ", ".join(map(code, rule.get("files") or ())), rule.get("command") or ""
     said = {
-        "command": line,
+        "command": "",
         "content_pattern": f"{files or 'your last message'} must match"
         f" {code(rule.get('pattern') or '')}",
         "coverage": f"at least {rule.get('minimum')}% test coverage"
-        + (f", measured by {line}" if rule.get("command") else ""),
+        + (", measured by" if line else ""),
         "file_existence": f"these files must exist: {files}",
         "custom": "a function of the project is called",
     }[rule["type"]]
-    return f"{one_line(rule['name'])}: {one_line(said)}"
+    lead = f"{one_line(rule['name'])}: {one_line(said)}".rstrip()
+    return with_command(lead, line) if line else lead
 
 
 def _items(texts: Sequence[str]) -> list[str]:

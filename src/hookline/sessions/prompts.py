@@ -49,7 +49,7 @@ _PROMISE = re.compile(r"(?<!`)<promise\s*>\s*\w+\s*</promise\s*>(?!`)")
 # Lines of an output that could pass for the name of another hook.
 _SOURCE = re.compile(r"^(\[\w+: )", re.MULTILINE)
 MAX_PROMPT = 256 * 1024
-SHOWN_OF_TEXT = 600
+SHOWN_OF_TEXT, SHOWN_OF_NAME = 600, 300
 CAP = 32 * 1024
 MAX_NOTES = 8 * 1024
 
@@ -245,9 +245,12 @@ def delivery(outputs: Sequence[Mapping[str, Any]], nonce: str) -> str:
     return quoted(told)
 
 
-def code(line: str, width: int = 300) -> str:
-    """A command in one line, as a code span unless something in it would end that."""
-    shown = one_line(line, width)
+def code(name: str) -> str:
+    """A name or a pattern in one line, as a code span unless something in it would end that.
+
+    Commands have a form of their own, in which nothing is cut: `hooks/told_commands.py`.
+    """
+    shown = one_line(name, SHOWN_OF_NAME)
     return shown if "`" in shown or _PROMISE.search(shown) else f"`{shown}`"
 
 
