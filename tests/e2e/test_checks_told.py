@@ -48,7 +48,7 @@ def test_gates_are_told_in_order_with_their_commands_and_who_reviews(cli: Cli) -
         "1. run_tests: `sh check.sh`",
         "2. lint: the project's own linter, if any",
         "3. size (only when commits_count > 1): `du -s .`",
-        "4. gatekeeper: review of your diff against this task, by qa, strict",
+        "4. gatekeeper: review by qa, strict",
         "5. human: a person decides: Shall it go in?",
         "6. merge: the merged result must pass `sh check.sh`",
         "uncommitted work is refused",
@@ -154,7 +154,7 @@ def test_only_a_command_that_is_shown_is_to_be_run(cli: Cli) -> None:
 
 def test_where_nothing_can_be_run_nothing_is_to_be_run(cli: Cli) -> None:
     found = told(cli, {"before_submit": ["secrets"]}, {"test": "none"})
-    assert "1. secrets: your changes must contain no credentials\n" in found
+    assert "1. secrets: no credentials\n" in found
     assert "What a gate finds comes back to you.\n" in found
     assert "Run the commands" not in found
 
@@ -163,7 +163,7 @@ def test_work_without_gates_or_tests_is_told_of_none(cli: Cli) -> None:
     found = told(cli, {"before_submit": []}, {"test": "none"})
     assert "Gates" not in found
     assert "Run the commands" not in found
-    assert "You work on the branch `hookline/T-1` in the worktree" in found
+    assert "This folder is its worktree, on the branch `hookline/T-1`." in found
 
 
 def test_rules_and_stop_hooks_are_told_in_the_users_own_folder(cli: Cli) -> None:
@@ -180,7 +180,7 @@ def test_rules_and_stop_hooks_are_told_in_the_users_own_folder(cli: Cli) -> None
     assert in_order(
         found,
         "nothing is committed, merged or submitted for you",
-        "- there: these files must exist: `a.txt`, `b.txt`",
+        "- there: must exist: `a.txt`, `b.txt`",
         "- dated: `a.txt` must match `^20`",
         "- covered: at least 80.0% test coverage",
         "- tidy: `make tidy`",

@@ -43,11 +43,12 @@ if TYPE_CHECKING:
 MOST = 20
 SHOWN = 300
 _PLAIN = {
-    "create_pr": "a pull request is opened for you",
-    "secrets": "your changes must contain no credentials",
-    "ci_status": "the CI checks of the pull request must pass",
+    "rebase_on_main": "done for you",
+    "create_pr": "done for you",
+    "secrets": "no credentials",
+    "ci_status": "CI must pass",
 }
-_LIMITS = {"files": "changed files", "lines": "changed lines", "bytes": "bytes of changes"}
+_LIMITS = ("files", "lines", "bytes")
 
 
 # These do something to the work, and reject nothing that is wrong with it.
@@ -190,17 +191,15 @@ class ChecksAhead:
             if (line := _argument(hook, "command", None)) is not None:
                 return _only_there(line)
             return f"the project's own {'tests' if hook.target == RUN_TESTS else 'linter'}, if any"
-        if hook.target == "rebase_on_main":
-            return f"your commits are rebased onto {self._given.base}"
         if hook.target == "gatekeeper":
-            return f"review of your diff against this task, by {self._reviewers(hook)}"
+            return f"review by {self._reviewers(hook)}"
         if hook.target == "human":
             asked = _argument(hook, "question", None)
             return f"a person decides{f': {one_line(asked, SHOWN)}' if asked else ''}"
         if hook.target == "reviews":
-            return f"people must approve the pull request ({_argument(hook, 'approvals', 1)})"
+            return f"people must approve ({_argument(hook, 'approvals', 1)})"
         if hook.target == "diff_limits":
-            given = [(_argument(hook, name, None), what) for name, what in _LIMITS.items()]
+            given = [(_argument(hook, name, None), name) for name in _LIMITS]
             most = ", ".join(f"{number} {what}" for number, what in given if number is not None)
             return f"at most {most}" if most else None
         return _PLAIN.get(hook.target)

@@ -334,7 +334,7 @@ class Gating:
         role = self.settings.roles.get(self.work.agent or "", "")
         # Files in conflict have to be edited, even frozen ones.
         is_open = self.conflict is not None
-        title = "Do not change, unless the file is listed below" if is_open else "Do not change"
+        title = "Do not change, except for the files listed below" if is_open else "Do not change"
         return fix_opening(page, role, frozen(self.prepared.ahead, title))
 
     async def _clear(self, prepared: PreparedWork) -> Rejection | None:

@@ -26,7 +26,6 @@ def done_means(
     details: TaskDetails,
     ahead: ChecksTold,
     *,
-    is_last: bool = False,
     in_git: bool = False,
 ) -> str:
     """Where the work is, what belongs to it, what will check it, and how to end.
@@ -40,8 +39,8 @@ def done_means(
         "# What done means",
         place(given),
         task_details(details),
-        _listed("Checks that run after each of your turns:", [f"- {line}" for line in checks]),
-        _listed("Gates, in this order, once you promise COMPLETE:", gates),
+        _listed("Checks after each turn:", [f"- {line}" for line in checks]),
+        _listed("Gates, in order, once you promise COMPLETE:", gates),
         " ".join(_before_the_end(rules, ahead)),
         frozen(ahead),
         _git(given, ahead),
@@ -49,7 +48,6 @@ def done_means(
             "session",
             "ending",
             counts=_counts(rules, ahead, in_git),
-            next="" if is_last else ", for the next iteration",
         ),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -60,7 +58,7 @@ def _before_the_end(rules: Sequence[Mapping[str, Any]], ahead: ChecksTold) -> It
         yield "What a gate finds comes back to you."
     lines = (rule.get("command") or "" for rule in rules[:MOST_RULES])
     if ahead.get("runnable") or any(line and can_tell(line) for line in lines):
-        yield "Run the commands above before you end your turn."
+        yield "Run the commands above before you end."
 
 
 def _counts(rules: Sequence[Mapping[str, Any]], ahead: ChecksTold, in_git: bool) -> str:
@@ -75,18 +73,19 @@ def _counts(rules: Sequence[Mapping[str, Any]], ahead: ChecksTold, in_git: bool)
     return f" It counts only if {' and '.join(conditions)}." if conditions else ""
 
 
-def each_task(ahead: ChecksTold) -> str:
+def each_task(rules: Sequence[Mapping[str, Any]], ahead: ChecksTold) -> str:
     """What holds for each task of a plan that is done in a session of its own."""
-    lines = [f"- {line}" for line in (*ahead.get("stop", ()), *ahead.get("gates", ()))]
-    checks = _listed("The work of each task must pass these on its own:", lines)
-    return "\n\n".join(part for part in (checks, frozen(ahead, "No task may change")) if part)
+    checks = (*map(_rule, rules[:MOST_RULES]), *ahead.get("stop", ()), *ahead.get("gates", ()))
+    lines = [f"- {line}" for line in checks]
+    listed = _listed("The work of each task must pass these on its own:", lines)
+    return "\n\n".join(part for part in (listed, frozen(ahead, "No task may change")) if part)
 
 
 def task_details(details: TaskDetails) -> str:
     """The deliverables and notes of a task; empty if it has neither."""
     parts = [
         _listed("Deliverables:", _items(details.get("deliverables", ()))),
-        _listed("Notes on the task:", _items(details.get("notes", ()))),
+        _listed("Notes:", _items(details.get("notes", ()))),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -99,8 +98,8 @@ def place(given: SessionInput) -> str:
             " committed, merged or submitted for you."
         )
     return (
-        f"This is task {given.task_id}. You work on the branch {code(given.branch)} in the"
-        f" worktree {given.worktree}. The work goes into {code(str(given.base))}."
+        f"This is task {given.task_id}. This folder is its worktree, on the branch"
+        f" {code(given.branch)}. The work goes into {code(str(given.base))}."
     )
 
 
@@ -130,7 +129,7 @@ def _rule(rule: Mapping[str, Any]) -> str:
         f" {code(rule.get('pattern') or '')}",
         "coverage": f"at least {rule.get('minimum')}% test coverage"
         + (", measured by" if line else ""),
-        "file_existence": f"these files must exist: {files}",
+        "file_existence": f"must exist: {files}",
         "custom": "a function of the project is called",
     }[rule["type"]]
     lead = f"{one_line(rule['name'])}: {one_line(said)}".rstrip()
