@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 PINS = "gates"
 # Goes up when submitting and merging ask for other effects, in another order, or with other texts:
 # the prompts are part of what they ask for.
-CODE_VERSION = "12"
+CODE_VERSION = "13"
 BEFORE_SUBMIT = "before_submit"
 BEFORE_MERGE = "before_merge"
 CHANGED, WORKTREE = "changed", "worktree"
@@ -335,7 +335,7 @@ class Gating:
         role = self.settings.roles.get(self.work.agent or "", "")
         # Files in conflict have to be edited, even frozen ones.
         is_open = self.conflict is not None
-        title = "Do not change, unless the file is listed below" if is_open else "Do not change"
+        title = "Do not change, except for the files listed below" if is_open else "Do not change"
         return fix_opening(page, role, frozen(self.prepared.ahead, title))
 
     async def _clear(self, prepared: PreparedWork) -> Rejection | None:

@@ -141,24 +141,24 @@ class _Session:
 
         The recovery repeats it, and if that fails too, the next prompt.
         """
-        state, nonce = self._state, brief["nonce"]
-        once = {
-            "hook_output": prompts.hook_output([*state.held, *outputs], nonce),
-            "messages": prompts.messages(state.messages),
-            "next_prompt": prompts.next_prompt(state.next_prompt, nonce),
-        }
+        state = self._state
+        once = prompts.ToldOnce(
+            [*state.held, *outputs], tuple(state.messages), state.next_prompt, brief["nonce"]
+        )
         sent_back = prompts.sent_back(state.sent_back, asked=state.asked)
         template = self._template()
         self._talk.situation = self._talk.prompt(template, brief, ahead, sent_back=sent_back)
-        prompt = self._talk.prompt(template, brief, ahead, sent_back=sent_back, **once)
+        prompt = self._talk.prompt(template, brief, ahead, sent_back=sent_back, **once.values())
         told = len(state.messages)  # more may come while the model is waited for
         keeps = self._plan.conversation == "continue"
         turn = await self._talk.turn(prompt, conversation=state.conversation if keeps else None)
         if turn.failure and turn.by != "person":
-            turn = await self._talk.recover(turn, "\n".join(each for each in once.values() if each))
+            turn = await self._talk.recover(turn, once)
         if not turn.failure:
             state.messages, state.next_prompt, state.held = state.messages[told:], None, []
             state.sent_back = ""
+            # What comes after the turn is no longer about why the work was sent back.
+            self._talk.situation = self._talk.prompt(template, brief, ahead)
         return turn
 
     def _template(self) -> str:

@@ -9,6 +9,7 @@ import msgspec
 from hookline.domain.pages.taskpage import indented
 from hookline.domain.sessions import SIGNAL
 from hookline.domain.timestamps import seconds
+from hookline.hooks.framing import said_once
 from hookline.points import END, FAILURE, START, VALIDATION, points_at
 from hookline.sessions import prompts
 from hookline.sessions.done_means import done_means, each_task, place, task_details
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from hookline.domain.turns import ModelWait
     from hookline.flows.context import Context
+    from hookline.sessions.prompts import ToldOnce
     from hookline.sessions.requests import ChecksTold, FedOutput, HookOutput
 
 LONGEST_WAIT = 1800.0
@@ -92,10 +94,10 @@ class SessionTalk:
         self._wishes.hear(wish)
         return self._wishes.asked_to is not None
 
-    async def recover(self, turn: Turn, told_before: str = "") -> Turn:
+    async def recover(self, turn: Turn, told: ToldOnce | None = None) -> Turn:
         """Tell hooks about a failed turn, and let the agent continue it; how that ended.
 
-        `told_before` is what only the failed turn was told.
+        `told` is what only the failed turn was told.
         """
         if turn.unpaid is not None:  # no hook can help
             return turn
@@ -106,8 +108,10 @@ class SessionTalk:
             return turn
         if not (heard["items"] or turn.interrupted):
             return turn
+        told = told or prompts.ToldOnce()
+        outputs, nonce = [*heard["items"], *told.outputs], heard["nonce"] or told.nonce
         recovery = await self.turn(
-            prompts.recovery(error, heard["items"], heard["nonce"], told_before),
+            prompts.recovery(error, told._replace(outputs=outputs, nonce=nonce)),
             conversation=turn.conversation,
             opening=self.opening(turn),
             id="recovery",
@@ -175,20 +179,19 @@ class SessionTalk:
             **prompts.plan_words(apart=apart),
             "notes": prompts.notes(brief["notes"], brief["nonce"]) if "notes" in brief else "",
             "history": prompts.history(state.history),
-            "role": self._plan.roles.get(given.agent or "", ""),
+            "role": self._plan.roles.get(given.agent or "", "").strip(),
             "details": task_details(details),
-            "ahead": each_task(ahead),
+            "ahead": each_task(self._plan.rules if apart else (), ahead),
             "done": done_means(
                 given,
                 self._plan.rules,
                 details,
                 ahead,
-                is_last=self._chapter.is_last,
                 in_git=state.base is not None,
             ),
             **told,
         }
-        return prompts.fill(template, values)
+        return said_once(prompts.fill(template, values), brief.get("nonce", ""))
 
 
 def line_of(turn: Turn) -> str:

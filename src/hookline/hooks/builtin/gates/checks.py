@@ -13,6 +13,7 @@ from hookline.hooks.framing import MAX_OUTPUT, ends, framed, printed
 from hookline.hooks.gate_reports import runnable
 from hookline.hooks.language.templates import fill_line
 from hookline.hooks.runners.search import LINTERS, TESTS
+from hookline.hooks.told_commands import ELSEWHERE, named_command
 from hookline.points import POINTS
 from hookline.ports.processes import CannotStart, Finished
 
@@ -85,16 +86,18 @@ async def _check(judging: Judging, table: Table, what: str, retries: int = 0) ->
 
 def _failing(tested: _Tested, into: str | None) -> str:
     """What the author of the work is told about a check that fails."""
-    told = f"`{tested.command}` failed on your work. Run it in this folder to see the failure."
+    source = tested.check.source
+    named = named_command(tested.command, f"what {source} asks for" if source else ELSEWHERE)
+    told = f"{named.begins} failed on your work. Run it in this folder to see the failure."
     if into:
         onto = into.rpartition(" ")[2]
         told = (
-            f"A trial merge of your work into {into} fails `{tested.command}`. Nothing was merged."
+            f"A trial merge of your work into {into} fails {named.name}. Nothing was merged."
             " Run it in this folder, and fix what fails. If it passes here, your work does not fit"
             f" newer commits, which `git log -p HEAD..{onto}` shows: change your work so that it"
             f" does. If you can, run `git rebase {onto}` first, so that you can test it here."
         )
-    return told + printed(f"`{tested.command}`", tested.output)
+    return named.block + told + printed("it", tested.output)
 
 
 async def _run_again(judging: Judging, table: Table, retries: int) -> tuple[_Tested | None, int]:
@@ -182,8 +185,8 @@ def _broken(failed: Sequence[Check], short: str) -> str:
     found = "\n\n".join(ends(_described(each), share) for each in failed)
     return (
         f"These checks failed on the CI server, on your commit {short}. Find the cause in what they"
-        " reported, and fix it. You need no network: all that the server reported is below. It"
-        " checks your fix after your turn.\n\n"
+        " reported, and fix it. You need no network: what the server reported is below. It checks"
+        " your fix after your turn.\n\n"
         + framed("The failed checks", found, MAX_OUTPUT + 4 * SHOWN_CHECKS)
     )
 

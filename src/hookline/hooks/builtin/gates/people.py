@@ -102,10 +102,16 @@ def _local_reviews(judging: Judging) -> list[Review]:
 
 
 def changes_wanted(against: list[Review], head: str) -> GateAnswer:
-    """People ask for changes: what they said goes to the agent, if they said something."""
+    """People ask for changes, or only comment: what they said goes to the agent."""
     told = {each.key: head for each in against}
-    names = ", ".join(sorted({each.by for each in against})[:SHOWN])
-    said = "\n\n".join(f"{each.by}:\n{each.text}" for each in against if each.text.strip())
-    prompt = review_prompt(said, names) if said else None
-    does = "commented" if all(each.comments for each in against) else "asked for changes"
+    asking = [each for each in against if not each.comments]
+    names = ", ".join(sorted({each.by for each in asking or against})[:SHOWN])
+    said = "\n\n".join(_said(each) for each in against if each.text.strip())
+    prompt = review_prompt(said, names, asks=bool(asking)) if said else None
+    does = "asked for changes" if asking else "commented"
     return refused(f"{names} {does}", prompt, {TOLD: told})
+
+
+def _said(review: Review) -> str:
+    does = "comments" if review.comments else "asks for changes"
+    return f"{review.by} {does}:\n{review.text}"

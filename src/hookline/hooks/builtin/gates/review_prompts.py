@@ -53,9 +53,10 @@ def question_again(why: str, said: str) -> str:
     return told("review", "again", why=why, said=last)
 
 
-def review_prompt(review: str, who: str = "A colleague") -> str:
-    """What the author of the work is told about a review."""
-    return told("review", "reviewed", who=who, review=framed_wishes("The review", review))
+def review_prompt(review: str, who: str = "A colleague", *, asks: bool = True) -> str:
+    """What the author of the work is told about a review, which `asks` for changes or does not."""
+    said = framed_wishes("The review", review)
+    return told("review", "reviewed" if asks else "commented", who=who, review=said)
 
 
 def _listed(changes: Sequence[FileChange]) -> str:
