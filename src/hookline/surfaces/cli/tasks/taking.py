@@ -9,8 +9,6 @@ from hookline.domain.tasks import NO_CHANGES
 from hookline.domain.timestamps import duration
 from hookline.domain.timestamps import parse as parse_moment
 from hookline.errors import BadInput
-from hookline.operations import claims, tasks
-from hookline.operations.tasks import PROMISED, SUBMITTED, complete, writer
 from hookline.surfaces.cli.command import Command, task_argument
 from hookline.surfaces.cli.opening import reading, writing
 from hookline.surfaces.cli.output import answer, next_step, paint, untrusted, warn
@@ -34,6 +32,8 @@ def _next_arguments(p: ArgumentParser) -> None:
 
 
 def _next(args: Namespace) -> None:
+    from hookline.operations import claims  # `task add` does without
+
     if args.claim:
         with writing() as app:
             who = claims.claimer(app, args.agent)
@@ -60,6 +60,8 @@ def _claim_arguments(p: ArgumentParser) -> None:
 
 
 def _claim(args: Namespace) -> None:
+    from hookline.operations import claims  # `task add` does without
+
     with writing() as app:
         if args.renew:
             token = args.token if args.token is not None else app.origin.holder.token
@@ -114,22 +116,24 @@ def _complete_arguments(p: ArgumentParser) -> None:
 
 
 def _complete(args: Namespace) -> None:
+    from hookline.operations import tasks  # `task add` does without
+
     with writing() as app:
-        task, how = complete(
+        task, how = tasks.complete(
             app,
             args.id,
-            writer(app, args.token),
+            tasks.writer(app, args.token),
             result=args.result,
             artifacts=args.artifact,
             at=_moment(args),
             without_gates=args.without_gates,
         )
-        if how == PROMISED:
+        if how == tasks.PROMISED:
             text = f"{task.id}: recorded as a promise; stop hooks decide when your turn ends"
             answer(args, task, text)
             return
-        answer_task(args, task, f"{how}: its gates decide" if how == SUBMITTED else how)
-        next_step(f"hookline submit {task.id}" if how == SUBMITTED else "hookline task ready")
+        answer_task(args, task, f"{how}: its gates decide" if how == tasks.SUBMITTED else how)
+        next_step(f"hookline submit {task.id}" if how == tasks.SUBMITTED else "hookline task ready")
 
 
 def _block_arguments(p: ArgumentParser) -> None:
@@ -161,6 +165,8 @@ def _update_arguments(p: ArgumentParser) -> None:
 
 
 def _update(args: Namespace) -> None:
+    from hookline.operations import tasks  # `task add` does without
+
     given = {
         "goal": args.goal,
         "labels": args.label,
@@ -173,7 +179,7 @@ def _update(args: Namespace) -> None:
     if args.changes is not None:
         changes["changes"] = given_changes(args, "task update")
     with writing() as app:
-        task = tasks.update(app, args.id, changes, writer(app, args.token))
+        task = tasks.update(app, args.id, changes, tasks.writer(app, args.token))
         answer_task(args, task, "updated")
         warn_of_type(args, app, *([task] if args.type else ()))
 
@@ -192,8 +198,10 @@ def _fail(args: Namespace) -> None:
 
 
 def _delete(args: Namespace) -> None:
+    from hookline.operations import tasks  # `task add` does without
+
     with writing() as app:
-        identifier, edges = tasks.delete(app, args.id, writer(app, args.token))
+        identifier, edges = tasks.delete(app, args.id, tasks.writer(app, args.token))
         deleted = {"id": identifier, "edgesRemoved": edges}
         answer(args, deleted, f"{identifier} deleted, {edges} edges removed")
 
@@ -203,8 +211,10 @@ def _delete(args: Namespace) -> None:
 
 def _change(args: Namespace, verb: str, told: str, then: str = "", **given: Any) -> None:
     """Carry out a verb on a task that somebody may hold; `then` is what to type next."""
+    from hookline.operations import tasks  # `task add` does without
+
     with writing() as app:
-        task = tasks.change(app, args.id, verb, writer(app, args.token), **given)
+        task = tasks.change(app, args.id, verb, tasks.writer(app, args.token), **given)
         answer_task(args, task, told)
         if then:
             next_step(then.format(task.id))
