@@ -12,10 +12,10 @@ from hookline.flows import control
 from hookline.flows.outcomes import INTERRUPT
 from hookline.flows.runner import Runner
 from hookline.operations.announcements import at_work
+from hookline.operations.inside_runs import refuse_inside
 from hookline.operations.session_control import told_in_feed
 from hookline.queries.sessions import endings, facts, resume_command, spent
 from hookline.sessions.verbs import ask_to_stop
-from hookline.surfaces.cli.flows.watch import refuse_inside
 from hookline.surfaces.cli.live.screen import a_few
 from hookline.surfaces.cli.live.view import Live
 from hookline.surfaces.cli.live.watch import (
