@@ -15,6 +15,7 @@ from hookline.hooks.calls.firing import Tracked
 from hookline.hooks.calls.rows import report_hook_error, write
 from hookline.hooks.dispatch import dispatch
 from hookline.hooks.rules import RULES, Called, PointRule
+from hookline.points import rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -110,6 +111,11 @@ STEER_RULES: dict[str, PointRule] = {
     START: RULES["steer"]._replace(read=_reader(START)),
     END: RULES["steer"]._replace(read=_reader(END), stops=_says_more, fold=_fold_end),
 }
+
+
+def rule_at(point: str) -> PointRule:
+    """The rule of a point, which also checks what hooks that steer answer."""
+    return STEER_RULES.get(point) or RULES[rule_of(point)]
 
 
 class Chooses(Protocol):

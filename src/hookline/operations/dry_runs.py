@@ -14,14 +14,13 @@ from hookline.domain.text.display import untrusted
 from hookline.domain.timestamps import iso
 from hookline.errors import BadInput, ConfigError, UnknownEvent, Untrusted
 from hookline.flows.builtin_steering import Tick, native_outcome, steering_values
-from hookline.flows.steering import STEER_RULES
+from hookline.flows.steering import STEER_RULES, rule_at
 from hookline.hooks.builtin import notifies
 from hookline.hooks.builtin.notify.content import sample_for
 from hookline.hooks.calls.settle import point_of
 from hookline.hooks.dispatch import dispatch
 from hookline.hooks.frames import event_payload, event_types
 from hookline.hooks.history.replay import Replayed, call_dry, replay
-from hookline.hooks.rules import RULES
 from hookline.points import POINTS, REACT, rule_of
 from hookline.trust.people import refuse_agents
 from hookline.wiring.calls import caller
@@ -41,7 +40,7 @@ async def fire(
 ) -> Any:
     """Fire a point: the one answer of its hooks. `heard` is told what each of them said."""
     hooks = _hooks_at(app, point)
-    rule = STEER_RULES.get(point) or RULES[rule_of(point)]
+    rule = rule_at(point)
     event = None
     if rule.name == REACT:
         defaults = {"type": point, "nodeId": str(payload.get("runId", "system"))}

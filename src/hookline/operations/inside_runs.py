@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hookline.errors import IllegalTransition
 from hookline.flows.called_runs import callers
+from hookline.trust.people import refuse_agents
 
 if TYPE_CHECKING:
     from hookline.app import App
@@ -21,13 +22,14 @@ def refuse_inside(app: App, run_id: str) -> None:
         )
 
 
-def refuse_worker_inside(app: App) -> None:
-    """A worker waits for every run."""
+def refuse_worker(app: App) -> None:
+    """A worker is started by a person, and not inside a run, because it waits for every run."""
     if run_id := _own_run(app):
         raise IllegalTransition(
             f"this process runs inside {run_id}, which would then wait for itself",
             help="start the worker from your own terminal",
         )
+    refuse_agents(app.environ, "work")
 
 
 def _own_run(app: App) -> str | None:

@@ -216,7 +216,7 @@ class Worker:
             busy = [each for each in self._lanes if each.session]
             for lane in busy:  # before its task, which is free again, is given to another lane
                 assert lane.session is not None
-                self._picker.note_unable(view, lane.session.run_id)
+                self._picker.unable.note(view, lane.session.run_id)
             over = [each for each in busy if self._is_over(view, each)]
         for lane in over:
             lane.session, lane.is_asked = None, False

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import TYPE_CHECKING
 
-from hookline.operations.inside_runs import refuse_worker_inside
+from hookline.operations.inside_runs import refuse_worker
 from hookline.points import TOLD_IN_FEED
 from hookline.surfaces.cli.background import detach_argument, tell_detached
 from hookline.surfaces.cli.command import Command
@@ -18,12 +17,9 @@ from hookline.surfaces.cli.stopping import Stopping, steps
 from hookline.surfaces.cli.work.end import tell_end
 from hookline.surfaces.cli.work.flows import serve_flows
 from hookline.surfaces.cli.work.view import Board
-from hookline.trust.people import refuse_agents
-from hookline.wiring.forges import check_forge
-from hookline.wiring.work import check_repository
 from hookline.worker.loop import WorkBudget, check_budget
 from hookline.worker.records import WorkRecord
-from hookline.worker.shift import Shift, lanes
+from hookline.worker.shift import Shift, check_place, lanes
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -63,12 +59,10 @@ def _work(args: Namespace) -> int:
     with writing() as app:
         if args.flows:
             return _detach(args, app) if args.detach else serve_flows(args, app)
-        refuse_worker_inside(app)
-        refuse_agents(os.environ, "work")
+        refuse_worker(app)
         refuse_unready(args, app)
         agents = lanes(app, args.agents, args.agent or (), _warn_of_missing, args.usd)
-        asyncio.run(check_repository(app))
-        for problem in asyncio.run(check_forge(app)):
+        for problem in asyncio.run(check_place(app)):
             warn(f"{untrusted(problem.message, 300)}; {untrusted(problem.help, 300)}")
         if args.detach:
             return _detach(args, app)
