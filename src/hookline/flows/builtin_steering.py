@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from hookline.domain.records import OK, Outcome
 from hookline.files import own_folder, publish, read_regular
 from hookline.flows.outcomes import what_waits
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from hookline.domain.runs import JournalEffect, Run
+    from hookline.hooks.registry import Hook
 
 
 class Tick(NamedTuple):
@@ -60,6 +62,18 @@ NATIVE: dict[str, Callable[[Mapping[str, Any], Tick], dict[str, Any]]] = {
     "native-orchestrator": native_orchestrator,
     "native-finalization": native_finalization,
 }
+
+
+def native_outcome(hook: Hook, payload: Mapping[str, Any], tick: Tick) -> Outcome | None:
+    """What one of these hooks says; None for any other."""
+    native = NATIVE.get(hook.target) if hook.kind == "built-in" else None
+    return Outcome(hook.name, OK, native(payload, tick)) if native is not None else None
+
+
+def steering_values(run: Run, runs: str | None) -> dict[str, str]:
+    """The variables that hooks of a tick find besides the payload."""
+    folder = {"run_dir": run_folder(runs, run)} if runs is not None else {}
+    return {"flow": run.flow, **folder}
 
 
 RUN_FILE = "run.json"

@@ -10,11 +10,12 @@ from hookline.domain.events import STEERED, Event
 from hookline.domain.records import CUT, OK, Delivery, Outcome, Reply
 from hookline.domain.timestamps import LONGEST_WAIT, parse, seconds
 from hookline.errors import BadInput, Fenced, HookFailure
-from hookline.flows.builtin_steering import NATIVE, Tick, run_folder
+from hookline.flows.builtin_steering import Tick, native_outcome, steering_values
 from hookline.hooks.calls.firing import Tracked
 from hookline.hooks.calls.rows import report_hook_error, write
 from hookline.hooks.dispatch import dispatch
 from hookline.hooks.rules import RULES, Called, PointRule
+from hookline.points import rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -110,6 +111,11 @@ STEER_RULES: dict[str, PointRule] = {
     START: RULES["steer"]._replace(read=_reader(START)),
     END: RULES["steer"]._replace(read=_reader(END), stops=_says_more, fold=_fold_end),
 }
+
+
+def rule_at(point: str) -> PointRule:
+    """The rule of a point, which also checks what hooks that steer answer."""
+    return STEER_RULES.get(point) or RULES[rule_of(point)]
 
 
 class Chooses(Protocol):
@@ -276,14 +282,13 @@ class _Asking:
             self._change(report)
 
     async def _call(self, hook: Hook, rule: PointRule, payload: dict[str, Any]) -> Outcome:
-        native = NATIVE.get(hook.target) if hook.kind == "built-in" else None
-        if native is None:
+        outcome = native_outcome(hook, payload, self.tick)
+        if outcome is None:
             assert self._tracked is not None  # only built-in hooks are called without a record
             return await self._tracked.call(hook, rule, payload)
-        answer = native(payload, self.tick)
-        if self._tracked is None:
-            return Outcome(hook.name, OK, answer)
-        return self._tracked.answered(hook, answer)
+        if self._tracked is not None:
+            self._tracked.record(hook, outcome)
+        return outcome
 
     # The record
 
@@ -304,9 +309,7 @@ class _Asking:
             tx.calls.freeze(event.seq, payload)
             return event
 
-        values = {"flow": self.run.flow}
-        if self.steering.runs_folder is not None:
-            values["run_dir"] = run_folder(self.steering.runs_folder, self.run)
+        values = steering_values(self.run, self.steering.runs_folder)
         event = self._change(open_)
         recorder = self.steering.recorder
         return Tracked(recorder, event, self._change, values=values, on_begin=begin, on_end=end)

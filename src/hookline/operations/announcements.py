@@ -46,9 +46,9 @@ def announce(app: App) -> int:
     Two processes never announce one thing twice: what was announced is compared inside of the
     transaction that announces. Without a hook that would be called, nothing is looked at.
     """
-    if not app.announces or not app.delivers:
+    if not app.watch.announces or not app.delivers:
         return 0
-    return app.change(_announce, app) if app.should_look() or _is_different(app) else 0
+    return app.change(_announce, app) if app.watch.should_look() or _is_different(app) else 0
 
 
 def _is_different(app: App) -> bool:
@@ -114,9 +114,9 @@ def _append(
 async def deliver_and_tell(app: App) -> int:
     """Call the hooks that wait, look, and send what is due; how many events had hooks."""
     count = int(await app.deliver())
-    if app.should_look() and announce(app):
+    if app.watch.should_look() and announce(app):
         count += await app.deliver()
-    if app.announces:
+    if app.watch.announces:
         await send_due(app)
     return count
 
@@ -132,7 +132,7 @@ async def at_work(
     keep: Callable[[Transaction], None] = lambda tx: None,
 ) -> AsyncIterator[None]:
     """What a process needs that advances runs: a heartbeat, hooks called, and people told."""
-    if not app.announces:
+    if not app.watch.announces:
         async with delivering.at_work(app, observe, tell, keep):
             yield
         return
@@ -156,7 +156,7 @@ class _Looks:
     def look(self) -> None:
         """Look, if it is time or something happened."""
         now = time.monotonic()
-        if now >= self._not_before and (now >= self._next or self._app.should_look()):
+        if now >= self._not_before and (now >= self._next or self._app.watch.should_look()):
             announce(self._app)
             took = time.monotonic() - now
             self._not_before, self._next = now + AT_MOST + 10 * took, now + LOOK_AGAIN

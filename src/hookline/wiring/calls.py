@@ -86,7 +86,7 @@ def live_context(app: App) -> HookContext:
     def start(workflow: str, context: Mapping[str, Any]) -> str:
         if app.environ.get("HOOKLINE_IDEMPOTENCY_KEY") == DRY_RUN:
             raise HooklineError(f"a dry run does not start '{workflow}'")
-        return app.writable().change(lambda tx: app.start_flow(tx, workflow, context))
+        return app.writable().change(lambda tx: app.watch.start_flow(tx, workflow, context))
 
     view = store.live()
     return HookContext(view.graph, view.log, start)

@@ -89,7 +89,7 @@ def account(app: App, worker: Worker, picker: TaskPicker, place: int) -> WorkAcc
         over = view.graph.tasks(states=(TASK_FAILED,))
         failed = [task.id for task in over if _dependents(view, (task.id,))]
         held = _held(view, app.store.now())
-        not_taken, unable = picker.not_for_any_lane(view), picker.unable(view)
+        not_taken, unable = picker.not_for_any_lane(view), picker.unable.now(view)
         return WorkAccount(
             outcome="stopped" if worker.is_stopping else "limit" if limit else "done",
             reason=worker.why if worker.is_stopping else None,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.domain.events import FIRED, Event
-from hookline.domain.records import CUT, OK, PENDING, Delivery, Outcome
+from hookline.domain.records import CUT, PENDING, Delivery, Outcome
 from hookline.domain.text.excerpts import last_line
 from hookline.hooks.calls.record import Recorder, stored_outcome
 from hookline.hooks.calls.rows import new_row, set_child, write
@@ -240,11 +240,9 @@ class Tracked:
         frame = Frame(point, rule, payload, entry.key, None, depth, values, changes=changes)
         return await self._recorder.call(hook, frame, entry)
 
-    def answered(self, hook: Hook, answer: Any) -> Outcome:
-        """Record the answer of a hook that is a pure function."""
-        outcome = Outcome(hook.name, OK, answer)
+    def record(self, hook: Hook, outcome: Outcome) -> None:
+        """Record what a hook that is a pure function has said."""
         self._entry(hook).end(outcome)
-        return outcome
 
     def _entry(self, hook: Hook) -> _Now:
         row = new_row(self.event, hook, self.event.data["point"], self._position, attempts=1)

@@ -49,13 +49,13 @@ def deliver(app: App) -> None:
     """
     _warn_of_trouble(app)
     _call_hooks(app)
-    if app.announces:
+    if app.watch.announces:
         _announce(app)
         _send(app)
 
 
 def _announce(app: App) -> None:
-    if app.should_look():
+    if app.watch.should_look():
         # What waits is found by much that most commands do without.
         from hookline.operations.announcements import announce
 

@@ -125,7 +125,7 @@ class Desk:
             if inspect.isawaitable(answer):
                 answer = await answer
             may_wait = not tool.reads and visit.app.origin.session is None
-            waits = may_wait and (visit.app.work_waits() or visit.app.should_look())
+            waits = may_wait and (visit.app.work_waits() or visit.app.watch.should_look())
         if waits:
             await self._courier.deliver(signed(self._environ, client))
         value: dict[str, Any] = msgspec.to_builtins(answer)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from hookline.app import App
 from hookline.domain.text.display import visible
 from hookline.operations.announcements import deliver_and_tell
-from hookline.pipeline.judged_work import refuse_others
 from hookline.wiring.retrying import retried
 
 if TYPE_CHECKING:
@@ -33,12 +32,6 @@ class Visit(NamedTuple):
     app: App
     agent: str | None = None
     commands: bool = True
-
-    def refuse_others(self, task_id: str, verb: str) -> None:
-        """Refuse to meddle with a task that the session of another agent works on."""
-        place = self.app.origin.session
-        with self.app.read() as view:
-            refuse_others(view, view.graph.task(task_id), place.run_id if place else None, verb)
 
 
 def in_session(environ: Mapping[str, str]) -> bool:

@@ -11,11 +11,12 @@ from hookline.flows.runner import Runner
 from hookline.flows.waits import moment_of
 from hookline.hooks.verdicts import merge_wait, verdicts
 from hookline.operations.announcements import at_work
+from hookline.operations.inside_runs import refuse_inside
 from hookline.pipeline import gate_verbs
 from hookline.pipeline.gate_verbs import TURN
 from hookline.pipeline.judgements import trouble_of
 from hookline.points import TOLD_IN_FEED
-from hookline.surfaces.cli.flows.watch import park, refuse_inside
+from hookline.surfaces.cli.flows.watch import park
 from hookline.surfaces.cli.gates.show import COLUMNS, verdict_line
 from hookline.surfaces.cli.live.lines import BAD, OPEN, clock
 from hookline.surfaces.cli.opening import deliver, tell_failure

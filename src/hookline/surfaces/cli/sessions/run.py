@@ -11,6 +11,7 @@ from hookline.domain.sessions import STOPPED
 from hookline.errors import UsageError
 from hookline.operations.resume import go_on, refuse_silence, to_go_on_with
 from hookline.operations.sessions import NewSession, prepare_worktree, start
+from hookline.queries.session_ends import parked_help
 from hookline.queries.sessions import facts, last_ending
 from hookline.sessions.names import check_name
 from hookline.surfaces.cli.background import detach_argument, tell_detached
@@ -19,7 +20,7 @@ from hookline.surfaces.cli.opening import refuse_unready, tell_frozen, writing
 from hookline.surfaces.cli.output import note, untrusted
 from hookline.surfaces.cli.sessions.arguments import given_limits, limit_arguments, verbose_argument
 from hookline.surfaces.cli.sessions.drive import drive
-from hookline.surfaces.cli.sessions.end import parked_help, tell_end, tell_plan
+from hookline.surfaces.cli.sessions.end import tell_end, tell_plan
 from hookline.surfaces.cli.stopping import Stopping
 from hookline.trust.people import as_called, is_in_session, refuse_agents
 from hookline.wiring.profiles import chosen_agent
