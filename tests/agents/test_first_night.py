@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.agents.model import Reply, Rule
+from tests.agents.problem_lab import NO_NAMESPACES
 from tests.agents.public_repositories import REPOSITORIES
-from tests.agents.rig import program
+from tests.agents.rig import need_namespaces, program
 from tests.agents.session_desk import PATIENCE, WORKERS, asked, script
-from tests.e2e.conftest import Cli, eventually
+from tests.e2e.conftest import PROGRAM, Cli, eventually
 from tests.e2e.terminal_rig import Terminal
 
 if TYPE_CHECKING:
@@ -89,6 +90,15 @@ class Night:
             self.cli, "--norc", "--noprofile", "-i", columns=200, rows=50, program=("bash",)
         )
 
+    def init_without_namespaces(self) -> str:
+        """What `init` says where no process can have namespaces, as in many containers."""
+        starter = self.cli.put("../starter", NO_NAMESPACES, 0o755).resolve()
+        words = ("unshare", "-Ur", str(starter), *PROGRAM, "init", "--yes")
+        env = self.cli.env
+        done = subprocess.run(words, cwd=self.cli.root, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
     def choose(self) -> None:
         """Choose the agent in the file that init wrote; where it is told, without a sandbox."""
         path = self.cli.root / "hookline.yaml"
@@ -151,3 +161,13 @@ def test_a_session_goes_on_when_its_terminal_is_closed_and_ends_proven(
     assert f"✓ night  completed after 4 iterations: {PROVEN}" in report
     for number, why in enumerate((UNCHANGED, UNCHANGED, FAILING), 2):
         assert why in asked(model, f"This is iteration {number} of").newest
+
+
+@pytest.mark.parametrize(("agent", "name"), [("codex", "small")])
+def test_where_codex_has_no_sandbox_init_says_what_to_write(night: Night, scripted: Script) -> None:
+    need_namespaces()
+    night.log_in(scripted())
+    shown = night.init_without_namespaces()
+    assert "chosen    claude, logged in\n" in shown
+    assert "codex cannot work yet: The sandbox of Codex cannot work here" in shown
+    assert "If this machine is itself a sandbox, set `permissions: full` for that agent" in shown

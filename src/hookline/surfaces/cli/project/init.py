@@ -225,7 +225,9 @@ def _show_found(project: Project, found: Survey, agent: str | None) -> None:
     agents = ", ".join(map(_named, found.startable))
     _line("agents", [agents] if agents else [], "none on PATH")
     for each in (each for each in found.startable if each.name == agent):
-        _line("chosen", [f"{paint(each.name, 'bold')}, {LOGINS[each.login]}"], "")
+        state = LOGINS[each.login] if each.problem is None else "which cannot work yet"
+        name = f"{paint(each.name, 'bold')}, {state}"
+        _line("chosen", [name] if each.problem is None else [], name)
     _line("tests", _commands(found.tests), "none found")
     _line("linter", _commands(found.linters), "none found")
     repository = found.version_control
