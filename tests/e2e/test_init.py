@@ -86,6 +86,42 @@ def test_only_an_agent_that_reports_money_gets_a_limit_on_it(
     assert shown.get("session.budget.usd") == (10 if money else None)
 
 
+def test_every_agent_can_be_chosen_in_the_file_that_is_written(place: Place) -> None:
+    """Sessions of an agent that does not report money are refused where money is limited."""
+    place.git()
+    for name in ("claude", "codex"):
+        place.program(name, "echo 1.0")
+    place.ok("init")
+    assert "\nagent: claude\n" in place.written
+    assert "no `usd: 10`: it would refuse codex, not knowing the cost" in place.written
+    place.configure(place.written.replace("agent: claude", "agent: codex"))
+    assert place.json("check")["problems"] == []
+
+
+OPENCODE = """\
+case "$1" in
+--version) echo 1.18.0 ;;
+auth) echo "0 credentials" ;;
+models) echo opencode/free ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("logged_in", [True, False])
+def test_an_agent_that_is_logged_in_is_chosen_before_one_whose_login_is_unknown(
+    place: Place, logged_in: bool
+) -> None:
+    place.program("opencode", OPENCODE)
+    place.program("gemini", "echo 0.61.0")
+    env = {"GEMINI_API_KEY": "of-nobody"} if logged_in else {}
+    shown = place.ok("init", env=env)
+    chosen = "gemini, logged in" if logged_in else "opencode, login unknown"
+    assert f"✓ chosen    {chosen}\n" in shown
+    assert f"\nagent: {chosen.partition(',')[0]}\n" in place.written
+    warned = "sessions use opencode, whose login is unknown: it may use an account or a provider"
+    assert (warned in shown) is not logged_in
+
+
 def test_without_an_agent_it_writes_how_one_is_named(place: Place) -> None:
     place.ok("init")
     assert "# agent: claude" in place.written

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,6 +13,13 @@ MAX_BYTES = 2000
 CUT = "…"
 MAX_LINE = 300
 MAX_FIRST_LINE = 400
+# What was raised says more than which test failed, and both more than how many did.
+_ERRORS = (
+    re.compile(
+        r"\s*(?:E +)?[\w.]*(?:Error|Exception)\b[^:]{0,40}: \S|\s*(?:error|fatal)\b[^:]{0,20}: "
+    ),
+    re.compile(r"(?:FAILED|ERROR|--- FAIL:?|not ok) |.*(?:: not found|No such file or directory)$"),
+)
 
 
 def excerpt(text: str) -> str:
@@ -36,6 +44,20 @@ def headed_excerpt(text: str) -> str:
 def last_line(text: str) -> str:
     """The last line of a text that says something."""
     return text.rstrip().rpartition("\n")[2].strip()[:MAX_LINE]
+
+
+def error_line(*texts: str) -> str:
+    """The last line that names an error, in the first of these texts with one; empty if none has.
+
+    Some programs end with other words, such as their own version.
+    """
+    lines = [[line[:MAX_LINE] for line in text.split("\n")] for text in texts]
+    for names_error in _ERRORS:
+        for each in lines:
+            found = next((line for line in reversed(each) if names_error.match(line)), None)
+            if found is not None:
+                return found.strip().removeprefix("E  ").strip()  # pytest marks such lines
+    return ""
 
 
 def first_few(names: Sequence[str], most: int, mark: str = ", ") -> str:

@@ -95,7 +95,12 @@ def _safe(environ: Mapping[str, str]) -> dict[str, str]:
 def _suggested(environ: Mapping[str, str]) -> dict[str, Agent]:
     """The agents on PATH, with the profiles that `init` writes for them."""
     names = find_agents(_safe(environ))
-    return {name: msgspec.convert(yaml.safe_load(AGENTS[name]), Agent) for name in names}
+    return {name: suggested(name) for name in names}
+
+
+def suggested(name: str) -> Agent:
+    """The profile that `init` writes for an agent."""
+    return msgspec.convert(yaml.safe_load(AGENTS[name]), Agent)
 
 
 async def _asked(profiles: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, AgentHealth]:

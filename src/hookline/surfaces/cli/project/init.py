@@ -14,12 +14,12 @@ import msgspec
 
 from hookline.config.detection import VersionControl
 from hookline.errors import FAILED, NoProject
-from hookline.operations.setup.first_file import configuration, unproven
+from hookline.operations.setup.first_file import chosen, configuration, unproven
 from hookline.operations.setup.project import BASE, STORE, check_place, missing, set_up
 from hookline.operations.setup.survey import Survey, remarks, survey
 from hookline.operations.setup.trial import TRIAL_SECONDS, Trial, try_tests
 from hookline.project import CONFIG_NAME, FOLDER_NAME, Project, find_project
-from hookline.queries.doctor.agents import AgentAnswer
+from hookline.queries.doctor.agents import LOGINS, AgentAnswer
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.output import answer, is_terminal, note, paint, say, untrusted
 
@@ -53,7 +53,8 @@ class Found(msgspec.Struct, frozen=True, rename="camel"):
 class InitReport(msgspec.Struct, rename="camel"):
     """What `init --json` prints: what was found, made and tried, and what is left to do.
 
-    `missing` is what was not there before; with `--check`, `file` is what would be written.
+    `missing` is what was not there before, `agent` the one that sessions use; with `--check`,
+    `file` is what would be written.
     """
 
     root: str
@@ -61,6 +62,7 @@ class InitReport(msgspec.Struct, rename="camel"):
     tried: list[Trial] = []
     missing: list[str] = []
     file: str | None = None
+    agent: str | None = None
     created: list[str] = []
     kept: list[str] = []
     trusted: bool = False
@@ -90,9 +92,11 @@ def _init(args: Namespace) -> int | None:
     check_place(project, os.environ)
     found = survey(project, os.environ)
     report = InitReport(project.root, _found(found), missing=list(missing(project, os.environ)))
-    report.notes += remarks(project, found) if CONFIG_NAME in report.missing else ()
+    if CONFIG_NAME in report.missing:
+        report.notes += remarks(project, found)
+        _choose(report, found)
     if not args.json:
-        _show_found(project, found)
+        _show_found(project, found, report.agent)
     if args.check:
         return _check(args, report, found)
     report.tried = _try(args, report, found)
@@ -118,6 +122,16 @@ def _found(found: Survey) -> Found:
         for runners in (found.tests, found.linters)
     )
     return Found(found.agents, tests, linters, found.version_control)
+
+
+def _choose(report: InitReport, found: Survey) -> None:
+    """The agent that sessions will use, with a warning if nobody knows whose account pays."""
+    agent = chosen(found)
+    report.agent = agent.name if agent is not None else None
+    if agent is not None and agent.problem is None and agent.login == "unknown":
+        may = "it may use an account or a provider that you did not choose"
+        other = "`hookline run --agent NAME` uses another agent"
+        report.notes.append(f"sessions use {agent.name}, whose login is unknown: {may}; {other}")
 
 
 def _inside(args: Namespace, project: Project, here: str) -> None:
@@ -199,17 +213,21 @@ def _set_up(project: Project, report: InitReport, found: Survey) -> None:
 def _note_unproven(report: InitReport, found: Survey) -> None:
     why = unproven(found, report.tried)
     if CONFIG_NAME in report.missing and why is not None:
-        report.notes.append(f"{why}: the agent's promise is believed, without proof")
+        report.notes.append(f"{why}: the agent's promise is believed, and counts as unproven")
 
 
 # What is shown
 
 
-def _show_found(project: Project, found: Survey) -> None:
+def _show_found(project: Project, found: Survey, agent: str | None) -> None:
     say(f"{paint('Hookline', 'bold')} in {untrusted(project.root)}")
     say()
     agents = ", ".join(map(_named, found.startable))
     _line("agents", [agents] if agents else [], "none on PATH")
+    for each in (each for each in found.startable if each.name == agent):
+        state = LOGINS[each.login] if each.problem is None else "which cannot work yet"
+        name = f"{paint(each.name, 'bold')}, {state}"
+        _line("chosen", [name] if each.problem is None else [], name)
     _line("tests", _commands(found.tests), "none found")
     _line("linter", _commands(found.linters), "none found")
     repository = found.version_control
