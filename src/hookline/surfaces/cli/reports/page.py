@@ -39,6 +39,9 @@ _BAD = frozenset(
 _BAD |= {"sent back", "merged untested", "completed unproven"}
 
 
+OTHER = "other"
+
+
 class Markup(str):
     """Text that is HTML already."""
 
@@ -108,14 +111,14 @@ def folded(title: str, content: str, *, is_open: bool = False) -> str:
     )
 
 
-def badge(status: str) -> Markup:
-    """A word that says how something ended."""
-    return Markup(f'<span class="badge {class_of(status)}">{text(status)}</span>')
+def badge(status: str, kind: str | None = None) -> Markup:
+    """A word that says how something ended, in the colour of its kind."""
+    return Markup(f'<span class="badge {kind or class_of(status)}">{text(status)}</span>')
 
 
 def class_of(status: str) -> str:
     """Whether a word stands for something good, bad or neither."""
-    return "good" if status in _GOOD else "bad" if status in _BAD else "other"
+    return "good" if status in _GOOD else "bad" if status in _BAD else OTHER
 
 
 def section(title: str, content: str) -> str:
