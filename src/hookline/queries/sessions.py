@@ -321,10 +321,15 @@ class LastChecks(NamedTuple):
 
 
 def last_checks(view: View, run: Run, blobs: Blobs) -> LastChecks:
-    """The last validation of the work; without results if the agent has worked since."""
+    """The last validation of the work; without results if the agent has worked since.
+
+    An agent that is told something after its work was complete is checked again if it edits files.
+    """
+    is_complete = view.runs.value(run.run_id, STANDING) == sessions.COMPLETED
+    kinds = ("validate",) if is_complete else ("agent", "validate")
     for chapter in range(run.chapter, 0, -1):
         effects = view.runs.effects(msgspec.structs.replace(run, chapter=chapter))
-        last = next((e for e in reversed(effects) if e.kind in ("agent", "validate")), None)
+        last = next((e for e in reversed(effects) if e.kind in kinds), None)
         if last is not None:
             value = journal.shown(last.value, blobs) if last.kind == "validate" else {}
             work = (value or {}).get("work") or {}

@@ -137,7 +137,9 @@ _LINE = (
 def _overview(found: SessionReport) -> str:
     older = f"{found.left_out:,} older iterations are not listed."
     left_out = f"<p>{older}</p>\n" if found.left_out else ""
-    return left_out + page.table(_LINE, [_line(each, found) for each in found.overview], "lines")
+    return left_out + page.table(
+        _LINE, [_line(each, found) for each in found.overview], "lines overview"
+    )
 
 
 def _line(line: IterationLine, found: SessionReport) -> Sequence[object]:
