@@ -43,6 +43,32 @@ def test_agents_are_asked_for_their_version_in_an_empty_folder(place: Place) -> 
     assert sorted(each.name for each in (place.base / "user").iterdir()) == [".claude"]
 
 
+def test_an_agent_that_cannot_work_has_no_check_mark(place: Place) -> None:
+    place.program(
+        "claude", """case $1 in auth) echo '{"loggedIn": false}';; *) echo 2.1.325;; esac"""
+    )
+    place.put("uv.lock", "")
+    place.put("pyproject.toml", "[tool.pytest.ini_options]\n")
+    said = place.ok("init")
+    assert "  ! agents    claude 2.1.325 (cannot work yet)\n" in said
+    assert "  ! claude cannot work yet: " in said
+    assert "  ! tests     uv run pytest" in said  # uv is not on PATH
+    assert "✓ tests" not in said
+
+
+def test_what_is_said_of_unproven_work_is_what_happens(place: Place) -> None:
+    notes = place.json("init")["notes"]
+    lacking = "no check is live and this is not a git repository"
+    assert f"{lacking}: the agent's promise is believed, without proof" in notes
+
+
+def test_without_git_a_promise_needs_its_checks(place: Place) -> None:
+    place.put("pytest.ini", "")
+    place.program("pytest")
+    told = "this is not a git repository: a promise counts if no check fails, changed or not"
+    assert told in place.json("init")["notes"]
+
+
 def test_a_program_of_the_repository_is_never_asked(place: Place) -> None:
     inside = place.root / "node_modules" / ".bin"
     inside.mkdir(parents=True)

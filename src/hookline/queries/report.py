@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hookline.domain.timestamps import seconds
 from hookline.hooks.verdicts import OVERRIDDEN, Override, override_of
 from hookline.pipeline.judgements import Judgement, judgements
+from hookline.queries.proofs import session_unproven
 from hookline.queries.pruned import pruned_at
 from hookline.queries.session_story import chapters, iteration_change
 from hookline.queries.sessions import (
@@ -50,11 +51,13 @@ class IterationLine(NamedTuple):
 class SessionReport(NamedTuple):
     """A session as its report shows it; `seconds` is how long it was working.
 
-    `story` is the newest iterations in full, and `overview` a line for each, of which `left_out`
-    older ones are not listed. `pruned` is when a person had its details removed.
+    `proven` is whether its own checks passed. `story` is the newest iterations in full, and
+    `overview` a line for each, of which `left_out` older ones are not listed. `pruned` is when
+    a person had its details removed.
     """
 
     known: SessionFacts
+    proven: bool
     why: str | None
     pruned: str | None
     overview: list[IterationLine]
@@ -89,6 +92,7 @@ def session_report(view: View, run: Run, blobs: Blobs) -> SessionReport:
     overridden = view.log.events(node_id=task_id, types=(OVERRIDDEN,))
     return SessionReport(
         known=known,
+        proven=session_unproven(view, run) is None,
         why=known.reason or (ended.get("message") if ended else None),
         pruned=pruned_at(view, run.run_id),
         overview=_overview(view, run, iterations[-MOST_LINES:]),

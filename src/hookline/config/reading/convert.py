@@ -117,9 +117,8 @@ class Converter:
                     given[field.name] = result
         missing = [f for f in kind.fields if f.required and f.encode_name not in node.pairs]
         for field in missing:
-            self._report.error(
-                "missing-key", node.mark, f"{_named(path)} needs '{field.encode_name}'"
-            )
+            told = f"{_named(path)} needs '{field.encode_name}'"
+            self._report.error("missing-key", node.mark, told, help=f"add `{field.encode_name}:`")
         if any(field.required and field.name not in given for field in kind.fields):
             return INVALID
         made = kind.cls(**given)

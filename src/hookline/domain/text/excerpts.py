@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 MAX_LINES = 20
 MAX_BYTES = 2000
 CUT = "…"
+# What programs draw between the parts of what they say.
+_RULER = re.compile(r"([=\-_*~#+])\1{3,}")
 MAX_LINE = 300
 MAX_FIRST_LINE = 400
 # What was raised says more than which test failed, and both more than how many did.
@@ -67,9 +69,12 @@ def first_few(names: Sequence[str], most: int, mark: str = ", ") -> str:
 
 
 def both_ends(text: str, limit: int) -> str:
-    """The text on one line; where it is too long, its middle is left out."""
-    line = " ".join(text.split())
+    """The text on one line, without rulers; of one that is too long, the middle is left out."""
+    line = " ".join(word for word in text.split() if not _RULER.fullmatch(word))
     if len(line) <= limit:
         return line
     head = limit // 3
-    return f"{line[:head]} … {line[head + 3 - limit :]}"
+    first, last = line[:head], line[head + 3 - limit :]
+    # A word longer than all the room is cut.
+    first, last = first.rpartition(" ")[0] or first, last.partition(" ")[2] or last
+    return f"{first} {CUT} {last}"

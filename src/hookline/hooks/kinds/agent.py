@@ -53,7 +53,8 @@ def _faults(name: str, written: Written, *, has_prompt: bool) -> Iterator[Fault]
         help = did_you_mean(name, written.agents, "profiles are listed under `agents:`")
         yield Fault("unknown-agent", f"no agent is called '{name}'", help, NEVER)
     elif not has_prompt:
-        yield Fault("missing-key", "an agent hook needs 'prompt', here or in its profile")
+        help = f'such as {{agent: {name}, prompt: "Is it done?"}}'
+        yield Fault("missing-key", "an agent hook needs 'prompt', here or in its profile", help)
 
 
 async def run(hook: Hook, call: Call, world: World) -> Reply:

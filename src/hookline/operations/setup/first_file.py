@@ -78,11 +78,18 @@ def configuration(found: Survey, trials: Sequence[Trial] = ()) -> str:
 
 
 def unproven(found: Survey, trials: Sequence[Trial] = ()) -> str | None:
-    """Why nothing can prove an agent's work yet; None if something can."""
+    """Why `evidence` could not prove an agent's work yet, and what counts instead; None if it can.
+
+    What counts is what the preset `checked` asks for.
+    """
     has_check = any(each.why_not is None for each in _checks(found.tests, trials))
-    has_git = found.version_control is not None
-    lacking = {"no check is live": has_check, "this is not a git repository": has_git}
-    return " and ".join(why for why, has in lacking.items() if not has) or None
+    if found.version_control is not None:
+        no_check = "no check is live: a promise counts if a file has changed, and nothing proves it"
+        return None if has_check else no_check
+    if has_check:
+        return "this is not a git repository: a promise counts if no check fails, changed or not"
+    lacking = "no check is live and this is not a git repository"
+    return f"{lacking}: the agent's promise is believed, without proof"
 
 
 def _agents(found: Survey) -> str:
@@ -175,8 +182,7 @@ def _hooks(linters: list[_Entry], unproven: str | None) -> str:
         linters = [_Entry(example, "No linter was found; this is an example.")]
     stop = f"  {_STOP}\n"
     if unproven is not None:
-        why = f"Not yet: {unproven}, so a promise is believed, and counts as unproven."
-        stop = f"{_comment(why, 2)}  # {_STOP}\n"
+        stop = f"{_comment(f'Not yet: {unproven}.', 2)}  # {_STOP}\n"
     lint = "".join(f"  {line}\n" for line in _list(_LINT, linters).splitlines())
     return f"hooks:\n{stop}{lint}{_ATTENTION}"
 

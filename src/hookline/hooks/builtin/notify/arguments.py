@@ -76,7 +76,11 @@ _OF_CHANNEL: dict[str, tuple[str, ...]] = {
     "webhook": ("url", "url_env", "token_env"),
     "email": ("to", "from", "smtp", "user", "password_env"),
 }
-_NEEDED = {"ntfy": ("topic",), "email": ("to", "smtp")}
+# What a channel needs, and how that is written.
+_NEEDED = {
+    "ntfy": {"topic": "topic: my-agents"},
+    "email": {"to": "to: me@example.org", "smtp": 'smtp: "smtp://localhost:25"'},
+}
 # Channels whose URL lets anybody write who knows it.
 _SECRET_URLS = ("slack", "discord")
 
@@ -107,9 +111,10 @@ def faults(given: Notify) -> Iterator[tuple[str, Fault]]:
     for name in sorted(used.difference(_OF_CHANNEL[given.channel])):
         told = f"'{name}' has no effect on {given.channel}"
         yield name, Fault("no-effect", told, is_warning=True)
-    for name in _NEEDED.get(given.channel, ()):
+    for name, example in _NEEDED.get(given.channel, {}).items():
         if name not in used:
-            yield "", Fault("missing-key", f"notify: {given.channel} needs '{name}'", "", NEVER)
+            told, help = f"notify: {given.channel} needs '{name}'", f"such as {example}"
+            yield "", Fault("missing-key", told, help, NEVER)
     yield from _url_faults(given)
     yield from _mail_faults(given)
     if given.topic is not None and not _TOPIC.fullmatch(given.topic):

@@ -44,7 +44,7 @@ def evidence(seen: Seen, given: Evidence) -> StopDecision:
     if (asked := escalation(seen)) is not None:
         return asked
     wanted = given.checks
-    missing = [*_promise(seen), *_checks(seen, wanted), *_work(seen.work)]
+    missing = [*_checks(seen, wanted), *_work(seen.work), *_promise(seen)]
     if missing or seen.work is None:
         return not_yet(missing)
     proof = [r for r in seen.validation_results if not wanted or r.rule_name in wanted]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from time import localtime, strftime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from hookline.domain.answers import RECEIPT
 from hookline.domain.text import terminal
 from hookline.domain.text.excerpts import excerpt
 from hookline.domain.text.terminal import clean, cut, head, one_line, padded, plural, took, width
@@ -23,8 +24,12 @@ TO_AGENT = "→ agent"
 SHOWN_OUTPUT = 200
 OK, BAD, MIXED, OPEN = ("✓", "green"), ("✗", "red"), ("!", "yellow"), ("●", "yellow")
 SKIPPED = ("–", "dim")  # noqa: RUF001  # the mark of what was skipped
-# How a stop hook's decision is marked: only what is done has a check mark.
-DECIDED = {"complete": OK, "continue": ("·", "dim"), "escalate": MIXED}
+_DECIDED = {"complete": MIXED, "continue": ("·", "dim"), "escalate": MIXED}
+
+
+def decision_mark(action: str, *, is_proven: bool) -> tuple[str, str]:
+    """How a stop hook's decision is marked: only what is done, and proven, has a check mark."""
+    return OK if action == "complete" and is_proven else _DECIDED.get(action, OK)
 
 
 class Piece(NamedTuple):
@@ -98,8 +103,8 @@ def _short_name(step: ShownStep) -> str:
 # Hooks
 
 
-def hook_lines(ended: HookEnded, verbose: int) -> Iterator[ViewLine]:
-    """A call of a hook that is over."""
+def hook_lines(ended: HookEnded, verbose: int, *, is_checked: bool = False) -> Iterator[ViewLine]:
+    """A call of a hook that is over; `is_checked` is whether the work has passed its checks."""
     step = ShownStep(ended.point, ended.hook)
     duration = ended.duration_ms / 1000
     if ended.status == "skipped":
@@ -116,12 +121,19 @@ def hook_lines(ended: HookEnded, verbose: int) -> Iterator[ViewLine]:
         yield from _end_of(ended.error or "")
         return
     answer = ended.answer if isinstance(ended.answer, dict) else {}
-    mark = MIXED if ended.exit_code else DECIDED.get(str(answer.get("action")), OK)
+    is_proof = ended.exit_code == 0 or _has_receipt(answer)
+    mark = decision_mark(str(answer.get("action")), is_proven=is_checked or is_proof)
+    mark = MIXED if ended.exit_code else mark
     yield step_line(mark, step, duration, _what_it_said(ended, verbose))
     if verbose > 1:
         yield from _shown(_text_of(ended).splitlines(), SHOWN_OUTPUT)
     elif ended.exit_code and ended.stderr:
         yield below(ended.stderr)
+
+
+def _has_receipt(answer: dict[str, Any]) -> bool:
+    kept = answer.get("metadata")
+    return isinstance(kept, dict) and RECEIPT in kept
 
 
 def _what_it_said(ended: HookEnded, verbose: int) -> list[str]:

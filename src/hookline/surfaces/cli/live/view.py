@@ -75,6 +75,8 @@ class Live:
         # The last line that the agent said in its turn, and how many hooks this iteration skipped.
         self._last_words = ""
         self._skipped = 0
+        # Whether the work has passed its checks since the agent last had its turn.
+        self._is_checked = False
 
     def take(self, line: FeedRecord) -> list[ViewLine]:
         """Hear a line of the feed; the lines that are finished by it."""
@@ -121,11 +123,11 @@ class Live:
         if record.status == "skipped" and not self._shows_skips:
             self._skipped += 1
             return
-        yield from lines.hook_lines(record, self.verbose)
+        yield from lines.hook_lines(record, self.verbose, is_checked=self._is_checked)
 
     def _turn_started(self, record: records.TurnStarted, moment: float) -> Iterator[ViewLine]:
         yield from self._open(ShownStep("agent", record.step), moment)
-        self._waits = None
+        self._waits, self._is_checked = None, False
 
     def _turn_ended(self, record: records.TurnEnded, moment: float) -> Iterator[ViewLine]:
         usd, tokens = self._spent
@@ -175,6 +177,7 @@ class Live:
     ) -> Iterator[ViewLine]:
         duration = moment - self._since
         self._step = None
+        self._is_checked = bool(record.results) and all(each.passed for each in record.results)
         yield from lines.validation_lines(record.results, duration)
 
     def _session_waits(self, record: records.Waits, moment: float) -> Iterator[ViewLine]:

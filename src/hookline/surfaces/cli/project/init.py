@@ -213,7 +213,7 @@ def _set_up(project: Project, report: InitReport, found: Survey) -> None:
 def _note_unproven(report: InitReport, found: Survey) -> None:
     why = unproven(found, report.tried)
     if CONFIG_NAME in report.missing and why is not None:
-        report.notes.append(f"{why}: the agent's promise is believed, and counts as unproven")
+        report.notes.append(why)
 
 
 # What is shown
@@ -223,13 +223,14 @@ def _show_found(project: Project, found: Survey, agent: str | None) -> None:
     say(f"{paint('Hookline', 'bold')} in {untrusted(project.root)}")
     say()
     agents = ", ".join(map(_named, found.startable))
-    _line("agents", [agents] if agents else [], "none on PATH")
+    is_able = any(each.problem is None for each in found.startable)
+    _line("agents", [agents] if agents else [], "none on PATH", is_good=is_able)
     for each in (each for each in found.startable if each.name == agent):
         state = LOGINS[each.login] if each.problem is None else "which cannot work yet"
-        name = f"{paint(each.name, 'bold')}, {state}"
-        _line("chosen", [name] if each.problem is None else [], name)
-    _line("tests", _commands(found.tests), "none found")
-    _line("linter", _commands(found.linters), "none found")
+        _line("chosen", [f"{paint(each.name, 'bold')}, {state}"], "", is_good=each.problem is None)
+    for name, runners in (("tests", found.tests), ("linter", found.linters)):
+        can_run = any(each.missing is None for each in runners)
+        _line(name, _commands(runners), "none found", is_good=can_run)
     repository = found.version_control
     branch = repository.branch if repository else None
     shown = f"git, branch {untrusted(branch)}" if branch else "git"
@@ -240,15 +241,17 @@ def _show_found(project: Project, found: Survey, agent: str | None) -> None:
 def _named(agent: AgentAnswer) -> str:
     """An agent with its version, without the other words that it says."""
     number = re.search(r"\d+(\.\w+)+", agent.version)
-    return f"{agent.name} {untrusted(number[0], 40)}" if number else agent.name
+    named = f"{agent.name} {untrusted(number[0], 40)}" if number else agent.name
+    return named if agent.problem is None else f"{named} (cannot work yet)"
 
 
 def _commands(runners: Sequence[Runner]) -> list[str]:
     return [f"{each.command}  ({untrusted(each.source)})" for each in runners]
 
 
-def _line(name: str, found: list[str], otherwise: str) -> None:
-    mark = paint("✓", "green") if found else paint("·", "dim")
+def _line(name: str, found: list[str], otherwise: str, *, is_good: bool = True) -> None:
+    good = paint("✓", "green") if is_good else paint("!", "yellow")
+    mark = good if found else paint("·", "dim")
     first, *more = found or [otherwise]
     say(f"  {mark} {paint(f'{name:9}', 'dim')} {first}")
     for each in more:

@@ -75,9 +75,9 @@ def _task(task: ReportedTask, found: ProjectReport) -> Iterator[str]:
 
 
 def _session(session: ReportedSession) -> str:
-    how = f"{session.status} {words.iterations_text(session.iterations)}"
+    how = f"{words.outcome_text(session.status)} {words.iterations_text(session.iterations)}"
     why = f": {session.why}" if session.why else ""
-    name = f"{_mark(session.status)} **{text(session.name)}** ({session.run_id})"
+    name = f"{_MARKS[words.session_mark(session)]} **{text(session.name)}** ({session.run_id})"
     return f"- {name} {text(how + why)}"
 
 

@@ -9,7 +9,7 @@ from hookline.surfaces.cli.live.lines import money
 from hookline.surfaces.cli.reports import page, words
 from hookline.surfaces.cli.reports.diff_html import diff_html
 from hookline.surfaces.cli.reports.page import COUNTED, NUMBER, SHORT, WIDE, Column, Markup
-from hookline.surfaces.cli.reports.session_page import costs_html
+from hookline.surfaces.cli.reports.session_tables import costs_html
 from hookline.surfaces.cli.work.costs import computed_text
 
 if TYPE_CHECKING:
@@ -93,14 +93,19 @@ def _commit(commit: str | None) -> Markup:
 
 
 def _badge(task: ReportedTask) -> Markup:
-    loud = words.outcome_text(task.outcome)
-    return Markup(page.badge(task.outcome).replace(f">{task.outcome}<", f">{page.text(loud)}<"))
+    return page.badge(words.outcome_text(task.outcome), page.class_of(task.outcome))
+
+
+def _session_badge(session: ReportedSession) -> Markup:
+    is_open = words.session_mark(session) == words.OTHER_MARK
+    kind = page.OTHER if is_open else page.class_of(session.status)
+    return page.badge(words.outcome_text(session.status), kind)
 
 
 def _session(session: ReportedSession) -> Sequence[object]:
     return (
         session.name,
-        page.badge(session.status),
+        _session_badge(session),
         session.run_id,
         session.task_id,
         session.agent,
@@ -112,16 +117,19 @@ def _session(session: ReportedSession) -> Sequence[object]:
 def _task(task: ReportedTask, found: ProjectReport) -> str:
     name = page.text(task.task_id)
     is_bad = page.class_of(task.outcome) == "bad"
-    facts = [words.merge_text(task, found.until), task.why]
-    said = "".join(f"<p>{page.text(each)}</p>\n" for each in facts if each)
-    unproven = '<p class="failed">Nothing was checked.</p>\n' if not task.proofs and is_bad else ""
+    facts = [(words.merge_text(task, found.until), ""), (task.why, _kind_of_why(task))]
+    said = "".join(f'<p class="{kind}">{page.text(each)}</p>\n' for each, kind in facts if each)
     diff = diff_html(task.change, "Changes") if task.change is not None else ""
     return (
         f'<article class="card{" bad" if is_bad else ""}" id="{name}">\n'
         f"<h3>{name} {page.text(task.goal)} {_badge(task)}</h3>\n{said}"
-        f"{page.table(_PROOFS, [_proof(each) for each in task.proofs])}{unproven}"
+        f"{page.table(_PROOFS, [_proof(each) for each in task.proofs])}"
         f"{costs_html(task.cost)}{diff}</article>\n"
     )
+
+
+def _kind_of_why(task: ReportedTask) -> str:
+    return "failed" if task.outcome in words.LOUD else ""
 
 
 def _proof(proof: Proof) -> Sequence[object]:

@@ -70,11 +70,12 @@ def _below(text: str, style: str = "") -> None:
 
 def _show_session(session: ReportedSession) -> None:
     name = paint(untrusted(session.name, 40), "bold")
-    status = paint(session.status, _style(session.status))
+    mark = words.session_mark(session)
+    status = paint(words.outcome_text(session.status), _STYLES[mark])
     how = f"{words.iterations_text(session.iterations)}"
     why = f": {untrusted(session.why, 200)}" if session.why else ""
     about = paint(f"({session.run_id}, {session.task_id})", "dim")
-    say_row(f"{_mark(session.status)} {name}  {status} {how}{why} {about}", 4)
+    say_row(f"{paint(mark, _STYLES[mark])} {name}  {status} {how}{why} {about}", 4)
 
 
 def _show_item(item: Item, now: str) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hookline.queries.changes import Change
-    from hookline.queries.project_report import ProjectReport, ReportedTask
+    from hookline.queries.project_report import ProjectReport, ReportedSession, ReportedTask
     from hookline.queries.proofs import Proof
     from hookline.queries.waiting.item import Item
     from hookline.sessions.spending import WholeCost
@@ -26,14 +26,20 @@ _ORDER = (*GOOD[:1], UNTESTED, *GOOD[1:], UNPROVEN, *BAD)
 _SHORT = 12
 _CHECKS = 8
 # How a session stands, in the words of a report.
-GOOD_SESSIONS, BAD_SESSIONS = ("completed",), ("failed", "escalated", "limit", "killed", "parked")
+BAD_SESSIONS = ("failed", "escalated", "limit", "killed", "parked")
 
 
 def mark_of(outcome: str) -> str:
     """A mark that says whether all is well."""
-    if outcome in (*GOOD, *GOOD_SESSIONS):
+    if outcome in GOOD:
         return GOOD_MARK
     return BAD_MARK if outcome in (*BAD, *BAD_SESSIONS) else OTHER_MARK
+
+
+def session_mark(session: ReportedSession) -> str:
+    """The mark of a session: what only its agent says, and gates have not checked, is open."""
+    mark = mark_of(session.status)
+    return OTHER_MARK if mark == GOOD_MARK and not session.proven else mark
 
 
 def outcome_text(outcome: str) -> str:
@@ -102,7 +108,7 @@ def proof_texts(task: ReportedTask) -> Iterator[tuple[str, str]]:
             checks = [_check(each) for each in found if each.commit == commit]
             on = f" on {short(commit)}" if commit else ""
             yield status, f"{_VERBS[status]}{on}: {first_few(checks, _CHECKS)}"
-    if not task.proofs and task.outcome in LOUD:
+    if not task.proofs and task.outcome == UNTESTED:  # `why` says it of what is unproven
         yield proofs.NONE, "nothing was checked"
 
 

@@ -74,7 +74,11 @@ def _detach(args: Namespace, app: App) -> int:
 
     words = [word for word in args.words if word not in ("--detach", "--json")]
     made = detach_worker(app, ["work", *words])
-    ways = {"status": "hookline status", "watch": "hookline logs work", "stop": "hookline stop"}
+    ways = {
+        "status": "hookline status",
+        "watch": "hookline logs work --follow",
+        "stop": "hookline stop work",
+    }
     tell_detached(args, made, "the worker runs", ways)
     return 0
 
