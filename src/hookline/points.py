@@ -354,12 +354,12 @@ def after_merge(payload: p.GateContext) -> None:
 
 @_point(STEER, STEERING, name="on-iteration-start", timeout=60, defaults=("native-orchestrator",))
 def on_iteration_start(payload: p.IterationStart) -> None:
-    """A tick of a run begins: decide which pending effects run now, or wait."""
+    """An iteration of a run begins: decide which pending effects run now, or wait."""
 
 
 @_point(STEER, STEERING, name="on-iteration-end", timeout=60, defaults=("native-finalization",))
 def on_iteration_end(payload: p.IterationEnd) -> None:
-    """A tick of a run ends: say whether another one is needed."""
+    """An iteration of a run ends: say whether another one is needed."""
 
 
 # A run and its effects, for observers.

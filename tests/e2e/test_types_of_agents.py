@@ -278,5 +278,8 @@ def test_what_checks_the_work_may_not_do_more_than_its_agent(cli: Cli) -> None:
     cli.add("another", "--type", "feature")
     cli("run", "--task", own, "--iterations", "1")
     said = (line.box / "said").read_text()
-    assert (said.count("may not create"), said.count("`hookline run` is for people")) == (3, 3)
+    assert (said.count("may not create"), said.count("only a person can run `hookline run`")) == (
+        3,
+        3,
+    )
     assert len(cli.json("task", "list", "--all")) == 2

@@ -156,7 +156,7 @@ def test_work_that_changes_whenever_it_is_judged_goes_to_a_person(line: Gated, c
     line.guard(last="{name: busy, command: 'date +%N >> noise'}")
     task, _ = line.work("good")
     assert cli("submit", task).code == 3
-    assert "changes while its gates judge it" in cli.task(task)["blockReason"]
+    assert "changes while its gates check it" in cli.task(task)["blockReason"]
     assert line.merges() == []
 
 

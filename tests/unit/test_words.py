@@ -29,9 +29,9 @@ EVERYWHERE = {
     r"(take|takes|taken|took) along": "take over",
 }
 
-# Retired on pages that people write. Generated parts, fences and `code` quote strings of src:
-# a line moves up to EVERYWHERE as soon as src says it in the new words.
-ON_PAGES = {
+# Retired in messages, and on pages that people write. Generated parts, fences and `code` quote
+# strings of src: a line moves up to EVERYWHERE as soon as all of src says it in the new words.
+IN_MESSAGES = {
     r"meddles?": "change",
     r"bears? (a|the|its|their)": "has",
     r"walls?(?!\W?clock)": "security boundary",
@@ -68,12 +68,32 @@ ON_PAGES = {
     r"what becomes of": "what happens to",
 }
 
+# Words of the glossary's column "not" that also mean something else, and so cannot be searched for.
+AMBIGUOUS = frozenset(
+    "activity bot callback chat check hand handler history host job land loop model moment native"
+    " node outside pass pipeline place placeholder process remote repair round slot suspended"
+    " target thread workflow workspace".split()
+)
+
 
 def _either(retired: dict[str, str]) -> re.Pattern[str]:
     """One pattern of all, because a page is searched for each of its words at once."""
     spaced = (word.replace(" ", r"\s+") for word in retired)
     parts = (f"(?P<w{number}>{word})" for number, word in enumerate(spaced))
     return re.compile(rf"\b(?:{'|'.join(parts)})\b", re.IGNORECASE)
+
+
+def _glossary() -> dict[str, str]:
+    """What the glossary says not to write, and its word for it."""
+    page = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([^|]+) \|[^|]*\| ([^|]+) \|$", page, re.MULTILINE)
+    known = re.compile("|".join(EVERYWHERE | IN_MESSAGES))
+    return {
+        rf"{word}s?": term
+        for term, listed in rows
+        for word in listed.split(", ")
+        if term != "word" and word not in AMBIGUOUS and not known.fullmatch(word)
+    }
 
 
 def _found(name: str, line: int, text: str, retired: dict[str, str]) -> Iterator[str]:
@@ -92,6 +112,22 @@ def _prose(source: str) -> Iterator[tuple[int, str]]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
+
+
+def _messages(source: str) -> Iterator[tuple[int, str]]:
+    """The string literals of several words that are not docstrings; each f-string as a whole."""
+    parts: set[ast.AST] = set()
+    for node in ast.walk(ast.parse(source)):
+        if node in parts:
+            continue
+        if isinstance(node, ast.Expr):
+            parts.add(node.value)  # a docstring
+        elif isinstance(node, ast.JoinedStr):
+            parts.update(node.values)
+            said = (part.value if isinstance(part, ast.Constant) else "x" for part in node.values)
+            yield node.lineno, "".join(map(str, said))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            yield node.lineno, node.value
 
 
 def _pages() -> list[Path]:
@@ -124,6 +160,16 @@ def test_source_uses_no_retired_word() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+def test_messages_use_no_retired_word() -> None:
+    wrong: list[str] = []
+    retired = EVERYWHERE | IN_MESSAGES | _glossary()
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        name = str(path.relative_to(ROOT))
+        for line, text in _messages(path.read_text(encoding="utf-8")):
+            wrong += _found(name, line, _CODE.sub("", text), retired)
+    assert not wrong, "\n".join(wrong)
+
+
 @pytest.mark.parametrize("path", _pages(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_page_uses_no_retired_word(path: Path) -> None:
     name = str(path.relative_to(ROOT))
@@ -132,7 +178,7 @@ def test_page_uses_no_retired_word(path: Path) -> None:
         page = _without_retired(page)
     wrong = list(_found(name, 1, page, EVERYWHERE))
     if path.name != "CHANGELOG.md" and not path.is_relative_to(ROOT / "src"):
-        wrong += _found(name, 1, _without_quotes(page), ON_PAGES)
+        wrong += _found(name, 1, _without_quotes(page), IN_MESSAGES | _glossary())
     assert not wrong, "\n".join(wrong)
 
 
@@ -142,8 +188,15 @@ def test_retired_words_are_found() -> None:
     assert [found.split(": ", 1)[1] for found in _found("x", 1, sample, EVERYWHERE)] == [
         "'mends' is retired; write: fix"
     ]
-    assert [found.split("'")[1] for found in _found("x", 1, sample, ON_PAGES)] == [
+    assert [found.split("'")[1] for found in _found("x", 1, sample, IN_MESSAGES)] == [
         *("stands", "wall", "of its own", "goes on"),
     ]
+    message = 'raise Bad(f"{name} is no {kind}: a tick {judge(work)}")  # judge'
+    [(line, text)] = _messages(message)
+    assert [
+        found.split("'")[1] for found in _found("x", line, text, IN_MESSAGES | _glossary())
+    ] == [
+        *("is no ", "tick"),
+    ]
     fine = "There is no task. T stands for task; wall clock; it is no longer there; amendment."
-    assert not list(_found("x", 1, fine, EVERYWHERE | ON_PAGES))
+    assert not list(_found("x", 1, fine, EVERYWHERE | IN_MESSAGES))

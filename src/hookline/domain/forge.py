@@ -129,9 +129,9 @@ class ForgeRejected(ForgeError, code="forge-rejected"):
 
 
 class HeadMoved(ForgeError, code="head-moved"):
-    """The branch got new commits since it was judged; nothing was merged."""
+    """The branch got new commits since it was checked; nothing was merged."""
 
-    help = "let the gates judge the new commits, then merge again"
+    help = "let the gates check the new commits, then merge again"
 
 
 class NotMergeable(ForgeError, code="not-mergeable"):

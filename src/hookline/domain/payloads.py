@@ -309,7 +309,7 @@ class GateContext(Payload, rename=None):
 
 
 class IterationStart(Payload):
-    """A tick of a run begins."""
+    """An iteration of a run begins."""
 
     run_id: str
     iteration: int
@@ -317,7 +317,7 @@ class IterationStart(Payload):
 
 
 class IterationEnd(IterationStart):
-    """A tick of a run ends."""
+    """An iteration of a run ends."""
 
     status: Literal["waiting", "completed", "failed"]
 

@@ -116,13 +116,25 @@ class TurnCost(msgspec.Struct, rename="camel", kw_only=True, frozen=True, omit_d
 
 
 class ModelWait(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
-    """The model takes no more for now: a usage limit, too many requests, or no way to reach it.
+    """The model is not available for now: at a usage limit, overloaded or unreachable.
 
-    `until` is the moment, in seconds since 1970, at which the agent says that it will again.
+    `until` is the moment, in seconds since 1970, at which the agent says that it will be again.
     """
 
     kind: Literal["usage_limit", "overloaded", "unreachable"]
     until: float | None = None
+
+    @property
+    def reason(self) -> str:
+        """Why it is waited for, in short."""
+        return _WAITS[self.kind]
+
+
+_WAITS = {
+    "usage_limit": "usage limit",
+    "overloaded": "model overloaded",
+    "unreachable": "model unreachable",
+}
 
 
 ProblemKind = Literal["missing", "outdated", "login", "key", "credit", "model", "sandbox"]

@@ -119,13 +119,14 @@ def _source(standing: HookScopes, point: str, worker: Authorship) -> str:
 
 
 def own_work(names: Iterable[str], hook: Hook, task_id: str) -> str:
-    """The message that no agent is left to judge, and what a person can do."""
+    """The message that no agent is left to review the work, and what a person can do."""
     who = " and ".join(sorted(set(names)))
     gate = shlex.quote(short_name(hook.name))
     let_pass = f"hookline gate override {task_id} {gate} --reason TEXT"
     return (
-        f"no agent is left to judge {task_id}: {who} worked on it and cannot judge their own work."
-        f" Name another agent at this gate, or review the work and bypass the gate: `{let_pass}`"
+        f"no agent is left to review {task_id}: {who} worked on it and cannot review their own"
+        " work. Name another agent at this gate, or review the work and bypass the gate:"
+        f" `{let_pass}`"
     )
 
 

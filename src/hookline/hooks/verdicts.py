@@ -209,7 +209,7 @@ def _meaning(row: Delivery, answer: GateAnswer | None) -> tuple[str, str]:
     if row.status == PENDING:
         return "pending", "it was called and has not answered yet"
     if row.status == CUT:
-        return "pending", "it was cut short, and will be called again when its run resumes"
+        return "pending", "it was interrupted, and will be called again when its run resumes"
     why = "its recorded answer cannot be read" if row.status == OK else "it failed"
     return "failure", row.error or why  # a gate fails closed
 

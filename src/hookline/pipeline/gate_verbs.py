@@ -204,11 +204,11 @@ def _merged(tx: Transaction, run: Run, asked: GateRequest) -> None:
 
 
 def unjudged_below(base: str, commits: Sequence[str]) -> str:
-    """What people are told of commits in the base that Hookline has not judged."""
+    """What people are told about commits in the base that no gate has checked."""
     more = f" and {len(commits) - 3} more" * (len(commits) > 3)
     counted = f"{len(commits)} commit{'s' * (len(commits) > 1)}"
     named = f"{', '.join(commits[:3])}{more}"
-    said = f"the base {base} holds {counted} that Hookline has not judged: {named}"
+    said = f"the base {base} holds {counted} that no gate has checked: {named}"
     return f"{said} (the branch was moved directly, not by a git in its checkout)"
 
 

@@ -75,7 +75,7 @@ class Runs(Protocol):
         """End a lease; the run wakes at a moment, or when something happens to it."""
 
     def count_iteration(self, identifier: str) -> int:
-        """Count a tick."""
+        """Count an iteration."""
 
     def consume_signal(self, seq: int) -> None:
         """A signal was taken."""

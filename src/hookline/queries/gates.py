@@ -141,7 +141,7 @@ def _sent_back_help(app: App, view: View, task: Task) -> Help | None:
     last = next(iter(verdicts_of(view, run)[-1:]), None)
     if last is not None and last.status == "pending":
         hook = shown_hook(last.hook or "a gate")
-        return Help(f"see to what {hook} waits for, then ask it again", again)
+        return Help(f"{hook} still waits: deal with what it names, then ask it again", again)
     return _failed_gate(task.id, last, again) if last and last.status == "failure" else None
 
 

@@ -401,7 +401,7 @@ class _Session:
         """Wait until a person resumes the session, and claim its task again; the time."""
         await self._await_resume()
         while (again := await self._talk.do("go_on", again=True))["lost"]:
-            await self._ctx.log(f"cannot go on: {again['lost']}")
+            await self._ctx.log(f"cannot continue: {again['lost']}")
             await self._await_resume()
         self._wishes.is_cut = False
         return str(again["now"])

@@ -131,7 +131,7 @@ def sent_back(text: str, *, asked: bool = False) -> str:
     if asked:
         lead = (
             "An earlier session on this task stopped to ask a person. That person has since let the"
-            " task go on. Look for an answer in the goal, the notes and the messages."
+            " task continue. Look for an answer in the goal, the notes and the messages."
         )
         return f"# Asked before\n\n{lead}\n\n{capped(text).rstrip()}\n"
     lead = "This work was sent back. Fix what was found before anything else."

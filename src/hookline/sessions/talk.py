@@ -22,12 +22,6 @@ if TYPE_CHECKING:
     from hookline.sessions.requests import ChecksTold, FedOutput, HookOutput
 
 LONGEST_WAIT = 1800.0
-# What a session waits for, by the kind of the wait.
-WAITS = {
-    "usage_limit": "usage limit",
-    "overloaded": "model overloaded",
-    "unreachable": "model unreachable",
-}
 SHOWN_OF_TURN = 200
 
 
@@ -75,7 +69,7 @@ class SessionTalk:
             waits += 1
             if turn.tools or turn.text:  # it had begun: the agent continues where it stopped
                 conversation, opening = turn.conversation, everything
-                prompt = "The model was not available for a while. Go on where you stopped."
+                prompt = "The model was not available for a while. Continue where you stopped."
 
     async def _wait_for_model(self, wait: ModelWait, waits: int) -> bool:
         """Wait until the model is available; whether a person wants to stop meanwhile."""
@@ -83,7 +77,7 @@ class SessionTalk:
         pause = min(self._plan.model_wait * 2**waits, LONGEST_WAIT)
         if wait.until is not None:
             pause = max(1.0, wait.until - seconds(now))
-        await self.do("wait", reason=WAITS[wait.kind], until=wait.until, seconds=pause)
+        await self.do("wait", reason=wait.reason, until=wait.until, seconds=pause)
         wish = await self._ctx.signal(SIGNAL, max_age=pause)
         over = await self.do("go_on")
         self.waited += seconds(over["now"]) - seconds(now)

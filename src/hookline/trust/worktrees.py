@@ -83,7 +83,7 @@ def _not_trusted(name: str, trusted: str, found: str) -> Untrusted:
     shown = text_of(name) if name.isprintable() else ascii(name)
     if trusted == MISSING:
         return Untrusted(
-            f"{shown} is in the task's worktree alone, and what judges work cannot come with it."
+            f"{shown} is in the task's worktree alone, and what checks work cannot come with it."
             f" Let the hook run a script of the project that calls {shown}; or commit {shown} in"
             " the project and run `hookline trust`"
         )

@@ -218,7 +218,7 @@ def _examined(path: str, read_only: bool) -> tuple[int, int] | None:
             raise errors.StoreCorrupt(f"{path}{beside} is a link")
     # Hookline leaves none behind, and SQLite would do what it says before anyone can look.
     if not read_only and os.path.lexists(f"{path}-journal"):
-        raise errors.StoreCorrupt(f"{path}-journal was put beside the store", help=_BESIDE)
+        raise errors.StoreCorrupt(f"{path}-journal was put next to the store", help=_BESIDE)
     try:
         found = os.lstat(path)
     except OSError as problem:

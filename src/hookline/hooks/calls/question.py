@@ -41,11 +41,11 @@ something that you need is not finished yet; you are asked again after `retryAft
 have looked and are still in doubt, answer `failure`. `message` is your reason in a sentence.
 `remediationPrompt` is null unless you answer `failure`, and `retryAfter` unless you answer
 `pending`.""",
-    DECIDE: """`complete`: the agent at work is done. `continue`: it goes on, with `nextPrompt`.
+    DECIDE: """`complete`: the agent at work is done. `continue`: it continues, with `nextPrompt`.
 `escalate`: a person has to look, for the `reason` that you give.""",
     STEER: """At on-iteration-start `action` is executed-tasks with the list `tasks` of effects that
 run now, waiting with `waitSeconds`, schedule with `executeAt` and `tasks`, or none. At
-on-iteration-end `needsMoreIterations` says whether another tick is needed.""",
+on-iteration-end `needsMoreIterations` says whether another iteration is needed.""",
     GUARD: """`allow`: the agent at work may do this. `deny`: it may not, for the `reason` that you
 give. `ask`: a person decides. `defer`: not now. `none`: you have no opinion.""",
 }

@@ -74,7 +74,7 @@ _SAID = {
     DEAD: "was given up",
     PENDING: "has not run yet",
     QUEUED: "has not been sent yet",
-    CUT: "was cut short",
+    CUT: "was interrupted",
 }
 _HINTS = {
     TIMEOUT: "give it more time with `timeout:`, or make it faster",

@@ -66,7 +66,7 @@ class SessionRunsLoop(HooklineError):
     """Your session runs the loop: it validates your work when your turn ends."""
 
     code = "session-runs-loop"
-    help = "go on with your work; when it is done, call session_complete and end your turn"
+    help = "continue your work; when it is done, call session_complete and end your turn"
 
 
 class Desk:

@@ -195,7 +195,7 @@ def checkpoint_resume(visit: Visit, args: a.CheckpointId) -> Any:
     where = " ".join(f"{word} {value}" for word, value in place if value is not None)
     return {
         **_checkpoint(found),
-        "instructions": f"Go on with {found.task_id}"
+        "instructions": f"Continue {found.task_id}"
         + (f" at {where}" if where else "")
         + " from agentContext and draftContent; check the files first, they may have changed."
         + f" Registered hooks are kept ({hooks}); call iteration_start to loop again.",
@@ -254,7 +254,7 @@ def _not_own(app: App, task: str) -> None:
     """An agent does not give up its session's own task: that is for the session or a person."""
     place = session_on(app, task)
     if place is not None:
-        help = "if you cannot go on, call task_block and say what you need"
+        help = "if you cannot continue, call task_block and say what you need"
         raise BadInput(f"{place.task_id} is the task of your session", help=help)
 
 

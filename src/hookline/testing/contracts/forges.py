@@ -81,9 +81,9 @@ class ForgeContract:
 
     def test_what_is_given_is_changed_and_nothing_else(self, site: Site) -> None:
         number = site.open().number
-        assert do(site.forge.update_pull_request(number, body="Everybody.")).title == "Say hello"
+        assert do(site.forge.update_pull_request(number, body="All of you.")).title == "Say hello"
         changed = do(site.forge.update_pull_request(number, title="Say hi"))
-        assert (changed.title, changed.body) == ("Say hi", "Everybody.")
+        assert (changed.title, changed.body) == ("Say hi", "All of you.")
         assert do(site.forge.pull_request(number)) == changed
 
     def test_a_comment_is_made_once(self, site: Site) -> None:

@@ -162,7 +162,7 @@ class KindContract:
             return "missing.json"
 
     `failure` is what the call of the failing hook is recorded with. A kind that shows its payload
-    to nobody says `sees_payload = False`; one that can take for ever has a `hanging`; one whose
+    to nobody says `sees_payload = False`; one that can take forever has a `hanging`; one whose
     value names files of the repository has `named`.
     """
 
@@ -180,7 +180,7 @@ class KindContract:
         raise NotImplementedError
 
     def hanging(self, folder: Path) -> Any:
-        """The value of a hook that takes for ever, and None if there is none."""
+        """The value of a hook that takes forever, and None if there is none."""
 
     def named(self, folder: Path) -> Sequence[Path]:
         """The files that the answering hook is made of: if one changes, it has to be trusted."""
@@ -234,7 +234,7 @@ class KindContract:
     def test_it_is_stopped_when_its_time_is_over(self, tmp_path: Path) -> None:
         value = self.hanging(tmp_path)
         if value is None:
-            pytest.skip(f"no hook of kind {self.name} takes for ever")
+            pytest.skip(f"no hook of kind {self.name} takes forever")
         hook = self.hook("gate", tmp_path, value, timeout=2)
         answer, (outcome,) = folded(tmp_path, "gate", hook, self.agents)
         assert outcome.status == "timeout"

@@ -117,7 +117,7 @@ async def gatekeeper(judging: Judging) -> GateAnswer:
         return refused(control_told(changed))
     after = await judging.state()
     if after.head != head:
-        return refused(f"the work changed while it was judged, from {head} to {after.head}")
+        return refused(f"the work changed while it was reviewed, from {head} to {after.head}")
     return _combined(judged, own, head)
 
 
@@ -219,9 +219,7 @@ async def _answer(
         raise EarlyAnswer(waiting(message, AGENT, command=turn.problem.command))
     if turn.wait is not None:
         pause = pause_until(turn.wait.until, MODEL_WAIT)
-        raise EarlyAnswer(
-            waiting(f"{keeper}: its model accepts no more requests for now", "model", pause)
-        )
+        raise EarlyAnswer(waiting(f"{keeper}: {turn.wait.reason}", "model", pause))
     if turn.error is not None or turn.interrupted:
         why = turn.error or "its turn was interrupted"
         raise HookFailure(f"{keeper}: {why}", stdout=cut(turn.text, MAX_SAID))

@@ -65,7 +65,7 @@ def _judging(hook: Hook, call: Call, world: World) -> Judging:
         context = msgspec.json.decode(call.payload, type=GateContext)
         arguments = read_arguments(GATE_ARGUMENTS[hook.target], hook.metadata.get("arguments"))
     except msgspec.ValidationError as problem:
-        raise HookFailure(f"a gate cannot judge this: {problem}") from problem
+        raise HookFailure(f"a gate cannot read its context: {problem}") from problem
     except BadInput as problem:
         raise HookFailure(f"{hook.target}: {problem.message}") from problem
     # Without its worktree the hook would be run in the project's folder, on other work.

@@ -139,7 +139,7 @@ def _mail_faults(given: Notify) -> Iterator[tuple[str, Fault]]:
     for name, address in (("from", given.sender), *(("to", each) for each in given.recipients)):
         if address is not None and not _ADDRESS.fullmatch(address):
             help = "write it like me@example.org"
-            yield name, Fault("bad-address", f"'{address[:80]}' is no address", help, NEVER)
+            yield name, Fault("bad-address", f"'{address[:80]}' is not an address", help, NEVER)
     if given.smtp is None:
         return
     try:

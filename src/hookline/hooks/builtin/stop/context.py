@@ -120,7 +120,7 @@ class Seen(_ContextPart, frozen=True):
 
 def read_context(context: object) -> Seen:
     """The context as a type, or BadInput that says what does not fit."""
-    return _convert(context, Seen, "this is no context of an iteration")
+    return _convert(context, Seen, "this is not the context of an iteration")
 
 
 def read_arguments(kind: type[A], given: Any) -> A:

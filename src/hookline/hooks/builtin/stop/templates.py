@@ -86,9 +86,9 @@ def _checks(seen: Seen, wanted: list[str]) -> Iterator[str]:
 
 def _work(work: WorkSeen | None) -> Iterator[str]:
     if work is None:
-        yield "a diff: what is to be judged has no `work`, which a session adds by itself"
+        yield "a diff: the context has no `work`, which a session adds by itself"
     elif not (work.in_repository or work.error):
-        yield "a repository: outside of one there is no diff, so nothing can be proven"
+        yield "a repository: outside one there is no diff, so nothing can be proven"
     elif work.in_repository and not work.stable:
         yield "checks of this state: files were edited after the checks began"
     else:

@@ -13,7 +13,7 @@ from hookline.domain.events import Event
 from hookline.domain.records import OK, Outcome
 from hookline.domain.runs import UnknownRun
 from hookline.errors import BadInput, ConfigError, Untrusted
-from hookline.flows.builtin_steering import NATIVE, Tick, run_folder
+from hookline.flows.builtin_steering import NATIVE, RunIteration, run_folder
 from hookline.hooks.builtin import notifies
 from hookline.hooks.dispatch import dispatch
 from hookline.hooks.frames import Frame
@@ -88,15 +88,15 @@ async def _fire(
     with suppress(UnknownRun):  # a payload may name one, or not
         run = view.runs.find(str(payload.get("runId", "")))
     values = {}
-    if rule.name == STEER and run is not None:  # what hooks of a tick find besides the payload
+    if rule.name == STEER and run is not None:  # what steering hooks find besides the payload
         values = {"flow": run.flow, "run_dir": run_folder(app.project.runs, run)}
 
     async def call(hook: Hook, given: dict[str, Any]) -> Outcome:
         native = NATIVE.get(hook.target) if hook.kind == "built-in" else None
         if native is not None:
             pending = view.runs.pending(run) if run is not None else []
-            tick = Tick(pending, frozenset(), str(given.get("status", "waiting")))
-            outcome = Outcome(hook.name, OK, native(given, tick))
+            iteration = RunIteration(pending, frozenset(), str(given.get("status", "waiting")))
+            outcome = Outcome(hook.name, OK, native(given, iteration))
         elif hook.kind == "built-in":
             outcome = await call_dry(calls, view.graph, hook, event, given)
         else:

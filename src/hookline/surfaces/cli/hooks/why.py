@@ -34,7 +34,7 @@ GATES_SHOWN = 8
 _STYLES = {
     **dict.fromkeys(("matched", "true", "met", "ran", "done"), "green"),
     **dict.fromkeys(
-        ("false", "did not run", "unmet", "was cut short", "has not been sent yet"), "yellow"
+        ("false", "did not run", "unmet", "was interrupted", "has not been sent yet"), "yellow"
     ),
     **dict.fromkeys(("failed", "timed out", "was given up"), "red"),
 }

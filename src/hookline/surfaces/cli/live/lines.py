@@ -109,7 +109,7 @@ def hook_lines(ended: HookEnded, verbose: int) -> Iterator[ViewLine]:
             yield below(msgspec.json.encode(ended.values).decode())
         return
     if ended.status == "cut":
-        yield step_line(MIXED, step, None, ["cut short"])
+        yield step_line(MIXED, step, None, ["interrupted"])
         return
     if ended.status != "ok":
         yield step_line(BAD, step, duration, [ended.status])
@@ -159,7 +159,7 @@ def turn_lines(ended: TurnEnded, duration: float, verbose: int) -> Iterator[View
     """A turn that is over."""
     step = ShownStep("agent", ended.step)
     if ended.wait is not None:
-        yield step_line(MIXED, step, duration, ["the model takes no more for now"])
+        yield step_line(MIXED, step, duration, [ended.wait.reason])
         yield from _end_of(ended.error or "")
         return
     if ended.error is not None:

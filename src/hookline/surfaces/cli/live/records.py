@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.timestamps import seconds
+from hookline.domain.turns import ModelWait
 
 if TYPE_CHECKING:
     from hookline.ports.feeds import FeedRecord
@@ -109,7 +110,7 @@ class TurnEnded(_Record, tag="turn_ended"):
     error: str | None = None
     tools: int = 0
     usage: TurnUsage = msgspec.field(default_factory=TurnUsage)
-    wait: Any = None
+    wait: ModelWait | None = None
     files: list[str] | None = None
 
 

@@ -198,9 +198,9 @@ class Live:
         self.ended, self._waits = record, None
 
     def _cut(self, moment: float) -> Iterator[ViewLine]:
-        """One step follows another, so one that is still open was cut short."""
+        """One step follows another, so one that is still open was interrupted."""
         if self._step is not None:
-            yield step_line(lines.MIXED, self._step, moment - self._since, ["cut short"])
+            yield step_line(lines.MIXED, self._step, moment - self._since, ["interrupted"])
         self._step = None
 
     def _open(self, step: ShownStep, moment: float) -> Iterator[ViewLine]:

@@ -52,7 +52,7 @@ def _arguments(p: ArgumentParser) -> None:
 def _report(args: Namespace) -> None:
     if args.subject is None and (is_task(args.html or "") or is_run(args.html or "")):
         help = f"put it first: `hookline report {args.html} --html`"
-        raise BadInput(f"--html takes a file, and {args.html} is no name for one", help=help)
+        raise BadInput(f"--html takes a file, and {args.html} is not the name of one", help=help)
     with reading() as app:
         if args.subject is None:
             _tell_project(args, app)

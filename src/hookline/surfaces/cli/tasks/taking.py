@@ -276,7 +276,7 @@ def _agent(app: App, args: Namespace) -> str:
     own = str(app.origin.metadata()["triggeredBy"])
     if args.agent not in (None, own):
         # Whose work it is decides which gates judge it, and who may be its gatekeeper.
-        refuse_agents(app.environ, "task claim --agent of somebody else")
+        refuse_agents(app.environ, "task claim --agent of someone else")
     return str(args.agent or own)
 
 

@@ -129,8 +129,8 @@ class Board:
 
     def _task_begun(self, data: told.TaskBegun) -> Iterator[ViewLine]:
         self._open(data, SESSION)
-        goes_on = "goes on with" if data.resumed else "begins"
-        yield _told(data, "", f"{_agent(data)} {goes_on}: {one_line(data.goal)}")
+        verb = "continues" if data.resumed else "begins"
+        yield _told(data, "", f"{_agent(data)} {verb}: {one_line(data.goal)}")
 
     def _session_ended(self, data: told.SessionEnded) -> Iterator[ViewLine]:
         if data.waits_for:
