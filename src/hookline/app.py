@@ -143,7 +143,7 @@ class App:
         return any(self.registry.subscribers(point) for point in NOTIFYING)
 
     def should_look(self) -> bool:
-        """Whether something may wait for a person since somebody last looked."""
+        """Whether something may wait for a person since someone last looked."""
         if not (self.announces and self.delivers):
             return False
         from hookline.wiring.hosts import dead_holders  # few projects announce anything
@@ -261,7 +261,7 @@ class App:
         from hookline.domain.announcements import may_begin  # few projects announce anything
 
         if event.type == "task_ready" and not self.sections.task_types:
-            return False  # anybody may take it
+            return False  # anyone may take it
         return may_begin(event) or tx.announcements.is_about(event.node_id)
 
 

@@ -48,7 +48,7 @@ def bytes_of(path: str, limit: int) -> bytes:
 
 
 def entry_at(path: str) -> os.stat_result | None:
-    """What lies at a path, be it a link; None if nothing does, or that is unknown."""
+    """What is at a path, be it a link; None if nothing is, or that is unknown."""
     with suppress(OSError):
         return os.lstat(path)
     return None

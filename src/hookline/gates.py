@@ -97,7 +97,7 @@ def resolve_hooks(
 ) -> list[Hook]:
     """The gates of a point in order: of the agent, the type of the task, the project, the default.
 
-    Without an `app`, those of the project that the current folder lies in.
+    Without an `app`, those of the project that the current folder is in.
     """
     from hookline.wiring.calls import recorder  # who writes a gate calls none
 

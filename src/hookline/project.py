@@ -61,7 +61,7 @@ class Project(msgspec.Struct, frozen=True):
 
 
 def find_project(start: str, env: Mapping[str, str]) -> Project:
-    """The project that `start` lies in, like git: the nearest folder that is marked as one."""
+    """The project that `start` is in, like git: the nearest folder that is marked as one."""
     forced = env.get("HOOKLINE_DIR")
     if forced:
         return _forced(os.path.abspath(forced))

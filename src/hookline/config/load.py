@@ -44,7 +44,7 @@ class Loaded(NamedTuple):
 
 
 class _Layer(NamedTuple):
-    """A configuration file as a tree, and the hook folder beside it."""
+    """A configuration file as a tree, and the hook folder next to it."""
 
     source: ConfigFile
     tree: Mapping
@@ -142,7 +142,7 @@ def _of(layer: _Layer) -> str:
 
 
 def _in_order(blocks: dict[str, list[Hook]], report: Problems, source: ConfigFile) -> list[Hook]:
-    """The hooks of a file as they stand, each once; a hook at several points has one position."""
+    """The hooks of a file in its order, each once; a hook at several points has one position."""
     order = {id(each): each for hooks in blocks.values() for each in hooks}
     places = {key: index for index, key in enumerate(order)}
     for point, hooks in blocks.items():
@@ -175,7 +175,7 @@ def _folder(
 
 
 def _number(hooks: list[Hook]) -> None:
-    # From 1: the registry gives a hook without a position one of its own.
+    # From 1: the registry gives each hook without a position its own.
     for position, each in enumerate(hooks, 1):
         each.position = position
 

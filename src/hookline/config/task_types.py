@@ -33,7 +33,7 @@ def is_done_by_merge(
 ) -> bool:
     """Whether work on a task is done when it is merged, and not when someone says so.
 
-    What a session's agent has split off from its own task is judged with that task.
+    What a session's agent has split off from its own task is checked with that task.
     """
     if not has_pipeline(settings, task.type):
         return False

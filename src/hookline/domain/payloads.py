@@ -294,7 +294,7 @@ class AgentContext(Payload):
 
 
 class GateContext(Payload, rename=None):
-    """What a gate judges. Its fields keep the names that gate authors know."""
+    """What a gate checks. Its fields keep the names that gate authors know."""
 
     task_id: str
     task_title: str

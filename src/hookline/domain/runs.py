@@ -36,7 +36,7 @@ INTERRUPTED = "interrupted"
 
 
 class EffectFailed(Exception):
-    """An effect ended in an error; a flow may catch this and go on."""
+    """An effect ended in an error; a flow may catch this and continue."""
 
     def __init__(self, effect_id: str, error: str) -> None:
         super().__init__(f"{effect_id}: {error}")
@@ -197,7 +197,7 @@ class Run(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class RunOutline(msgspec.Struct, frozen=True):
-    """A run in a few words: what it is about, how it stands, and who advances it until when."""
+    """A run in a few words: what it is about, its status, and who advances it until when."""
 
     run_id: str
     flow: str

@@ -53,7 +53,7 @@ class SessionInput(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
     With a `branch`, the agent works in a worktree, and what it finishes goes through the gates
     into the `base`. With `plan` it plans first, as where the configuration wants that; if it
-    `shows_plan`, the session rests after that until a person goes on with it. A task that is
+    `shows_plan`, the session rests after that until a person resumes it. A task that is
     `part` of a plan, or was planned before, is not planned because the configuration wants plans.
     """
 

@@ -58,7 +58,7 @@ class Purpose(msgspec.Struct, kw_only=True, frozen=True):
     """What a turn is for: the role, the task, and what asks for it.
 
     `call` is the place in a run, such as `R-1/1/turn`, or the key of a hook's call; `hook` is the
-    hook that asks, `cause` the place in the log of the event at which it was called.
+    hook that asks, `cause` the position in the log of the event at which it was called.
     """
 
     role: str = HOOK
@@ -84,7 +84,7 @@ class TurnCost(msgspec.Struct, rename="camel", kw_only=True, frozen=True, omit_d
 
     `session` is the run of the session that led to it, where it is no turn of that run itself.
     `computed`: the money comes from configured prices, and the agent has not reported it.
-    `unfinished`: it is under way, or was cut short, so that it may have used more than is known.
+    `unfinished`: it is under way, or was interrupted, so that it may have used more than is known.
     """
 
     turn: str

@@ -30,7 +30,7 @@ _TOLD = ("kind", "id", "since", "message", "command", "outcome", "reason")
 
 
 class Frame(NamedTuple):
-    """One firing of a point. `key` names the call for ever: the same for every attempt.
+    """One firing of a point. `key` names the call forever: the same for every attempt.
 
     `values` are variables that the payload does not hold. `judged` are the values of a condition
     that was found to hold before, `changes` what `changed()` looks at in the whole firing. `name`

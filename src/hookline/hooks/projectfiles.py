@@ -63,14 +63,14 @@ def stamp(root: str, path: str) -> tuple[int, ...] | None:
 
 
 def _inside(root: str, path: str) -> str | None:
-    """The real path, if it lies in the project whatever links it goes through."""
+    """The real path, if it is in the project whatever links it goes through."""
     top = os.path.realpath(root)
     whole = os.path.realpath(os.path.join(top, path))
     return whole if whole.startswith(f"{top.rstrip('/')}/") else None
 
 
 def _fixed_part(pattern: str) -> str:
-    """The folder that all matches lie in."""
+    """The folder that all matches are in."""
     return "/".join(takewhile(_WILD.isdisjoint, pattern.removeprefix("./").split("/")[:-1]))
 
 

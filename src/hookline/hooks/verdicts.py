@@ -70,7 +70,7 @@ class GateVerdict(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
 
 
 def verdicts(view: View, task_id: str, after: int = 0) -> Iterator[GateVerdict]:
-    """Every verdict on a task's work after a place in the log, in order."""
+    """Every verdict on a task's work after a position in the log, in order."""
     for event in view.log.events(node_id=task_id, types=(FIRED, OVERRIDDEN), after=after):
         if event.type == OVERRIDDEN:
             yield _overridden(event)

@@ -43,7 +43,7 @@ _ENDS = ("session_ended", "run_failed", "run_cancelled")
 def announce(app: App) -> int:
     """Look once, and write an event for what is new and one for what is over; how many.
 
-    Two processes never announce one thing twice: what was announced is compared inside of the
+    Two processes never announce one thing twice: what was announced is compared inside the
     transaction that announces. Without a hook that would be called, nothing is looked at.
     """
     if not app.announces or not app.delivers:

@@ -102,7 +102,7 @@ def _report(root: str, words: Sequence[str], message: str) -> None:
 
 
 def _send_later(root: str) -> None:
-    """Stay until notifications that quiet hours hold back are sent; but not for ever."""
+    """Stay until notifications that quiet hours hold back are sent; but not forever."""
     end = time.monotonic() + LONGEST_WAIT
     while time.monotonic() < end and _with_project(root, _sends_more):
         time.sleep(SEND_AGAIN)

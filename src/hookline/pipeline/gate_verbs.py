@@ -114,12 +114,12 @@ def allow(tx: Transaction, run_id: str, limits: Mapping[str, float]) -> None:
 
 
 def waits_for_money(view: View, run: Run) -> bool:
-    """Whether a run waits until somebody pays for a turn."""
+    """Whether a run waits until someone pays for a turn."""
     return _waits_for(view, run, BUDGET)
 
 
 def waits_for_agent(view: View, run: Run) -> bool:
-    """Whether a run waits until somebody has repaired an agent that cannot work."""
+    """Whether a run waits until someone has repaired an agent that cannot work."""
     return _waits_for(view, run, AGENT)
 
 

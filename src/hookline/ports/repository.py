@@ -157,7 +157,7 @@ class Trailers(Protocol):
 
 
 class Conflicts(Protocol):
-    """Conflicts that somebody resolves in the files of a worktree."""
+    """Conflicts that someone resolves in the files of a worktree."""
 
     async def open(
         self, folder: str, onto: str, *, branch: str | None = None
@@ -187,7 +187,7 @@ class Findings(Protocol):
     """What must not get into a repository by mistake."""
 
     async def uncommitted(self, folder: str, largest: int) -> tuple[WorkFinding, ...]:
-        """What must not be committed as it lies in a checkout; 0 is any size."""
+        """What must not be committed as it is in a checkout; 0 is any size."""
 
     async def of_conflict(self, folder: str, largest: int) -> tuple[WorkFinding, ...]:
         """What must not be committed of how a conflict was resolved; 0 is any size."""

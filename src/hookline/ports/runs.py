@@ -34,10 +34,10 @@ class Runs(Protocol):
         """One effect of the current chapter, or UnknownEffect."""
 
     def resolved_since(self, run: Run, seq: int) -> list[tuple[str, str, Any, str | None, int]]:
-        """(effect, status, value, error, place in the log) of results after a place, in order."""
+        """(effect, status, value, error, position in the log) of results after one, in order."""
 
     def signals(self, run: Run) -> list[tuple[int, str, Any]]:
-        """(place in the log, name, value) of signals that nothing has taken yet."""
+        """(position in the log, name, value) of signals that nothing has taken yet."""
 
     def waiting_for_task(self, task: int) -> list[tuple[str, int, str]]:
         """(run, chapter, effect) of effects that wait for a task."""

@@ -42,7 +42,7 @@ class EventLog(Protocol):
     """Read access to the log, as hooks see it."""
 
     def find(self, seq: int) -> Event | None:
-        """The event at a place in the log."""
+        """The event at a position in the log."""
 
     def events(
         self,
@@ -107,7 +107,7 @@ class Graph(GraphView, Protocol):
         """Every row as it lies, to be checked against the log."""
 
     def misranked(self) -> int:
-        """How many edges break the maintained order; none, unless somebody edited the file."""
+        """How many edges break the maintained order; none, unless someone edited the file."""
 
     def stranded(self) -> list[str]:
         """Waiting tasks whose dependencies are all met: none, unless nobody made them ready."""

@@ -133,7 +133,7 @@ def _ending(event: Event, run: Run) -> tuple[str, str, str]:
 
 
 def near_limits(view: View, run: Run, event: Event) -> Iterator[AttentionNeeded]:
-    """The limits of which a session has used most, and that nobody was told of."""
+    """The limits of which a session has used most, and that nobody was told about."""
     told = {
         each.data["key"]
         for each in view.log.events(node_id=run.run_id, types=(NEEDED,))

@@ -66,7 +66,7 @@ class StoreSize(msgspec.Struct, frozen=True):
 
 
 class Status(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
-    """Everything that `hookline status` says; `since` is when somebody last looked."""
+    """Everything that `hookline status` says; `since` is when someone last looked."""
 
     running: list[AtWork]
     parked: list[AtWork]

@@ -1,7 +1,7 @@
 """The door to the network: one POST to an address that was checked, within one deadline.
 
-The composition root loads it when a hook needs it. Forges, which need more than a POST, have a door
-of their own in `forges/`.
+The composition root loads it when a hook needs it. Forges, which need more than a POST, have
+their own door in `forges/`.
 """
 
 from __future__ import annotations

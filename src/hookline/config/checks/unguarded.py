@@ -1,4 +1,4 @@
-"""Work that would be merged untested, or that only its author could judge: `check` warns of it.
+"""Work that would be merged untested, or reviewed by its author alone: `check` warns about it.
 
 Not among the problems that every command knows, because it depends on the files of the project.
 """

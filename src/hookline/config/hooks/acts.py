@@ -67,7 +67,7 @@ class EntryPlace(NamedTuple):
 
     @property
     def depth(self) -> int:
-        """How many chains stand around the entry."""
+        """How many chains the entry is nested in."""
         return self.within.count(".")
 
     def inside(self, chain: str, number: int) -> EntryPlace:
@@ -125,7 +125,7 @@ class ActReader:
         return Act(key, read.target, read.label, read.metadata, getattr(kind, "RUNS", None))
 
     def _notify(self, node: Mapping, place: EntryPlace, entry: Entry) -> Act | None:
-        """A notification; where it leads is said by the keys beside its channel."""
+        """A notification; where it leads is said by the keys next to its channel."""
         if not self.check_standing(node.pairs[NOTIFY].key, NAMED_BUILTINS[NOTIFY], place):
             return None
         given = self.notifications.arguments(node, place, entry)
@@ -175,7 +175,7 @@ class ActReader:
         self._report.error("unknown-built-in", word.mark, message, help=help, consequence=NEVER)
 
     def check_standing(self, word: Scalar, points: tuple[str, ...], place: EntryPlace) -> bool:
-        """Whether a built-in may stand at this point; reported if not."""
+        """Whether a built-in may be listed at this point; reported if not."""
         if place.point.name in points:
             return True
         message = f"'{word.text}' cannot be used at {place.point.name}"
@@ -185,6 +185,6 @@ class ActReader:
 
 
 def standing_at(point: Point) -> tuple[str, ...]:
-    """The built-ins that may stand at a point."""
+    """The built-ins that may be listed at a point."""
     known = {**NAMED_BUILTINS, **REACT_BUILTINS}
     return tuple(name for name, points in known.items() if point.name in points)

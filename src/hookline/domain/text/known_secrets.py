@@ -136,7 +136,7 @@ def _in_url(value: bytes, kept: bytes) -> str:
 
 
 def _in_base64(value: bytes) -> Iterator[str]:
-    """A value in base64: alone, in lines, and inside of something longer.
+    """A value in base64: alone, in lines, and inside something longer.
 
     Three bytes become four characters, so a value is written in one of three ways, by where it
     begins. The characters that it shares with its neighbours are left out.

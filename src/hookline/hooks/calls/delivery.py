@@ -168,7 +168,7 @@ class Deliverer:
         return sum(row.status == PENDING for row in rows)
 
     def _stumble(self, seq: int, token: int, problem: Exception) -> None:
-        """An error outside of every hook: tried again by the next process, three times in all."""
+        """An error outside every hook: tried again by the next process, three times in all."""
         self._passed.add(seq)
         said = f"the hooks of event {seq} could not be called: {described(problem)}"
         with self.store.write(self.metadata) as tx:
@@ -341,7 +341,7 @@ class _Waiting:
         self._dispatch.keep(self._hook, self._row, outcome)
 
     def take_back(self) -> None:
-        """A call that a person or a signal cut short is not counted as an attempt."""
+        """A call that a person or a signal interrupted is not counted as an attempt."""
         if self._is_begun:
             with suppress(Fenced), self._dispatch.change() as tx:
                 tx.calls.take_back(self._row.id)

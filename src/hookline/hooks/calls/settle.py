@@ -178,7 +178,7 @@ def _frozen(tx: Transaction, event: Event) -> dict[str, Any]:
 
 
 def _notice(tx: Transaction, event: Event, run: Run, task: Task | None) -> Payload:
-    """What hooks see of a run: of the session that is told of a task, or of its own events."""
+    """What hooks see of a run: of the session that is told about a task, or of its own events."""
     from hookline.domain import payloads  # commands on tasks do without runs
 
     if _told(event) and task is not None:

@@ -158,7 +158,7 @@ def _said(view: View, call: Delivery, event: Event, is_held: IsHeld) -> str:
 
 
 def _again(view: View, event: Event) -> str:
-    """What calls a hook again after its call was cut short."""
+    """What calls a hook again after its call was interrupted."""
     if event.type not in (FIRED, STEERED):
         return "the next command that writes will call it again"
     run = run_of(event)

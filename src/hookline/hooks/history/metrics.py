@@ -36,7 +36,7 @@ _AS = {QUEUED: "pending"}
 
 
 class StopCall(NamedTuple):
-    """What one stop hook said about a task, at a place in the log."""
+    """What one stop hook said about a task, at a position in the log."""
 
     hook: str
     seq: int

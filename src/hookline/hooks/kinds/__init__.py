@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """One call of one hook: the payload as JSON, its variables, and the time it has.
 
-    `name` is what the log calls the firing, or the key of the call; `cause` is the place in the log
-    of the event at which the hook is called, if it is one.
+    `name` is what the log calls the firing, or the key of the call; `cause` is the position
+    in the log of the event at which the hook is called, if it is one.
     """
 
     point: str

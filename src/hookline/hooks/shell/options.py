@@ -107,7 +107,7 @@ def _split_in(word: Word, command: ShellCommand) -> list[str]:
 
 
 def _leading(word: Word, script: Script) -> list[int]:
-    """The marks that the word may begin with; those inside of an expansion are not among them."""
+    """The marks that the word may begin with; those inside an expansion are not among them."""
     inside = (
         mark
         for mark, site in script.sites.items()

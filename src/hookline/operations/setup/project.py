@@ -99,7 +99,7 @@ def _write(path: str, text: str) -> bool:
 
 
 def _make_store(project: Project, environ: Mapping[str, str], made: Made) -> bool:
-    """Make the store; False if there is one that somebody else made."""
+    """Make the store; False if there is one that someone else made."""
     existed = os.path.exists(project.database)
     try:
         open_project_store(project, user_folder(environ)).close()

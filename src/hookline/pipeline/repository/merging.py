@@ -200,7 +200,7 @@ class Merging:
         return msgspec.structs.replace(facts, sha=landed.sha, notices=notices, beneath=below)
 
     async def _note_beneath(self) -> None:
-        """Keep which commits the base was moved to behind its checkout: people are told of them."""
+        """Record, for people, which commits the base was moved to behind its checkout."""
         known = self._facts.beneath()
         found = await self._repository.unjudged.moved_behind(self._asked.base)
         new = [told for each in found if (told := told_commit(each)) not in known]

@@ -50,7 +50,7 @@ def pending_gates(app: App, view: View) -> Iterator[Item]:
 
 
 def merged_work(view: View) -> Iterator[Item]:
-    """Merged work that somebody should look at."""
+    """Merged work that someone should look at."""
     for task_id, failed in gates.failed_after_merge(view):
         hook = shown_hook(failed.hook or "a hook")
         yield Item(

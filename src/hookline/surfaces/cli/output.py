@@ -158,7 +158,7 @@ def stdout_file() -> int:
 
 @contextmanager
 def spoken(*streams: TextIO) -> Iterator[None]:
-    """If nobody is left to be told something, as on a closed terminal, it is done all the same."""
+    """If nobody is left to be told something, as on a closed terminal, it is done anyway."""
     try:
         yield
         for stream in streams:

@@ -87,7 +87,7 @@ class Courier:
         breaks.cancel()
 
     async def close(self) -> None:
-        """Stop; calls that were cut short are made again by the next process."""
+        """Stop; calls that were interrupted are made again by the next process."""
         for task in self._running:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)

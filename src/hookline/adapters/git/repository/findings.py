@@ -1,4 +1,4 @@
-"""What must not get into a repository by mistake: large files, repositories inside of the work,
+"""What must not get into a repository by mistake: large files, repositories inside the work,
 commits of submodules that nobody else can get, and files of Hookline's own."""
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Findings(msgspec.Struct, frozen=True):
         pairs = zip(said.names[::2], said.names[1::2], strict=True)
         changed = {name: about.split(" ") for about, name in pairs}
         links = {name: about[3] for name, about in changed.items() if about[1] == _LINK}
-        # The base's checkout would get them in the place of its own, which git takes for ignored.
+        # They would replace the base checkout's own files, which git takes for ignored.
         there = [name for name, about in changed.items() if about[1] != _REMOVED]
         own = [WorkFinding("own", _shown(name)) for name in there if is_own(name)]
         links_found = await self._links(folder, links) if links else ()
@@ -68,7 +68,7 @@ class Findings(msgspec.Struct, frozen=True):
         return (*nested, *(WorkFinding("large", _shown(name), sizes[name]) for name in large))
 
     async def elsewhere(self, folder: str, base: str, start: str | None) -> Elsewhere | None:
-        """Where the work went, of a branch that has no commits of its own; None if there is none.
+        """Where the work went, of a branch without its own commits; None if there is none.
 
         There is none if the branch is still where it began, and no commit was made in its worktree.
         What we merged ourselves is where it belongs.

@@ -77,7 +77,7 @@ _OF_CHANNEL: dict[str, tuple[str, ...]] = {
     "email": ("to", "from", "smtp", "user", "password_env"),
 }
 _NEEDED = {"ntfy": ("topic",), "email": ("to", "smtp")}
-# Channels whose URL lets anybody write who knows it.
+# Channels whose URL lets anyone write who knows it.
 _SECRET_URLS = ("slack", "discord")
 
 

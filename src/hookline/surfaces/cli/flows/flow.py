@@ -67,7 +67,7 @@ def _start(args: Namespace) -> int:
             run_id = journal.start(
                 tx, args.name, given, metadata, code_digest=flow.digest, pins=flow.pins
             )
-            # Before anybody else sees the run, and could take it up.
+            # Before anyone else sees the run, and could take it up.
             remember_typed(app, run_id, args.name)
             return run_id
 

@@ -99,7 +99,7 @@ class OnScreen(Generic[Heard]):
         self._first = first
 
     def hear(self, lines: Iterable[Heard]) -> None:
-        """Print what is finished, draw what is open, and ring if somebody is called."""
+        """Print what is finished, draw what is open, and ring if someone is called."""
         heard = list(lines)
         if any(map(self._rings, heard)):
             self._screen.ring()

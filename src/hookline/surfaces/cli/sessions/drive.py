@@ -93,7 +93,7 @@ async def _advance(
 
 
 def _told_of(app: App, run_id: str) -> Callable[[Delivery], None]:
-    """Hooks of events are called beside the session; who watches it hears of them as well."""
+    """Hooks of events are called beside the session; who watches it hears about them as well."""
     tell = app.feeds.of(run_id)
 
     def observe(row: Delivery) -> None:

@@ -221,7 +221,7 @@ def _change(
     own: bool = False,
     **given: Any,
 ) -> None:
-    """Carry out a verb on a task that somebody may hold; `then` is what to type next."""
+    """Carry out a verb on a task that someone may hold; `then` is what to type next."""
     with writing() as app:
         task = app.change(verb, args.id, holder=writer(app, args, does, own=own), **given)
         answer_task(args, task, told)

@@ -120,7 +120,7 @@ class Board:
         if strand is None:
             return
         strand.hear(line)
-        # Gates are told of by their verdicts, and a session by its beginning.
+        # Gates are told about by their verdicts, and a session by its beginning.
         if self._verbose and strand.what == SESSION and line["type"] != "session_started":
             for each in strand.live.take(line):
                 yield ViewLine((_task(strand.task), *each.pieces))

@@ -129,7 +129,7 @@ async def _serve(
     )
 
 
-# What is refused at the start, and not task by task for ever
+# What is refused at the start, and not task by task forever
 
 
 def _check_numbers(args: Namespace) -> None:
