@@ -45,7 +45,7 @@ __all__ = [
 
 
 class HookPoint(StrEnum):
-    """Where gates stand, in the order in which work passes them."""
+    """The points of gates, in the order in which work passes them."""
 
     BEFORE_SUBMIT = "before_submit"
     AFTER_SUBMIT = "after_submit"

@@ -114,7 +114,7 @@ def user_name(env: Mapping[str, str]) -> str:
 
 
 def user_folder(env: Mapping[str, str]) -> str:
-    """The user's folder: configuration, hooks of their own, trust, caches."""
+    """The user's folder: configuration, hooks, trust, caches."""
     forced = env.get("HOOKLINE_HOME")
     if forced:
         return os.path.abspath(forced)

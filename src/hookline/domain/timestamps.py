@@ -1,4 +1,4 @@
-"""Moments as they stand in the log: UTC, ISO 8601, to the millisecond, so that text sorts.
+"""Moments as the log has them: UTC, ISO 8601, to the millisecond, so that text sorts.
 
 People write and read local times.
 """
@@ -93,7 +93,7 @@ def _of(naive: datetime) -> str:
 
 
 def local(moment: str) -> datetime:
-    """A moment as the clock on the wall shows it."""
+    """A moment in local time."""
     return datetime.fromisoformat(moment).astimezone()
 
 

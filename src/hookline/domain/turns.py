@@ -82,7 +82,7 @@ def run_of(call: str) -> str | None:
 class TurnCost(msgspec.Struct, rename="camel", kw_only=True, frozen=True, omit_defaults=True):
     """What one turn used until now. The last record of a turn counts, and only that one.
 
-    `session` is the run of the session that led to it, where it is no turn of that run itself.
+    `session` is the run of the session that led to it, where it is not a turn of that run itself.
     `computed`: the money comes from configured prices, and the agent has not reported it.
     `unfinished`: it is under way, or was interrupted, so that it may have used more than is known.
     """

@@ -54,7 +54,7 @@ def read_file(root: str, path: str, limit: int) -> bytes:
 
 
 def stamp(root: str, path: str) -> tuple[int, ...] | None:
-    """What changes when a file is written anew, None while there is none."""
+    """What changes when a file is written again, None while there is none."""
     try:
         found = os.stat(os.path.join(root, path))
     except OSError:

@@ -24,7 +24,7 @@ DEFAULT = "default"
 
 
 class ResolvedGatekeeper(msgspec.Struct, frozen=True, kw_only=True):
-    """A name under `gatekeeper:`, and the agent profiles that judge under it; none is a gap.
+    """A name under `gatekeeper:`, and the agent profiles that review under it; none is a gap.
 
     `authors` are those that are left out, because the work is their own.
     """
@@ -66,7 +66,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Authorship(NamedTuple):
-    """The work to judge: its agent, the type of its task, and all agents that worked on it."""
+    """The work to review: its agent, the type of its task, and all agents that worked on it."""
 
     agent: str | None = None
     task_type: str | None = None
@@ -133,7 +133,7 @@ def own_work(names: Iterable[str], hook: Hook, task_id: str) -> str:
 def gatekeepers(
     hook: Hook, worker: Authorship, known: Collection[str] | None = None
 ) -> tuple[ResolvedGatekeeper, ...]:
-    """Who judges at a gate; of profiles that are not `known`, none, if those are given."""
+    """Who reviews at a gate; of profiles that are not `known`, none, if those are given."""
     if hook.kind != "built-in" or hook.target != GATEKEEPER:
         return ()
     return tuple(_gatekeeper(entry, worker, known) for entry in gatekeeper_entries(hook))

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from hookline.ports.store import Transaction, View
     from hookline.queries.waiting.item import Item
 
-# How often a process looks by itself: a killed process, or a hook that works again, is no event.
+# How often a process looks by itself: a killed process leaves no event, nor does a hook that works
+# again.
 LOOK_AGAIN = 5.0
 # What begins is first left alone: a session that is resumed is nobody's for a moment.
 GRACE = 2.0

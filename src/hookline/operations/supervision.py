@@ -1,6 +1,6 @@
 """Work in the background: `run --detach` and `work --detach` start it, and a supervisor watches.
 
-The supervisor is a process of its own, out of reach of the terminal. It waits for the command; if
+The supervisor is a separate process, out of reach of the terminal. It waits for the command; if
 that is killed, it says so and resumes the work, once.
 """
 

@@ -41,7 +41,7 @@ class Calls(Protocol):
         """What the hook said and how it went, with the actions it asks for."""
 
     def complain(self, event_seq: int, hook: str, point: str, error: str) -> None:
-        """Have something told about a hook that is no call of it and has no row of its own."""
+        """Report something about a hook that is not a call of it and has no row."""
 
     def open_actions(self, event_seq: int) -> list[StoredAction]:
         """Actions that still have to be carried out, in the order of their hooks."""

@@ -135,4 +135,4 @@ class Sessions(Protocol):
         """What a session's agent has not been told yet, in the order in which it came."""
 
     def drain(self, identifier: str) -> list[HeldOutput]:
-        """Take all that is held: from now on it stands in a prompt."""
+        """Take all that is held: from now on it is in a prompt."""

@@ -171,7 +171,7 @@ class View(Protocol):
 
     @property
     def details(self) -> Details:
-        """What is kept of finished work beside the log."""
+        """What is kept of finished work besides the log."""
 
     @property
     def announcements(self) -> Announcements:
@@ -243,7 +243,7 @@ class Store(Protocol):
         """A view that always shows what is stored now."""
 
     def now(self) -> str:
-        """The time, as it stands in the log."""
+        """The time, as the log has it."""
 
     def compact(self) -> None:
         """Give the space that nothing uses any more back; whoever writes waits meanwhile."""

@@ -66,7 +66,7 @@ _AMOUNTS = {
 
 def waiting(item: Item, now: str) -> AttentionNeeded:
     """Something that begins to wait."""
-    kind = item.kind.replace(" ", "_")  # a word, so that it can stand anywhere in a command
+    kind = item.kind.replace(" ", "_")  # a word, so that it can be anywhere in a command
     does = _WAITS.get(kind, "waits for you")
     return AttentionNeeded(
         kind=kind,

@@ -200,7 +200,7 @@ def merged_leaks(view: View) -> Iterator[Run]:
 
 
 def merged_onto(view: View) -> Iterator[Run]:
-    """Merges on top of commits that no gate judged, until a person saw it."""
+    """Merges on top of commits that no gate has checked, until a person saw it."""
     merges = [run for run in view.runs.of_flow(MERGE) if isinstance(run.value, dict)]
     for run in reversed(merges[-MERGES:]):
         if run.value.get(BENEATH) and not is_accepted(view, run):

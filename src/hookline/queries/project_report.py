@@ -60,7 +60,7 @@ _STATES = {
 
 
 class ReportedSession(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
-    """A session that did something, and how it stands."""
+    """A session that did something, and its status."""
 
     run_id: str
     name: str
@@ -125,7 +125,7 @@ def task_report(app: App, task_id: str) -> ProjectReport:
 
 
 def _runs(view: View, place: int, since: str) -> Iterator[Run]:
-    """Sessions, submissions and merges that ended after a place, or went on since a moment."""
+    """Sessions, submissions and merges that ended after a position, or continued since a moment."""
     ended = view.log.events(types=sorted(RUN_ENDS), after=place)
     over = (view.runs.find(event.node_id) for event in ended)
     yield from (run for run in over if run.flow in (SESSION, SUBMIT, MERGE))

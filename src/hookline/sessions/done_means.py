@@ -74,7 +74,7 @@ def _counts(rules: Sequence[Mapping[str, Any]], ahead: ChecksTold, in_git: bool)
 
 
 def each_task(ahead: ChecksTold) -> str:
-    """What holds for each task of a plan that is done in a session of its own."""
+    """What holds for each task of a plan that is done in its own session."""
     lines = [f"- {line}" for line in (*ahead.get("stop", ()), *ahead.get("gates", ()))]
     checks = _listed("The work of each task must pass these on its own:", lines)
     return "\n\n".join(part for part in (checks, frozen(ahead, "No task may change")) if part)

@@ -117,7 +117,7 @@ def next_prompt(text: str | None, nonce: str) -> str:
     """What the stop hooks want next."""
     if not text:
         return ""
-    # What we say ourselves does not stand among the words of others.
+    # What we say ourselves is not put among the words of others.
     theirs = "\n".join(line for line in text.split("\n") if line != FIX)
     said = f" {FIX}" if theirs != text else ""
     lead = f"# Next\n\nThe work is not done yet.{said}\n\nWhat its checks say"

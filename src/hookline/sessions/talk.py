@@ -138,7 +138,7 @@ class SessionTalk:
         return await self._ctx.own("session", {**args, "verb": verb}, id=id or verb)
 
     async def ahead_of_parts(self) -> ChecksTold:
-        """What will check the tasks of a plan that are done in sessions of their own."""
+        """What will check the tasks of a plan that are done in their own sessions."""
         if self._given.branch is None:
             return {}
         asked = {"verb": "checks", "ofParts": True}

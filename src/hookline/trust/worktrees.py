@@ -1,7 +1,7 @@
-"""Hooks that judge work in another folder than the project's: with the files that were trusted.
+"""Hooks that check work in another folder than the project's: with the files that were trusted.
 
 A command runs in the worktree of a task, and so would a script that it names: the copy there,
-which the agent whose work is judged could have rewritten.
+which the agent whose work is checked could have rewritten.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class TrustedWorktrees(NamedTuple):
 
 
 class TrustedJudges(NamedTuple):
-    """Agents that judge: one whose program was rewritten where it works is not started."""
+    """Agents that review: one whose program was rewritten where it works is not started."""
 
     agents: Agents
     profiles: Mapping[str, Any]

@@ -54,7 +54,7 @@ async def delivered(
 ) -> AsyncIterator[None]:
     """Deliver events as they happen, and not only when the command is over.
 
-    A call that is under way at the end is waited for: cut short, it would be made again.
+    A call that is under way at the end is waited for: interrupted, it would be made again.
     """
     calls = _Calls(folder, deliver, tell)
     task = asyncio.ensure_future(calls.go_on())

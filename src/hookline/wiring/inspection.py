@@ -38,7 +38,7 @@ def processes(folder: str) -> Processes:
 
 @contextmanager
 def watched_processes(environ: Mapping[str, str]) -> Iterator[Processes]:
-    """What runs programs of a folder that is no project yet.
+    """What runs programs of a folder that is not a project yet.
 
     What they print is cleaned and not kept, and they end even if this process is killed.
     """

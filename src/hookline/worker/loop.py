@@ -40,7 +40,7 @@ SOON = 60.0
 
 
 class WorkBudget(NamedTuple):
-    """The limits of a whole worker; None is no limit."""
+    """The limits of a whole worker; None means no limit."""
 
     tasks: int | None = None
     minutes: float | None = None

@@ -1,6 +1,6 @@
 """What happens to the tasks of a worker, read from the log and from the feeds of its runs.
 
-Runs in the thread that shows it, over a connection of its own, so that nobody who watches holds
+Runs in the thread that shows it, over its own connection, so that nobody who watches holds
 up the work.
 """
 

@@ -174,7 +174,7 @@ class Stream:
         self._held = b""
 
     def feed(self, chunk: bytes) -> bytes:
-        """Take the next piece; return what can be told by now."""
+        """Take the next piece; return what can be shown by now."""
         if not chunk:  # of the many hooks that say nothing: no pattern is compiled for them
             return b""
         data = self._waiting = self._waiting + chunk

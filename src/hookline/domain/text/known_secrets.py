@@ -1,6 +1,6 @@
 """Secrets that the environment holds: which variables are secret, and how a value may be spelled.
 
-A program that prints a secret seldom prints it plainly: it stands in JSON, in a URL, in base64.
+A program that prints a secret seldom prints it plainly: it is in JSON, in a URL, in base64.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _AS_WORDS = tuple(
 # These hold the place of a secret, which explains a failure and gives nothing away.
 _PLACES = ("_FILE", "_PATH", "_DIR", "_SOCK")
 _AFTER_USER = r"://[^\s/@:]*:([^\s/@]+)@"
-# Words that stand in answers, records and everywhere: without them nothing could be read.
+# Words that occur in answers, records and everywhere: without them nothing could be read.
 _WORDS = frozenset(
     """disabled password redacted
     breakpoint built-in cancelled complete completed continue created_at create_task end_turn
@@ -118,7 +118,7 @@ def _spelled(value: str) -> Iterator[str]:
 def _in_json(value: str) -> str:
     try:
         return msgspec.json.encode(value).decode()[1:-1]
-    except UnicodeEncodeError:  # bytes that are no text stand in no JSON
+    except UnicodeEncodeError:  # JSON holds no bytes that are not text
         return value
 
 

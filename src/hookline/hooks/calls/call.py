@@ -43,7 +43,7 @@ GIT_PLACES = frozenset(
         *("GIT_NO_REPLACE_OBJECTS", "GIT_REPLACE_REF_BASE", "GIT_NAMESPACE"),
     )
 )
-# What a process under a hook inherits of Hookline's own variables; the rest is set anew.
+# What a process under a hook inherits of Hookline's own variables; the rest is set again.
 INHERITED = frozenset({"HOOKLINE_HOME", "HOOKLINE_DEBUG", "HOOKLINE_AGENT", "HOOKLINE_NO_PROC"})
 NO_TASK: tuple[str | None, frozenset[str]] = (None, frozenset())
 
@@ -64,7 +64,7 @@ class CallSurroundings(NamedTuple):
     changed_files: Callable[[str], Awaitable[list[str]]]
     context: Callable[[], HookContext]
     verify_in: Callable[[Hook, str], None] = lambda hook, folder: None
-    # The page of the task that a gate is asked about, whose file is written anew, and its authors.
+    # The page of the task that a gate is asked about, whose file is written again, and its authors.
     tell_task: Callable[[Mapping[str, Any]], tuple[str | None, frozenset[str]]] = lambda payload: (
         NO_TASK
     )

@@ -42,7 +42,7 @@ class _NothingFree(Exception):
 
 
 class Owner(NamedTuple):
-    """This process as a holder of leases, and how it judges other holders."""
+    """This process as a holder of leases, and how it tells which other holders are alive."""
 
     name: str
     is_free: Callable[[str, float], bool]

@@ -105,7 +105,7 @@ class _Written:
         self._trouble: Exception | None = None
 
     async def call(self, hook: Hook, payload: Any, row: Delivery | None) -> Outcome:
-        """Call a hook and write down how it went, in the row of an attempt that was cut."""
+        """Call a hook and record how it went, in the row of an attempt that was cut."""
         firing = self.firing
         told = {"point": firing.point, "hook": hook.name}
         firing.observe("hook_started", told)

@@ -197,7 +197,7 @@ def explain_task(
 ) -> Explanation:
     """Why a task is in the state it is in; `waits` is why it stays there, and what to type.
 
-    `gates` are what was said when its work was last judged.
+    `gates` are what was said when its work was last checked.
     """
     steps = []
     for edge in view.graph.edges_from(task.id, "depends_on"):

@@ -32,7 +32,7 @@ WHY = {
 
 
 def resting_sessions(view: View, found: Iterable[SessionFacts]) -> Iterator[Item]:
-    """Sessions that do not go on by themselves."""
+    """Sessions that do not continue by themselves."""
     for known in found:
         if known.status in WHY or known.reason == PLANNED:
             word = WHY.get(sessions.told_as(known.status, known.limit))
@@ -54,7 +54,7 @@ def resting_sessions(view: View, found: Iterable[SessionFacts]) -> Iterator[Item
 
 
 def session_key(run_id: str, when: str) -> str:
-    """What names a session that does not go on, since a moment."""
+    """What names a session that does not continue, since a moment."""
     return f"session {run_id} {when}"
 
 

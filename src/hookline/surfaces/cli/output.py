@@ -44,7 +44,7 @@ def say(text: str = "") -> None:
 
 
 def say_row(text: str, hang: int) -> None:
-    """A line of a list; on a terminal a long one goes on below, indented, and breaks at words."""
+    """A line of a list; on a terminal a long one continues below, indented, and breaks at words."""
     if is_terminal(sys.stdout):
         text = wrapped(text, columns(), hang)
     for line in text.split("\n"):

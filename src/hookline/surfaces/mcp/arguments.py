@@ -175,7 +175,7 @@ class TaskComplete(TaskId):
 
 
 class TaskBlock(TaskId):
-    """What stands in a task's way."""
+    """What blocks a task."""
 
     reason: str
     required_knowledge: list[str] | None = None
@@ -191,7 +191,7 @@ class DepAdd(TaskId):
 
 
 class NoteAdd(ToolArguments):
-    """A note to write down."""
+    """A note to record."""
 
     kind: Kind
     text: str
@@ -207,7 +207,7 @@ class NoteList(ToolArguments):
 
 
 class CheckpointCreate(TaskId):
-    """Where an agent stands."""
+    """Where an agent is in its task."""
 
     execution_phase: str | None = None
     execution_step: int | str | None = None

@@ -80,7 +80,7 @@ async def iteration_start(visit: Visit, args: a.LoopStart) -> Any:
         task = view.graph.task(args.task_id)
     visit.refuse_others(task.id, "loop on")
     wanted = tuple(args.completion_promises or loops.PROMISES)
-    find_promises("", wanted)  # refuses what is no promise
+    find_promises("", wanted)  # refuses what is not a promise
     evaluation.agent_rules(visit.app, args.validation_rules or (), commands=visit.commands)
     files = evaluation.project_files(visit.app)
     tree = await files.tree()
@@ -207,7 +207,7 @@ def _decision(loop: Loop, checkpoint_created: bool) -> dict[str, Any]:
 
 
 def _finding(loop: Loop) -> LoopFinding:
-    assert loop.finding is not None  # it was written down just now
+    assert loop.finding is not None  # it was recorded just now
     return loop.finding
 
 

@@ -162,7 +162,7 @@ def main(environ: Mapping[str, str], *, tools: str | None, commands: bool) -> in
 
     try:
         asyncio.run(serve(Desk(environ, tools=tools, commands=commands)))
-    except asyncio.CancelledError:  # SIGTERM: what it cut short is cleaned up by now
+    except asyncio.CancelledError:  # SIGTERM: what it interrupted is cleaned up by now
         return INTERRUPTED
     return OK
 

@@ -129,7 +129,7 @@ def task_complete(visit: Visit, args: a.TaskComplete) -> Any:
 
 
 def task_block(visit: Visit, args: a.TaskBlock) -> Any:
-    """Say that a task cannot go on, and what a person must provide."""
+    """Say that a task cannot continue, and what a person must provide."""
     refuse_judged(visit.app, args.task_id, "block", own=True)
     task = visit.app.change(
         verbs.block,
@@ -148,7 +148,7 @@ def dep_add(visit: Visit, args: a.DepAdd) -> Any:
 
 
 def note_add(visit: Visit, args: a.NoteAdd) -> Any:
-    """Write down for the next iteration what you learnt, decided, or are stuck on; without a taskId
+    """Record for the next iteration what you learnt, decided, or are stuck on; without a taskId
     it is for all tasks."""
     return visit.app.change(notes.add, args.kind, args.text, task=args.task_id)
 
@@ -162,7 +162,7 @@ def note_list(visit: Visit, args: a.NoteList) -> Any:
 
 
 def checkpoint_create(visit: Visit, args: a.CheckpointCreate) -> Any:
-    """Keep where you stand in a task, before something risky or when you must stop."""
+    """Keep where you are in a task, before something risky or when you must stop."""
     given = {k: v for k, v in msgspec.structs.asdict(args).items() if v is not None}
     task = given.pop("task_id")
     made = visit.app.change(checkpoints.create, task, checkpoints.CheckpointState(**given))
@@ -187,7 +187,7 @@ def checkpoint_get(visit: Visit, args: a.CheckpointId) -> Any:
 
 
 def checkpoint_resume(visit: Visit, args: a.CheckpointId) -> Any:
-    """Go on from a checkpoint: its data, and what to do. Expired ones are refused."""
+    """Continue from a checkpoint: its data, and what to do. Expired ones are refused."""
     found = visit.app.change(checkpoints.resume, args.checkpoint_id)
     with visit.app.read() as view:
         hooks = len(registered(view.log, found.task_id))

@@ -35,7 +35,7 @@ class Visit(NamedTuple):
     commands: bool = True
 
     def refuse_others(self, task_id: str, verb: str) -> None:
-        """Refuse to meddle with a task that the session of another agent works on."""
+        """Refuse to change a task that the session of another agent works on."""
         place = self.app.origin.session
         with self.app.read() as view:
             refuse_others(view, view.graph.task(task_id), place.run_id if place else None, verb)
@@ -76,7 +76,7 @@ class Courier:
         self._running: set[asyncio.Task[None]] = set()
 
     async def deliver(self, environ: Mapping[str, str]) -> None:
-        """Call the hooks that wait; the caller waits a while, slow hooks go on behind its back."""
+        """Call the hooks that wait; the caller waits a while, slow hooks run in the background."""
         if self._broken.is_set():  # what is tried again delivers all that waits
             return
         task = asyncio.create_task(self._drain(environ))

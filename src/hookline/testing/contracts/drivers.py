@@ -74,7 +74,7 @@ class DriverContract:
             return Agent(driver="mine", command=f"{program} {behaviour}")
 
     `text` is what the agent that answers says, `usage` what it says that it used. The agent of a
-    driver that always begins anew has `resumes = False`.
+    driver that always begins again has `resumes = False`.
     """
 
     name: str

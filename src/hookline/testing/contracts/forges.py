@@ -1,4 +1,4 @@
-"""What every forge does, whether git merges beside it or it merges itself."""
+"""What every forge does, whether git merges for it or it merges itself."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The gate of agents that judge: each sees the task, the diff and what gates found so far.
+"""The gate of agents that review: each sees the task, the diff and what gates found so far.
 
-Without a clear verdict the gate stays closed. No agent judges its own work.
+Without a clear verdict the gate stays closed. No agent reviews its own work.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def comment_line(comment: ReviewComment) -> str:
 
 
 async def _ask(judging: Judging, keeper: Keeper) -> ReviewVerdict:
-    """Ask one gatekeeper; once more, with what was wrong, where its answer is no verdict."""
+    """Ask one gatekeeper; once more, with what was wrong, where its answer is not a verdict."""
     git, folder, base = judging.repository, judging.folder, judging.context.base_branch
     diff = await git.history.diff(folder, base, review_prompts.MAX_DIFF)
     changes = await git.history.changes(folder, base)
@@ -253,7 +253,7 @@ def _read(text: str) -> ReviewVerdict:
 
 
 def _resolved(judging: Judging) -> tuple[ResolvedGatekeeper, ...]:
-    """The agents that can judge under each name, and those that cannot judge their own work."""
+    """The agents that can review under each name, and those that cannot review their own work."""
     context = judging.context
     worker = Authorship(context.agent_name, context.task_type, judging.world.authors)
     found = gatekeepers(judging.hook, worker)

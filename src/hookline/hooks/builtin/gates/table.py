@@ -41,7 +41,7 @@ FORGE_WAIT = 30.0
 
 
 async def judge(hook: Hook, call: Call, world: World) -> GateAnswer:
-    """Ask a built-in gate; a HookFailure where it could not judge."""
+    """Ask a built-in gate; a HookFailure where it could not decide."""
     judging = _judging(hook, call, world)
     # Calls of git and the forge have their own time limits; a gate has one only if configured.
     limit = None if hook.target in _KEEP_TIME else hook.timeout

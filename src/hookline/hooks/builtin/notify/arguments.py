@@ -65,7 +65,7 @@ class Notify(Arguments, frozen=True):
         return tuple(each for each in named if each is not None)
 
 
-# The keys beside `notify`, by the name that they are written with.
+# The keys next to `notify`, by the name that they are written with.
 KEYS = {each.encode_name: each for each in msgspec.structs.fields(Notify) if each.name != "channel"}
 _OF_CHANNEL: dict[str, tuple[str, ...]] = {
     "desktop": (),

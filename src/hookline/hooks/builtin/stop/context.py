@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Arguments(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True):
-    """What a built-in takes; a value that is no mapping is its first field."""
+    """What a built-in takes; a value that is not a mapping is its first field."""
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -170,7 +170,7 @@ def _said_with(name: str, text: str) -> str:
 
 
 def go_on(reason: str, prompt: str) -> StopDecision:
-    """The decision that the agent goes on, with what it is told, both within bounds."""
+    """The decision that the agent continues, with what it is told, both within bounds."""
     return StopDecision("continue", bounded(reason, MAX_REASON), bounded(prompt, MAX_PROMPT))
 
 

@@ -92,7 +92,7 @@ def _short(result: RuleResult) -> str:
 
 
 class StopHook(NamedTuple):
-    """A built-in stop hook: how it judges, what it can be told, whether it lives on results."""
+    """A built-in stop hook: how it decides, what it can be told, whether it lives on results."""
 
     judge: Callable[[Seen, Any], StopDecision]
     arguments: type[Arguments] = NoArguments

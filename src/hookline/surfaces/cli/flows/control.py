@@ -48,7 +48,7 @@ def _reason_arguments(p: ArgumentParser) -> None:
 
 
 def _steered(app: App, identifier: str) -> Run:
-    """The run that a command steers; an agent may not steer what judges its work."""
+    """The run that a command steers; an agent may not steer what checks its work."""
     with app.read() as view:
         run = view.runs.find(identifier)
     if run.flow in JUDGING_FLOWS:

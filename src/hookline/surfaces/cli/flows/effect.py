@@ -71,7 +71,7 @@ def _post(args: Namespace) -> None:
 
 
 def post(app: App, run_id: str, effect_id: str, resolution: Resolution) -> Run:
-    """Record the result of an effect; whoever advances the run goes on with it."""
+    """Record the result of an effect; whoever advances the run continues with it."""
 
     def record(tx: Transaction) -> Run:
         run = tx.runs.find(run_id)

@@ -1,4 +1,4 @@
-"""`hookline gate`: what gates said about a task's work, and which stand in its way."""
+"""`hookline gate`: what gates said about a task's work, and which reject it."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def _submit_arguments(p: ArgumentParser) -> None:
 def _submit(args: Namespace) -> int:
     _refuse_shortcut(args, "submit")
     _refuse_money(args, "submit")
-    if args.agent is not None:  # whose work it is decides which gates judge it
+    if args.agent is not None:  # whose work it is decides which gates check it
         refuse_agents(os.environ, "submit --agent")
     with writing() as app:
         refuse_unready(args, app)
@@ -129,7 +129,7 @@ def _merge(args: Namespace) -> int:
         return _tell(args, app, watched(app, begun.run.run_id, quiet=args.json))
 
 
-# How it stands
+# Its status
 
 
 def _tell(args: Namespace, app: App, run: Run) -> int:

@@ -73,7 +73,7 @@ class _RunLines:
         with app.read() as view:
             self.run = view.runs.find(run_id)
             effects = view.runs.effects(self.run)
-            # Verdicts of gates that are under way belong to what goes on.
+            # Verdicts of gates that are under way belong to what is under way.
             open_ = (e for e in effects if e.kind == "hook" and e.resolved_seq is None)
             self._begun = min((e.requested_seq for e in open_), default=view.log.last())
         self.task_id: str = self.run.input["taskId"]

@@ -90,7 +90,7 @@ def _task(app: App, view: View, subject: str) -> Explanation:
 
 
 def _gate_steps(found: list[Judgement]) -> list[ExplainedStep]:
-    """What was said when the task's work was last judged, and what its author answered."""
+    """What was said when the task's work was last checked, and what its author answered."""
     runs = [each.verdict.run for each in found if each.verdict.run is not None]
     last = [each for each in found if runs and each.verdict.run == runs[-1]]
     steps = []

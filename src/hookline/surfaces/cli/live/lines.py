@@ -37,7 +37,7 @@ class Piece(NamedTuple):
 class ViewLine(NamedTuple):
     """A line of the view; one that wraps loses nothing to a narrow terminal.
 
-    With `hangs`, so many pieces stand before its text, and nothing on its other rows.
+    With `hangs`, so many pieces come before its text, and nothing on its other rows.
     """
 
     pieces: tuple[Piece, ...]
@@ -83,7 +83,7 @@ def step_line(
 
 
 def _short_name(step: ShownStep) -> str:
-    """A hook without a name of its own is called by its point, which stands beside it already.
+    """A hook without its own name is called by its point, which is next to it already.
 
     Where the columns are too few for its number as well, that is left out.
     """
@@ -186,7 +186,7 @@ def _what_it_took(ended: TurnEnded, verbose: int) -> list[str]:
 
 
 def clock(moment: float) -> str:
-    """A moment of today as the clock on the wall shows it."""
+    """A moment of today in local time."""
     return strftime("%H:%M:%S", localtime(moment))
 
 

@@ -18,7 +18,7 @@ class _FeedPart(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class _Record(_FeedPart, kw_only=True, tag_field="record"):
-    """A record by its type, which is its tag; what it holds stands beside the type in the feed."""
+    """A record by its type, which is its tag; what it holds is next to the type in the feed."""
 
 
 class Started(_Record, tag="session_started"):
@@ -153,11 +153,11 @@ class Waits(_Record, tag="session_waits"):
 
 
 class Paused(_Record, tag="session_paused"):
-    """The session rests until a person goes on with it."""
+    """The session rests until a person resumes it."""
 
 
 class Resumed(_Record, tag="session_resumed"):
-    """The session goes on."""
+    """The session continues."""
 
 
 class Ended(_Record, tag="session_ended"):

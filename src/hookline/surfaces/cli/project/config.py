@@ -82,7 +82,7 @@ def _show_frozen(found: list[FrozenFile]) -> None:
 
 
 def _of_forge(project: Project, home: str, settings: Settings, *, ask: bool) -> list[Problem]:
-    """What stands in the way at the forge; offline unless it is to be asked."""
+    """What the forge does not allow; offline unless it is to be asked."""
     if settings.has_errors or (settings.sections.gates.forge == "local" and not ask):
         return []
     import asyncio  # only a forge of another machine needs these
@@ -169,7 +169,7 @@ def _schema(args: Namespace) -> None:
 
 
 def _show(args: Namespace) -> None:
-    # Showing reads everything again, because the cache does not keep where values stand.
+    # Showing reads everything again, because the cache does not keep where values are.
     from hookline.config.show import effective
 
     project, home = _here()

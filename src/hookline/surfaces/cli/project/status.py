@@ -1,4 +1,4 @@
-"""`hookline status`, which a bare `hookline` says too: how the project stands, on one screen."""
+"""`hookline status`, which a bare `hookline` says too: the project's status on one screen."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _status(args: Namespace) -> int:
 
 
 def show(found: Status, now: str) -> None:
-    """Print how a project stands, a line for each thing, each with its command."""
+    """Print the status of a project, a line for each thing, each with its command."""
     lines = [
         *(_at_work("running", each) for each in found.running),
         *(_at_work("parked", each) for each in found.parked),

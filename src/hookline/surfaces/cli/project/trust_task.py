@@ -42,7 +42,7 @@ class TrustedWork(msgspec.Struct, rename="camel", frozen=True):
 
 
 def trust_task(args: Namespace) -> int | None:
-    """Show the changes, ask, and let the merge go on with exactly these."""
+    """Show the changes, ask, and let the merge continue with exactly these."""
     with writing() as app:
         with app.read() as view:
             task = view.graph.task(args.task)

@@ -83,7 +83,7 @@ def text(value: object) -> str:
 
 
 def time(moment: str | None, *, day: bool = False) -> Markup:
-    """A moment by the clock on the wall; the same in UTC where the pointer rests."""
+    """A moment in local time; the same in UTC where the pointer rests."""
     if moment is None:
         return Markup("")
     found = local(moment)
@@ -136,7 +136,7 @@ def pairs(rows: Iterable[tuple[str, object]]) -> str:
 def table(columns: Sequence[Column], rows: Iterable[Sequence[object]], kind: str = "") -> str:
     """Rows under heads; on a narrow screen each row is a list of names and values.
 
-    Rows of `lines` are a few words there, and `slim` ones are no wider than they need.
+    Rows of `lines` are a few words there, and `slim` ones only as wide as they need.
     """
     top = "".join(f'<th class="{each.kind}">{text(each.name)}</th>' for each in columns)
     body = "".join(f"<tr>{_cells(columns, row)}</tr>\n" for row in rows)

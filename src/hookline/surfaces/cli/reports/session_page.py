@@ -281,7 +281,7 @@ def _call(point: str, call: Delivery) -> str:
 
 
 def _unsaid(stderr: str, *others: str) -> str:
-    """What a hook printed on stderr, unless it stands there already."""
+    """What a hook printed on stderr, unless it is there already."""
     return "" if any(stderr.strip() in each for each in others) else stderr
 
 

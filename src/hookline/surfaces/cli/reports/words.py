@@ -25,7 +25,7 @@ LOUD = (UNTESTED, UNPROVEN)
 _ORDER = (*GOOD[:1], UNTESTED, *GOOD[1:], UNPROVEN, *BAD)
 _SHORT = 12
 _CHECKS = 8
-# How a session stands, in the words of a report.
+# The status of a session, in the words of a report.
 GOOD_SESSIONS, BAD_SESSIONS = ("completed",), ("failed", "escalated", "limit", "killed", "parked")
 
 
@@ -42,7 +42,7 @@ def outcome_text(outcome: str) -> str:
 
 
 def period(found: ProjectReport) -> str:
-    """From when to when, by the clock on the wall."""
+    """From when to when, in local time."""
     zone = local(found.until).strftime("%Z")
     return f"since {told(found.since, found.until)}, until {told(found.until, found.until)} {zone}"
 
@@ -65,7 +65,7 @@ def why_text(task: ReportedTask, found: ProjectReport) -> str:
 
 
 def item_text(item: Item, now: str) -> str:
-    """Since when something waits, and why; its name stands before it."""
+    """Since when something waits, and why; its name comes before it."""
     about = f" {item.goal}" if item.goal else ""
     since = f" since {told(item.since, now)}" if item.since else ""
     return f"{about} ({item.kind}){since}: {item.message}"

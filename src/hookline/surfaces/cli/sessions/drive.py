@@ -50,7 +50,7 @@ NOW = "stopping now; ^C again exits at once, and `hookline run --resume` continu
 def drive(
     args: Namespace, app: App, run_id: str, reader: FeedReader, signals: Stopping
 ) -> SessionFacts:
-    """Advance a session until it is over, paused or parked; how it stands then."""
+    """Advance a session until it is over, paused or parked; its status then."""
     refuse_inside(app, run_id)
     with app.read() as view:
         command = resume_command(facts(view, view.runs.find(run_id)))
@@ -93,7 +93,7 @@ async def _advance(
 
 
 def _told_of(app: App, run_id: str) -> Callable[[Delivery], None]:
-    """Hooks of events are called beside the session; who watches it hears about them as well."""
+    """Hooks of events are called next to the session; who watches it hears about them as well."""
     tell = app.feeds.of(run_id)
 
     def observe(row: Delivery) -> None:

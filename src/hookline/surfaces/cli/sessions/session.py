@@ -58,7 +58,7 @@ def _list(args: Namespace) -> None:
 
 
 def _lines(found: Sequence[SessionFacts]) -> Iterator[str]:
-    """Sessions in columns; what differs in length and kind, its goal and why, stands last."""
+    """Sessions in columns; what differs in length and kind, its goal and why, comes last."""
     table = [_cells(each) for each in found]
     widths = [max(map(width, column)) for column in zip(*table, strict=True)]
     for known, cells in zip(found, table, strict=True):

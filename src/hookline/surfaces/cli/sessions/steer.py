@@ -150,7 +150,7 @@ def _open_session(app: App, name: str | None, verb: str) -> SessionFacts:
 
 def _send(tx: Transaction, run_id: str, value: dict[str, str], *, now: bool = False) -> None:
     control.send(tx, run_id, sessions.SIGNAL, value)
-    # While nothing goes on, an interruption would wait for what begins next and cut that short.
+    # While nothing runs, an interruption would wait for what begins next and interrupt that.
     if now and tx.runs.holder(run_id)[0] is not None:
         control.send(tx, run_id, INTERRUPT, {})
 

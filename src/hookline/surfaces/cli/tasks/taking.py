@@ -232,7 +232,7 @@ def _change(
 def writer(
     app: App, args: Namespace, verb: str, changes: Collection[str] = (), *, own: bool = False
 ) -> Holder:
-    """Who writes; an agent does not to work that a session or gates judge, but for its `own`."""
+    """Who writes; an agent may not change what a session or gates check, except its `own`."""
     if app.origin.by_agent:
         from hookline.operations.tasks import refuse_judged  # only agents need it
 
@@ -275,7 +275,7 @@ def _held_one(p: ArgumentParser) -> None:
 def _agent(app: App, args: Namespace) -> str:
     own = str(app.origin.metadata()["triggeredBy"])
     if args.agent not in (None, own):
-        # Whose work it is decides which gates judge it, and who may be its gatekeeper.
+        # Whose work it is decides which gates check it, and who may be its gatekeeper.
         refuse_agents(app.environ, "task claim --agent of someone else")
     return str(args.agent or own)
 

@@ -151,7 +151,7 @@ class Board:
         yield from ()
 
     def _gate(self, data: told.GateSpoke) -> Iterator[ViewLine]:
-        if data.hook is None:  # no gate stands there
+        if data.hook is None:  # no gate is listed there
             return
         spent = took(data.duration_ms / 1000) if data.duration_ms is not None else ""
         point = padded(one_line(data.point), POINT_COLUMNS)

@@ -116,7 +116,7 @@ async def _serve(
     def stopped_by(stop: Callable[..., None]) -> AbstractContextManager[None]:
         return steps(signals, stop, watch.say, (AFTER_TURNS, NOW))
 
-    def failed(row: Delivery) -> None:  # hooks of events are called beside the sessions
+    def failed(row: Delivery) -> None:  # hooks of events are called next to the sessions
         if row.failure and row.point not in TOLD_IN_FEED:
             watch.say(untrusted(row.failure, 300))
 
