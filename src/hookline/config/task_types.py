@@ -39,7 +39,7 @@ def is_done_by_merge(
         return False
     if session_task is None or _has_worktree(folder, task):
         return True
-    from hookline.pipeline.judged_work import is_part  # only agents get here
+    from hookline.pipeline.checked_work import is_part  # only agents get here
 
     return not is_part(view, task, session_task)
 

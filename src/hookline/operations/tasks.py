@@ -71,7 +71,7 @@ def refuse_judged(
 
     With `own`, its session's own task is allowed.
     """
-    from hookline.pipeline.judged_work import refuse_verdict  # only agents need it
+    from hookline.pipeline.checked_work import refuse_verdict  # only agents need it
 
     if own and session_on(app, identifier) is not None:
         return

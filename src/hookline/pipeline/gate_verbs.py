@@ -199,11 +199,11 @@ def _merged(tx: Transaction, run: Run, asked: GateRequest) -> None:
             tx.append(MERGED_UNTESTED, task.id, data)
         if asked.beneath:
             base = run.input["base"]
-            notes.add(tx, "decision", unjudged_below(base, asked.beneath), task=task.id)
+            notes.add(tx, "decision", unchecked_below(base, asked.beneath), task=task.id)
         verbs.complete(tx, task.id, result=task.result, artifacts=[str(asked.sha)])
 
 
-def unjudged_below(base: str, commits: Sequence[str]) -> str:
+def unchecked_below(base: str, commits: Sequence[str]) -> str:
     """What people are told about commits in the base that no gate has checked."""
     more = f" and {len(commits) - 3} more" * (len(commits) > 3)
     counted = f"{len(commits)} commit{'s' * (len(commits) > 1)}"

@@ -199,7 +199,7 @@ class Findings(Protocol):
         """Where the work went, of a branch without its own commits that began at `start`."""
 
 
-class Unjudged(Protocol):
+class UncheckedCommits(Protocol):
     """Commits that no gate has checked."""
 
     async def bypassed(
@@ -297,7 +297,7 @@ class Repository(Protocol):
         """What must not get in."""
 
     @property
-    def unjudged(self) -> Unjudged:
+    def unchecked(self) -> UncheckedCommits:
         """What went past the gates."""
 
     @property

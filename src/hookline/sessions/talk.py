@@ -12,7 +12,7 @@ from hookline.domain.timestamps import seconds
 from hookline.points import END, FAILURE, START, VALIDATION, points_at
 from hookline.sessions import prompts
 from hookline.sessions.done_means import done_means, each_task, place, task_details
-from hookline.sessions.state import Chapter, Turn, Wishes
+from hookline.sessions.state import Chapter, PersonRequests, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,10 +28,10 @@ SHOWN_OF_TURN = 200
 class SessionTalk:
     """Talks to the agent and to hooks, for one chapter of a session."""
 
-    def __init__(self, ctx: Context, chapter: Chapter, wishes: Wishes) -> None:
+    def __init__(self, ctx: Context, chapter: Chapter, requests: PersonRequests) -> None:
         self._ctx, self._chapter = ctx, chapter
         self._given, self._plan, self._state = chapter.given, chapter.plan, chapter.state
-        self._wishes = wishes
+        self._requests = requests
         self.waited = 0.0
         self.situation = ""
 
@@ -47,7 +47,7 @@ class SessionTalk:
         waits = 0
         everything = f"{opening}\n{prompt}" if opening else prompt
         while True:
-            if self._wishes.is_cut:
+            if self._requests.is_cut:
                 return Turn(interrupted=True, by="person", conversation=conversation)
             found = await self._ctx.agent(
                 prompt,
@@ -60,7 +60,7 @@ class SessionTalk:
                 check=False,
             )
             turn = msgspec.convert(found, Turn)
-            self._wishes.note_cut(found)
+            self._requests.note_cut(found)
             self._chapter.note(turn)
             if turn.wait is None or turn.interrupted:
                 return turn
@@ -83,8 +83,8 @@ class SessionTalk:
         self.waited += seconds(over["now"]) - seconds(now)
         if wish is None:
             return False
-        self._wishes.hear(wish)
-        return self._wishes.asked_to is not None
+        self._requests.hear(wish)
+        return self._requests.asked_to is not None
 
     async def recover(self, turn: Turn, told_before: str = "") -> Turn:
         """Tell hooks about a failed turn, and let the agent continue it; how that ended.
@@ -125,10 +125,10 @@ class SessionTalk:
         """Fire the points of a stage; their hooks' output for the agent now."""
         heard: FedOutput = {"items": [], "nonce": ""}
         for point in points_at(stage):
-            if point in self._plan.points and (stage == END or not self._wishes.is_cut):
+            if point in self._plan.points and (stage == END or not self._requests.is_cut):
                 payload = self._chapter.payload(more or {})
                 found: FedOutput = await self._ctx.hook(point, payload, id=f"{point}{step}")
-                self._wishes.note_cut(found)
+                self._requests.note_cut(found)
                 heard = {**found, "items": [*heard["items"], *found["items"]]}
         if stage in (START, VALIDATION):  # no prompt follows there that could include it
             self.hold(heard["items"])

@@ -57,7 +57,7 @@ class TrustedWorktrees(NamedTuple):
         return os.path.realpath(folder) != os.path.realpath(self.project.root)
 
 
-class TrustedJudges(NamedTuple):
+class TrustedGatekeepers(NamedTuple):
     """Agents that review: one whose program was rewritten where it works is not started."""
 
     agents: Agents

@@ -164,7 +164,7 @@ class News:
             done = records.Submitted(**strand.about, pr_url=value.get("prUrl"))
             yield record(done, event.timestamp)
         elif outcome == "completed" and run.flow != SESSION:
-            yield record(records.NothingToJudge(**strand.about), event.timestamp)
+            yield record(records.CompletedWithoutCommit(**strand.about), event.timestamp)
 
     def _task_completed(self, view: View, event: Event) -> Iterator[WorkRecord]:
         """Report a merge before what follows it: dependents start from now on."""

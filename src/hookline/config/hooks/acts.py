@@ -33,13 +33,13 @@ KEYS = tuple(name for name in KINDS.own if name != BUILT_IN)
 class Scope(NamedTuple):
     """Where a `hooks:` block is: at the top of a file, in a task type, or in an agent.
 
-    `judges` are the gatekeepers of the task types that the block is for, by type.
+    `gatekeepers` are the gatekeepers of the task types that the block is for, by type.
     """
 
     source: ConfigFile
     path: str = "hooks"
     prefix: str = ""
-    judges: abc.Mapping[str, tuple[str, ...]] = {}
+    gatekeepers: abc.Mapping[str, tuple[str, ...]] = {}
 
     @property
     def is_top(self) -> bool:

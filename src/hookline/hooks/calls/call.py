@@ -146,7 +146,7 @@ class HookCaller:
 
     async def _condition(self, hook: Hook, when: str, frame: Frame) -> Evaluated:
         # Only hooks with a condition pay for the language of conditions.
-        from hookline.hooks.language.conditions import judge, needs_changes
+        from hookline.hooks.language.conditions import condition_holds, needs_changes
 
         payload = frame.payload
         if "changed" not in payload and needs_changes(when):
@@ -159,7 +159,7 @@ class HookCaller:
                 raise HookTimeout(
                     f"`changed()` timed out after {limit:g} s: git did not say which files changed"
                 ) from late
-        return judge(when, payload)
+        return condition_holds(when, payload)
 
     async def _run(self, hook: Hook, frame: Frame, on_start: OnStart | None) -> Reply:
         kind = load_kind(hook.kind)

@@ -19,7 +19,7 @@ from hookline.project import CONFIG_NAME, FOLDER_NAME, user_folder
 from hookline.trust.book import TrustBook
 from hookline.trust.people import under_agent
 from hookline.trust.stores import recorded_store
-from hookline.wiring.configured import judge, load_configuration
+from hookline.wiring.configured import load_configuration, trust_in
 from hookline.wiring.stores import open_project_store
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _trust(project: Project, written: str | None, environ: Mapping[str, str], ma
     settings = load_configuration(project, home)
     if settings is None:
         return
-    state = judge(project, home, settings, environ)
+    state = trust_in(project, home, settings, environ)
     if state.verdict.trusted:
         made.trusted = True
     elif written is None:

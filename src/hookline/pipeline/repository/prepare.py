@@ -132,7 +132,7 @@ class Preparation:
         with self._around.store.read() as view:
             start, task = start_of(view, asked.task_id), view.graph.task(asked.task_id)
             told = told_reasons(view, task)
-        found = await self._repository.unjudged.bypassed(
+        found = await self._repository.unchecked.bypassed(
             asked.worktree, asked.base, start, task.artifacts
         )
         new = [each for each in found if each.sha[:12] not in told]
@@ -188,7 +188,7 @@ class Preparation:
             await self._note_other_checkout(start, spans)
 
     async def _note_other_checkout(self, start: str | None, spans: list[Span]) -> None:
-        made = await self._repository.unjudged.made_in_checkout(start, spans)
+        made = await self._repository.unchecked.made_in_checkout(start, spans)
         if made:
             self.work.elsewhere = (
                 f"commits were made in {self._repository.root} while the agent worked, and none on"

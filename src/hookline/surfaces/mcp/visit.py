@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hookline.app import App
 from hookline.domain.text.display import visible
 from hookline.operations.announcements import deliver_and_tell
-from hookline.pipeline.judged_work import refuse_others
+from hookline.pipeline.checked_work import refuse_others
 from hookline.wiring.retrying import retried
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from hookline.adapters.git.repository.changes import Changes
 from hookline.adapters.git.repository.plumbing import Plumbing
 from hookline.adapters.git.repository.resolving import Conflicts
 from hookline.adapters.git.repository.state import SHOWN
-from hookline.adapters.git.repository.unjudged import Unjudged
+from hookline.adapters.git.repository.unchecked import UncheckedCommits
 from hookline.adapters.git.repository.upkeep import Upkeep
 from hookline.adapters.git.repository.worktree_folders import Scratch
 from hookline.domain.repository import Elsewhere, WorkFinding, named
@@ -36,7 +36,7 @@ class Findings(msgspec.Struct, frozen=True):
     _changes: Changes
     _conflicts: Conflicts
     _scratch: Scratch
-    _unjudged: Unjudged
+    _unchecked: UncheckedCommits
 
     async def uncommitted(self, folder: str, largest: int) -> tuple[WorkFinding, ...]:
         top = self._repo.at(folder).top
@@ -76,8 +76,8 @@ class Findings(msgspec.Struct, frozen=True):
         known, head = await self._bases.known(base), await self._repo.tip(folder)
         if await self._changes.landed(head, known.sha):
             return None
-        made = await self._unjudged.made_here(folder)
-        missing = await self._unjudged.not_in(folder, made, known.sha)
+        made = await self._unchecked.made_here(folder)
+        missing = await self._unchecked.not_in(folder, made, known.sha)
         held = [commit for commit in made if commit not in missing]
         if held:
             seen = f"{base} already has commits of the work that bypassed its gates: {named(held)}"
@@ -88,7 +88,7 @@ class Findings(msgspec.Struct, frozen=True):
         if start is not None and head != start:
             where = f"from {start[:12]} to {head[:12]}, which is in {base}"
             return Elsewhere(f"the task's branch was moved {where}")
-        if await self._unjudged.is_log_gone(folder):
+        if await self._unchecked.is_log_gone(folder):
             seen = (
                 "the reflog of the worktree was removed, so commits elsewhere cannot be ruled out"
             )

@@ -40,7 +40,7 @@ _KEEP_TIME = frozenset({"run_tests", "lint", "gatekeeper"})
 FORGE_WAIT = 30.0
 
 
-async def judge(hook: Hook, call: Call, world: World) -> GateAnswer:
+async def ask_gate(hook: Hook, call: Call, world: World) -> GateAnswer:
     """Ask a built-in gate; a HookFailure where it could not decide."""
     judging = _judging(hook, call, world)
     # Calls of git and the forge have their own time limits; a gate has one only if configured.

@@ -169,7 +169,7 @@ def _said_with(name: str, text: str) -> str:
     return one_line(_PROMISE.sub(" ", text[found[-1].end() :]), MAX_SAID)
 
 
-def go_on(reason: str, prompt: str) -> StopDecision:
+def continue_with(reason: str, prompt: str) -> StopDecision:
     """The decision that the agent continues, with what it is told, both within bounds."""
     return StopDecision("continue", bounded(reason, MAX_REASON), bounded(prompt, MAX_PROMPT))
 

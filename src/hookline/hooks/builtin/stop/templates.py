@@ -15,8 +15,8 @@ from hookline.hooks.builtin.stop.context import (
     MAX_REASON,
     Arguments,
     bounded,
+    continue_with,
     escalation,
-    go_on,
 )
 from hookline.hooks.language.globs import matches_any
 
@@ -108,7 +108,7 @@ def not_yet(missing: list[str]) -> StopDecision:
     reason = "; ".join(both_ends(each, 200) for each in missing)
     lines = "\n".join(f"- {each}" for each in missing)
     told = f"The work does not count as done yet. Missing:\n{lines}"
-    return go_on(f"Not proven yet; missing: {reason}", told)
+    return continue_with(f"Not proven yet; missing: {reason}", told)
 
 
 class Tdd(Arguments, frozen=True):

@@ -17,7 +17,7 @@ from hookline.hooks.resolution import Authorship, resolve
 from hookline.hooks.verdicts import verdicts
 from hookline.operations.submissions import refuse_at_work
 from hookline.operations.task_work import try_gates, worker_of
-from hookline.pipeline.judgements import judgements
+from hookline.pipeline.gate_reviews import gate_reviews
 from hookline.project import user_folder
 from hookline.sessions.spending import asked_by, authors, cost_of, turns_of
 from hookline.surfaces.cli.command import Command, agent_argument, task_argument
@@ -41,7 +41,7 @@ def _list(args: Namespace) -> None:
     with reading() as app, app.read() as view:
         task = view.graph.task(args.task)
         turns = turns_of(view, task.id)
-        judged = judgements(view, task.id, app.blobs)
+        judged = gate_reviews(view, task.id, app.blobs)
         found = [(each, cost_of(asked_by(each.verdict, turns))) for each in judged]
     told = [(msgspec.to_builtins(e.verdict), {"answer": e.answer, "cost": c}) for e, c in found]
     if not answer(args, [verdict | more for verdict, more in told]):
@@ -123,7 +123,7 @@ def _entry_line(entry: GateEntry) -> str:
     called = entry.target if entry.kind == "built-in" else entry.hook
     parts = [untrusted(short_name(called), 60)]
     if entry.gatekeepers:
-        parts.append(", ".join(_judge(each) for each in entry.gatekeepers))
+        parts.append(", ".join(_gatekeeper(each) for each in entry.gatekeepers))
     if entry.when:
         parts.append(f"when {untrusted(entry.when, 80)}")
     if not entry.enabled:
@@ -132,7 +132,7 @@ def _entry_line(entry: GateEntry) -> str:
     return f"{'  '.join(parts):44}  {paint(untrusted(place), 'dim')}"
 
 
-def _judge(each: ResolvedGatekeeper) -> str:
+def _gatekeeper(each: ResolvedGatekeeper) -> str:
     profiles = " or ".join(untrusted(name, 80) for name in each.profiles) or "nobody"
     name = untrusted(each.name, 80)
     return name if profiles == name else f"{name} = {profiles}"

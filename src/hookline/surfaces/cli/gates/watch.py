@@ -12,8 +12,8 @@ from hookline.flows.waits import moment_of
 from hookline.hooks.verdicts import merge_wait, verdicts
 from hookline.operations.announcements import at_work
 from hookline.pipeline import gate_verbs
+from hookline.pipeline.gate_reviews import trouble_of
 from hookline.pipeline.gate_verbs import TURN
-from hookline.pipeline.judgements import trouble_of
 from hookline.points import TOLD_IN_FEED
 from hookline.surfaces.cli.flows.watch import park, refuse_inside
 from hookline.surfaces.cli.gates.show import COLUMNS, verdict_line
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from hookline.hooks.verdicts import GateVerdict
     from hookline.ports.store import View
 
-GLANCE = 1.0
+LOOK_AGAIN = 1.0
 
 
 def watched(app: App, run_id: str, *, quiet: bool) -> Run:
@@ -55,7 +55,7 @@ def watched(app: App, run_id: str, *, quiet: bool) -> Run:
 
 async def _advance(app: App, run_id: str, lines: _RunLines) -> None:
     async with at_work(app, lines.call_failed):
-        showing = asyncio.ensure_future(lines.go_on())
+        showing = asyncio.ensure_future(lines.follow())
         try:
             await Runner(engine(app)).run_one(run_id, for_people=False)
         finally:
@@ -82,12 +82,12 @@ class _RunLines:
         self._told: set[object] = set(known)
         self._pending: object = None
 
-    async def go_on(self) -> None:
+    async def follow(self) -> None:
         """Tell what is new until nobody wants to know any more."""
         with closing(self._app.feeds.wakeup()) as waker:
             while not self._quiet:
                 self.show()
-                await waker.wait(GLANCE)
+                await waker.wait(LOOK_AGAIN)
 
     def show(self) -> None:
         """Tell what is new."""

@@ -87,11 +87,11 @@ def _of_forge(project: Project, home: str, settings: Settings, *, ask: bool) -> 
         return []
     import asyncio  # only a forge of another machine needs these
 
-    from hookline.wiring.configured import judge
+    from hookline.wiring.configured import trust_in
     from hookline.wiring.forges import forge_problems
 
     report, sections = Problems(), settings.sections
-    trusted = ask and judge(project, home, settings, os.environ).verdict.trusted
+    trusted = ask and trust_in(project, home, settings, os.environ).verdict.trusted
     found = asyncio.run(forge_problems(project, sections, os.environ, ask=ask, trusted=trusted))
     for each in found:
         tell = report.error if ask and each.blocks else report.warning
@@ -103,11 +103,11 @@ def _removed(project: Project, home: str, settings: Settings) -> list[Problem]:
     """That the hookline.yaml which was trusted is missing."""
     if os.path.isfile(project.config):
         return []
-    from hookline.wiring.configured import GONE, is_removed, judge  # few projects have no such file
+    from hookline.wiring.configured import GONE, is_removed, trust_in  # few projects lack it
     from hookline.wiring.removed import put_back
 
     report = Problems()
-    if is_removed(judge(project, home, settings, os.environ)):
+    if is_removed(trust_in(project, home, settings, os.environ)):
         help = f"restore it with `{put_back(project, home)}`, or run `hookline trust`"
         report.error("removed", Mark(CONFIG_NAME), GONE, help=help)
     return report.problems

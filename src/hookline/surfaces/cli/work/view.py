@@ -201,7 +201,7 @@ class Board:
         else:
             yield _told(data, "green", f"merged {sha}")
 
-    def _completed(self, data: told.NothingToJudge) -> Iterator[ViewLine]:
+    def _completed(self, data: told.CompletedWithoutCommit) -> Iterator[ViewLine]:
         yield _told(data, "green", "completed: there was no commit to check")
 
     def _sent_back(self, data: told.SentBack) -> Iterator[ViewLine]:
@@ -248,7 +248,7 @@ class Board:
 
 _ENDINGS = (
     *(told.SessionEnded, told.Submitted, told.WorkMerged),
-    *(told.NothingToJudge, told.RunFailed, told.RunParked),
+    *(told.CompletedWithoutCommit, told.RunFailed, told.RunParked),
 )
 
 

@@ -24,7 +24,7 @@ from hookline.wiring.forges import check_forge
 from hookline.wiring.work import check_repository
 from hookline.worker.loop import WorkBudget
 from hookline.worker.records import WorkRecord
-from hookline.worker.shift import Shift, lanes
+from hookline.worker.worker_run import WorkerRun, lanes
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -93,25 +93,25 @@ def _detach(args: Namespace, app: App) -> int:
 def _take_tasks(args: Namespace, app: App, agents: list[tuple[str, ...]]) -> int:
     types = args.types.split(",") if args.types else None
     _warn_of_types(app, types)
-    shift = Shift(app, agents, types)
+    worker_run = WorkerRun(app, agents, types)
     board = Board(len(agents), args.usd, verbose=args.verbose)
     show: Show[Told] = OnScreen(board, app.environ)
     if args.json:
         show = AsRecords(lambda told: isinstance(told, WorkRecord))
     with Stopping() as signals:
-        with resumed_by("hookline work"), SessionWatch(shift.news, show) as watch:
+        with resumed_by("hookline work"), SessionWatch(worker_run.news, show) as watch:
             try:
-                worker = asyncio.run(_serve(args, shift, watch, signals))
+                worker = asyncio.run(_serve(args, worker_run, watch, signals))
             except asyncio.CancelledError:  # ^C for the third time
                 raise KeyboardInterrupt from None
-        code = tell_end(args, shift.account(worker))
+        code = tell_end(args, worker_run.account(worker))
     if worker.trouble is not None:
         raise worker.trouble
     return code
 
 
 async def _serve(
-    args: Namespace, shift: Shift, watch: SessionWatch[Told], signals: Stopping
+    args: Namespace, worker_run: WorkerRun, watch: SessionWatch[Told], signals: Stopping
 ) -> Worker:
     def stopped_by(stop: Callable[..., None]) -> AbstractContextManager[None]:
         return steps(signals, stop, watch.say, (AFTER_TURNS, NOW))
@@ -120,7 +120,7 @@ async def _serve(
         if row.failure and row.point not in TOLD_IN_FEED:
             watch.say(untrusted(row.failure, 300))
 
-    return await shift.serve(
+    return await worker_run.serve(
         WorkBudget(args.tasks, args.minutes, args.usd),
         once=args.once,
         tell=watch.say,

@@ -39,7 +39,7 @@ class _Move(NamedTuple):
         return self.how.startswith(_MAKING) and not self.how.endswith(_NOT_MADE)
 
 
-class Unjudged(msgspec.Struct, frozen=True):
+class UncheckedCommits(msgspec.Struct, frozen=True):
     """Looks for commits that went past the gates."""
 
     _repo: Plumbing

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hookline.domain.tasks import Task
 
 
-class Shift:
+class WorkerRun:
     """A worker over an opened project; `news` may be read from another thread meanwhile."""
 
     def __init__(
