@@ -19,7 +19,7 @@ CANCELLED = "cancelled"
 TERMINAL = frozenset({COMPLETED, FAILED, CANCELLED})
 # What a run is after these events.
 ENDS = {"run_completed": COMPLETED, "run_failed": FAILED, "run_cancelled": CANCELLED}
-STANDINGS = {"run_parked": PARKED, "run_paused": PAUSED, "run_resumed": RUNNING}
+STATUS_AFTER = {"run_parked": PARKED, "run_paused": PAUSED, "run_resumed": RUNNING}
 
 PENDING = "pending"
 OK = "ok"

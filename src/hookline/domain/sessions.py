@@ -24,7 +24,7 @@ STANDING = "hookline.session"
 LIVE, PAUSED = "live", "paused"
 
 
-def told_as(outcome: str, reason: str | None) -> str:
+def outcome_word(outcome: str, reason: str | None) -> str:
     """An outcome in a word: an agent that fails each time has failed, not reached a limit."""
     return FAILED if (outcome, reason) == (LIMIT, "failures") else outcome
 

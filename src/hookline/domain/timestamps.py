@@ -97,7 +97,7 @@ def local(moment: str) -> datetime:
     return datetime.fromisoformat(moment).astimezone()
 
 
-def told(moment: str, now: str) -> str:
+def moment_text(moment: str, now: str) -> str:
     """A moment for people: `07:42`, `yesterday 18:00`, `2026-01-17 18:00`."""
     found, here = local(moment), local(now)
     days = (here.date() - found.date()).days

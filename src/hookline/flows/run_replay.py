@@ -15,7 +15,7 @@ from hookline.domain import runs
 from hookline.domain.runs import INSTANT, OK, EffectResolved, FlowMistake, Resolution
 from hookline.flows import journal
 from hookline.flows.context import Context
-from hookline.flows.outcomes import Done, Result, RunSnapshot, Signalled, told
+from hookline.flows.outcomes import Done, Result, RunSnapshot, Signalled, error_message
 from hookline.flows.replay import Next, Stepper
 from hookline.flows.waits import instant_value
 
@@ -204,7 +204,7 @@ class RunReplay:
         if error is None:
             data = {"value": self.engine.clean(value)}
             return self._end(tx, "run_completed", data, runs.COMPLETED)
-        why = self.engine.clean(told(error))
+        why = self.engine.clean(error_message(error))
         return self._end(tx, "run_failed", {"error": why}, runs.FAILED)
 
     def _begin_chapter(self, view: View) -> bool:

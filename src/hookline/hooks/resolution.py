@@ -74,7 +74,7 @@ class Authorship(NamedTuple):
 
 
 def resolve(
-    standing: HookScopes,
+    scopes: HookScopes,
     worker: Authorship,
     profiles: Collection[str] = (),
     switches: Mapping[str, bool] | None = None,
@@ -85,7 +85,7 @@ def resolve(
     """
     found = []
     for point in GATES:
-        source = _source(standing, point, worker)
+        source = _source(scopes, point, worker)
         entries = tuple(
             GateEntry(
                 hook=hook.name,
@@ -98,19 +98,19 @@ def resolve(
                 when=hook.when,
                 gatekeepers=gatekeepers(hook, worker, profiles),
             )
-            for hook in standing.hooks_at(point, agent=worker.agent, task_type=worker.task_type)
+            for hook in scopes.hooks_at(point, agent=worker.agent, task_type=worker.task_type)
         )
         passes = not any(entry.enabled for entry in entries)
         found.append(Resolved(point=point, source=source, auto_accepted=passes, gates=entries))
     return found
 
 
-def _source(standing: HookScopes, point: str, worker: Authorship) -> str:
-    if point in standing.of_agents.get(worker.agent or "", {}):
+def _source(scopes: HookScopes, point: str, worker: Authorship) -> str:
+    if point in scopes.of_agents.get(worker.agent or "", {}):
         return f"agent {worker.agent} overrides"
-    if point in standing.of_types.get(worker.task_type or "", {}):
+    if point in scopes.of_types.get(worker.task_type or "", {}):
         return f"task type {worker.task_type}"
-    if standing.registry.subscribers(point) or point in standing.configured:
+    if scopes.registry.subscribers(point) or point in scopes.configured:
         return "project"
     return DEFAULT
 

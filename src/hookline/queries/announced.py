@@ -107,7 +107,7 @@ def ended(view: View, run: Run, event: Event, items: Mapping[str, Item]) -> Atte
     failed = session_key(run.run_id, runs.FAILED)
     key = failed if event.type == "run_failed" else session_key(run.run_id, event.timestamp)
     name = run.input["name"]
-    told = sessions.told_as(outcome, reason)
+    told = sessions.outcome_word(outcome, reason)
     waits = items.get(key)
     return AttentionNeeded(
         kind="session",

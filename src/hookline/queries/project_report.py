@@ -17,7 +17,7 @@ from hookline.domain.sessions import FLOW as SESSION
 from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.pipeline.gate_verbs import open_runs
 from hookline.queries.attention import items
-from hookline.queries.blockers import all_standing
+from hookline.queries.blockers import all_blockers
 from hookline.queries.changes import OWN_FOLDER, Change
 from hookline.queries.merges import MERGED, MergedWork, merged_by
 from hookline.queries.proofs import (
@@ -139,7 +139,7 @@ class _Reporter:
     def __init__(self, app: App, view: View, runs: Sequence[Run]) -> None:
         self._app, self._view = app, view
         self._sessions = [run for run in runs if run.flow == SESSION]
-        self._standing = all_standing(app, view)
+        self._blockers = all_blockers(app, view)
 
     def report(self, tasks: Sequence[str], since: str, waiting: list[Item]) -> ProjectReport:
         """The report about these tasks."""
@@ -186,7 +186,7 @@ class _Reporter:
             return "nothing was checked: only its agent says that it is done"
         if task is None:
             return None
-        found = self._standing.get(task.id)
+        found = self._blockers.get(task.id)
         return found.reason if found is not None else task.block_reason or task.result
 
 
@@ -217,7 +217,7 @@ def _session(view: View, run: Run) -> ReportedSession:
         name=known.name,
         task_id=known.task_id,
         agent=known.agent,
-        status=outcomes.told_as(known.status, known.limit),
+        status=outcomes.outcome_word(known.status, known.limit),
         iterations=ended.get("iterations", known.iteration) if ended else known.iteration,
         why=known.reason,
     )

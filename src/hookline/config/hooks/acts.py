@@ -126,7 +126,7 @@ class ActReader:
 
     def _notify(self, node: Mapping, place: EntryPlace, entry: Entry) -> Act | None:
         """A notification; where it leads is said by the keys next to its channel."""
-        if not self.check_standing(node.pairs[NOTIFY].key, NAMED_BUILTINS[NOTIFY], place):
+        if not self.check_point(node.pairs[NOTIFY].key, NAMED_BUILTINS[NOTIFY], place):
             return None
         given = self.notifications.arguments(node, place, entry)
         return Act(BUILT_IN, NOTIFY, given["channel"], {"arguments": given}) if given else None
@@ -146,7 +146,7 @@ class ActReader:
         if name not in NAMED_BUILTINS:
             self._unknown_built_in(word, place)
             return None
-        if not self.check_standing(word, NAMED_BUILTINS[name], place):
+        if not self.check_point(word, NAMED_BUILTINS[name], place):
             return None
         if name in CHAINS:
             message = f"'{name}' needs a list of hooks"
@@ -171,10 +171,10 @@ class ActReader:
         line = " " in word.text
         fallback = f'to run a shell line, write {{command: "{word.text}"}}'
         message = f"no built-in hook is called '{word.text}'"
-        help = fallback if line else did_you_mean(word.text, standing_at(place.point), fallback)
+        help = fallback if line else did_you_mean(word.text, built_ins_at(place.point), fallback)
         self._report.error("unknown-built-in", word.mark, message, help=help, consequence=NEVER)
 
-    def check_standing(self, word: Scalar, points: tuple[str, ...], place: EntryPlace) -> bool:
+    def check_point(self, word: Scalar, points: tuple[str, ...], place: EntryPlace) -> bool:
         """Whether a built-in may be listed at this point; reported if not."""
         if place.point.name in points:
             return True
@@ -184,7 +184,7 @@ class ActReader:
         return False
 
 
-def standing_at(point: Point) -> tuple[str, ...]:
+def built_ins_at(point: Point) -> tuple[str, ...]:
     """The built-ins that may be listed at a point."""
     known = {**NAMED_BUILTINS, **REACT_BUILTINS}
     return tuple(name for name, points in known.items() if point.name in points)

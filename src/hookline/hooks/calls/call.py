@@ -13,7 +13,7 @@ from hookline.digest import sha256
 from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Outcome, Reply
 from hookline.errors import Fenced, HookFailure, HooklineError, HookTimeout, StoreError
 from hookline.files import own_folder, publish
-from hookline.hooks.dispatch import call_in_process, told
+from hookline.hooks.dispatch import call_in_process, error_line
 from hookline.hooks.frames import Frame, environment, timeout_of, variables
 from hookline.hooks.kinds import Call, World, load_kind
 from hookline.plugins import KINDS
@@ -224,7 +224,7 @@ def _failed(hook: Hook, problem: Exception, start: int, values: Any) -> Outcome:
 
 def described(problem: BaseException) -> str:
     """What happened, in words that fit into a record."""
-    said = told(problem)
+    said = error_line(problem)
     is_ours = isinstance(problem, HooklineError)
     return fitting(said.removeprefix(f"{type(problem).__name__}: ") if is_ours else said)
 

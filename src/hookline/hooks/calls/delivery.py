@@ -311,7 +311,7 @@ class _Dispatch:
             tx.sessions.hold(told, HeldOutput(self.event.seq, row.hook, row.point, said))
 
     def _hook(self, row: Delivery) -> Hook:
-        hook = self.deliverer.settling.standing.find(row.hook)
+        hook = self.deliverer.settling.scopes.find(row.hook)
         if hook is None:
             return gone(row, "the hook is no longer configured")
         if not self._switches.get(hook.name, hook.enabled):

@@ -111,7 +111,7 @@ def explain_hook(
     return Explanation(
         subject=name,
         verdict=f"{name} was never called",
-        steps=_standing(hook, switch),
+        steps=_switch_steps(hook, switch),
         hint=f"it is called at {points}",
         next=f"hookline hook test {name}",
     )
@@ -257,7 +257,7 @@ def _next_for(state: str, identifier: str, unmet: list[str]) -> str:
     return commands.get(state, f"hookline task show {identifier}")
 
 
-def _standing(hook: Hook | None, switch: bool | None) -> list[ExplainedStep]:
+def _switch_steps(hook: Hook | None, switch: bool | None) -> list[ExplainedStep]:
     if hook is None:
         return []
     steps = [ExplainedStep(hook.origin, ", ".join(hook.points), "subscribes")]

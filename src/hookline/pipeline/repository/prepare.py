@@ -26,7 +26,7 @@ from hookline.sessions import prompts
 from hookline.sessions.point_calls import hooks_at
 from hookline.sessions.spending import turn_spans
 from hookline.sessions.task_file import export_task
-from hookline.tasks.work_record import is_excused, start_of, told_reasons
+from hookline.tasks.work_record import is_excused, reported_reasons, start_of
 
 if TYPE_CHECKING:
     from hookline.domain.repository import Span
@@ -131,7 +131,7 @@ class Preparation:
         asked = self._asked
         with self._around.store.read() as view:
             start, task = start_of(view, asked.task_id), view.graph.task(asked.task_id)
-            told = told_reasons(view, task)
+            told = reported_reasons(view, task)
         found = await self._repository.unchecked.bypassed(
             asked.worktree, asked.base, start, task.artifacts
         )

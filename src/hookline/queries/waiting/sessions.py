@@ -35,7 +35,7 @@ def resting_sessions(view: View, found: Iterable[SessionFacts]) -> Iterator[Item
     """Sessions that do not continue by themselves."""
     for known in found:
         if known.status in WHY or known.reason == PLANNED:
-            word = WHY.get(sessions.told_as(known.status, known.limit))
+            word = WHY.get(sessions.outcome_word(known.status, known.limit))
             why = [UNABLE if known.problem is not None else word, known.reason]
             # Who held it last is another one each time that a process is gone.
             when = known.since or f"{known.status} {view.runs.holder(known.run_id)[1]}"

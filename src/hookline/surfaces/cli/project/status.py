@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.domain.text.terminal import padded, plural, size, took, width
-from hookline.domain.timestamps import evening_before, seconds, told
+from hookline.domain.timestamps import evening_before, moment_text, seconds
 from hookline.project import user_folder
 from hookline.queries.status import status
 from hookline.surfaces.cli.command import Command, no_arguments
@@ -106,7 +106,9 @@ def _at_work(kind: str, work: AtWork) -> _Line:
     if work.until is not None:
         why = untrusted(work.reason or "it waits", 200)
         then = "then it continues by itself"
-        return _Line(kind, _name(work), f"{why}, until {told(work.until, work.until)}; {then}")
+        return _Line(
+            kind, _name(work), f"{why}, until {moment_text(work.until, work.until)}; {then}"
+        )
     parts = [*_limits(work.limits), *([work.agent] if work.agent else ())]
     if work.since:
         parts.insert(1 if work.limits else 0, took(time.time() - seconds(work.since)))
@@ -133,7 +135,7 @@ def _limits(found: list[UsedLimit]) -> Iterator[str]:
 
 
 def _waits(item: Item, now: str) -> _Line:
-    since = f"since {told(item.since, now)}: " if item.since else ""
+    since = f"since {moment_text(item.since, now)}: " if item.since else ""
     return _Line(
         "waiting", untrusted(item.id, 40), f"{since}{untrusted(item.message)}", item.command
     )
@@ -143,7 +145,7 @@ def _finished(kind: str, found: list[Finished], since: str, now: str) -> Iterato
     if found:
         names = ", ".join(untrusted(each.id, 40) for each in found[:MOST_NAMED])
         more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-        yield _Line(kind, f"{names}{more}", f"since {told(since, now)}", "hookline report")
+        yield _Line(kind, f"{names}{more}", f"since {moment_text(since, now)}", "hookline report")
     for each in found:
         if each.untested:
             yield _Line("untested", each.id, f"merged untested: {untrusted(each.untested, 200)}")

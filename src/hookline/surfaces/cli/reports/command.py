@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hookline.domain.sessions import FLOW as SESSION
 from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.domain.text.display import untrusted
-from hookline.domain.timestamps import evening_before, past, told
+from hookline.domain.timestamps import evening_before, moment_text, past
 from hookline.errors import BadInput
 from hookline.project import user_folder
 from hookline.queries.diffs import with_changes
@@ -69,7 +69,7 @@ def _tell_project(args: Namespace, app: App) -> None:
         _remember(app, found)
     elif args.since is None and last is not None and not args.json:
         again = f"hookline report --since {_last(app, SINCE)}"
-        note(f"nothing was done since the last report, {told(last, now)}; again: {again}")
+        note(f"nothing was done since the last report, {moment_text(last, now)}; again: {again}")
 
 
 def _last(app: App, at: str) -> str | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.sessions import told_as
+from hookline.domain.sessions import outcome_word
 from hookline.domain.text.terminal import clean, cut, one_line, padded, plural, took
 from hookline.domain.timestamps import seconds
 from hookline.hooks.names import shown_hook
@@ -140,7 +140,7 @@ class Board:
             told = f"{_agent(data)} cannot work, and takes no more tasks"
             yield _told(data, "red", f"{told}: {one_line(data.problem.told)}")
             return
-        outcome = told_as(data.outcome, data.reason)
+        outcome = outcome_word(data.outcome, data.reason)
         style = "" if outcome == "completed" else "yellow"
         after = plural(data.iterations or 0, "iteration")
         why = one_line(str(data.message or data.reason))
