@@ -339,7 +339,7 @@ def test_an_agent_that_hides_that_it_is_one(line: Gated, cli: Cli) -> None:
     )
     task = cli.add("a part")
     line.worker(code=4)
-    assert "for people" in (line.box / "said").read_text()
+    assert "only a person can run" in (line.box / "said").read_text()
     line.check_clean(task)
 
 
