@@ -91,7 +91,7 @@ class App:
         home = user_folder(env)
         store = open_project_store(project, home, read_only=read_only)
         settings = configured.load_configuration(project, home)
-        trust = configured.judge(project, home, settings, env) if settings is not None else None
+        trust = configured.trust_in(project, home, settings, env) if settings is not None else None
         return cls(project, store, settings=settings, trust=trust, environ=env)
 
     def writable(self) -> App:

@@ -67,7 +67,10 @@ def _height(module: str) -> int | None:
 
 
 def test_there_are_four_walks() -> None:
-    assert list(WALKS) == ["`task complete`", "one iteration", "submit to merge", "one tick"]
+    assert list(WALKS) == [
+        *("`task complete`", "an iteration of a session"),
+        *("submit to merge", "an iteration of a run"),
+    ]
 
 
 @pytest.mark.parametrize("name", WALKS)

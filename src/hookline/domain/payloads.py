@@ -291,7 +291,7 @@ class AgentContext(Payload):
 
 
 class GateContext(Payload, rename=None):
-    """What a gate judges. Its fields keep the names that gate authors know."""
+    """What a gate checks. Its fields keep the names that gate authors know."""
 
     task_id: str
     task_title: str
@@ -306,7 +306,7 @@ class GateContext(Payload, rename=None):
 
 
 class IterationStart(Payload):
-    """A tick of a run begins."""
+    """An iteration of a run begins."""
 
     run_id: str
     iteration: int
@@ -314,7 +314,7 @@ class IterationStart(Payload):
 
 
 class IterationEnd(IterationStart):
-    """A tick of a run ends."""
+    """An iteration of a run ends."""
 
     status: Literal["waiting", "completed", "failed"]
 

@@ -39,7 +39,7 @@ OF_PULL_REQUESTS = frozenset({"create_pr", "ci_status"})
 
 
 class Submission(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
-    """A task's work: where it stands, who did it, and in which conversation."""
+    """A task's work: where it is, who did it, and in which conversation."""
 
     task_id: str
     worktree: str

@@ -42,7 +42,7 @@ A = TypeVar("A", bound=Answer)
 
 
 def read_react(reply: Reply, hook: Hook) -> tuple[Action, ...]:
-    """A list of actions, or an object with `actions`; nothing is no action."""
+    """A list of actions, or an object with `actions`; nothing means no action."""
     if reply.exit_code:
         raise _exit_failure(reply)
     answer = reply.answer
@@ -130,7 +130,7 @@ def read_decide(reply: Reply, hook: Hook) -> StopDecision:
 
 
 def read_steer(reply: Reply, hook: Hook) -> dict[str, Any]:
-    """An object, kept word for word; nothing is no answer."""
+    """An object, kept word for word; nothing means no answer."""
     if reply.exit_code:
         raise _exit_failure(reply)
     if reply.answer is None:

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from hookline.ports.store import Transaction, View
     from hookline.queries.waiting.item import Item
 
-# How often a process looks by itself: a killed process, or a hook that works again, is no event.
+# How often a process looks by itself: a killed process leaves no event, nor does a hook that works
+# again.
 LOOK_AGAIN = 5.0
 # What begins is first left alone: a session that is resumed is nobody's for a moment.
 GRACE = 2.0
@@ -43,7 +44,7 @@ _ENDS = ("session_ended", "run_failed", "run_cancelled")
 def announce(app: App) -> int:
     """Look once, and write an event for what is new and one for what is over; how many.
 
-    Two processes never announce one thing twice: what was announced is compared inside of the
+    Two processes never announce one thing twice: what was announced is compared inside the
     transaction that announces. Without a hook that would be called, nothing is looked at.
     """
     if not app.watch.announces or not app.delivers:

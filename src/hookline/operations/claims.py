@@ -29,8 +29,8 @@ def claimer(app: App, named: str | None = None, *, by_agent: bool = False) -> Cl
     """
     own = str(app.origin.metadata()["triggeredBy"])
     if named not in (None, own):
-        # Whose work it is decides which gates judge it, and who may be its gatekeeper.
-        refuse_agents(app.environ, "task claim --agent of somebody else")
+        # Whose work it is decides which gates check it, and who may be its gatekeeper.
+        refuse_agents(app.environ, "task claim --agent of someone else")
     if not (by_agent or named or app.origin.holder.agent):
         return Claimer(own, claims.open_to_all)
     from hookline.config.task_types import claim_rule  # only agents need it
@@ -39,7 +39,7 @@ def claimer(app: App, named: str | None = None, *, by_agent: bool = False) -> Cl
 
 
 def best_ready(app: App, who: Claimer) -> Task:
-    """The best ready task that somebody may take."""
+    """The best ready task that someone may take."""
     with app.read() as view:
         return claims.best_ready(view.graph, app.store.now(), who.agent, who.allowed)
 

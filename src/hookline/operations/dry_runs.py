@@ -13,7 +13,7 @@ from hookline.domain.runs import UnknownRun
 from hookline.domain.text.display import untrusted
 from hookline.domain.timestamps import iso
 from hookline.errors import BadInput, ConfigError, UnknownEvent, Untrusted
-from hookline.flows.builtin_steering import Tick, native_outcome, steering_values
+from hookline.flows.builtin_steering import RunIteration, native_outcome, steering_values
 from hookline.flows.steering import STEER_RULES, rule_at
 from hookline.hooks.builtin import notifies
 from hookline.hooks.builtin.notify.content import sample_for
@@ -53,7 +53,7 @@ async def fire(
         pending = view.runs.pending(run) if run is not None else []
 
         async def call(hook: Hook, given: dict[str, Any]) -> Outcome:
-            tick = Tick(pending, frozenset(), str(given.get("status", "waiting")))
+            tick = RunIteration(pending, frozenset(), str(given.get("status", "waiting")))
             outcome = native_outcome(hook, given, tick)
             if outcome is None:
                 frame = (hook, event, given, point, rule)

@@ -8,7 +8,7 @@ from hookline.hooks.resolution import Authorship, resolve
 from hookline.hooks.verdicts import verdicts
 from hookline.operations.submissions import refuse_at_work
 from hookline.operations.task_work import try_gates, worker_of
-from hookline.pipeline.judgements import judgements
+from hookline.pipeline.gate_reviews import gate_reviews
 from hookline.project import user_folder
 from hookline.sessions.spending import asked_by, authors, cost_of, turns_of
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hookline.hooks.resolution import Resolved
     from hookline.hooks.scopes import HookScopes
     from hookline.hooks.verdicts import GateVerdict
-    from hookline.pipeline.judgements import Judgement
+    from hookline.pipeline.gate_reviews import GateReview
     from hookline.sessions.spending import WholeCost
 
 
@@ -28,7 +28,7 @@ class JudgedWork(NamedTuple):
     """What was said about a task's work, with what each verdict cost, and what all turns did."""
 
     task: Task
-    found: list[tuple[Judgement, WholeCost]]
+    found: list[tuple[GateReview, WholeCost]]
     cost: WholeCost | None
 
 
@@ -53,7 +53,7 @@ def judged(app: App, identifier: str) -> JudgedWork:
     with app.read() as view:
         task = view.graph.task(identifier)
         turns = turns_of(view, task.id)
-        said = judgements(view, task.id, app.blobs)
+        said = gate_reviews(view, task.id, app.blobs)
         found = [(each, cost_of(asked_by(each.verdict, turns))) for each in said]
         return JudgedWork(task, found, cost_of(turns) if turns else None)
 

@@ -56,7 +56,7 @@ class TrustCase(NamedTuple):
 
 
 class Granted(NamedTuple):
-    """How a project stands after a grant; `adopted` is what became of a foreign store."""
+    """A project after a grant; `adopted` is what became of a foreign store."""
 
     case: TrustCase
     adopted: Adopted | None
@@ -76,7 +76,7 @@ def look(project: Project, home: str, environ: Mapping[str, str]) -> TrustCase:
 
 
 def grant(case: TrustCase, environ: Mapping[str, str], *, always: bool) -> Granted:
-    """Trust exactly what was looked at, and adopt a store that somebody else made."""
+    """Trust exactly what was looked at, and adopt a store that someone else made."""
     adopted = None
     if case.store_id is not None and case.foreign_store:
         # What a store would do by itself was not among the files that its user looked at.

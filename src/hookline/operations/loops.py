@@ -11,7 +11,7 @@ from hookline.domain.promises import find_promises
 from hookline.errors import BadInput
 from hookline.hooks.evaluation import record
 from hookline.hooks.registered import check_registration, registration_from
-from hookline.pipeline.judged_work import refuse_others
+from hookline.pipeline.checked_work import refuse_others
 from hookline.tasks import loops, registrations
 from hookline.wiring import evaluation
 
@@ -67,7 +67,7 @@ async def start(app: App, identifier: str, wishes: LoopWishes, *, commands: bool
         task = view.graph.task(identifier)
     _refuse_others(app, task.id, "loop on")
     wanted = tuple(wishes.promises or loops.PROMISES)
-    find_promises("", wanted)  # refuses what is no promise
+    find_promises("", wanted)  # refuses what is not a promise
     evaluation.agent_rules(app, wishes.rules, commands=commands)
     files = evaluation.project_files(app)
     tree = await files.tree()
@@ -120,7 +120,7 @@ def complete(
 
 
 def _refuse_others(app: App, identifier: str, verb: str) -> None:
-    """Refuse to meddle with a task that the session of another agent works on."""
+    """Refuse to change a task that the session of another agent works on."""
     place = app.origin.session
     with app.read() as view:
         refuse_others(view, view.graph.task(identifier), place.run_id if place else None, verb)

@@ -30,7 +30,7 @@ MAX_MESSAGE = 32 * 1024
 
 
 def halt(app: App, name: str | None, verb: str, *, now: bool = False) -> SessionFacts:
-    """Stop or pause a session, after its turn or `now`; how it stood."""
+    """Stop or pause a session, after its turn or `now`; its status before."""
     known = _open_session(app, name, verb)
     _refuse_idle(known, verb)
     app.change(_send, known.run_id, {"verb": verb}, now=now)
@@ -38,7 +38,7 @@ def halt(app: App, name: str | None, verb: str, *, now: bool = False) -> Session
 
 
 def send_message(app: App, name: str | None, text: str) -> SessionFacts:
-    """Send a message to a session's agent; how the session stood."""
+    """Send a message to a session's agent; the session's status before."""
     known = _open_session(app, name, MESSAGE)
     app.change(_send, known.run_id, {"verb": MESSAGE, "text": text})
     return known
@@ -70,7 +70,7 @@ def stop_workers(app: App, *, now: bool = False) -> list[int]:
 
 
 def told_in_feed(app: App, run_id: str) -> Callable[[Delivery], None]:
-    """Tells those who watch a session about hooks of events, which are called beside it."""
+    """Tells those who watch a session about hooks of events, which are called next to it."""
     tell = app.feeds.of(run_id)
 
     def observe(row: Delivery) -> None:
@@ -114,6 +114,6 @@ def _refuse_idle(known: SessionFacts, verb: str) -> None:
 
 def _send(tx: Transaction, run_id: str, value: dict[str, str], *, now: bool = False) -> None:
     control.send(tx, run_id, sessions.SIGNAL, value)
-    # While nothing goes on, an interruption would wait for what begins next and cut that short.
+    # While nothing runs, an interruption would wait for what begins next and cut that short.
     if now and tx.runs.holder(run_id)[0] is not None:
         control.send(tx, run_id, INTERRUPT, {})

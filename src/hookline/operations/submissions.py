@@ -83,7 +83,7 @@ def _check_wishes(app: App, command: str, wishes: SubmitWishes) -> None:
         refuse_agents(app.environ, f"{command} --{name}")
         if not 0 < value < float("inf"):
             raise BadInput(f"--{name} must be greater than 0, not {value:g}")
-    if wishes.agent is not None:  # whose work it is decides which gates judge it
+    if wishes.agent is not None:  # whose work it is decides which gates check it
         refuse_agents(app.environ, f"{command} --agent")
 
 

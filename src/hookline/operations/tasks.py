@@ -44,7 +44,7 @@ def writer(app: App, token: int | None = None, *, by_agent: bool | None = None) 
 
 
 def change(app: App, identifier: str, verb: str, by: Writer, **given: Any) -> Task:
-    """Carry out one of CHANGES on a task that somebody may hold."""
+    """Carry out one of CHANGES on a task that someone may hold."""
     _refuse(app, identifier, verb, by)
     return app.change(CHANGES[verb], identifier, holder=by.holder, **given)
 
@@ -152,9 +152,9 @@ def _refuse(
         return
     if own is not None and verb in _GIVES_UP:
         why = f"{own.task_id} is the task of your session: only a person can {verb} it"
-        help = "if you cannot go on, say what you need: task_block, or `hookline task block`"
+        help = "if you cannot continue, say what you need: task_block, or `hookline task block`"
         raise PeopleOnly(why, help=help)
-    from hookline.pipeline.judged_work import refuse_verdict  # only agents need it
+    from hookline.pipeline.checked_work import refuse_verdict  # only agents need it
 
     with app.read() as view:
         refuse_verdict(view, view.graph.task(identifier), verb, changes)

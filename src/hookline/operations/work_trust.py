@@ -40,7 +40,7 @@ class WorkInReview(NamedTuple):
         return self._book.diff(self.app.project, entries, self.found.changes)
 
     def grant(self) -> None:
-        """Trust exactly these changes, and let the merge go on."""
+        """Trust exactly these changes, and let the merge continue."""
         grant = TaskGrant(self.task_id, self.found.changes)
         self._book.grant_task(self.app.project, grant, self.found.entries)
         self.app.change(_go_on, self.run_id, self.task_id, self.found.changes)

@@ -225,7 +225,7 @@ class ChecksAhead:
         )
         found: list[_Check] = []
         for hook in testers(self._around, work, self._settings.test):
-            with suppress(HookFailure):  # the gate tells of it, or the merge
+            with suppress(HookFailure):  # the gate tells about it, or the merge
                 line = await self._found(hook)
                 command = self._runnable(hook, line)
                 if line is not None:

@@ -177,7 +177,7 @@ class Gating:
         made = self.tries[CHANGED] = self.tries.get(CHANGED, 0) + 1
         if made <= max(self.settings.tries, 1):
             return None
-        return Rejection("the work changes while its gates judge it, or they change it every time")
+        return Rejection("the work changes while its gates check it, or they change it every time")
 
     async def repo(self, verb: str, args: Mapping[str, Any]) -> Any:
         """Do something to the repository; harmless when it is repeated."""

@@ -75,7 +75,7 @@ class Forge(Protocol):
         """What the checks of a commit, or of a pull request's head, say.
 
         Checks that must still come are pending: those that have not begun, and those that the
-        rules of `base` (of a pull request: of its own) require.
+        rules of `base` (of a pull request: of that request's base) require.
         """
 
     async def reviews(self, pull_request: PullRequest) -> list[Review]:
@@ -95,7 +95,7 @@ class Forge(Protocol):
     ) -> MergeOutcome:
         """Merge, or find that it is merged.
 
-        Where the forge `merges`, `sha` is the head that was judged, `message` that of the commit
+        Where the forge `merges`, `sha` is the head that was checked, `message` that of the commit
         that it makes; `check` is asked before every try, and raises if there must be none. The
         pull request is only merged into the base that is given with it. HeadMoved is raised when
         the head is another one, NotMergeable when it does not fit on the base, MergeWaits while
@@ -104,7 +104,7 @@ class Forge(Protocol):
         """
 
     async def problems(self, plan: MergePlan) -> list[SetupProblem]:
-        """What stands in the way of what the settings want; asked before an agent is paid."""
+        """What prevents what the settings want; asked before an agent is paid."""
 
     async def comment(
         self,
@@ -117,7 +117,7 @@ class Forge(Protocol):
     ) -> None:
         """Comment once per key; without a key, once per text.
 
-        `remarks` are about the commit `head`: each stands at its line where the forge shows that
+        `remarks` are about the commit `head`: each is at its line where the forge shows that
         line of it, else below the text.
         """
 

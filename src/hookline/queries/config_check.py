@@ -16,7 +16,7 @@ from hookline.queries.doctor.agents import missing_agents
 from hookline.queries.doctor.hooks import missing
 from hookline.trust.frozen import frozen_files
 from hookline.trust.review import changed_since_trusted
-from hookline.wiring.configured import GONE, is_removed, judge
+from hookline.wiring.configured import GONE, is_removed, trust_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,13 +54,13 @@ def check_configuration(
 def _of_forge(
     project: Project, home: str, settings: Settings, environ: Mapping[str, str], *, ask: bool
 ) -> list[Problem]:
-    """What stands in the way at the forge."""
+    """What the forge would refuse."""
     if settings.has_errors:
         return []
     from hookline.wiring.forges import forge_problems  # only a forge of another machine needs it
 
     report = Problems()
-    trusted = ask and judge(project, home, settings, environ).verdict.trusted
+    trusted = ask and trust_in(project, home, settings, environ).verdict.trusted
     found = asyncio.run(forge_problems(project, settings, environ, ask=ask, trusted=trusted))
     for each in found:
         tell = report.error if ask and each.blocks else report.warning
@@ -77,7 +77,7 @@ def _removed(
     from hookline.wiring.removed import put_back  # few projects have no such file
 
     report = Problems()
-    if is_removed(judge(project, home, settings, environ)):
+    if is_removed(trust_in(project, home, settings, environ)):
         help = f"restore it with `{put_back(project, home)}`, or run `hookline trust`"
         report.error("removed", Mark(CONFIG_NAME), GONE, help=help)
     return report.problems

@@ -17,7 +17,7 @@ from hookline.domain.sessions import FLOW as SESSION
 from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.pipeline.gate_verbs import open_runs
 from hookline.queries.attention import items
-from hookline.queries.blockers import all_standing
+from hookline.queries.blockers import all_blockers
 from hookline.queries.changes import OWN_FOLDER, Change
 from hookline.queries.merges import MERGED, MergedWork, merged_by
 from hookline.queries.proofs import (
@@ -60,7 +60,7 @@ _STATES = {
 
 
 class ReportedSession(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
-    """A session that did something, and how it stands.
+    """A session that did something, and its status.
 
     `proven` is whether its own checks, or those of its task, passed.
     """
@@ -129,7 +129,7 @@ def task_report(app: App, task_id: str) -> ProjectReport:
 
 
 def _runs(view: View, place: int, since: str) -> Iterator[Run]:
-    """Sessions, submissions and merges that ended after a place, or went on since a moment."""
+    """Sessions, submissions and merges that ended after a position, or continued since a moment."""
     ended = view.log.events(types=sorted(RUN_ENDS), after=place)
     over = (view.runs.find(event.node_id) for event in ended)
     yield from (run for run in over if run.flow in (SESSION, SUBMIT, MERGE))
@@ -143,7 +143,7 @@ class _Reporter:
     def __init__(self, app: App, view: View, runs: Sequence[Run]) -> None:
         self._app, self._view = app, view
         self._sessions = [run for run in runs if run.flow == SESSION]
-        self._standing = all_standing(app, view)
+        self._blockers = all_blockers(app, view)
 
     def report(self, tasks: Sequence[str], since: str, waiting: list[Item]) -> ProjectReport:
         """The report about these tasks."""
@@ -194,7 +194,7 @@ class _Reporter:
             return why_unproven({each.status for each in proofs})
         if task is None:
             return None
-        found = self._standing.get(task.id)
+        found = self._blockers.get(task.id)
         return found.reason if found is not None else task.block_reason or task.result
 
 
@@ -219,7 +219,7 @@ def _is_empty(gated: Sequence[Run]) -> bool:
 
 def _session(view: View, run: Run, of_tasks: Mapping[str, str]) -> ReportedSession:
     known, ended = facts(view, run), last_ending(view, run.run_id)
-    status, of_task = outcomes.told_as(known.status, known.limit), of_tasks.get(known.task_id)
+    status, of_task = outcomes.outcome_word(known.status, known.limit), of_tasks.get(known.task_id)
     is_claim = status == outcomes.COMPLETED and of_task == UNPROVEN
     return ReportedSession(
         run_id=run.run_id,

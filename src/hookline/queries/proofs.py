@@ -74,7 +74,7 @@ class _Heads:
         self._heads = [(seq, value.get("head")) for seq, value in values if seq is not None]
 
     def at(self, seq: int) -> str | None:
-        """The commit that was prepared last before a place in the log."""
+        """The commit that was prepared last before a position in the log."""
         place = bisect_left(self._heads, seq, key=lambda each: each[0])
         return self._heads[place - 1][1] if place else None
 

@@ -44,6 +44,6 @@ def session_end(known: SessionFacts, written: dict[str, Any] | None) -> SessionE
 
 
 def parked_help(view: View, known: SessionFacts) -> str | None:
-    """What has to be done before a session that is parked can go on."""
+    """What has to be done before a session that is parked can continue."""
     events = view.log.events(node_id=known.run_id, types=("run_parked",))
     return events[-1].data.get("help") if events and known.status == PARKED else None

@@ -1,4 +1,4 @@
-"""How a project stands: what runs, what waits, what was done since a person last looked."""
+"""The status of a project: what runs, what waits, what was done since a person last looked."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class AtWork(msgspec.Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True):
-    """Something that goes on by itself: a session, a worker or a run of a flow.
+    """Something that runs by itself: a session, a worker or a run of a flow.
 
     One that only waits has `until` and `reason`, one that was stopped its `reason`.
     """
@@ -67,7 +67,7 @@ class StoreSize(msgspec.Struct, frozen=True):
 
 
 class Status(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
-    """Everything that `hookline status` says; `since` is when somebody last looked."""
+    """Everything that `hookline status` says; `since` is when someone last looked."""
 
     running: list[AtWork]
     parked: list[AtWork]
@@ -80,7 +80,7 @@ class Status(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
 
 
 def status(app: App, since: str) -> Status:
-    """How a project stands, with what was finished since a moment."""
+    """The status of a project, with what was finished since a moment."""
     waiting = attention(app)
     with app.read() as view:
         known = [facts(view, run) for run in live_sessions(view)]

@@ -74,7 +74,7 @@ def _counts(rules: Sequence[Mapping[str, Any]], ahead: ChecksTold, in_git: bool)
 
 
 def each_task(rules: Sequence[Mapping[str, Any]], ahead: ChecksTold) -> str:
-    """What holds for each task of a plan that is done in a session of its own."""
+    """What holds for each task of a plan that is done in its own session."""
     checks = (*map(_rule, rules[:MOST_RULES]), *ahead.get("stop", ()), *ahead.get("gates", ()))
     lines = [f"- {line}" for line in checks]
     listed = _listed("The work of each task must pass these on its own:", lines)

@@ -117,7 +117,7 @@ def next_prompt(text: str | None, nonce: str) -> str:
     """What the stop hooks want next."""
     if not text:
         return ""
-    # What we say ourselves does not stand among the words of others.
+    # What we say ourselves is not put among the words of others.
     theirs = "\n".join(line for line in text.split("\n") if line != FIX)
     said = f" {FIX}" if theirs != text else ""
     lead = f"# Next\n\nThe work is not done yet.{said}\n\nWhat its checks say"
@@ -131,7 +131,7 @@ def sent_back(text: str, *, asked: bool = False) -> str:
     if asked:
         lead = (
             "An earlier session on this task stopped to ask a person. That person has since let the"
-            " task go on. Look for an answer in the goal, the notes and the messages."
+            " task continue. Look for an answer in the goal, the notes and the messages."
         )
         return f"# Asked before\n\n{lead}\n\n{capped(text).rstrip()}\n"
     return f"# Sent back\n\nFix this first.\n\n{capped(text).rstrip()}\n"
@@ -259,7 +259,7 @@ def delivery(outputs: Sequence[Mapping[str, Any]], nonce: str) -> str:
 def code(name: str) -> str:
     """A name or a pattern in one line, as a code span unless something in it would end that.
 
-    Commands have a form of their own, in which nothing is cut: `hooks/told_commands.py`.
+    Commands are shown in another form, in which nothing is cut: `hooks/told_commands.py`.
     """
     shown = one_line(name, SHOWN_OF_NAME)
     return shown if "`" in shown or _PROMISE.search(shown) else f"`{shown}`"

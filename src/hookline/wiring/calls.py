@@ -68,7 +68,7 @@ def caller(app: App) -> HookCaller:
             ring=partial(deferred.ring, app),
             verify=hook_verifier(app),
             cleaner=app.cleaner,
-            agents=deferred.judges(app, processes),
+            agents=deferred.gatekeeper_agents(app, processes),
             repository=deferred.repository(app),
             forge=deferred.forge(app),
             changed_files=partial(deferred.changed_files, app),

@@ -55,13 +55,13 @@ def mail(app: App) -> Mail:
     return cast("Mail", _Deferred(load))
 
 
-def judges(app: App, processes: Processes) -> Agents:
+def gatekeeper_agents(app: App, processes: Processes) -> Agents:
     """Agents that hooks ask."""
 
     def load() -> Agents:
         from hookline.wiring import agents
 
-        return agents.judges(app, processes)
+        return agents.gatekeeper_agents(app, processes)
 
     return cast("Agents", _Deferred(load))
 

@@ -58,7 +58,7 @@ class DeferredForge:
 
 
 def _has_server(kind: ForgeKind) -> bool:
-    """Whether somebody else than this machine could refuse the work."""
+    """Whether someone else than this machine could refuse the work."""
     return kind.MERGES or kind.REMOTE is not None
 
 

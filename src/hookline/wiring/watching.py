@@ -46,7 +46,7 @@ class EventWatch:
         return any(self._app.registry.subscribers(point) for point in NOTIFYING)
 
     def should_look(self) -> bool:
-        """Whether something may wait for a person since somebody last looked."""
+        """Whether something may wait for a person since someone last looked."""
         if not (self.announces and self._app.delivers):
             return False
         from hookline.wiring.hosts import dead_holders  # few projects announce anything
@@ -59,5 +59,5 @@ class EventWatch:
         from hookline.domain.announcements import may_begin  # few projects announce anything
 
         if event.type == "task_ready" and not self._app.sections.task_types:
-            return False  # anybody may take it
+            return False  # anyone may take it
         return may_begin(event) or tx.announcements.is_about(event.node_id)

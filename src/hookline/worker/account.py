@@ -78,7 +78,7 @@ def account(app: App, worker: Worker, picker: TaskPicker, place: int) -> WorkAcc
         merges = [run for run in merges_since(view, place) if run.run_id in picker.merges]
         known = [view.graph.find(each) for each in sorted(picker.tasks, key=_number)]
         tasks = [task for task in known if task is not None]
-        found = blockers.all_standing(app, view)
+        found = blockers.all_blockers(app, view)
         in_order = sorted(found, key=_number)
         kinds = {
             name: [each for each in in_order if found[each].kind == kind]

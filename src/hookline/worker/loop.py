@@ -43,7 +43,7 @@ MOST_LANES = 64
 
 
 class WorkBudget(NamedTuple):
-    """The limits of a whole worker; None is no limit."""
+    """The limits of a whole worker; None means no limit."""
 
     tasks: int | None = None
     minutes: float | None = None

@@ -302,7 +302,7 @@ class GitHubForge:
     async def _shown_lines(
         self, pull: PullRequest, head: str | None, remarks: Sequence[Remark]
     ) -> list[Remark]:
-        """The remarks about lines of this commit that GitHub lets anybody comment on.
+        """The remarks about lines of this commit that GitHub lets anyone comment on.
 
         None where every such comment would keep the work from being merged until it is resolved.
         """

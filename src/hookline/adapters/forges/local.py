@@ -136,7 +136,7 @@ class LocalForge:
         *,
         check: Callable[[], Awaitable[None]] | None = None,
     ) -> MergeOutcome:
-        """Write down that git merged, and by which commit; the first one stays."""
+        """Record that git merged, and by which commit; the first one stays."""
         async with self._locked():
             record = self._read(pull_request.number)
             if record.merged_sha is not None:

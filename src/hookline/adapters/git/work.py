@@ -109,7 +109,7 @@ class GitWork:
         return WorkState(commit, tree, stamps)
 
     async def _tree_of(self, commit: str | None, folder: str) -> str | None:
-        """What a commit holds; another one that holds the same is no other state of the files."""
+        """What a commit holds; one that holds the same is the same state of the files."""
         if commit is None or commit == INITIAL:
             return None
         if (found := read_commit(checkout_of(folder).common, commit)) is not None:

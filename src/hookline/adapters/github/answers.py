@@ -37,7 +37,7 @@ class _End(msgspec.Struct):
 
 
 class GitHubAccount(msgspec.Struct):
-    """Somebody at GitHub, a person or a program."""
+    """Someone at GitHub, a person or a program."""
 
     login: str
     type: str = "User"
@@ -105,7 +105,7 @@ class MergeAnswer(msgspec.Struct):
 
 
 class GivenReview(msgspec.Struct):
-    """A review; anybody can write one where a repository is public."""
+    """A review; anyone can write one where a repository is public."""
 
     id: int
     state: str
@@ -170,7 +170,7 @@ class ChangedFile(msgspec.Struct):
     patch: str | None = None
 
     def shows(self, line: int) -> bool:
-        """Whether the diff has a line of the new file, changed or beside a change."""
+        """Whether the diff has a line of the new file, changed or next to a change."""
         for hunk in _HUNK.finditer(self.patch or ""):
             first, count = int(hunk[1]), int(hunk[2] or 1)
             if first <= line < first + count:
@@ -368,6 +368,6 @@ class Annotation(msgspec.Struct):
 
 
 def _url(text: str | None) -> str:
-    """An address that a person may be shown; anything can stand in a status of a stranger."""
+    """An address that a person may be shown; a stranger's status can contain anything."""
     plain = text is not None and text.startswith(("https://", "http://"))
     return shown(text, MAX_URL) if text is not None and plain else ""

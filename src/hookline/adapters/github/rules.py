@@ -34,7 +34,7 @@ SHOWN = 20
 class BranchRules(NamedTuple):
     """What a branch asks of a merge; `methods` is None where any will do.
 
-    `resolves_threads` is whether somebody must have resolved all that was said about lines.
+    `resolves_threads` is whether someone must have resolved all that was said about lines.
     """
 
     checks: frozenset[str]
@@ -168,7 +168,7 @@ def merged_already(pull: Pull, sha: str, base: str) -> MergeOutcome | None:
 
 
 def head_moved(number: int, sha: str) -> HeadMoved:
-    """The error where a branch is not at the commit that was judged."""
+    """The error where a branch is not at the commit that was checked."""
     words = f"the head of pull request {number} moved: it is no longer {sha[:12]}"
     return HeadMoved(f"{words}; nothing was merged")
 

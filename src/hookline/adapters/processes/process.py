@@ -235,7 +235,7 @@ class _Child:
             self._later(STUCK_SECONDS, self._cut)
 
     def _cut(self) -> None:
-        """Take what already lies in the pipes, and wait no longer."""
+        """Take what is already in the pipes, and wait no longer."""
         for pipe, capture in tuple(self._readers.items()):
             with suppress(BlockingIOError):
                 self._tell(capture.feed(os.read(pipe.fileno(), CHUNK)), capture)

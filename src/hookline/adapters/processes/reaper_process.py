@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-GRACE, GLANCE = 2.0, 0.05
+GRACE, LOOK_AGAIN = 2.0, 0.05
 
 
 def main() -> None:
@@ -42,7 +42,7 @@ def _end(running: dict[str, list[str]]) -> None:
     until = time.monotonic() + GRACE
     send(SIGTERM)
     while send(0) and time.monotonic() < until:
-        time.sleep(GLANCE)
+        time.sleep(LOOK_AGAIN)
     send(SIGKILL)
 
 

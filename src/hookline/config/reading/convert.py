@@ -94,7 +94,7 @@ class Converter:
         return _READERS[type(kind)](self, node, kind, path)
 
     def _extension(self, node: Node, known: ExtensionPoint, path: str) -> Any:
-        """The name of something of ours or, if it is none, of a plugin."""
+        """The name of something built in or, if it is none, of a plugin."""
         if not isinstance(node, Scalar) or is_null(node):
             return self._wrong(node, path, " or ".join(known.own))
         if not known.knows(node.text):

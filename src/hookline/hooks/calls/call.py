@@ -13,7 +13,7 @@ from hookline.digest import sha256
 from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Outcome, Reply
 from hookline.errors import Fenced, HookFailure, HooklineError, HookTimeout, StoreError
 from hookline.files import own_folder, publish
-from hookline.hooks.dispatch import call_in_process, told
+from hookline.hooks.dispatch import call_in_process, error_line
 from hookline.hooks.frames import Frame, environment, timeout_of, variables
 from hookline.hooks.kinds import Call, World, declares, load_kind
 from hookline.points import GATE, REACT
@@ -43,7 +43,7 @@ GIT_PLACES = frozenset(
         *("GIT_NO_REPLACE_OBJECTS", "GIT_REPLACE_REF_BASE", "GIT_NAMESPACE"),
     )
 )
-# What a process under a hook inherits of Hookline's own variables; the rest is set anew.
+# What a process under a hook inherits of Hookline's own variables; the rest is set again.
 INHERITED = frozenset({"HOOKLINE_HOME", "HOOKLINE_DEBUG", "HOOKLINE_AGENT", "HOOKLINE_NO_PROC"})
 NO_TASK: tuple[str | None, frozenset[str]] = (None, frozenset())
 
@@ -64,7 +64,7 @@ class CallSurroundings(NamedTuple):
     changed_files: Callable[[Mapping[str, Any]], Awaitable[list[str]]]
     context: Callable[[], HookContext]
     verify_in: Callable[[Hook, str], None] = lambda hook, folder: None
-    # The page of the task that a gate is asked about, whose file is written anew, and its authors.
+    # The page of the task that a gate is asked about, whose file is written again, and its authors.
     tell_task: Callable[[Mapping[str, Any]], tuple[str | None, frozenset[str]]] = lambda payload: (
         NO_TASK
     )
@@ -150,7 +150,7 @@ class HookCaller:
 
     async def _condition(self, hook: Hook, when: str, frame: Frame) -> Evaluated:
         # Only hooks with a condition pay for the language of conditions.
-        from hookline.hooks.language.conditions import judge, needs_changes
+        from hookline.hooks.language.conditions import condition_holds, needs_changes
 
         payload = frame.payload
         if "changed" not in payload and needs_changes(when):
@@ -163,7 +163,7 @@ class HookCaller:
                 raise HookTimeout(
                     f"`changed()` timed out after {limit:g} s: git did not say which files changed"
                 ) from late
-        return judge(when, payload)
+        return condition_holds(when, payload)
 
     async def _run(self, hook: Hook, frame: Frame, on_start: OnStart | None) -> Reply:
         kind = load_kind(hook.kind)
@@ -204,7 +204,7 @@ class HookCaller:
         return self._clean(hook, msgspec.convert(await kind(hook, call, world), Reply))
 
     def _clean(self, hook: Hook, said: Said) -> Said:
-        """What a hook said, without secrets; the doors of some kinds have seen to that."""
+        """What a hook said, without secrets; some kinds clean it themselves."""
         clean: Said = said if declares(hook.kind, "CLEANS") else self._around.cleaner.value(said)
         return clean
 
@@ -230,7 +230,7 @@ def _failed(hook: Hook, problem: Exception, start: int, values: Any) -> Outcome:
 
 def described(problem: BaseException) -> str:
     """What happened, in words that fit into a record."""
-    said = told(problem)
+    said = error_line(problem)
     is_ours = isinstance(problem, HooklineError)
     return fitting(said.removeprefix(f"{type(problem).__name__}: ") if is_ours else said)
 

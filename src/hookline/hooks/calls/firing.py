@@ -2,7 +2,7 @@
 
 The event is written together with the first record, so that a point without hooks costs nothing.
 Calls that follow each other quickly are recorded together: a commit each would cost more than
-most hooks. A slow call is recorded before it ends. A firing that was cut short
+most hooks. A slow call is recorded before it ends. A firing that was interrupted
 and is repeated continues after the hooks that have answered; the one that was cut is called again
 under the same key.
 """
@@ -41,7 +41,7 @@ class Firing(NamedTuple):
     """One firing: where, what its hooks see, and under which keys they are called.
 
     `node` is the run or the task that it belongs to, `name` tells it from others of that node,
-    `after` is a place in the log that it cannot be before. `guard` is called in each
+    `after` is a position in the log that it cannot be before. `guard` is called in each
     transaction, `on_record` in the one that records a call; `observe` is called at the start and
     the end of each call.
     `later` gets what is not recorded at the end, to be written with another change.
@@ -84,7 +84,7 @@ async def fire(recorder: Recorder, firing: Firing, hooks: Sequence[Hook]) -> lis
 
 
 def _earlier(recorder: Recorder, firing: Firing) -> tuple[Event | None, dict[str, Delivery]]:
-    """What an attempt that was cut short has written."""
+    """What an attempt that was interrupted has written."""
     if firing.after is None:
         return None, {}
     with recorder.store.read() as view:
@@ -105,7 +105,7 @@ class _Written:
         self._trouble: Exception | None = None
 
     async def call(self, hook: Hook, payload: Any, row: Delivery | None) -> Outcome:
-        """Call a hook and write down how it went, in the row of an attempt that was cut."""
+        """Call a hook and record how it went, in the row of an attempt that was cut."""
         firing = self.firing
         told = {"point": firing.point, "hook": hook.name}
         firing.observe("hook_started", told)

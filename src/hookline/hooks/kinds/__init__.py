@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """One call of one hook: the payload as JSON, its variables, and the time it has.
 
-    `name` is what the log calls the firing, or the key of the call; `cause` is the place in the log
-    of the event at which the hook is called, if it is one.
+    `name` is what the log calls the firing, or the key of the call; `cause` is the position
+    in the log of the event at which the hook is called, if it is one.
     """
 
     point: str
@@ -46,7 +46,7 @@ class World(NamedTuple):
     `ask` calls another hook on the same payload, for hooks that consist of others; its outcome
     is a `hookline.domain.records.Outcome`. `folder` is where the work is done that the hook is
     about: the worktree of a task, or the project's root. At gates, `task` is the page of the task,
-    and `authors` are the agents that worked on it and so do not judge it. `clean` takes secrets out
+    and `authors` are the agents that worked on it, who do not review it. `clean` takes secrets out
     of what a hook tells others, such as the names of files. `ring` rings the bell of the terminals
     that watch.
     """

@@ -131,7 +131,9 @@ def _check(turn: AgentTurn, hook: Hook, call: Call, seconds: float) -> None:
 
 
 def _waiting(wait: ModelWait) -> str:
-    what = "a usage limit was reached" if wait.kind == "usage_limit" else "its model is overloaded"
+    what = (
+        "a usage limit was reached" if wait.kind == "usage_limit" else f"its model is {wait.kind}"
+    )
     if wait.until is None or not 0 < wait.until < _LAST_MOMENT:
         return what
     return f"{what}, until {iso(wait.until)}"

@@ -99,7 +99,7 @@ def _passes_variables_on(script: Script) -> bool:
 
 
 def _code_evaluates(code: str) -> bool:
-    """The same of code inside of the line, such as `eval $A`; most of it is for a shell."""
+    """The same of code inside the line, such as `eval $A`; most of it is for a shell."""
     if not _MAY_EVALUATE.search(code):
         return False
     try:

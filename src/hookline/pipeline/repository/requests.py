@@ -79,7 +79,7 @@ class PreparedWork(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=T
 
     @property
     def compared(self) -> dict[str, list[str | None]]:
-        """What gates are told of it: a base that has it no longer shows what it changed."""
+        """What gates are told about it: a base that has it no longer shows what it changed."""
         return {} if self.fork is None else {COMPARED: [self.fork, self.head]}
 
 

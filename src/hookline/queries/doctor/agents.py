@@ -18,7 +18,7 @@ from hookline.config.detection import AGENTS, find_agents
 from hookline.config.types import Agent
 from hookline.hooks.calls.call import base_environment
 from hookline.queries.doctor.checks import Diagnosis, ok, skipped, warning
-from hookline.wiring.configured import judge
+from hookline.wiring.configured import trust_in
 from hookline.wiring.inspection import agent_health
 from hookline.wiring.profiles import install_command, is_there, program_of, script_problem
 
@@ -123,7 +123,7 @@ def profile_checks(project: Project, home: str, environ: Mapping[str, str]) -> I
     if settings.has_errors:  # reported already, and agents may be what is wrong
         return
     profiles = settings.sections.agents
-    is_trusted = judge(project, home, settings, environ).verdict.trusted
+    is_trusted = trust_in(project, home, settings, environ).verdict.trusted
     # A profile of a repository could name any program, and give it any environment.
     asked = asyncio.run(_asked(profiles, environ)) if is_trusted else {}
     for name, profile in profiles.items():

@@ -17,7 +17,7 @@ from hookline.config.checks.unguarded import doubts
 from hookline.config.reading.render import count
 from hookline.errors import HooklineError, LinkedFolder
 from hookline.files import refuse_links
-from hookline.wiring.configured import judge
+from hookline.wiring.configured import trust_in
 from hookline.wiring.forges import forge_problems, is_remote
 from hookline.wiring.inspection import repository_error
 
@@ -177,7 +177,7 @@ def configuration_checks(project: Project, home: str) -> Iterator[Diagnosis]:
         yield warning("configuration", many(warnings, "warning"), "hookline check")
     else:
         yield ok("configuration", f"{many(_hooks(settings), 'hook')}, no problems")
-    verdict = judge(project, home, settings, os.environ).verdict
+    verdict = trust_in(project, home, settings, os.environ).verdict
     if verdict.trusted:
         yield ok("trust", verdict.why)
     else:
@@ -198,7 +198,7 @@ def forge_checks(project: Project, home: str, environ: Mapping[str, str]) -> Ite
     if settings.has_errors:
         return
     ask = bool(agents) or is_remote(forge)
-    trusted = judge(project, home, settings, environ).verdict.trusted
+    trusted = trust_in(project, home, settings, environ).verdict.trusted
     asking = forge_problems(project, settings, environ, ask=ask, trusted=trusted)
     found = asyncio.run(asking)
     for each in found:

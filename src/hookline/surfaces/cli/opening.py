@@ -154,7 +154,7 @@ def ring() -> None:
 
 @contextmanager
 def resumed_by(command: str) -> Iterator[None]:
-    """Where the store fails in the middle of the work, say how it goes on, and not: again."""
+    """Where the store fails in the middle of the work, say how it continues, not: again."""
     try:
         yield
     except StoreGone:

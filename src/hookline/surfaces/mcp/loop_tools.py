@@ -145,7 +145,7 @@ def _decision(loop: Loop, checkpoint_created: bool) -> dict[str, Any]:
 
 
 def _finding(loop: Loop) -> LoopFinding:
-    assert loop.finding is not None  # it was written down just now
+    assert loop.finding is not None  # it was recorded just now
     return loop.finding
 
 
@@ -166,7 +166,7 @@ def _feedback(loop: Loop) -> str:
     most = loop.plan.limits.iterations
     if most and loop.iteration >= most:
         return f"{reason}.{told} This was the last of {most} iterations: call task_block."
-    return f"{reason}.{told} Go on, then call iteration_next with iterationId {loop.id}."
+    return f"{reason}.{told} Continue, then call iteration_next with iterationId {loop.id}."
 
 
 def _task_id(visit: Visit, given: str) -> str:

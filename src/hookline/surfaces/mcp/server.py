@@ -66,7 +66,7 @@ class SessionRunsLoop(HooklineError):
     """Your session runs the loop: it validates your work when your turn ends."""
 
     code = "session-runs-loop"
-    help = "go on with your work; when it is done, call session_complete and end your turn"
+    help = "continue your work; when it is done, call session_complete and end your turn"
 
 
 class Desk:
@@ -162,7 +162,7 @@ def main(environ: Mapping[str, str], *, tools: str | None, commands: bool) -> in
 
     try:
         asyncio.run(serve(Desk(environ, tools=tools, commands=commands)))
-    except asyncio.CancelledError:  # SIGTERM: what it cut short is cleaned up by now
+    except asyncio.CancelledError:  # SIGTERM: what it interrupted is cleaned up by now
         return INTERRUPTED
     return OK
 

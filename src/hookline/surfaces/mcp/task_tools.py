@@ -111,7 +111,7 @@ def task_complete(visit: Visit, args: a.TaskComplete) -> Any:
 
 
 def task_block(visit: Visit, args: a.TaskBlock) -> Any:
-    """Say that a task cannot go on, and what a person must provide."""
+    """Say that a task cannot continue, and what a person must provide."""
     task = change(
         visit.app,
         args.task_id,
@@ -130,7 +130,7 @@ def dep_add(visit: Visit, args: a.DepAdd) -> Any:
 
 
 def note_add(visit: Visit, args: a.NoteAdd) -> Any:
-    """Write down for the next iteration what you learnt, decided, or are stuck on; without a taskId
+    """Record for the next iteration what you learnt, decided, or are stuck on; without a taskId
     it is for all tasks."""
     return visit.app.change(notes.add, args.kind, args.text, task=args.task_id)
 
@@ -144,7 +144,7 @@ def note_list(visit: Visit, args: a.NoteList) -> Any:
 
 
 def checkpoint_create(visit: Visit, args: a.CheckpointCreate) -> Any:
-    """Keep where you stand in a task, before something risky or when you must stop."""
+    """Keep where you are in a task, before something risky or when you must stop."""
     given = {k: v for k, v in msgspec.structs.asdict(args).items() if v is not None}
     task = given.pop("task_id")
     made = visit.app.change(checkpoints.create, task, checkpoints.CheckpointState(**given))
@@ -169,7 +169,7 @@ def checkpoint_get(visit: Visit, args: a.CheckpointId) -> Any:
 
 
 def checkpoint_resume(visit: Visit, args: a.CheckpointId) -> Any:
-    """Go on from a checkpoint: its data, and what to do. Expired ones are refused."""
+    """Continue from a checkpoint: its data, and what to do. Expired ones are refused."""
     found = visit.app.change(checkpoints.resume, args.checkpoint_id)
     with visit.app.read() as view:
         hooks = len(registered(view.log, found.task_id))
@@ -177,7 +177,7 @@ def checkpoint_resume(visit: Visit, args: a.CheckpointId) -> Any:
     where = " ".join(f"{word} {value}" for word, value in place if value is not None)
     return {
         **_checkpoint(found),
-        "instructions": f"Go on with {found.task_id}"
+        "instructions": f"Continue {found.task_id}"
         + (f" at {where}" if where else "")
         + " from agentContext and draftContent; check the files first, they may have changed."
         + f" Registered hooks are kept ({hooks}); call iteration_start to loop again.",

@@ -69,7 +69,7 @@ class Courier:
         self._running: set[asyncio.Task[None]] = set()
 
     async def deliver(self, environ: Mapping[str, str]) -> None:
-        """Call the hooks that wait; the caller waits a while, slow hooks go on behind its back."""
+        """Call the hooks that wait; the caller waits a while, slow hooks run in the background."""
         if self._broken.is_set():  # what is tried again delivers all that waits
             return
         task = asyncio.create_task(self._drain(environ))
@@ -80,7 +80,7 @@ class Courier:
         breaks.cancel()
 
     async def close(self) -> None:
-        """Stop; calls that were cut short are made again by the next process."""
+        """Stop; calls that were interrupted are made again by the next process."""
         for task in self._running:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""What every forge does, whether git merges beside it or it merges itself."""
+"""What every forge does, whether git merges for it or it merges itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hookline.adapters.network.http import HttpClient
 from hookline.adapters.processes.process import LocalProcesses
 from hookline.domain.forge import ForgeMissing, MergeOutcome, MergePlan, Remark
 from hookline.domain.payloads import GateContext
-from hookline.hooks.builtin.gates.table import judge
+from hookline.hooks.builtin.gates.table import ask_gate
 from hookline.hooks.kinds import Call, World
 from hookline.hooks.registry import Hook
 from hookline.plugins import FORGES
@@ -97,7 +97,7 @@ async def _judged(forge: Forge, gate: str, folder: Path, **extra: Any) -> GateAn
         repository=repository,
         forge=forge,
     )
-    return await judge(hook, call, world)
+    return await ask_gate(hook, call, world)
 
 
 async def _nobody(hook: Any) -> Any:
@@ -147,9 +147,9 @@ class ForgeContract:
 
     def test_what_is_given_is_changed_and_nothing_else(self, site: Site) -> None:
         number = site.open().number
-        assert do(site.forge.update_pull_request(number, body="Everybody.")).title == "Say hello"
+        assert do(site.forge.update_pull_request(number, body="All of you.")).title == "Say hello"
         changed = do(site.forge.update_pull_request(number, title="Say hi"))
-        assert (changed.title, changed.body) == ("Say hi", "Everybody.")
+        assert (changed.title, changed.body) == ("Say hi", "All of you.")
         assert do(site.forge.pull_request(number)) == changed
 
     def test_a_comment_is_made_once(self, site: Site) -> None:

@@ -170,7 +170,7 @@ class KindContract:
             return "missing.json"
 
     `failure` is what the call of the failing hook is recorded with. A kind that shows its payload
-    to nobody says `sees_payload = False`; one that can take for ever has a `hanging`, and so has
+    to nobody says `sees_payload = False`; one that can take forever has a `hanging`, and so has
     each that says `KEEPS_TIME`; one whose value names files of the repository has `named`.
     """
 
@@ -188,7 +188,7 @@ class KindContract:
         raise NotImplementedError
 
     def hanging(self, folder: Path) -> Any:
-        """The value of a hook that takes for ever, and None if there is none."""
+        """The value of a hook that takes forever, and None if there is none."""
 
     def named(self, folder: Path) -> Sequence[Path]:
         """The files that the answering hook is made of: if one changes, it has to be trusted."""

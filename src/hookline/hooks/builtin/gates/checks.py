@@ -147,7 +147,7 @@ async def _end_of(judging: Judging, line: str) -> Finished:
 
 
 async def ci_status(judging: Judging) -> GateAnswer:
-    """The checks of the forge must have passed for the commit that is judged."""
+    """The checks of the forge must have passed for the head of the task's branch."""
     given: CiStatus = judging.arguments
     head = await judging.head()
     await judging.push()

@@ -1,4 +1,4 @@
-"""Gates that need the approval of one person or several, for exactly the judged commit."""
+"""Gates that need the approval of one person or several, for exactly the commit that is checked."""
 
 from __future__ import annotations
 

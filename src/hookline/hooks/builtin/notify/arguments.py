@@ -65,7 +65,7 @@ class Notify(Arguments, frozen=True):
         return tuple(each for each in named if each is not None)
 
 
-# The keys beside `notify`, by the name that they are written with.
+# The keys next to `notify`, by the name that they are written with.
 KEYS = {each.encode_name: each for each in msgspec.structs.fields(Notify) if each.name != "channel"}
 _OF_CHANNEL: dict[str, tuple[str, ...]] = {
     "desktop": (),
@@ -81,7 +81,7 @@ _NEEDED = {
     "ntfy": {"topic": "topic: my-agents"},
     "email": {"to": "to: me@example.org", "smtp": 'smtp: "smtp://localhost:25"'},
 }
-# Channels whose URL lets anybody write who knows it.
+# Channels whose URL lets anyone write who knows it.
 _SECRET_URLS = ("slack", "discord")
 
 
@@ -144,7 +144,7 @@ def _mail_faults(given: Notify) -> Iterator[tuple[str, Fault]]:
     for name, address in (("from", given.sender), *(("to", each) for each in given.recipients)):
         if address is not None and not _ADDRESS.fullmatch(address):
             help = "write it like me@example.org"
-            yield name, Fault("bad-address", f"'{address[:80]}' is no address", help, NEVER)
+            yield name, Fault("bad-address", f"'{address[:80]}' is not an address", help, NEVER)
     if given.smtp is None:
         return
     try:

@@ -45,7 +45,7 @@ def foreground(args: Namespace, app: App, run_id: str, max_iterations: int | Non
 
 
 def park(app: App, run_id: str, told: Stopped) -> None:
-    """Leave a run to whoever goes on with it; why it rests says what ended its command."""
+    """Leave a run to whoever continues it; why it rests says what ended its command."""
     app.change(control.park, owner_of(app), run_id, str(told))
 
 

@@ -1,4 +1,4 @@
-"""`hookline gate`: what gates said about a task's work, and which stand in its way."""
+"""`hookline gate`: what gates said about a task's work, and which reject it."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _entry_line(entry: GateEntry) -> str:
     called = entry.target if entry.kind == "built-in" else entry.hook
     parts = [untrusted(short_name(called), 60)]
     if entry.gatekeepers:
-        parts.append(", ".join(_judge(each) for each in entry.gatekeepers))
+        parts.append(", ".join(_gatekeeper(each) for each in entry.gatekeepers))
     if entry.when:
         parts.append(f"when {untrusted(entry.when, 80)}")
     if not entry.enabled:
@@ -108,7 +108,7 @@ def _entry_line(entry: GateEntry) -> str:
     return f"{'  '.join(parts):44}  {paint(untrusted(place), 'dim')}"
 
 
-def _judge(each: ResolvedGatekeeper) -> str:
+def _gatekeeper(each: ResolvedGatekeeper) -> str:
     profiles = " or ".join(untrusted(name, 80) for name in each.profiles) or "nobody"
     name = untrusted(each.name, 80)
     return name if profiles == name else f"{name} = {profiles}"

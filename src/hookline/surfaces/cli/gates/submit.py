@@ -95,7 +95,7 @@ def _merge(args: Namespace) -> int:
         return _tell(args, app, _followed(args, app, begun.run))
 
 
-# How it stands
+# Its status
 
 
 def _tell(args: Namespace, app: App, run: Run) -> int:

@@ -42,7 +42,7 @@ class Piece(NamedTuple):
 class ViewLine(NamedTuple):
     """A line of the view; one that wraps loses nothing to a narrow terminal.
 
-    With `hangs`, so many pieces stand before its text, and nothing on its other rows.
+    With `hangs`, so many pieces come before its text, and nothing on its other rows.
     """
 
     pieces: tuple[Piece, ...]
@@ -88,7 +88,7 @@ def step_line(
 
 
 def _short_name(step: ShownStep) -> str:
-    """A hook without a name of its own is called by its point, which stands beside it already.
+    """A hook without its own name is called by its point, which is next to it already.
 
     Where the columns are too few for its number as well, that is left out.
     """
@@ -114,7 +114,7 @@ def hook_lines(ended: HookEnded, verbose: int, *, is_checked: bool = False) -> I
             yield below(msgspec.json.encode(ended.values).decode())
         return
     if ended.status == "cut":
-        yield step_line(MIXED, step, None, ["cut short"])
+        yield step_line(MIXED, step, None, ["interrupted"])
         return
     if ended.status != "ok":
         yield step_line(BAD, step, duration, [ended.status])
@@ -171,7 +171,7 @@ def turn_lines(ended: TurnEnded, duration: float, verbose: int) -> Iterator[View
     """A turn that is over."""
     step = ShownStep("agent", ended.step)
     if ended.wait is not None:
-        yield step_line(MIXED, step, duration, ["the model takes no more for now"])
+        yield step_line(MIXED, step, duration, [ended.wait.reason])
         yield from _end_of(ended.error or "")
         return
     if ended.error is not None:
@@ -198,7 +198,7 @@ def _what_it_took(ended: TurnEnded, verbose: int) -> list[str]:
 
 
 def clock(moment: float) -> str:
-    """A moment of today as the clock on the wall shows it."""
+    """A moment of today in local time."""
     return strftime("%H:%M:%S", localtime(moment))
 
 

@@ -161,7 +161,7 @@ class Live:
         yield from self._ended(f"{line}\n", shown=self.verbose > 0)
 
     def _ended(self, text: str, *, shown: bool) -> Iterator[ViewLine]:
-        """The lines that a text ends, if they are shown for good: then they are not open too."""
+        """The lines that a text ends, if they are shown permanently: then they are not open too."""
         ended = self._activity.say(text, kept=not shown)
         yield from (below(line) for line in ended if shown)
 
@@ -189,7 +189,7 @@ class Live:
 
     def _session_paused(self, record: records.Paused, moment: float) -> Iterator[ViewLine]:
         self.is_paused, self._step = True, None
-        yield from ()  # who runs or watches it says so, with how to go on
+        yield from ()  # who runs or watches it says so, with how to continue
 
     def _session_resumed(self, record: records.Resumed, moment: float) -> Iterator[ViewLine]:
         if self.is_paused:
@@ -201,9 +201,9 @@ class Live:
         self.ended, self._waits = record, None
 
     def _cut(self, moment: float) -> Iterator[ViewLine]:
-        """One step follows another, so one that is still open was cut short."""
+        """One step follows another, so one that is still open was interrupted."""
         if self._step is not None:
-            yield step_line(lines.MIXED, self._step, moment - self._since, ["cut short"])
+            yield step_line(lines.MIXED, self._step, moment - self._since, ["interrupted"])
         self._step = None
 
     def _open(self, step: ShownStep, moment: float) -> Iterator[ViewLine]:

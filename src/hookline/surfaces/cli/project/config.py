@@ -103,7 +103,7 @@ def _schema(args: Namespace) -> None:
 
 
 def _show(args: Namespace) -> None:
-    # Showing reads everything again, because the cache does not keep where values stand.
+    # Showing reads everything again, because the cache does not keep where values are.
     from hookline.config.show import effective
     from hookline.wiring.configured import cleaner
 
@@ -119,7 +119,7 @@ def _show(args: Namespace) -> None:
     answer(args, shown, *lines)
     if shown != found:
         note("secrets are shown as [redacted NAME]; hooks and agents inherit your environment,")
-        note("so none has to stand in a file")
+        note("so none has to be in a file")
     if settings.has_errors:
         note("the configuration has errors; `hookline check` lists them")
 

@@ -168,7 +168,7 @@ def _says(question: str, otherwise: str) -> bool:
 
 
 def _try(args: Namespace, report: InitReport, found: Survey) -> list[Trial]:
-    """Run the tests once, if somebody wants it and the result would be written."""
+    """Run the tests once, if someone wants it and the result would be written."""
     runners = [each for each in found.tests if each.missing is None]
     if args.try_tests and CONFIG_NAME not in report.missing:
         report.notes.append(f"{CONFIG_NAME} exists, nothing was tried: `hookline validate` does it")

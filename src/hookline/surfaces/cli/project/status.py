@@ -1,4 +1,4 @@
-"""`hookline status`, which a bare `hookline` says too: how the project stands, on one screen."""
+"""`hookline status`, which a bare `hookline` says too: the project's status on one screen."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.domain.text.terminal import padded, plural, size, took, width
-from hookline.domain.timestamps import evening_before, seconds, told
+from hookline.domain.timestamps import evening_before, moment_text, seconds
 from hookline.project import user_folder
 from hookline.queries.status import status
 from hookline.surfaces.cli.command import Command, no_arguments
@@ -65,7 +65,7 @@ def _status(args: Namespace) -> int:
 
 
 def show(found: Status, now: str) -> None:
-    """Print how a project stands, a line for each thing, each with its command."""
+    """Print the status of a project, a line for each thing, each with its command."""
     lines = [
         *(_at_work("running", each) for each in found.running),
         *(_at_work("parked", each) for each in found.parked),
@@ -111,7 +111,9 @@ def _at_work(kind: str, work: AtWork) -> _Line:
     if work.until is not None:
         why = untrusted(work.reason or "it waits", 200)
         then = "then it continues by itself"
-        return _Line(kind, _name(work), f"{why}, until {told(work.until, work.until)}; {then}")
+        return _Line(
+            kind, _name(work), f"{why}, until {moment_text(work.until, work.until)}; {then}"
+        )
     parts = [*_limits(work.limits), *([work.agent] if work.agent else ())]
     if work.since:
         parts.insert(1 if work.limits else 0, took(time.time() - seconds(work.since)))
@@ -140,7 +142,7 @@ def _limits(found: list[UsedLimit]) -> Iterator[str]:
 
 
 def _waits(item: Item, now: str) -> _Line:
-    since = f"since {told(item.since, now)}: " if item.since else ""
+    since = f"since {moment_text(item.since, now)}: " if item.since else ""
     return _Line(
         "waiting", untrusted(item.id, 40), f"{since}{untrusted(item.message)}", item.command
     )
@@ -152,11 +154,12 @@ def _finished(kind: str, found: list[Finished], now: str) -> Iterator[_Line]:
     if tested:
         names = ", ".join(untrusted(each.id, 40) for each in tested[:MOST_NAMED])
         more = f" and {len(tested) - MOST_NAMED} more" if len(tested) > MOST_NAMED else ""
-        last = f"{'the last ' if len(tested) > 1 else ''}{_ENDED[kind]} {told(tested[-1].at, now)}"
+        the_last = "the last " if len(tested) > 1 else ""
+        last = f"{the_last}{_ENDED[kind]} {moment_text(tested[-1].at, now)}"
         yield _Line(kind, f"{names}{more}", last, "hookline report")
     for each in found:
         if each.untested:
-            why = f"{_ENDED[kind]} {told(each.at, now)}: {untrusted(each.untested, 200)}"
+            why = f"{_ENDED[kind]} {moment_text(each.at, now)}: {untrusted(each.untested, 200)}"
             command = f"hookline report {untrusted(shlex.quote(each.id))}"
             yield _Line(_LOUD[kind], untrusted(each.id, 40), why, command)
 

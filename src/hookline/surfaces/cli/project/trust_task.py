@@ -31,7 +31,7 @@ class TrustedWork(msgspec.Struct, rename="camel", frozen=True):
 
 
 def trust_task(args: Namespace) -> int | None:
-    """Show the changes, ask, and let the merge go on with exactly these."""
+    """Show the changes, ask, and let the merge continue with exactly these."""
     with writing() as app:
         return asyncio.run(_review(args, app))
 

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hookline.domain.sessions import FLOW as SESSION
-from hookline.domain.timestamps import evening_before, past, told
+from hookline.domain.timestamps import evening_before, moment_text, past
 from hookline.errors import BadInput
 from hookline.operations.reports import last_report, remember_report, run_about
 from hookline.queries.diffs import with_changes
@@ -44,7 +44,7 @@ def _arguments(p: ArgumentParser) -> None:
 def _report(args: Namespace) -> None:
     if args.subject is None and (is_task(args.html or "") or is_run(args.html or "")):
         help = f"put it first: `hookline report {args.html} --html`"
-        raise BadInput(f"--html takes a file, and {args.html} is no name for one", help=help)
+        raise BadInput(f"--html takes a file, and {args.html} is not the name of one", help=help)
     with reading() as app:
         if args.subject is None:
             _tell_project(args, app)
@@ -61,7 +61,10 @@ def _tell_project(args: Namespace, app: App) -> None:
         remember_report(app, found)
     elif args.since is None and last.until is not None and not args.json:
         again = f"hookline report --since {last.since}"
-        note(f"nothing was done since the last report, {told(last.until, now)}; again: {again}")
+        note(
+            f"nothing was done since the last report, {moment_text(last.until, now)};"
+            f" again: {again}"
+        )
 
 
 def _tell_subject(args: Namespace, app: App) -> None:

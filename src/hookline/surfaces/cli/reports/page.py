@@ -86,7 +86,7 @@ def text(value: object) -> str:
 
 
 def time(moment: str | None, *, day: bool = False) -> Markup:
-    """A moment by the clock on the wall; the same in UTC where the pointer rests."""
+    """A moment in local time; the same in UTC where the pointer rests."""
     if moment is None:
         return Markup("")
     found = local(moment)
@@ -140,7 +140,7 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[object]], kind: str
     """Rows under heads; on a narrow screen each row is a list of names and values.
 
     Rows of `lines` are a few words there, those of an `overview` never more than that, and `slim`
-    ones are no wider than they need.
+    ones are only as wide as they need.
     """
     top = "".join(f'<th class="{each.kind}">{text(each.name)}</th>' for each in columns)
     body = "".join(f"<tr>{_cells(columns, row)}</tr>\n" for row in rows)
@@ -151,7 +151,7 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[object]], kind: str
 
 
 def _name(column: Column, cell: object) -> str:
-    """What stands beside a value on a narrow screen: 2 files, 1 file."""
+    """What is next to a value on a narrow screen: 2 files, 1 file."""
     is_one = column.kind == COUNTED and cell == 1
     return column.name.removesuffix("s") if is_one else column.name
 

@@ -20,7 +20,7 @@ from hookline.queries.session_story import Checked, Fired, Told, ToldTurn, piped
 from hookline.queries.sessions import EndedIteration
 from hookline.surfaces.cli.live.lines import money
 from hookline.surfaces.cli.output import answer
-from hookline.surfaces.cli.reports import page, words
+from hookline.surfaces.cli.reports import page, phrases
 from hookline.surfaces.cli.reports.diff_html import diff_html
 from hookline.surfaces.cli.reports.files import write_page
 from hookline.surfaces.cli.reports.page import COUNTED, NUMBER, SHORT, WIDE, Column, Markup
@@ -91,13 +91,13 @@ def _summary(found: SessionReport) -> Iterator[str]:
 
 
 def _status(found: SessionReport) -> Markup:
-    """How it stands; what only its agent says is said so, unless gates look at it."""
+    """Its status; what only its agent says is said so, unless gates look at it."""
     known = found.known
     if known.status != COMPLETED or found.proven:
         return page.badge(known.status)
     if known.branch is not None:
         return page.badge(known.status, page.OTHER)
-    return page.badge(words.outcome_text(UNPROVEN), page.class_of(UNPROVEN))
+    return page.badge(phrases.outcome_text(UNPROVEN), page.class_of(UNPROVEN))
 
 
 def _limits(found: SessionReport) -> str:
@@ -301,7 +301,7 @@ def _call(point: str, call: Delivery) -> str:
 
 
 def _unsaid(stderr: str, *others: str) -> str:
-    """What a hook printed on stderr, unless it stands there already."""
+    """What a hook printed on stderr, unless it is there already."""
     return "" if any(stderr.strip() in each for each in others) else stderr
 
 

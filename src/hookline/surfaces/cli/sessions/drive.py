@@ -45,7 +45,7 @@ NOW = "stopping now; ^C again exits at once, and `hookline run --resume` continu
 def drive(
     args: Namespace, app: App, run_id: str, reader: FeedReader, signals: Stopping
 ) -> SessionFacts:
-    """Advance a session until it is over, paused or parked; how it stands then."""
+    """Advance a session until it is over, paused or parked; its status then."""
     refuse_inside(app, run_id)
     with app.read() as view:
         command = resume_command(facts(view, view.runs.find(run_id)))

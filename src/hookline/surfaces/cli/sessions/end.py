@@ -76,7 +76,7 @@ def _tell(known: SessionFacts, ended: dict[str, Any]) -> None:
     outcome = ended["outcome"]
     count = plural(ended["iterations"], "iteration")
     why = untrusted(str(ended.get("message") or ended["reason"]), 500)
-    word = sessions.told_as(outcome, ended["reason"])
+    word = sessions.outcome_word(outcome, ended["reason"])
     say(f"{paint(word, STYLES.get(word, 'red'))} after {count}: {why}")
     if held := ended.get("taskHeld"):
         _tell_held(known, held)

@@ -68,7 +68,7 @@ def _run(args: Namespace) -> int:
         return resume(args)
     called = as_called(os.environ)
     if called.get("HOOKLINE_AGENT") or is_in_session(called):
-        refuse_agents(os.environ, "run")  # it would have a budget of its own, and so on for ever
+        refuse_agents(os.environ, "run")  # it would have its own budget, and so on forever
     limits = given_limits(args)
     if args.name is not None:
         check_name(args.name)
@@ -111,7 +111,7 @@ def _detach(
 
 
 def resume(args: Namespace) -> int:
-    """Go on with a session that was stopped, paused, killed or reached a limit."""
+    """Continue a session that was stopped, paused, killed or reached a limit."""
     limits = given_limits(args)
     with writing() as app:
         refuse_unready(args, app)

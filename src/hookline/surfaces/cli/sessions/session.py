@@ -75,7 +75,7 @@ def _listed(view: View, run: Run) -> _Listed:
 
 
 def _lines(found: Sequence[_Listed]) -> Iterator[str]:
-    """Sessions in columns; what differs in length and kind, its goal and why, stands last."""
+    """Sessions in columns; what differs in length and kind, its goal and why, comes last."""
     table = [_cells(each.known) for each in found]
     widths = [max(map(width, column)) for column in zip(*table, strict=True)]
     for (known, is_claim), cells in zip(found, table, strict=True):

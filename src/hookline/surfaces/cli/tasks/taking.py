@@ -210,7 +210,7 @@ def _delete(args: Namespace) -> None:
 
 
 def _change(args: Namespace, verb: str, told: str, then: str = "", **given: Any) -> None:
-    """Carry out a verb on a task that somebody may hold; `then` is what to type next."""
+    """Carry out a verb on a task that someone may hold; `then` is what to type next."""
     from hookline.operations import tasks  # `task add` does without
 
     with writing() as app:

@@ -19,7 +19,7 @@ from hookline.surfaces.cli.work.flows import serve_flows
 from hookline.surfaces.cli.work.view import Board
 from hookline.worker.loop import WorkBudget, check_budget
 from hookline.worker.records import WorkRecord
-from hookline.worker.shift import Shift, check_place, lanes
+from hookline.worker.worker_run import WorkerRun, check_place, lanes
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -91,34 +91,39 @@ def _take_tasks(
 ) -> int:
     types = args.types.split(",") if args.types else None
     _warn_of_types(app, types)
-    shift = Shift(app, agents, types)
+    worker_run = WorkerRun(app, agents, types)
     board = Board(len(agents), args.usd, verbose=args.verbose)
     show: Show[Told] = OnScreen(board, app.environ)
     if args.json:
         show = AsRecords(lambda told: isinstance(told, WorkRecord))
     with Stopping() as signals:
-        with resumed_by("hookline work"), SessionWatch(shift.news, show) as watch:
+        with resumed_by("hookline work"), SessionWatch(worker_run.news, show) as watch:
             try:
-                worker = asyncio.run(_serve(budget, shift, watch, signals, once=args.once))
+                worker = asyncio.run(_serve(budget, worker_run, watch, signals, once=args.once))
             except asyncio.CancelledError:  # ^C for the third time
                 raise KeyboardInterrupt from None
-        code = tell_end(args, shift.account(worker))
+        code = tell_end(args, worker_run.account(worker))
     if worker.trouble is not None:
         raise worker.trouble
     return code
 
 
 async def _serve(
-    budget: WorkBudget, shift: Shift, watch: SessionWatch[Told], signals: Stopping, *, once: bool
+    budget: WorkBudget,
+    worker_run: WorkerRun,
+    watch: SessionWatch[Told],
+    signals: Stopping,
+    *,
+    once: bool,
 ) -> Worker:
     def stopped_by(stop: Callable[..., None]) -> AbstractContextManager[None]:
         return steps(signals, stop, watch.say, (AFTER_TURNS, NOW))
 
-    def failed(row: Delivery) -> None:  # hooks of events are called beside the sessions
+    def failed(row: Delivery) -> None:  # hooks of events are called next to the sessions
         if row.failure and row.point not in TOLD_IN_FEED:
             watch.say(untrusted(row.failure, 300))
 
-    return await shift.serve(
+    return await worker_run.serve(
         budget,
         once=once,
         tell=watch.say,
@@ -127,7 +132,7 @@ async def _serve(
     )
 
 
-# What is refused at the start, and not task by task for ever
+# What is refused at the start, and not task by task forever
 
 
 def _warn_of_missing(problem: BadInput) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hookline.domain.text.excerpts import first_few
 from hookline.domain.text.terminal import plural
-from hookline.domain.timestamps import local, told
+from hookline.domain.timestamps import local, moment_text
 from hookline.queries import proofs
 from hookline.queries.project_report import BAD, GOOD, UNPROVEN, UNTESTED
 from hookline.surfaces.cli.work.costs import cost_text, who
@@ -25,7 +25,7 @@ LOUD = (UNTESTED, UNPROVEN)
 _ORDER = (*GOOD[:1], UNTESTED, *GOOD[1:], UNPROVEN, *BAD)
 _SHORT = 12
 _CHECKS = 8
-# How a session stands, in the words of a report.
+# The status of a session, in the words of a report.
 BAD_SESSIONS = ("failed", "escalated", "limit", "killed", "parked")
 
 
@@ -48,9 +48,10 @@ def outcome_text(outcome: str) -> str:
 
 
 def period(found: ProjectReport) -> str:
-    """From when to when, by the clock on the wall."""
+    """From when to when, in local time."""
     zone = local(found.until).strftime("%Z")
-    return f"since {told(found.since, found.until)}, until {told(found.until, found.until)} {zone}"
+    since, until = (moment_text(each, found.until) for each in (found.since, found.until))
+    return f"since {since}, until {until} {zone}"
 
 
 def headline(found: ProjectReport) -> str:
@@ -71,9 +72,9 @@ def why_text(task: ReportedTask, found: ProjectReport) -> str:
 
 
 def item_text(item: Item, now: str) -> str:
-    """Since when something waits, and why; its name stands before it."""
+    """Since when something waits, and why; its name comes before it."""
     about = f" {item.goal}" if item.goal else ""
-    since = f" since {told(item.since, now)}" if item.since else ""
+    since = f" since {moment_text(item.since, now)}" if item.since else ""
     return f"{about} ({item.kind}){since}: {item.message}"
 
 
@@ -97,7 +98,7 @@ def merge_text(task: ReportedTask, now: str) -> str:
     merged = task.merged
     if merged is None:
         return ""
-    return f"merged {told(merged.at, now)} into {merged.base} as {short(merged.sha)}"
+    return f"merged {moment_text(merged.at, now)} into {merged.base} as {short(merged.sha)}"
 
 
 def proof_texts(task: ReportedTask) -> Iterator[tuple[str, str]]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from hookline.domain.tasks import Task
 
 
-class Shift:
+class WorkerRun:
     """A worker over an opened project; `news` may be read from another thread meanwhile."""
 
     def __init__(
@@ -78,7 +78,7 @@ class Shift:
 
 
 async def check_place(app: App) -> Sequence[SetupProblem]:
-    """Refuse a repository that cannot be worked on; what stands in the way at the forge."""
+    """Refuse a repository that cannot be worked on; what the forge would refuse."""
     await check_repository(app)
     return await check_forge(app)
 
