@@ -1,4 +1,4 @@
-"""Runs of flows: an effect in the journal, a tick, a step, and the whole command that posts."""
+"""Runs of flows: an effect in the journal, an iteration, a step, and the command that posts."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _VALUE = {"exitCode": 0, "stdout": "all checks passed\n", "stderr": ""}
 
 
 def measure(plan: Plan) -> Iterator[Result]:
-    """An effect, a tick, a step of a running flow, and `effect post`."""
+    """An effect, an iteration, a step of a running flow, and `effect post`."""
     yield from _effects(plan)
-    yield from _ticks(plan)
+    yield from _iterations(plan)
     yield from _posts(plan)
 
 
@@ -160,13 +160,13 @@ async def steps(ctx: Context) -> None:
         await ctx.noop()
 
 
-def _ticks(plan: Plan) -> Iterator[Result]:
-    app = new_project(os.path.join(plan.folder, "ticks"))
+def _iterations(plan: Plan) -> Iterator[Result]:
+    app = new_project(os.path.join(plan.folder, "iterations"))
     loop = asyncio.new_event_loop()
     driver = engine(app)
     parked = app.change(journal.start, f"{__name__}:wait", {}, {}, code_digest="")
 
-    def tick() -> None:
+    def iterate() -> None:
         loop.run_until_complete(driver.advance(parked))
 
     def run() -> None:
@@ -174,13 +174,13 @@ def _ticks(plan: Plan) -> Iterator[Result]:
         loop.run_until_complete(driver.advance(run_id))
 
     try:
-        (ticked,) = by_turns((tick,), plan.rounds(300, 40))
+        (iterated,) = by_turns((iterate,), plan.rounds(300, 40))
         (stepped,) = by_turns((run,), plan.rounds(10, 2))
     finally:
         loop.close()
         app.close()
-    note = "lease, replay, native hooks at both ends, park"
-    yield Result("flow: a tick with native hooks", ticked, None, "", None, note)
+    note = "lease, replay, built-in hooks at both ends, park"
+    yield Result("flow: an iteration with built-in hooks", iterated, None, "", None, note)
     yield Result("flow: a step of a running flow", stepped / STEPS, None, "", None, "a noop")
 
 

@@ -25,6 +25,7 @@ AIM = 1.0
 SIZE_AIM = 2.0
 LIMIT = 5
 LOOKS = (
+    ("status",),
     ("report", "--since", "9w"),
     ("session", "list"),
     ("session", "show", SESSION),

@@ -58,6 +58,10 @@ class Inbox(ThreadingHTTPServer):
         """Where it listens."""
         return f"http://127.0.0.1:{self.server_port}"
 
+    def at(self, path: str) -> list[Received]:
+        """What came to one of its paths."""
+        return [each for each in self.received if each.path == path]
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Clients are killed while they speak."""
 

@@ -12,16 +12,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from hookline.adapters.processes import identity
-from hookline.domain.events import RUN_ENDS, SYSTEM_NODE, TASK_ENDS, Event, check_type
+from hookline.domain.events import SYSTEM_NODE, Event, check_type
 from hookline.domain.records import Delivered, Delivery
 from hookline.hooks.calls.settle import Settling, promote_missed, settle
 from hookline.hooks.registry import Hook, HookContext
 from hookline.hooks.scopes import HookScopes
-from hookline.points import NOTIFYING
 from hookline.project import Project, find_project, user_folder
 from hookline.wiring import configured
 from hookline.wiring.origin import Origin
 from hookline.wiring.stores import open_blobs, open_call_log, open_feeds, open_project_store
+from hookline.wiring.watching import EventWatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from hookline.adapters.processes.reaper import Reaper
     from hookline.config import Settings
     from hookline.config.types import Sections
-    from hookline.domain.schedule import Schedule
     from hookline.domain.text.cleaning import Cleaner
     from hookline.ports.feeds import CallLog, Feeds
     from hookline.ports.host import Host
@@ -61,6 +60,7 @@ class App:
         self.trust = trust
         self.environ = os.environ if environ is None else environ
         self.origin = Origin(self.environ, project.folder)
+        self.watch = EventWatch(self)
         self.registry, self.suspended = configured.registered(settings, trust)
         self.at_close: list[Callable[[], object]] = []
         self.host: Host = identity
@@ -91,7 +91,7 @@ class App:
         home = user_folder(env)
         store = open_project_store(project, home, read_only=read_only)
         settings = configured.load_configuration(project, home)
-        trust = configured.judge(project, home, settings, env) if settings is not None else None
+        trust = configured.trust_in(project, home, settings, env) if settings is not None else None
         return cls(project, store, settings=settings, trust=trust, environ=env)
 
     def writable(self) -> App:
@@ -136,21 +136,6 @@ class App:
     def delivers(self) -> bool:
         """Whether this process calls hooks; one under a hook or an agent leaves them to others."""
         return not (self.origin.under_hook or self.origin.is_within("HOOKLINE_SESSION"))
-
-    @cached_property
-    def announces(self) -> bool:
-        """Whether a hook is called when something waits for a person."""
-        return any(self.registry.subscribers(point) for point in NOTIFYING)
-
-    def should_look(self) -> bool:
-        """Whether something may wait for a person since somebody last looked."""
-        if not (self.announces and self.delivers):
-            return False
-        from hookline.wiring.hosts import dead_holders  # few projects announce anything
-
-        with self.store.read() as view:
-            known = view.announcements
-            return bool(known.unseen()) or dead_holders(view) != known.dead_holders()
 
     def work_waits(self) -> bool:
         """Whether hooks wait that this process should call."""
@@ -215,11 +200,6 @@ class App:
         return self.settings.sections if self.settings is not None else Sections()
 
     @property
-    def schedule(self) -> Schedule:
-        """When notifications are sent."""
-        return configured.schedule(self.settings, self.trust)
-
-    @property
     def types(self) -> Types:
         """Who gives tasks their types from this process."""
         return configured.types(self.settings, self.trust, self.origin)
@@ -235,34 +215,10 @@ class App:
     @property
     def settling(self) -> Settling:
         """Settles the hooks of an event inside its transaction."""
+        watch = self.watch
         return Settling(
-            self.scopes, self.suspended, self.owner, start_flow=self.start_flow, watch=self._watch
+            self.scopes, self.suspended, self.owner, start_flow=watch.start_flow, watch=watch
         )
-
-    def start_flow(self, tx: Transaction, name: str, context: Mapping[str, Any]) -> str:
-        """Start a run of a flow in the caller's transaction; its id."""
-        from hookline.wiring.flows import start_flow  # few hooks start flows
-
-        return start_flow(self, tx, name, context)
-
-    def _watch(self, tx: Transaction, event: Event) -> None:
-        """After the end of a task or run, continue runs that wait for it, and clean up.
-
-        An event after which something may wait for a person is noted for the next look.
-        """
-        if self.announces and event.type not in NOTIFYING and self._may_matter(tx, event):
-            tx.announcements.look_at(event.seq)
-        if event.type in RUN_ENDS or (event.type in TASK_ENDS and tx.waits_for_task(event.node_id)):
-            from hookline.wiring.flows import go_on_after  # few tasks belong to runs
-
-            go_on_after(self, tx, event)
-
-    def _may_matter(self, tx: Transaction, event: Event) -> bool:
-        from hookline.domain.announcements import may_begin  # few projects announce anything
-
-        if event.type == "task_ready" and not self.sections.task_types:
-            return False  # anybody may take it
-        return may_begin(event) or tx.announcements.is_about(event.node_id)
 
 
 def open_context(environ: Mapping[str, str]) -> HookContext:

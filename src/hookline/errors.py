@@ -170,7 +170,7 @@ class Untrusted(HooklineError, code="untrusted", exit_code=USAGE):
 
 
 class PeopleOnly(HooklineError, code="people-only", exit_code=NEEDS_PERSON):
-    """This command is for people, not for agents or hooks."""
+    """Only a person can run this command, not an agent or a hook."""
 
     help = "ask the person you work for to run it"
 

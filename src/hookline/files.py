@@ -41,14 +41,14 @@ def read_regular(path: str, limit: int) -> bytes:
 
 
 def bytes_of(path: str, limit: int) -> bytes:
-    """The same; nothing if it cannot be read, or is no regular file."""
+    """The same; nothing if it cannot be read, or is not a regular file."""
     with suppress(OSError):
         return read_regular(path, limit)
     return b""
 
 
 def entry_at(path: str) -> os.stat_result | None:
-    """What lies at a path, be it a link; None if nothing does, or that is unknown."""
+    """What is at a path, be it a link; None if nothing is, or that is unknown."""
     with suppress(OSError):
         return os.lstat(path)
     return None
@@ -122,7 +122,7 @@ def make_private(folder: str) -> None:
 
 @contextmanager
 def own_folder(top: str, *names: str) -> Iterator[int]:
-    """A descriptor of `.hookline`, or of a folder of ours below it, which is made if need be."""
+    """A descriptor of `.hookline`, or of one of the folders below it, which is made if need be."""
     number = _opened_folder(top, None)
     try:
         for name in names:
@@ -146,12 +146,12 @@ def _opened_folder(name: str, within: int | None) -> int:
 
 
 def create(folder: int, name: str) -> int:
-    """A descriptor to write a new file in a folder of ours."""
+    """A descriptor to write a new file in one of our folders."""
     return os.open(name, _NEW, FILE_MODE, dir_fd=folder)
 
 
 def publish(folder: int, name: str, data: bytes, *, durable: bool = False) -> None:
-    """Replace a file in a folder of ours whole, so that no reader ever sees a part of it."""
+    """Replace a file in one of our folders whole, so that no reader ever sees a part of it."""
     draft = f"{name}.{os.getpid()}-{os.urandom(4).hex()}"
     try:
         with open(create(folder, draft), "wb") as file:
@@ -176,7 +176,7 @@ def write_whole(path: str, data: bytes, *, durable: bool = False) -> None:
 
 
 def open_to_append(path: str) -> int:
-    """A descriptor to add to a regular file in a folder of ours, which is made if need be."""
+    """A descriptor to add to a regular file in one of our folders, which is made if need be."""
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
     place, name = os.path.split(path)
     with own_folder(*os.path.split(place)) as folder:
@@ -216,7 +216,7 @@ def locked(folder: int, *, alone: bool) -> Iterator[None]:
 def sweep(
     folder: int, is_unneeded: Callable[[str, os.stat_result], bool], *, dry: bool = False
 ) -> Removed:
-    """Remove files from a folder of ours; if `dry`, only say what that would be."""
+    """Remove files from one of our folders; if `dry`, only say what that would be."""
     sizes = []
     for name in os.listdir(folder):
         with suppress(FileNotFoundError):  # another process was faster
@@ -229,7 +229,7 @@ def sweep(
 
 
 def remove_tree(folder: int, name: str, *, dry: bool = False) -> Removed:
-    """Remove a folder in a folder of ours with all that it holds; links are not followed."""
+    """Remove a folder in one of our folders with all that it holds; links are not followed."""
     sizes = []
     for _, _, names, inside in os.fwalk(name, dir_fd=folder):
         for each in names:

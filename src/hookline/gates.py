@@ -45,7 +45,7 @@ __all__ = [
 
 
 class HookPoint(StrEnum):
-    """Where gates stand, in the order in which work passes them."""
+    """The points of gates, in the order in which work passes them."""
 
     BEFORE_SUBMIT = "before_submit"
     AFTER_SUBMIT = "after_submit"
@@ -97,7 +97,7 @@ def resolve_hooks(
 ) -> list[Hook]:
     """The gates of a point in order: of the agent, the type of the task, the project, the default.
 
-    Without an `app`, those of the project that the current folder lies in.
+    Without an `app`, those of the project that the current folder is in.
     """
     from hookline.wiring.calls import recorder  # who writes a gate calls none
 

@@ -25,7 +25,7 @@ _PLACES = ("site-packages", "dist-packages")
 
 
 class ExtensionPoint:
-    """A folder of modules that each do one thing in their own way, and the plugins beside them."""
+    """A folder of modules that each do one thing in their own way, and plugins that do so too."""
 
     def __init__(self, group: str, package: str, noun: str, needs: str) -> None:
         self._group, self._package, self._noun, self._needs = group, package, noun, needs

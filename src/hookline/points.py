@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 REACT, FEED, GATE, DECIDE, STEER, GUARD = "react", "feed", "gate", "decide", "steer", "guard"
 
 # The stages of a session, at which it fires its points: before its first prompt, before each
-# prompt, when a turn failed, before the work is validated, after it was judged, at the end.
+# prompt, when a turn failed, before the work is validated, after stop hooks decided, at the end.
 START, PROMPT, FAILURE = "start", "prompt", "failure"
 VALIDATION, JUDGED, END = "validation", "judged", "end"
 # Where piped output goes: nowhere, into the answer of whoever fires the point, or into the next
@@ -48,7 +48,7 @@ class Point(NamedTuple):
 
     It `fires` by itself: as an event of the log of that name, besides another event (`fired_by`),
     at a `stage` of a session, or by a flow of Hookline's own. `delivery` says where piped output
-    goes. A gate that `holds` work keeps it from going on. An event that `changes` the task graph,
+    goes. A gate that `holds` work keeps it from continuing. An event that `changes` the task graph,
     and one that is a `report`, is written by Hookline alone. At one that `notifies`, people are
     told what waits for them; what fails there is not told there again. `defaults` are the built-in
     hooks of a point that the configuration does not mention.
@@ -354,12 +354,12 @@ def after_merge(payload: p.GateContext) -> None:
 
 @_point(STEER, STEERING, name="on-iteration-start", timeout=60, defaults=("native-orchestrator",))
 def on_iteration_start(payload: p.IterationStart) -> None:
-    """A tick of a run begins: decide which pending effects run now, or wait."""
+    """An iteration of a run begins: decide which pending effects run now, or wait."""
 
 
 @_point(STEER, STEERING, name="on-iteration-end", timeout=60, defaults=("native-finalization",))
 def on_iteration_end(payload: p.IterationEnd) -> None:
-    """A tick of a run ends: say whether another one is needed."""
+    """An iteration of a run ends: say whether another one is needed."""
 
 
 # A run and its effects, for observers.

@@ -61,7 +61,7 @@ class Project(msgspec.Struct, frozen=True):
 
 
 def find_project(start: str, env: Mapping[str, str]) -> Project:
-    """The project that `start` lies in, like git: the nearest folder that is marked as one."""
+    """The project that `start` is in, like git: the nearest folder that is marked as one."""
     forced = env.get("HOOKLINE_DIR")
     if forced:
         return _forced(os.path.abspath(forced))
@@ -114,7 +114,7 @@ def user_name(env: Mapping[str, str]) -> str:
 
 
 def user_folder(env: Mapping[str, str]) -> str:
-    """The user's folder: configuration, hooks of their own, trust, caches."""
+    """The user's folder: configuration, hooks, trust, caches."""
     forced = env.get("HOOKLINE_HOME")
     if forced:
         return os.path.abspath(forced)

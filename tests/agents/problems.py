@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +13,7 @@ Json = dict[str, Any]
 
 KEY, CREDIT, MODEL = "invalid key", "no credit", "unknown model"
 RATE, RATE_UNTIL, BROKEN, BUSY = "429", "429 with retry-after", "500", "overloaded"
+USED_UP = "usage limit"
 
 
 class HttpError(NamedTuple):
@@ -81,6 +83,40 @@ GOOGLE = {
 }
 
 
+_PER_DAY = {
+    "@type": "type.googleapis.com/google.rpc.QuotaFailure",
+    "violations": [
+        {
+            "quotaMetric": "generativelanguage.googleapis.com/generate_content_free_tier_requests",
+            "quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier",
+        }
+    ],
+}
+_DAY_IS_OVER = (
+    "You exceeded your current quota, please check your plan and billing details. For more"
+    " information on this error, head to: https://ai.google.dev/gemini-api/docs/rate-limits."
+)
+
+
+def used_up(until: int) -> tuple[tuple[str, str], ...]:
+    """How Anthropic says, beside a 429, that a subscription is used up until then."""
+    limit = "anthropic-ratelimit-unified"
+    claim = (f"{limit}-representative-claim", "five_hour")
+    return (f"{limit}-status", "rejected"), (f"{limit}-reset", str(until)), claim
+
+
+def _used_up(spoken: dict[str, HttpError]) -> HttpError:
+    """A limit of an account, as its vendor says it; OpenAI says until when."""
+    if spoken is GOOGLE:
+        return _google(429, "RESOURCE_EXHAUSTED", _DAY_IS_OVER, _PER_DAY)
+    if spoken is ANTHROPIC:
+        return ANTHROPIC[RATE]
+    told = {"type": "usage_limit_reached", "message": "The usage limit has been reached"}
+    return HttpError(
+        429, {"error": {**told, "plan_type": "plus", "resets_at": int(time.time()) + 5}}
+    )
+
+
 def http_error(path: str, reply: Reply) -> HttpError:
     """An HTTP error as the vendor whose dialect was spoken sends it."""
     if reply.error is not None:
@@ -90,6 +126,8 @@ def http_error(path: str, reply: Reply) -> HttpError:
         spoken = ANTHROPIC
     elif path.endswith("enerateContent"):
         spoken = GOOGLE
+    if reply.problem == USED_UP:
+        return _used_up(spoken)
     if reply.problem is not None:
         return spoken[reply.problem]
     found = next((each for each in spoken.values() if each.status == reply.status), None)

@@ -34,8 +34,6 @@ TOLD = {
 # What an agent does not tell apart. That a variable is missing only Codex's words say.
 UNTOLD: dict[str, dict[str, str | None]] = {
     "codex": {NO_LOGIN: None},
-    "gemini": {problems.CREDIT: BUSY},
-    "copilot": {problems.CREDIT: BUSY},
     "qwen": {problems.CREDIT: BUSY},
 }
 TITLES = {
@@ -145,6 +143,23 @@ def test_what_an_agent_says_about_a_problem_is_understood(
         assert TITLES[agent] in turn.problem.message
         assert turn.problem.command == (LOGINS[agent] if wanted in (LOGIN, KEY) else "")
     assert (turn.text, turn.tools) == ("", 0)
+
+
+# Google's words for a limit that resets begin as OpenAI's for an account that is empty.
+RESETS = (
+    "You exceeded your current quota, please check your plan and billing details. For more"
+    " information on this error, head to: https://ai.google.dev/gemini-api/docs/rate-limits.",
+    "You exceeded your current quota, please check your plan and billing details.\n"
+    "* Quota exceeded for metric: free_tier_requests, limit: 250\nPlease retry in 15.0s.",
+)
+
+
+@pytest.mark.parametrize("said", RESETS)
+def test_a_limit_that_resets_is_not_an_empty_account(tmp_path: Path, said: str) -> None:
+    found = captured("gemini", problems.CREDIT)
+    turn = acp(tmp_path, {**found, "error": {"code": 429, "message": said}}).turn()
+    assert turn.problem is None
+    assert turn.wait is not None
 
 
 @pytest.mark.parametrize("agent", ["opencode", "copilot"])

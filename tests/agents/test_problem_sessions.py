@@ -9,15 +9,19 @@ import pytest
 from tests.agents import problems
 from tests.agents.problem_lab import (
     AGENTS,
+    GONE,
     NO_LOGIN,
     NO_NETWORK,
+    NO_SANDBOX,
+    NOT_INSTALLED,
     PERMANENT,
     TRANSIENT,
     Lab,
     permanent,
     transient,
+    unsent,
 )
-from tests.agents.rig import program
+from tests.agents.rig import need_namespaces, program
 from tests.agents.session_desk import PATIENCE
 
 if TYPE_CHECKING:
@@ -34,7 +38,7 @@ KINDS = {
     problems.CREDIT: "credit",
     problems.MODEL: "model",
 }
-REASONS = {NO_NETWORK: "model unreachable"}
+REASONS = {NO_NETWORK: "model unreachable", problems.USED_UP: "usage limit"}
 # Those that differ most; all others take as long, and are run where time does not matter.
 QUICK = {
     ("Claude Code", NO_LOGIN),
@@ -43,6 +47,8 @@ QUICK = {
     ("Codex", NO_LOGIN),
     ("Codex", problems.KEY),
     ("Codex", NO_NETWORK),
+    ("Codex", NOT_INSTALLED),
+    ("Codex", GONE),
     ("OpenCode", problems.KEY),
 }
 
@@ -90,3 +96,29 @@ def test_a_model_that_comes_back_is_waited_for(lab: Lab, problem: str) -> None:
     assert "(until 20" in found.shown
     assert f"Z: {reason})" in found.shown
     assert (found.turns, found.iterations, found.errors) == (2, 1, 0)
+
+
+@pytest.mark.parametrize(("name", "problem"), each((NOT_INSTALLED,)))
+def test_a_program_that_is_not_there_is_refused_before_the_start(lab: Lab, problem: str) -> None:
+    found, again = unsent(lab, problem)
+    assert (found.code, found.turns, found.iterations, found.errors) == (2, 0, 0, 0)
+    assert "which was not found. install it with `npm install -g " in found.printed
+    assert again.code == 0, again.stderr
+
+
+@pytest.mark.parametrize(("name", "problem"), each((GONE,)))
+def test_a_program_that_goes_away_ends_the_session_at_once(lab: Lab, problem: str) -> None:
+    found, again = unsent(lab, problem)
+    assert (found.code, found.problem["kind"]) == (4, "missing")
+    assert (found.turns, found.iterations, found.errors) == (2, 1, 1)
+    assert again.code == 0, again.stderr
+
+
+@pytest.mark.parametrize("name", ["Codex"])
+def test_a_sandbox_that_cannot_work_ends_the_session_at_once(lab: Lab) -> None:
+    need_namespaces()
+    found, again = unsent(lab, NO_SANDBOX)
+    assert (found.code, found.problem["kind"]) == (4, "sandbox")
+    assert (found.turns, found.iterations, found.errors) == (1, 0, 1)
+    assert "set `permissions: full`" in found.printed
+    assert again.code == 0, again.stderr

@@ -69,7 +69,7 @@ def test_an_agent_waits_hears_its_failing_test_mends_it_and_is_believed_when_pro
     assert f"[post_iteration: tests]\nexit code 1\n{FAILED}" in second
     assert "learning: the answer is not 41" in second
     told = "\n".join(request.newest for request in model.requests)
-    assert "`hookline session stop` is for people; this runs under an agent" in told
+    assert "only a person can run `hookline session stop`; this runs under an agent" in told
     assert len(desk.cli.events("session_promise")) == 2
     tools_wrote(desk.cli)
     hooks_decided(desk)
@@ -171,7 +171,7 @@ def test_no_way_leads_an_agent_past_a_configured_proof(seat: Seat, scripted: Scr
     assert ended.said == (5, "limit", "iterations"), ended
     told = "\n".join(request.newest for request in model.requests)
     for command in ("hook enable|disable", "trust", "session stop"):
-        assert f"`hookline {command}` is for people; this runs under an agent" in told
+        assert f"only a person can run `hookline {command}`; this runs under an agent" in told
 
     assert [each["data"]["hookType"] for each in cli.events("hook_registered")] == ["promise"] * 2
     assert [each["data"]["hooksCleared"] for each in cli.events("hooks_cleared")][:1] == [1]

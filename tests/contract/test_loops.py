@@ -102,7 +102,7 @@ def test_guards_look_at_the_files(
 def test_a_validation_of_an_iteration_that_is_over(store: OpenStore) -> None:
     loop = begin(store)
     change(store, loops.advance, loop.id)
-    with pytest.raises(IllegalTransition, match="went on to iteration 2"):
+    with pytest.raises(IllegalTransition, match="continued with iteration 2"):
         change(store, loops.validated, loop.id, found(loop))
 
 

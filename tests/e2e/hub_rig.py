@@ -49,6 +49,7 @@ class Hub(GitHub):
         self.rules, self.ci = Rules(), None
         self.reviews.clear()
         self.statuses.clear()
+        self.suites.clear()
         self.faults.clear()
 
     def do(self, operation: Operation, query: dict[str, str], body: Any) -> Reply:

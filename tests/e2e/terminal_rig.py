@@ -6,6 +6,7 @@ import fcntl
 import os
 import pty
 import re
+import select
 import struct
 import subprocess
 import termios
@@ -67,6 +68,7 @@ class Terminal:
         self._lock = threading.Lock()
         self.bytes = b""
         self._master, slave = pty.openpty()
+        self._closing, self._close = os.pipe()
         self.resize(columns, rows)
         self.process = subprocess.Popen(
             (*program, *args),
@@ -84,6 +86,9 @@ class Terminal:
 
     def _read(self) -> None:
         while True:
+            ready, _, _ = select.select((self._master, self._closing), (), ())
+            if self._closing in ready:
+                return
             try:
                 data = os.read(self._master, 65536)
             except OSError:  # the last process of the terminal is gone
@@ -105,7 +110,9 @@ class Terminal:
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def hang_up(self) -> None:
-        """The window is closed."""
+        """The window is closed; a terminal that is being read would stay open."""
+        os.close(self._close)
+        self._reader.join(timeout=PATIENCE)
         os.close(self._master)
 
     @property

@@ -114,7 +114,7 @@ def test_a_gate_that_waits_is_shown_and_not_for_ever(line: Pipeline, cli: Cli) -
     # No agent can end the wait.
     (item,) = (each for each in cli("attention", "--json").json if each["id"] == task)
     assert item["command"] == f"hookline submit {task}"
-    assert "see to what slow waits for, then ask it again" in item["message"]
+    assert "slow still waits: deal with what it names, then ask it again" in item["message"]
 
 
 @pytest.mark.parametrize("point", ["before_submit", "before_merge"])

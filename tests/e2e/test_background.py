@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +58,7 @@ def test_a_session_goes_on_when_its_terminal_is_closed(cli: Cli) -> None:
     (end,) = cli.events("session_ended")
     assert end["data"]["outcome"] == "completed"
     eventually(lambda: running(cli) == [], "rest")
-    assert "done      make-it-work" in cli("status").stdout
+    assert "UNPROVEN  make-it-work  completed " in cli("status").stdout
     log = (cli.root / ".hookline/logs/R-1.log").read_text()
     assert "completed after 1 iteration" in log
 
@@ -118,6 +120,40 @@ def test_a_resumed_session_can_be_detached_too(cli: Cli) -> None:
     assert cli.json("resume", "--iterations", "3", "--detach")["runId"] == "R-1"
     eventually(lambda: len(cli.events("session_ended")) == 2, "the change")
     assert cli.events("session_ended")[1]["data"]["outcome"] == "completed"
+
+
+def test_a_session_that_a_shutdown_ends_says_so(cli: Cli) -> None:
+    prepare(cli)
+    made = cli.json("run", "make it work", "--detach", "--name", "one")
+    eventually(lambda: (cli.root / "working.1").exists(), "the agent's turn")
+    os.kill(made["supervisor"], signal.SIGTERM)  # as each process gets it
+    eventually(lambda: ended(cli), "the end")
+    eventually(lambda: running(cli) == [], "rest")
+    status = cli("status").stdout
+    assert status.startswith("stopped   one  ")
+    assert " · terminated (SIGTERM)\n          hookline resume one\n" in status
+
+
+def test_after_a_restart_of_the_machine_status_says_what_was_cut(cli: Cli) -> None:
+    prepare(cli)
+    made = cli.json("run", "make it work", "--detach", "--name", "one")
+    eventually(lambda: (cli.root / "working.1").exists(), "the agent's turn")
+    pid = session_pid(cli)
+    assert pid is not None
+    for each in (made["supervisor"], pid):
+        os.kill(each, signal.SIGKILL)
+    with closing(sqlite3.connect(cli.root / ".hookline/hookline.db")) as store, store:
+        store.execute(
+            "UPDATE runs SET owner = 'an-earlier-boot' || substr(owner, instr(owner, ':'))"
+        )
+    eventually(lambda: running(cli) == [], "the end of its lease")
+    (item,) = cli.json("status")["waiting"]
+    assert item["message"] == "Its process is gone: the machine was restarted."
+    status = cli("status").stdout
+    assert "waiting   one  Its process is gone: the machine was restarted.\n" in status
+    assert "          hookline run --resume --name one\n" in status
+    cli.put("go", "")
+    assert cli("resume").code == 0
 
 
 def test_what_is_wrong_is_said_before_anything_is_detached(cli: Cli) -> None:

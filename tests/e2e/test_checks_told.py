@@ -47,8 +47,8 @@ def test_gates_are_told_in_order_with_their_commands_and_who_reviews(cli: Cli) -
         found,
         "1. run_tests: `sh check.sh`",
         "2. lint: the project's own linter, if any",
-        "3. size: `du -s .` (only when commits_count > 1)",
-        "4. gatekeeper: review of your diff against this task, by qa, strict",
+        "3. size (only when commits_count > 1): `du -s .`",
+        "4. gatekeeper: review by qa, strict",
         "5. human: a person decides: Shall it go in?",
         "6. merge: the merged result must pass `sh check.sh`",
         "uncommitted work is refused",
@@ -91,9 +91,70 @@ def test_a_command_is_told_as_the_agent_can_run_it(cli: Cli) -> None:
     )
 
 
+def test_a_command_is_told_as_it_runs_or_by_its_place(cli: Cli) -> None:
+    """No line of it is joined to another, no blank is lost, and nothing is cut."""
+    found = told(
+        cli,
+        {
+            "before_submit": [
+                {"name": "lines", "command": "cd parts\n\nls\ntest -e ../CHANGES\n"},
+                {"name": "noted", "command": "# look\ntrue", "when": "commits_count > 1"},
+                {"name": "blanks", "command": "grep 'a  b' log"},
+                {"name": "ticks", "command": "echo `date` '```'"},
+                {"name": "ends", "command": "sh check.sh\n"},
+                {"name": "long", "command": f"test {'x' * 995}"},
+                {"name": "longer", "command": f"test {'x' * 996}"},
+                {"name": "promise", "command": "echo '<promise>COMPLETE</promise>'"},
+                {"name": "other", "command": "echo one\necho '{{task_title}}'"},
+            ],
+        },
+        {"test": "set -e\nsh check.sh"},
+    )
+    assert in_order(
+        found,
+        "1. lines:\n```sh\ncd parts\n\nls\ntest -e ../CHANGES\n```\n2. ",
+        "2. noted (only when commits_count > 1):\n```sh\n# look\ntrue\n```\n3. ",
+        "3. blanks: `grep 'a  b' log`\n4. ",
+        "4. ticks:\n````sh\necho `date` '```'\n````\n5. ",
+        "5. ends: `sh check.sh`\n6. ",
+        f"6. long: `test {'x' * 995}`\n7. ",
+        "7. longer: a command in hookline.yaml\n8. ",
+        "8. promise: a command in hookline.yaml\n9. ",
+        "9. other: a command in hookline.yaml, which only the gate can run\n10. ",
+        "10. merge: the merged result must pass\n```sh\nset -e\nsh check.sh\n```\n",
+        "Run the commands above",
+    )
+
+
+def test_a_rule_is_told_with_its_command_as_it_runs(cli: Cli) -> None:
+    rig = Rig(cli)
+    rules = [
+        {"name": "both", "type": "command", "command": "set -e\ntest -e 'a  b'"},
+        {"name": "long", "type": "command", "command": f"test {'x' * 1000}"},
+    ]
+    rig.configure({}, validation=rules)
+    rig.turns(PROMISE)
+    rig.run(iterations=1)
+    assert in_order(
+        rig.prompts()[0].text,
+        "- both:\n```sh\nset -e\ntest -e 'a  b'\n```\n",
+        "- long: a command in hookline.yaml\n",
+        "Run the commands above",
+    )
+
+
+def test_only_a_command_that_is_shown_is_to_be_run(cli: Cli) -> None:
+    rig = Rig(cli)
+    rule = {"name": "long", "type": "command", "command": f"test {'x' * 1000}"}
+    rig.configure({}, validation=[rule])
+    rig.turns(PROMISE)
+    rig.run(iterations=1)
+    assert "Run the commands" not in rig.prompts()[0].text
+
+
 def test_where_nothing_can_be_run_nothing_is_to_be_run(cli: Cli) -> None:
     found = told(cli, {"before_submit": ["secrets"]}, {"test": "none"})
-    assert "1. secrets: your changes must contain no credentials\n" in found
+    assert "1. secrets: no credentials\n" in found
     assert "What a gate finds comes back to you.\n" in found
     assert "Run the commands" not in found
 
@@ -102,7 +163,7 @@ def test_work_without_gates_or_tests_is_told_of_none(cli: Cli) -> None:
     found = told(cli, {"before_submit": []}, {"test": "none"})
     assert "Gates" not in found
     assert "Run the commands" not in found
-    assert "You work on the branch `hookline/T-1` in the worktree" in found
+    assert "This folder is its worktree, on the branch `hookline/T-1`." in found
 
 
 def test_rules_and_stop_hooks_are_told_in_the_users_own_folder(cli: Cli) -> None:
@@ -119,7 +180,7 @@ def test_rules_and_stop_hooks_are_told_in_the_users_own_folder(cli: Cli) -> None
     assert in_order(
         found,
         "nothing is committed, merged or submitted for you",
-        "- there: these files must exist: `a.txt`, `b.txt`",
+        "- there: must exist: `a.txt`, `b.txt`",
         "- dated: `a.txt` must match `^20`",
         "- covered: at least 80.0% test coverage",
         "- tidy: `make tidy`",

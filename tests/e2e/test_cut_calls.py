@@ -51,10 +51,10 @@ def cut(cli: Cli, process: Popen[str], how: str, hook: str) -> dict[str, Any]:
         process.communicate(timeout=60)
         assert process.returncode == 130
     told: dict[str, Any] = cli.json("why", hook)
-    assert told["verdict"].startswith(f"{hook} was cut short at event ")
+    assert told["verdict"].startswith(f"{hook} was interrupted at event ")
     event = told["verdict"].split("event ")[1].split()[0]
-    assert f"{hook} was cut short" in cli("why", hook).stdout
-    assert "was cut short" in [each["result"] for each in cli.json("why", event)["steps"]]
+    assert f"{hook} was interrupted" in cli("why", hook).stdout
+    assert "was interrupted" in [each["result"] for each in cli.json("why", event)["steps"]]
     return told
 
 
@@ -87,7 +87,7 @@ def test_a_stop_hook_that_is_cut_is_not_called_never_called(cli: Cli, how: str) 
             eventually(lambda: len(cli.events("run_signalled")) >= wanted, "the wish")  # noqa: B023
         session.communicate(timeout=60)
         told = cli.json("why", "judge")
-        assert told["verdict"].startswith("judge was cut short at event ")
+        assert told["verdict"].startswith("judge was interrupted at event ")
         assert cli.calls("judge") == ["cut"]
         assert "status=cut" in cli("hook", "log").stdout
         assert cli.json("hook", "stats")["hooks"][0]["failed"] == 0
@@ -136,7 +136,7 @@ def test_a_gate_is_called_again_and_waits_meanwhile(cli: Cli, how: str) -> None:
     eventually(place.exists, "the gate")
     told = cut(cli, process, how, "keeper")
     assert "resumes" in told["hint"]
-    waits = "has not answered" if how == "kill" else "was cut short"
+    waits = "has not answered" if how == "kill" else "was interrupted"
     assert waits in cli("gate", "list", "T-1").stdout
     assert cli("submit", "T-1").code == 0
     is_called_again(cli, "keeper", place)

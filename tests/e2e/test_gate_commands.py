@@ -301,7 +301,7 @@ def test_agents_do_not_decide_for_people(repo: Repo, cli: Cli) -> None:
     repo.work("thing")
     assert cli("submit", task).code == 4
     _, error = cli.refused("gate", "approve", task, env={"HOOKLINE_AGENT": "bot"})
-    assert "is for people" in error["message"]
+    assert "only a person can" in error["message"]
     assert (cli.events("gate_decided"), repo.merged()) == ([], [])
 
 

@@ -43,6 +43,32 @@ def test_agents_are_asked_for_their_version_in_an_empty_folder(place: Place) -> 
     assert sorted(each.name for each in (place.base / "user").iterdir()) == [".claude"]
 
 
+def test_an_agent_that_cannot_work_has_no_check_mark(place: Place) -> None:
+    place.program(
+        "claude", """case $1 in auth) echo '{"loggedIn": false}';; *) echo 2.1.325;; esac"""
+    )
+    place.put("uv.lock", "")
+    place.put("pyproject.toml", "[tool.pytest.ini_options]\n")
+    said = place.ok("init")
+    assert "  ! agents    claude 2.1.325 (cannot work yet)\n" in said
+    assert "  ! claude cannot work yet: " in said
+    assert "  ! tests     uv run pytest" in said  # uv is not on PATH
+    assert "✓ tests" not in said
+
+
+def test_what_is_said_of_unproven_work_is_what_happens(place: Place) -> None:
+    notes = place.json("init")["notes"]
+    lacking = "no check is live and this is not a git repository"
+    assert f"{lacking}: the agent's promise is believed, without proof" in notes
+
+
+def test_without_git_a_promise_needs_its_checks(place: Place) -> None:
+    place.put("pytest.ini", "")
+    place.program("pytest")
+    told = "this is not a git repository: a promise counts if no check fails, changed or not"
+    assert told in place.json("init")["notes"]
+
+
 def test_a_program_of_the_repository_is_never_asked(place: Place) -> None:
     inside = place.root / "node_modules" / ".bin"
     inside.mkdir(parents=True)
@@ -84,6 +110,42 @@ def test_only_an_agent_that_reports_money_gets_a_limit_on_it(
     assert shown["session.iterations"] == 20
     assert shown["session.budget.minutes"] == 120
     assert shown.get("session.budget.usd") == (10 if money else None)
+
+
+def test_every_agent_can_be_chosen_in_the_file_that_is_written(place: Place) -> None:
+    """Sessions of an agent that does not report money are refused where money is limited."""
+    place.git()
+    for name in ("claude", "codex"):
+        place.program(name, "echo 1.0")
+    place.ok("init")
+    assert "\nagent: claude\n" in place.written
+    assert "no `usd: 10`: it would refuse codex, not knowing the cost" in place.written
+    place.configure(place.written.replace("agent: claude", "agent: codex"))
+    assert place.json("check")["problems"] == []
+
+
+OPENCODE = """\
+case "$1" in
+--version) echo 1.18.0 ;;
+auth) echo "0 credentials" ;;
+models) echo opencode/free ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("logged_in", [True, False])
+def test_an_agent_that_is_logged_in_is_chosen_before_one_whose_login_is_unknown(
+    place: Place, logged_in: bool
+) -> None:
+    place.program("opencode", OPENCODE)
+    place.program("gemini", "echo 0.61.0")
+    env = {"GEMINI_API_KEY": "of-nobody"} if logged_in else {}
+    shown = place.ok("init", env=env)
+    chosen = "gemini, logged in" if logged_in else "opencode, login unknown"
+    assert f"✓ chosen    {chosen}\n" in shown
+    assert f"\nagent: {chosen.partition(',')[0]}\n" in place.written
+    warned = "sessions use opencode, whose login is unknown: it may use an account or a provider"
+    assert (warned in shown) is not logged_in
 
 
 def test_without_an_agent_it_writes_how_one_is_named(place: Place) -> None:

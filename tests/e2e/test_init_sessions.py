@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,17 +26,28 @@ ENV = {
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    """A project with pytest and ruff, set up for an agent that plays its turns."""
+def bare(tmp_path: Path) -> Place:
+    """A project with pytest and ruff, and an agent on PATH."""
     made = Place(tmp_path)
     made.git()
     made.put("pyproject.toml", "[tool.pytest.ini_options]\n[tool.ruff]\n")
+    made.put(".gitignore", "ignored/\n__pycache__/\n")
     made.put("tests/test_total.py", RIGHT)
     made.program("claude", "echo 2.1")
-    path = f"{made.programs}{os.pathsep}{ENV['PATH']}"
-    made.ok("init", "--yes", env={**ENV, "PATH": path})
-    assert "\n  stop: [evidence]" in made.written
     return made
+
+
+def init(place: Place, *options: str) -> None:
+    path = f"{place.programs}{os.pathsep}{ENV['PATH']}"
+    place.ok("init", "--yes", *options, env={**ENV, "PATH": path})
+
+
+@pytest.fixture
+def place(bare: Place) -> Place:
+    """The same, set up."""
+    init(bare)
+    assert "\n  stop: [evidence]" in bare.written
+    return bare
 
 
 def run(place: Place, *turns: dict[str, str], iterations: int) -> dict[str, Any]:
@@ -49,22 +61,64 @@ def run(place: Place, *turns: dict[str, str], iterations: int) -> dict[str, Any]
     return data
 
 
-def test_a_promise_without_a_change_is_not_done(place: Place) -> None:
-    ended = run(place, DONE, DONE, DONE, iterations=3)
+BREAK = f"printf '{BROKEN}' > tests/test_total.py".replace("\n", "\\n")
+UNCHANGED = ("- a change: the diff is empty (ignored files and .hookline do not count)\n",)
+FAILING = ("- the check tests_pass, which failed: exit code 1\n", "assert (1 + 1) == 3")
+# What an agent does before it promises that all is done, and what it reads in its next prompt.
+UNPROVEN = {
+    "only talks": (":", UNCHANGED),
+    "breaks a test": (BREAK, FAILING),
+    "changes only ignored files": ("mkdir ignored; echo x > ignored/a", UNCHANGED),
+    "changes only .hookline": ("echo x > .hookline/a", UNCHANGED),
+}
+
+
+@pytest.mark.parametrize(("does", "reads"), UNPROVEN.values(), ids=UNPROVEN)
+def test_what_is_not_proven_is_not_done_and_the_agent_reads_why(
+    place: Place, does: str, reads: tuple[str, ...]
+) -> None:
+    assert_not_done(place, does, reads)
+
+
+def test_a_test_that_failed_at_the_start_has_to_pass(bare: Place) -> None:
+    bare.put("tests/test_total.py", BROKEN)
+    init(bare)
+    assert_not_done(bare, "echo x > notes.txt", FAILING)
+
+
+def assert_not_done(place: Place, does: str, reads: tuple[str, ...]) -> None:
+    """A session does not complete on a promise, and the next prompt says what is missing."""
+    prompt = place.base / "prompt"
+    ended = run(place, {**DONE, "run": does}, {**DONE, "run": f"cat > {prompt}"}, iterations=2)
     assert (ended["outcome"], ended["reason"]) == ("limit", "iterations")
+    for each in reads:
+        assert each in prompt.read_text()
 
 
-def test_a_promise_while_tests_fail_is_not_done(place: Place) -> None:
-    breaks = {**DONE, "run": f"printf '{BROKEN}' > tests/test_total.py".replace("\n", "\\n")}
-    still = {**DONE, "expect": "assert (1 + 1) == 3", "run": "echo x >> notes.txt"}
-    ended = run(place, breaks, still, iterations=2)
-    assert (ended["outcome"], ended["reason"]) == ("limit", "iterations")
+def test_without_a_live_check_it_is_said_before_the_start_and_nothing_is_called_proven(
+    bare: Place,
+) -> None:
+    bare.put("tests/test_total.py", BROKEN)
+    init(bare, "--try-tests")
+    why = "FAILED tests/test_total.py::test_total - assert (1 + 1) == 3"
+    assert re.search(rf"^# `.*pytest -q` did not pass: exit 1 .*: {re.escape(why)}$", *lines(bare))
+    bare.play({**DONE, "run": "echo x > notes.txt"})
+    done = bare.hookline("run", "Add the total", env=ENV)
+    first, help, *_ = done.stderr.splitlines()
+    assert first.startswith("warning: no check is live: the agent's promise is believed, and its")
+    assert first.endswith("work counts as unproven")
+    assert "`validation:` in hookline.yaml" in help
+    assert "Proven" not in done.stdout
+    assert "✗ T-1   COMPLETED UNPROVEN" in bare.ok("report")
 
 
-def test_tests_that_failed_before_are_not_done_either(place: Place) -> None:
-    place.put("tests/test_total.py", BROKEN)
-    ended = run(place, {**DONE, "run": "echo x > notes.txt"}, iterations=1)
-    assert (ended["outcome"], ended["reason"]) == ("limit", "iterations")
+def lines(place: Place) -> tuple[str, re.RegexFlag]:
+    return place.written, re.MULTILINE
+
+
+def test_with_a_live_check_nothing_is_warned_of(place: Place) -> None:
+    place.play({**DONE, "run": "echo x > notes.txt"})
+    assert "no check is live" not in place.hookline("run", "Add the total", env=ENV).stderr
 
 
 def test_what_an_interrupted_turn_changed_counts_as_work(place: Place) -> None:

@@ -52,8 +52,51 @@ def test_a_command_that_fails_is_a_comment_with_what_happened(place: Place) -> N
     assert re.search(rf"^# {told}$", place.written, re.MULTILINE)
     assert '#   - {name: tests_pass, type: command, command: "make test"' in place.written
     assert "  # stop: [evidence]" in place.written
-    assert "the agent's promise is believed, without proof" in " ".join(report["notes"])
+    told = "no check is live: a promise counts if a file has changed, and nothing proves it"
+    assert told in report["notes"]
+    assert f"  # Not yet: {told}.\n  # stop: [evidence]" in place.written
     assert place.json("check")["problems"] == []
+
+
+NODE = """\
+node:internal/modules/cjs/loader:1210
+  throw err;
+  ^
+
+Error: Cannot find module 'tape'
+Require stack:
+- /home/ada/left-pad/test.js
+    at Function._load (node:internal/modules/cjs/loader:1051:27) {
+  code: 'MODULE_NOT_FOUND',
+}
+
+Node.js v20.20.2
+"""
+PYTEST = """\
+E   ModuleNotFoundError: No module named 'freezegun'
+=========================== short test summary info ============================
+ERROR tests/test_time.py
+!!!!!!!!!!!!!!!!!!!! Interrupted: 1 error during collection !!!!!!!!!!!!!!!!!!!!
+1 error in 0.05s
+"""
+CARGO = "error[E0425]: cannot find value `x` in this scope\n\nFor more information, try --explain\n"
+REASONS = {
+    "node": (NODE, "Error: Cannot find module 'tape'"),
+    "pytest": (PYTEST, "ModuleNotFoundError: No module named 'freezegun'"),
+    "cargo": (CARGO, "error[E0425]: cannot find value `x` in this scope"),
+    "TAP": ("ok 1 a\nnot ok 2 pads\n# tests 2\n# fail 1\n", "not ok 2 pads"),
+    "a shell": ("sh: 1: jest: not found\nbye\n", "sh: 1: jest: not found"),
+}
+
+
+@pytest.mark.parametrize(("printed", "reason"), REASONS.values(), ids=REASONS)
+def test_the_reason_is_the_line_that_names_the_error(
+    place: Place, printed: str, reason: str
+) -> None:
+    place.put("printed", printed)
+    makefile(place, "cat printed; exit 1")
+    place.json("init", "--try-tests")
+    assert re.search(rf"^# `make test` did not .* s: {re.escape(reason)}$", place.written, re.M)
 
 
 def test_a_command_that_takes_too_long_is_a_comment(

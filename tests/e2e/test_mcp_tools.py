@@ -298,6 +298,8 @@ def test_the_sessions_own_task_is_promised_not_completed(cli: Cli) -> None:
         assert agent("task_get", taskId=own)["state"] == "ready"
         error = agent.refused("task_update", taskId=own, state="cancelled")["error"]
         assert "task_block" in error["help"]
+    # The command line says the same.
+    assert cli.refused("task", "cancel", own, env=session(cli, own))[1] == error
     assert [e["data"]["summary"] for e in cli.events("session_promise")] == ["all"]
     assert cli.events("task_completed") == []
 

@@ -63,7 +63,32 @@ CONFIGURATIONS = {
         "agents: {g: {driver: claud-code}}", "unknown-value", 2, "claud-code", "'claude-code'?"
     ),
     "a driver without its program": Wrong(
-        "agents: {g: {driver: acp}}", "missing-key", 2, "needs 'command'", ""
+        "agents: {g: {driver: acp}}",
+        "missing-key",
+        2,
+        "needs 'command'",
+        'command: "opencode acp"}',
+    ),
+    "a rule without what it checks": Wrong(
+        "validation: [{name: t, type: command}]",
+        "missing-key",
+        2,
+        "needs 'command'",
+        'command: "pytest -q"}',
+    ),
+    "a rule without a name": Wrong(
+        'validation: [{type: command, command: "true"}]',
+        "missing-key",
+        2,
+        "needs 'name'",
+        "add `name:`",
+    ),
+    "a channel without its topic": Wrong(
+        "hooks: {attention_needed: [{notify: ntfy}]}",
+        "missing-key",
+        2,
+        "needs 'topic'",
+        "topic: my-agents",
     ),
     "a stop hook": Wrong(
         "hooks: {stop: [evidense]}", "unknown-built-in", 2, "'evidense'", "mean 'evidence'?"
@@ -110,7 +135,7 @@ CONFIGURATIONS = {
         "session: {budget: {usd: -3}}", "out-of-range", 2, "more than 0, not -3", "dollars"
     ),
     "a profile that is not there": Wrong(
-        "agent: ada\nagents: {bob: {driver: codex}}", "unknown-agent", 2, "'ada'", "`agents:`"
+        "agent: ada\nagents: {bob: {driver: codex}}", "unknown-agent", 2, "'ada'", "there is bob"
     ),
     "a newer format": Wrong("", "unknown-version", 1, "reads version 1", "write `version: 1`"),
     "a key that is set twice": Wrong(
@@ -129,12 +154,22 @@ def test_a_mistake_in_the_configuration(cli: Cli, name: str) -> None:
     (found,) = (each for each in result.json["problems"] if each["code"] == wrong.code)
     assert (found["file"], found["line"]) == ("hookline.yaml", wrong.line)
     assert wrong.message in found["message"]
+    assert wrong.help
     assert wrong.help in found["help"]
+    # What is wrong, where, the line itself with a mark below what is meant, what to write.
+    source = (cli.root / "hookline.yaml").read_text().splitlines()[wrong.line - 1]
+    told = (
+        f"error[{wrong.code}]: {found['message']}",
+        f"--> hookline.yaml:{wrong.line}:{found['column']}\n",
+        f"\n{wrong.line} | {source.expandtabs(1)}\n  | {' ' * (found['column'] - 1)}^",
+        f"  = help: {found['help']}",
+    )
     shown = cli("check").stdout
-    assert f"error[{wrong.code}]: " in shown
-    assert f"--> hookline.yaml:{wrong.line}" in shown
-    # A session does not begin with any of them.
-    assert cli("run", "do it").code == 2
+    assert [each for each in told if each not in shown] == []
+    # A session does not begin with any of them, and says the same.
+    refused = cli("run", "do it")
+    assert refused.code == 2
+    assert [each for each in told if each not in refused.stderr] == []
 
 
 COMMANDS: dict[tuple[str, ...], tuple[int, str, str, str]] = {
@@ -169,7 +204,11 @@ def test_a_mistake_on_the_command_line(cli: Cli, words: tuple[str, ...]) -> None
     found = cli.refused(*words)
     assert (found[0], found[1]["code"]) == (code, kind)
     assert message in found[1]["message"]
+    assert help
     assert help in found[1]["help"]
+    shown = cli(*words).stderr
+    assert f"error[{kind}]: {found[1]['message']}\n" in shown
+    assert f"  = help: {found[1]['help']}\n" in shown
 
 
 def test_there_are_forty_of_them() -> None:
@@ -185,6 +224,16 @@ def test_a_folder_without_a_project(cli: Cli, tmp_path_factory: pytest.TempPathF
         assert done.returncode == 2
         assert "no Hookline project here" in done.stderr
         assert "hookline init" in done.stderr
+
+
+def test_without_a_terminal_a_question_is_answered_by_an_option(cli: Cli) -> None:
+    cli.put("hookline.yaml", f"version: 1\n{AGENTS}")
+    done = cli.process("trust")
+    assert done.code == 2
+    said, help = done.stderr.splitlines()
+    assert said == "error[untrusted]: nothing was trusted: there is no terminal to ask on"
+    assert "run `hookline trust --yes`" in help
+    assert "hookline.yaml" in done.stdout  # what it is about
 
 
 def test_a_terminal_that_knows_ascii_only(cli: Cli) -> None:

@@ -68,7 +68,7 @@ def test_a_payload_without_work_is_not_taken_for_a_missing_repository(cli: Cli) 
     cli.put("hookline.yaml", "hooks: {stop: [evidence]}\n")
     cli("trust", "--yes")
     answer = cli("hook", "dispatch", "stop", "--json", stdin="{}").json
-    assert "a diff: what is to be judged has no `work`" in answer["reason"]
+    assert "a diff: the context has no `work`" in answer["reason"]
     assert "repository" not in answer["reason"]
 
 

@@ -30,4 +30,4 @@ def test_a_commit_that_no_gate_saw_is_not_merged(cli: Cli) -> None:
     line.turn(f"if [ ! -e key ]; then work; {commit}; echo {TOKEN} > key; {commit}; fi\n")
     cli("work", "--once")
     assert (line.merges(), cli.task(task)["state"]) == ([], "needs_continuation")
-    assert "the work changes while its gates judge it" in cli("attention").stdout
+    assert "the work changes while its gates check it" in cli("attention").stdout

@@ -22,6 +22,7 @@ id=$({hookline} task add "sub $HOOKLINE_ITERATION" --json | grep -o 'T-[0-9]*' |
 {hookline} task block "$id" --reason "which one?" > /dev/null
 if [ "$HOOKLINE_ITERATION" -ge 6 ]; then echo '<promise>COMPLETE</promise>'; fi
 """
+WEB, PHONE = "/in", "/"
 COMPLETED, LIMIT = "completed", 5
 
 
@@ -36,7 +37,8 @@ class Victims:
         rig.cli.put("agent.sh", AGENT.format(hookline=hookline))
         failing = [{"name": "failing", "command": "exit 3"}]
         rig.configure(
-            rig.webhook(name="web"),
+            rig.webhook(WEB, name="web"),
+            {"name": "phone", "notify": "ntfy", "topic": "night", "server": rig.inbox.url},
             {"name": "mail", "notify": "email", "to": "a@b.c", "smtp": rig.mailbox.url},
             agents={"bot": {"driver": "command", "command": "sh agent.sh"}},
             session={"iterations": 6, "guards": dict.fromkeys(("failures", "no_change"), 0)},
@@ -97,13 +99,15 @@ def check(rig: Rig, names: list[str]) -> None:
     assert set(ended) == set(names)
     assert Counter(data["key"] for _, data in told).most_common(1)[0][1] == 1
     by_web: dict[int, set[str]] = {}
-    for got in rig.inbox.received:
+    for got in rig.inbox.at(WEB):
         for message in got.said["messages"]:
             by_web.setdefault(message["seq"], set()).add(got.key)
     assert by_web.keys() == {seq for seq, _ in told}
     assert {len(keys) for keys in by_web.values()} == {1}
     bodies = {(each.key, json.dumps(each.said)) for each in rig.inbox.received}
     assert len(bodies) == len({each.key for each in rig.inbox.received})
+    by_phone = " ".join(each.said["message"] for each in rig.inbox.at(PHONE))
+    assert [data["message"] for _, data in told if data["message"] not in by_phone] == []
     by_mail = " ".join(letter.get_content() for letter in rig.mailbox.letters)
     assert [data["message"] for _, data in told if data["message"] not in by_mail] == []
     letters = {(each["Message-ID"], each.get_content()) for each in rig.mailbox.letters}
@@ -112,7 +116,7 @@ def check(rig: Rig, names: list[str]) -> None:
     checks = cli("doctor", "--json").json["checks"]
     assert [each for each in checks if each["status"] == "failed"] == []
     repeats = len(rig.inbox.received) - len(bodies)
-    print(f"{len(told)} told, {repeats} repeated by web, {len(rig.mailbox.letters)} letters")
+    print(f"{len(told)} told, {repeats} repeated over HTTP, {len(rig.mailbox.letters)} letters")
 
 
 def kill_and_check(rig: Rig, kills: int) -> None:

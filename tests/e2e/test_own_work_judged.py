@@ -66,7 +66,7 @@ def test_who_worked_in_an_earlier_session_does_not_judge(line: Pipeline, cli: Cl
     assert cli("submit", task).code == 3
     assert (judged(line), line.merges()) == ([], [])
     reason = cli.task(task)["blockReason"]
-    assert f"no agent is left to judge {task}: qa worked on it" in reason
+    assert f"no agent is left to review {task}: qa worked on it" in reason
     let_pass = f"hookline gate override {task} gatekeeper --reason"
     assert let_pass in reason
     (item,) = cli("attention", "--json").json

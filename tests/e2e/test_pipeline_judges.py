@@ -87,7 +87,7 @@ def test_a_worker_goes_on_when_a_person_approves(line: Pipeline, cli: Cli) -> No
     assert (waiting.code, [item["id"] for item in waiting.json]) == (4, [task])
     assert cli("submit", task).code == 4
     _, error = cli.refused("gate", "approve", task, env={"HOOKLINE_AGENT": "bot"})
-    assert "is for people" in error["message"]
+    assert "only a person can" in error["message"]
     worker = cli.start("work", "--json")
     cli.json("gate", "approve", task)
     eventually(lambda: line.merges() == [task], "the merge")

@@ -31,6 +31,14 @@ def _begin(
     return line
 
 
+def test_who_plans_knows_the_checks_of_each_part(cli: Cli) -> None:
+    rule = "validation: [{name: listed, type: command, command: grep -q T log}]\n"
+    line = _begin(cli, PLANS + rule)
+    line.worker("--agents", "1")
+    plan = line.prompts("T-1")[0]
+    assert "must pass these on its own:\n- listed: `grep -q T log`\n- run_tests: " in plan
+
+
 def test_the_parts_are_merged_first_and_one_lane_is_enough(cli: Cli) -> None:
     line = _begin(cli)
     done = line.worker("--agents", "1")

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
+
+from hookline.plugins import KINDS
+from tests.e2e.gate_rig import Repo
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -143,6 +149,81 @@ def test_what_cannot_be_loaded_is_told_where_it_is_named(
     found = [each for each in cli.json("check")["problems"] if each["code"] == "plugin"]
     assert [(each["severity"], each["line"]) for each in found] == [("warning", 2)]
     assert found[0]["message"].endswith(f"cannot be loaded: {why.format(needs=needs)}")
+
+
+LEAKY = """
+import asyncio
+from hookline.domain.records import Reply
+from hookline.errors import HookFailure
+
+VALUE = str
+
+async def run(hook, call, world):
+    token = world.environ["DEPLOY_TOKEN"]
+    if hook.target == "answers":
+        return Reply(text=token, stderr=token)
+    if hook.target == "fails":
+        raise HookFailure(f"no access with {token}", stdout=token)
+    await asyncio.sleep(20)
+"""
+
+
+@pytest.mark.parametrize("in_tree", [True, False])
+def test_every_kind_is_cleaned_and_stopped(
+    cli: Cli, packages: Packages, monkeypatch: pytest.MonkeyPatch, in_tree: bool
+) -> None:
+    """A new kind has what the documentation promises, wherever its module is."""
+    if in_tree:
+        kind = ModuleType("hookline.hooks.kinds.leaky")
+        exec(LEAKY, kind.__dict__)
+        monkeypatch.setitem(sys.modules, kind.__name__, kind)
+        monkeypatch.setattr(KINDS, "own", (*KINDS.own, "leaky"))
+    else:
+        packages.install("leaky", LEAKY, "leaky", "kinds")
+    cli.env["DEPLOY_TOKEN"] = "swordfish-4711"
+    hooks = [{"leaky": name, "timeout": 1} for name in ("answers", "fails", "hangs")]
+    cli.configure(f"hooks: {{task_created: {json.dumps(hooks)}}}\n")
+    cli.add("a part", quiet=False)
+    ends = cli.rows("SELECT status, error FROM deliveries WHERE kind = 'leaky' ORDER BY position")
+    assert ends == [
+        ("ok", None),
+        ("failed", "no access with [redacted DEPLOY_TOKEN]"),
+        ("timeout", "timed out after 1 s"),
+    ]
+    shown = cli("why", "1").stdout + cli("why", "1", "--json").stdout
+    assert "no access with" in shown
+    assert "swordfish" not in shown
+    folder = cli.root / ".hookline"
+    assert not any(b"swordfish" in path.read_bytes() for path in folder.glob("hookline.db*"))
+
+
+RECORDS = """
+import os
+from hookline.adapters.forges.local import CHECKS, MERGES, REMOTE, REVIEWS, LocalForge
+
+class Records(LocalForge):
+    name = "records"
+
+async def open_forge(site):
+    return Records(os.path.join(site.folder, "pulls"), push_remote=site.remote)
+"""
+
+
+def test_a_forge_without_reviewers_and_checks_keeps_nobody_waiting(
+    cli: Cli, packages: Packages
+) -> None:
+    packages.install("records", RECORDS, "records", "forges")
+    repo = Repo(cli)
+    gates = "before_submit: [create_pr], before_merge: [ci_status, {reviews: 1}]"
+    repo.begin(f"gates: {{forge: records}}\nhooks: {{{gates}}}\n")
+    task = cli.add("a part")
+    repo.work("part")
+    assert cli("submit", task).code == 4
+    assert cli.json("gate", "approve", task)["by"]
+    assert cli("merge", task, "--json").json["outcome"] == "merged"
+    assert repo.merged() == ["part"]
+    forges = [each for each in cli("doctor", "--json").json["checks"] if each["name"] == "forge"]
+    assert forges == [], "there is nothing that could refuse anything, and no agent"
 
 
 OPTIONS = """

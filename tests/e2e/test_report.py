@@ -108,6 +108,22 @@ def test_a_stop_hook_whose_program_passed_is_a_proof(cli: Cli) -> None:
     assert [(p["point"], p["check"]) for p in task["proofs"]] == [("stop", "tests")]
 
 
+def test_what_the_agent_is_told_at_the_end_takes_no_proof_away(cli: Cli) -> None:
+    rig = Rig(cli)
+    rig.repository()
+    rig.turns(f"echo 1 > made; {PROMISE}", rest="echo thanks")
+    lint = {"name": "lint", "command": "echo tidy", "pipe_output": True}
+    rule = {**RULE, "command": "test -e made"}
+    rig.configure({"stop": ["evidence"], "post_iteration": [lint]}, validation=[rule])
+    assert rig.run().code == 0
+    assert len(rig.prompts()) == 2  # the second one brings what the linter printed
+    task = only_task(report(cli))
+    assert [p["check"] for p in task["proofs"]] == ["there", "evidence"]
+    assert [each["path"] for each in task["change"]["files"]] == ["made"]
+    page = cli("session", "report", "s", "-o", "-").stdout
+    assert '<td class="counted" data-name="file">1</td>' in page
+
+
 def test_what_waits_and_what_was_sent_back_is_told_with_its_command(
     cli: Cli, line: Pipeline
 ) -> None:

@@ -376,7 +376,7 @@ def test_a_session_whose_task_is_taken_says_so(cli: Cli) -> None:
     cli.json("task", "claim", "T-1", "--agent", "someone")
     done = cli("run", "--resume", "--iterations", "5")
     assert done.code == 1
-    assert "one: cannot go on: T-1 is claimed by someone" in done.stderr
+    assert "one: cannot continue: T-1 is claimed by someone" in done.stderr
     assert cli.json("session", "show", "one")["status"] == "limit"
 
 

@@ -58,7 +58,7 @@ def test_a_list_of_sessions(cli: Cli) -> None:
     assert process.wait(timeout=60) == 0
     line = cli("session", "list").stdout
     assert line.startswith("one  completed  R-1  iteration 1  bot  ")
-    assert line.endswith("  do it\n")
+    assert line.endswith("  do it  (UNPROVEN: only its agent says so)\n")
 
 
 def test_what_one_session_did(cli: Cli) -> None:

@@ -186,7 +186,7 @@ def test_messages_of_a_delivery_that_failed_are_told_again(cli: Cli) -> None:
 def knows_everything(text: str) -> bool:
     """Whether a prompt has the goal, where the session stands, and how to end."""
     return in_order(text, "# Goal", "do it", "- learning: mind the gap") and all(
-        part in text for part in ("iteration 2 of at most", "- 1: ", "end with `<promise>BLOCKED")
+        part in text for part in ("iteration 2 of at most", "- 1: ", "- `<promise>BLOCKED")
     )
 
 
@@ -200,7 +200,7 @@ def test_every_prompt_of_an_agent_that_remembers_nothing_has_the_whole_story(cli
     recovery = rig.prompts()[2]
     assert recovery.iteration == 2
     assert knows_everything(recovery.text)
-    assert in_order(recovery.text, "end with `<promise>BLOCKED", "LOOK", "Your last turn")
+    assert in_order(recovery.text, "- `<promise>BLOCKED", "LOOK", "Your last turn")
 
 
 def test_a_delivery_says_what_the_turn_before_it_did(cli: Cli) -> None:

@@ -43,10 +43,10 @@ def test_what_waits_has_its_command(cli: Cli) -> None:
 def test_what_was_done_is_news_until_a_person_has_looked(cli: Cli) -> None:
     rig = Rig(cli)
     rig.turns(PROMISE)
-    rig.configure()
+    rig.configure({}, validation=[{"name": "ok", "type": "command", "command": "true"}])
     assert rig.run().code == 0
     assert [each["id"] for each in cli.json("status")["completed"]] == ["s"]
-    assert "done      s" in cli("status").stdout  # a pipe has not looked
+    assert "done      s  completed " in cli("status").stdout  # a pipe has not looked
     terminal = Terminal(cli, "status", columns=100, rows=24)
     terminal.shows("done")
     assert terminal.ends() == 0

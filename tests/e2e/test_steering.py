@@ -501,3 +501,11 @@ def test_a_point_can_be_fired_by_hand(cli: Cli) -> None:
         "pendingEffects": 0,
         "needsMoreIterations": True,
     }
+
+
+def test_a_point_fired_by_hand_refuses_what_a_tick_would(cli: Cli) -> None:
+    steer(cli, {f"{END}/odd.sh": say({"needsMoreIterations": "perhaps"})})
+    given = '{"runId":"test-run","iteration":1,"status":"completed"}'
+    fired = cli("hook", "dispatch", END, "--json", stdin=given)
+    assert "`needsMoreIterations` must be true or false" in fired.stderr
+    assert fired.json["needsMoreIterations"] is False

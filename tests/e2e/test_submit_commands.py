@@ -457,7 +457,7 @@ def test_a_gate_that_names_a_file_which_only_the_work_brings_says_so(repo: Repo,
     (place / "greet.sh").write_text("echo hello\n", encoding="utf-8")
     assert cli("submit", task).code == 3
     assert cli.task(task)["blockReason"] == (
-        "run_tests: greet.sh is in the task's worktree alone, and what judges work cannot come with"
+        "run_tests: greet.sh is in the task's worktree alone, and what checks work cannot come with"
         " it. Let the hook run a script of the project that calls greet.sh; or commit greet.sh in"
         " the project and run `hookline trust`"
     )

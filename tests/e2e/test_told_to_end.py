@@ -166,7 +166,7 @@ def test_both_interrupts_in_a_turn_leave_session_end_alone(
     assert (cli.root / "ended").read_text() == "bye\n"
     (line,) = (row for row in terminal.everything if "agent          turn" in row)
     assert line.startswith("  ! agent          turn")
-    assert line.endswith("s  cut short")
+    assert line.endswith("s  interrupted")
 
 
 def test_who_left_and_goes_on_is_not_stopped_by_the_old_wish(cli: Cli) -> None:

@@ -221,8 +221,8 @@ def test_an_agent_that_drops_its_variables_is_known(cli: Cli, disguise: str) -> 
         cli.add("another", "--type", kind, "--priority", "3")
     cli("run", "--task", own, "--iterations", "1")
     *refused, added = (line.box / "said").read_text().splitlines()[:7]
-    words = ("may not create", "may not create", "only a person", "for people", "keeps its type")
-    for text, word in zip(refused, (*words, "for people"), strict=True):
+    words = ("may not create", "may not create", "only a person", "only a person", "keeps its type")
+    for text, word in zip(refused, (*words, "only a person can run"), strict=True):
         assert word in text, refused
     (part,) = cli.json("task", "list", "--all")[3:]
     assert (made(part), part["id"] in added) == ((own, "feature"), True)
@@ -237,7 +237,9 @@ ask() {{ printf '{{"jsonrpc":"2.0","id":%s,"method":"%s","params":%s}}\\n' "$1" 
 hello='{{"protocolVersion":"2025-06-18","capabilities":{{}},"clientInfo":{{"name":"c","version":"1"}}}}'
 add='{{"name":"task_create","arguments":{{"goal":"around","type":"chore"}}}}'
 label='{{"name":"task_update","arguments":{{"taskId":"T-2","labels":["review"]}}}}'
-{{ ask 1 initialize "$hello"; ask 2 tools/call "$add"; ask 3 tools/call "$label"; sleep 2; }} |
+answered() {{ grep -q '"id":3' "$here/said"; }}
+{{ ask 1 initialize "$hello"; ask 2 tools/call "$add"; ask 3 tools/call "$label"
+  until answered; do sleep 0.05; done; }} |
   env -i {keeps} HOOKLINE_DIR="{root}/.hookline" {python} -m hookline mcp > "$here/said" 2>&1
 """
 
@@ -278,5 +280,6 @@ def test_what_checks_the_work_may_not_do_more_than_its_agent(cli: Cli) -> None:
     cli.add("another", "--type", "feature")
     cli("run", "--task", own, "--iterations", "1")
     said = (line.box / "said").read_text()
-    assert (said.count("may not create"), said.count("`hookline run` is for people")) == (3, 3)
+    assert said.count("may not create") == 3
+    assert said.count("only a person can run `hookline run`") == 3
     assert len(cli.json("task", "list", "--all")) == 2

@@ -41,7 +41,7 @@ def test_a_base_that_was_moved_behind_its_checkout_is_told_once(line: Pipeline, 
     cli("work", "--once")
     assert cli.task(task)["state"] == "completed"
     evil = line.git("log", "--format=%H", "--grep=past the gates", "main")[:12]
-    told = f"main holds 1 commit that Hookline has not judged: {evil} past the gates"
+    told = f"main holds 1 commit that no gate has checked: {evil} past the gates"
     [item] = json.loads(cli("attention", "--json").stdout)
     assert told in item["message"]
     assert f"git show {evil}" in item["command"]

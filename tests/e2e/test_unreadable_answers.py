@@ -58,6 +58,10 @@ ALL = {
     "within a line": "x {%s} was tested\n3 passed\n",
     "in a list": "[{%s}]",
     "before another": 'log\n{%s}\n{"more": 1}\n',
+    "inside another": 'checking {"a": {%s}} done',
+    "deep inside another": 'log\n{"a": [1, {"b": {%s}}]}\n3 passed\n',
+    "inside a broken one": 'log\n{"a": {%s}, oops}\n3 passed\n',
+    "after a broken one": 'log {"a": oops}\n{%s, oops}\n3 passed\n',
     "in long output": "." * 500_000 + "\n{%s}\n" + "." * 500_000,
 }
 each_kind = pytest.mark.parametrize("kind", ["command", "script"])
@@ -92,6 +96,28 @@ def test_a_gate_stays_closed(cli: Cli, kind: str) -> None:
         answer = fire(cli, "before_submit")
         assert answer["status"] == "failure", name
         assert answer["message"].startswith("h failed: its answer cannot be read: "), name
+
+
+@each_kind
+@pytest.mark.parametrize(
+    "said",
+    [
+        '"status":"Failure"',
+        '"status":"FAILURE "',
+        '"Status":"failure"',
+        '"status":"fail\\u0075re"',
+        '"stat\\u0075s":"failure"',
+        '"status":"failed"',
+        '"status":"Error"',
+    ],
+)
+def test_a_gate_stays_closed_however_the_verdict_is_spelled(cli: Cli, kind: str, said: str) -> None:
+    put_hook(cli, "before_submit", "", kind)
+    for name in (*BELOW_OTHER_OUTPUT, "inside another", "in a list", "inside a broken one"):
+        put_printed(cli, ALL[name] % said)
+        answer = fire(cli, "before_submit")
+        assert answer["status"] == "failure", name
+        assert "a JSON object with `status` among other output" in answer["message"], name
 
 
 @each_kind
@@ -191,7 +217,7 @@ PLAIN = (
     "[1, 2]",
     '"status": "failure"\n1 passed',
     'log\n{"status": 200, "level": "info"}\n3 passed\n',
-    'log\n{"answer": {"status": "failure"}}\n3 passed\n',
+    'log\n{"answer": {"status": "done"}, "state": "failure"}\n3 passed\n',
     "x {'status': 'failure'}\n3 passed\n",
 )
 

@@ -156,7 +156,7 @@ def test_work_that_changes_whenever_it_is_judged_goes_to_a_person(line: Gated, c
     line.guard(last="{name: busy, command: 'date +%N >> noise'}")
     task, _ = line.work("good")
     assert cli("submit", task).code == 3
-    assert "changes while its gates judge it" in cli.task(task)["blockReason"]
+    assert "changes while its gates check it" in cli.task(task)["blockReason"]
     assert line.merges() == []
 
 
@@ -339,7 +339,7 @@ def test_an_agent_that_hides_that_it_is_one(line: Gated, cli: Cli) -> None:
     )
     task = cli.add("a part")
     line.worker(code=4)
-    assert "for people" in (line.box / "said").read_text()
+    assert "only a person can run" in (line.box / "said").read_text()
     line.check_clean(task)
 
 

@@ -93,7 +93,7 @@ def test_agents_do_not_excuse_themselves(line: Pipeline, cli: Cli) -> None:
     second = cli.add("second", "--type", "feature")
     assert line.worker("--tasks", "1", code=5)["tasks"] == {first: "completed"}
     said = (line.box / "said").read_text()
-    assert said.count("is for people") == 2
+    assert said.count("only a person can run") == 2
     assert f"only a person can label {second} as review" in said
     assert cli.task(second)["labels"] == []
     line.turn("echo 'done'\n")

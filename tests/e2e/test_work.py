@@ -238,7 +238,7 @@ def test_an_agent_cannot_start_a_worker(shop: Workshop) -> None:
     assert result.code == 1
     assert "inside R-1" in result.error["message"]
     result = shop.cli("work", "--once", "--json", env={"HOOKLINE_AGENT": "ada"})
-    assert "`hookline work` is for people" in result.error["message"]
+    assert "only a person can run `hookline work`" in result.error["message"]
 
 
 def test_a_task_that_cannot_be_begun_is_told_once(shop: Workshop) -> None:

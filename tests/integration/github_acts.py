@@ -155,6 +155,22 @@ def _runs(hub: GitHub, values: dict[str, str], query: dict[str, str], body: Any)
     return Reply(200, {"total_count": len(found), "check_runs": listed.value}, listed.headers)
 
 
+def _suites(hub: GitHub, values: dict[str, str], query: dict[str, str], body: Any) -> Reply:
+    example = hub.description.example("check-suite-paginated")["check_suites"][0]
+    found = [
+        {
+            **example,
+            "app": {**example["app"], "slug": suite.app},
+            "status": suite.status,
+            "conclusion": suite.conclusion,
+            "latest_check_runs_count": suite.runs,
+        }
+        for suite in hub.suites_of(values["ref"])
+    ]
+    listed = _page(found, query)
+    return Reply(200, {"total_count": len(found), "check_suites": listed.value}, listed.headers)
+
+
 def _annotations(hub: GitHub, values: dict[str, str], query: dict[str, str], body: Any) -> Reply:
     example = hub.description.example("check-annotation-items")[0]
     return _page([{**example, **each} for each in hub.annotations], query)
@@ -222,6 +238,12 @@ def _branch_rules(hub: GitHub, values: dict[str, str], query: dict[str, str], bo
             "required_review_thread_resolution": given.threads,
         }
         found.append({"type": "pull_request", "parameters": wanted})
+    for name in given.ruleset_checks:
+        required = {
+            "required_status_checks": [{"context": name}],
+            "strict_required_status_checks_policy": False,
+        }
+        found.append({"type": "required_status_checks", "parameters": required})
     source = {
         "ruleset_source_type": "Repository",
         "ruleset_source": f"{OWNER}/{NAME}",
@@ -253,5 +275,6 @@ ACTS = {
     ("POST", "/pulls/{pull_number}/reviews"): _review,
     ("GET", "/commits/{ref}/status"): _statuses,
     ("GET", "/commits/{ref}/check-runs"): _runs,
+    ("GET", "/commits/{ref}/check-suites"): _suites,
     ("GET", "/check-runs/{check_run_id}/annotations"): _annotations,
 }

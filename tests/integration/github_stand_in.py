@@ -51,11 +51,22 @@ class Asked(NamedTuple):
     body: Any
 
 
+class Suite(NamedTuple):
+    """The runs of one app: its name, how far they are, how they ended and how many there are."""
+
+    app: str
+    status: str
+    conclusion: str | None = None
+    runs: int = 0
+
+
 class Rules(msgspec.Struct):
     """What the repository and its base ask of pull requests, and what the token may do."""
 
     base: str = "main"
     checks: list[str] = []
+    # Required by rulesets, a ruleset each.
+    ruleset_checks: list[str] = []
     approvals: int = 0
     threads: bool = False
     forbidden: list[str] = []
@@ -86,6 +97,8 @@ class GitHub(ThreadingHTTPServer):
         self.refuses_lines = False
         self.statuses: list[tuple[str, str]] = []
         self.runs: list[tuple[str, str, str | None]] = []
+        # Besides the one of the runs: apps that only may run something, or have not begun.
+        self.suites: list[Suite] = []
         # What a failed run says about itself, and about lines.
         self.output: dict[str, Any] = {}
         self.app = "octoapp"
@@ -185,6 +198,16 @@ class GitHub(ThreadingHTTPServer):
         """The check runs of a commit: name, status and conclusion."""
         return self.checked.get(sha, self.runs)
 
+    def suites_of(self, sha: str) -> list[Suite]:
+        """The check suites of a commit."""
+        runs = self.runs_of(sha)
+        is_over = all(status == "completed" for _, status, _ in runs)
+        ended = "success" if all(end in ("success", None) for _, _, end in runs) else "failure"
+        known = any(each.app == self.app for each in self.suites)
+        status, end = ("completed", ended) if is_over else ("in_progress", None)
+        own = Suite(self.app, status, end, len(runs))
+        return [*([own] if runs and not known else []), *self.suites]
+
     def lacks(self, pull: dict[str, Any], method: str) -> str | None:
         """Why the rules of the base do not let a pull request in."""
         rules, head = self.rules, pull["head"]["sha"]
@@ -195,7 +218,7 @@ class GitHub(ThreadingHTTPServer):
         runs = self.runs_of(head)
         green = {name for name, _, end in runs if end == "success"}
         green |= {name for name, state in self.statuses if state == "success"}
-        if not set(rules.checks) <= green:
+        if not {*rules.checks, *rules.ruleset_checks} <= green:
             return "Required status check is expected."
         last = {each["user"]["login"]: each["state"] for each in self.reviews}
         if "CHANGES_REQUESTED" in last.values() and rules.approvals:

@@ -25,6 +25,7 @@ from hookline.testing import context, event
 from tests.e2e.conftest import eventually, is_running
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from hookline.domain.records import Outcome
@@ -123,7 +124,7 @@ def saying(root: Path, text: str) -> Agent:
     return program("cat text")
 
 
-async def no_changes(folder: str) -> list[str]:
+async def no_changes(payload: Mapping[str, Any]) -> list[str]:
     return []
 
 

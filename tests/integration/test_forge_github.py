@@ -29,7 +29,7 @@ from hookline.domain.forge import (
 )
 from tests.integration.github_acts import MERGE_SHA, NAME, OWNER
 from tests.integration.github_description import Description
-from tests.integration.github_stand_in import TOKEN, Fault, GitHub
+from tests.integration.github_stand_in import TOKEN, Fault, GitHub, Rules, Suite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -174,6 +174,54 @@ def test_statuses_and_check_runs_are_one_answer(
     hub.statuses, hub.runs = statuses, runs
     assert asyncio.run(rig.forge.checks(HEAD)).status == status
     assert asyncio.run(rig.forge.checks(rig.open())).status == status
+
+
+GREEN = ("lint", "completed", "success")
+
+
+@pytest.mark.parametrize(
+    ("suite", "status"),
+    [
+        (Suite("octoapp", "in_progress", runs=1), "pending"),
+        (Suite("octoapp", "queued", runs=1), "pending"),
+        (Suite("idle", "queued"), "success"),
+        (Suite("idle", "in_progress"), "pending"),
+        (Suite("github-actions", "queued"), "pending"),
+        (Suite("github-actions", "waiting"), "pending"),
+        (Suite("github-actions", "completed", "action_required"), "pending"),
+        (Suite("github-actions", "completed", "startup_failure"), "failure"),
+        (Suite("idle", "completed", "neutral"), "success"),
+    ],
+)
+def test_checks_that_have_not_begun_are_not_over(
+    hub: GitHub, rig: Rig, suite: Suite, status: str
+) -> None:
+    hub.runs, hub.suites = [GREEN], [suite]
+    found = asyncio.run(rig.forge.checks(HEAD))
+    assert found.status == status
+    if status != "success":
+        assert found.checks[0].name == f"{suite.app} (check suite)"
+    elif suite.app == "idle":
+        hub.runs = []
+        assert asyncio.run(rig.forge.checks(HEAD)).status == "none"
+
+
+@pytest.mark.parametrize(
+    "rules", [Rules(checks=["lint", "build"]), Rules(ruleset_checks=["build", "lint"])]
+)
+def test_a_required_check_that_nobody_has_reported_is_pending(
+    hub: GitHub, rig: Rig, rules: Rules
+) -> None:
+    hub.runs, hub.rules = [GREEN], rules
+    pull = rig.open()
+    for found in (rig.forge.checks(pull), rig.forge.checks(HEAD, base="main")):
+        state = asyncio.run(found)
+        waits = [each.name for each in state.checks if each.status == "pending"]
+        assert (state.status, waits) == ("pending", ["build (required, not reported yet)"])
+    assert asyncio.run(rig.forge.checks(HEAD)).status == "success", "without a base, without rules"
+    assert asyncio.run(rig.forge.checks(HEAD, base="never-pushed")).status == "success"
+    hub.statuses = [("build", "success")]
+    assert asyncio.run(rig.forge.checks(pull)).status == "success"
 
 
 def test_a_failure_on_the_last_page_of_checks_is_seen(hub: GitHub, rig: Rig) -> None:

@@ -154,9 +154,10 @@ class Checked(LocalForge):
     """A forge whose checks say this."""
 
     name = "checked"
+    has_checks = True
     says = CheckState("none")
 
-    async def checks(self, of: PullRequest | str) -> CheckState:
+    async def checks(self, of: PullRequest | str, *, base: str | None = None) -> CheckState:
         self.asked = of
         return self.says
 

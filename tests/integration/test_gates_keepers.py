@@ -194,7 +194,7 @@ def test_nobody_judges_their_own_work(desk: Desk) -> None:
     assert not (desk.place.root / ".hookline" / "asked-author").exists()
     alone = desk.ask("gatekeeper", ["author"])
     assert (alone.status, alone.remediation_prompt) == ("failure", None)
-    assert "no agent is left to judge" in alone.message
+    assert "no agent is left to review" in alone.message
 
 
 def test_the_gatekeepers_of_the_task_s_type_judge_under_a_name(desk: Desk) -> None:

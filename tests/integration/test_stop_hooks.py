@@ -94,7 +94,7 @@ def test_a_context_that_is_none_escalates(project: Project) -> None:
     project.configure("    - default")
     decision = project.decides(iteration="many")
     assert decision["action"] == "escalate"
-    assert "no context of an iteration" in decision["metadata"]["error"]
+    assert "not the context of an iteration" in decision["metadata"]["error"]
 
 
 def test_all_of_completes_when_every_kind_agrees(project: Project, server: str) -> None:

@@ -65,6 +65,8 @@ def compare(name: str, line: Pipeline, prompt: str) -> None:
     [
         ("fix-tests", "run_tests", "log"),
         ("fix-command", {"command": "echo no changelog; test -e CHANGELOG"}, None),
+        ("fix-lines", {"name": "listed", "command": "cd parts\nls\ntest -e '../a  b'\n"}, None),
+        ("fix-test-lines", {"run_tests": "set -e\nsh check.sh"}, "log"),
         ("fix-secrets", "secrets", "settings.py"),
         ("fix-limits", {"diff_limits": {"files": 2, "forbid": ["settings.*"]}}, "settings.py"),
     ],
@@ -75,6 +77,14 @@ def test_what_a_check_rejects(line: Pipeline, name: str, entry: Any, added: str 
         (place / added).write_text('key = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"\n')
         line.commit("more", at=place)
     compare(name, line, the_prompt(line))
+
+
+def test_a_command_that_is_too_long_is_not_to_be_run(line: Pipeline) -> None:
+    rejected(line, gates({"command": f"test -e {'x' * 1000}"}))
+    prompt = the_prompt(line)
+    assert "A command in hookline.yaml failed on your work with exit code 1." in prompt
+    assert "Run them yourself before you end: `make test`\n" in prompt
+    assert "xxx" not in prompt
 
 
 def test_a_gate_that_was_not_reached_is_told_as_well(line: Pipeline) -> None:

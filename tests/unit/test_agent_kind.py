@@ -289,6 +289,10 @@ def test_without_anything_to_ask_the_hook_fails(
             AgentTurn(text=TEXT, wait=ModelWait(kind="overloaded")),
             "agent ada: its model is overloaded",
         ),
+        (
+            AgentTurn(text=TEXT, wait=ModelWait(kind="unreachable")),
+            "agent ada: its model is unreachable",
+        ),
         (AgentTurn(text="x" * 1_100_000 + TEXT), "agent ada: its answer is longer than 1 MiB"),
     ],
 )

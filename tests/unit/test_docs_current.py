@@ -11,6 +11,7 @@ import pytest
 from docs import generate, reference
 
 from hookline import __version__
+from hookline.config.detection import AGENTS
 from hookline.domain import payloads
 from hookline.domain.events import REPORTS, STATE_BEARING
 from hookline.points import POINTS
@@ -42,6 +43,12 @@ def test_options_that_exclude_each_other_are_documented() -> None:
 def test_readme_names_this_version() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert f"In this version ({'.'.join(__version__.split('.')[:2])}):" in readme
+
+
+def test_readme_has_every_agent_that_init_finds() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for name, profile in AGENTS.items():
+        assert f"| `{name}: {profile}` |" in readme
 
 
 def test_every_point_is_documented() -> None:

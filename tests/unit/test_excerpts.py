@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hookline.domain.text.excerpts import MAX_BYTES, MAX_LINES, excerpt
+from hookline.domain.text.excerpts import MAX_BYTES, MAX_LINES, both_ends, excerpt
 
 
 def test_a_short_text_is_told_whole() -> None:
@@ -31,3 +31,11 @@ def test_excerpts_are_bounded_and_stable(text: str) -> None:
     assert len(found.encode()) <= MAX_BYTES
     assert found.count("\n") < MAX_LINES
     assert excerpt(found) == found
+
+
+def test_a_line_has_no_rulers_and_no_parts_of_words() -> None:
+    said = f"{'=' * 70}\nFAIL: test_total\n{'-' * 70}\nAssertionError: 1 != 12\n----\nFAILED"
+    assert both_ends(said, 100) == "FAIL: test_total AssertionError: 1 != 12 FAILED"
+    assert both_ends(said, 30) == "FAIL: … 1 != 12 FAILED"
+    assert both_ends("a --option=1 -- b", 100) == "a --option=1 -- b"
+    assert both_ends("x" * 50, 10) == "xxx … xxxx"

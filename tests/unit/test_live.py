@@ -160,6 +160,21 @@ def test_a_turn() -> None:
     assert live.region(0, 7)[-1].text.endswith("$0.48/$5.00 · 1.0k tokens")
 
 
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("usage_limit", "usage limit"),
+        ("overloaded", "model overloaded"),
+        ("unreachable", "model unreachable"),
+    ],
+)
+def test_a_turn_whose_model_is_not_available_says_why(kind: str, reason: str) -> None:
+    live = Live()
+    told(live, "turn_started", step="turn")
+    ended = told(live, "turn_ended", LATER, step="turn", error="no answer", wait={"kind": kind})
+    assert ended == [f"  ! agent          turn             74s  {reason}", "      │ no answer"]
+
+
 def test_limits_that_are_near_are_counted_down() -> None:
     live = Live()
     used = [

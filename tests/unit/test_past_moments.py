@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hookline.domain.timestamps import duration, evening_before, past, told
+from hookline.domain.timestamps import duration, evening_before, moment_text, past
 from hookline.errors import BadInput
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def test_the_evening_before_is_yesterdays() -> None:
     ],
 )
 def test_a_moment_is_told_by_the_clock_on_the_wall(moment: str, words: str) -> None:
-    assert told(moment, NOW) == words
+    assert moment_text(moment, NOW) == words
 
 
 def test_lengths_of_time() -> None:

@@ -69,7 +69,7 @@ def test_who_repeats_a_prompt_has_promised_nothing(text: str) -> None:
     for prompt in (
         prompts.fill("{{goal}}", {"goal": text}),
         prompts.delivery(outputs, "n"),
-        prompts.recovery(text, outputs, "n"),
+        prompts.recovery(text, prompts.ToldOnce(outputs, nonce="n")),
     ):
         assert "COMPLETE" in prompt
         assert find_promises(prompt) == []
@@ -103,7 +103,7 @@ def test_lists_are_sections_and_empty_ones_are_nothing() -> None:
     past = [{"iteration": 1, "line": "2 files changed; done"}]
     assert prompts.history(past) == "# Iterations so far\n\n- 1: 2 files changed; done\n"
     told = prompts.notes([{"kind": "tip", "text": "a\nb"}], "word")
-    assert told.startswith("# Notes\n\nWhat agents and people noted, between")
+    assert told.startswith("# Notes\n\nFrom agents and people, between")
     assert "\n<data word>\n- tip: a b\n</data word>\n" in told
     many = [{"kind": "tip", "text": f"{n} {'x' * 900}"} for n in range(50)]
     shown = prompts.notes(many, "word")
@@ -126,6 +126,6 @@ def test_a_line_is_bounded() -> None:
 
 
 def test_a_recovery_says_what_failed_and_what_hooks_say() -> None:
-    told = prompts.recovery("the agent exited 3", OUTPUT, "abcd")
+    told = prompts.recovery("the agent exited 3", prompts.ToldOnce(OUTPUT, nonce="abcd"))
     assert told.index("1 failed") < told.index("the agent exited 3")
-    assert prompts.recovery("it died", [], "").startswith("Your last turn")
+    assert prompts.recovery("it died", prompts.ToldOnce()).startswith("Your last turn")

@@ -14,8 +14,8 @@ def gate(target: str, point: str = "before_submit", **more: Any) -> Hook:
     return Hook(**{**fields, "points": (point,), "target": target, **more})
 
 
-def at(standing: HookScopes, point: str, worker: Authorship | None = None, **more: Any) -> Resolved:
-    found = {each.point: each for each in resolve(standing, worker or Authorship(), **more)}
+def at(scopes: HookScopes, point: str, worker: Authorship | None = None, **more: Any) -> Resolved:
+    found = {each.point: each for each in resolve(scopes, worker or Authorship(), **more)}
     assert list(found) == ["before_submit", "after_submit", "before_merge", "after_merge"]
     return found[point]
 
@@ -41,30 +41,30 @@ def test_an_empty_list_of_the_project_replaces_the_default() -> None:
 
 
 def test_the_type_comes_before_the_project_and_the_agent_before_both() -> None:
-    standing = HookScopes(
+    scopes = HookScopes(
         HookRegistry([gate("lint")]),
         ("before_submit",),
         {"product": {"before_submit": [gate("run_tests")]}},
         {"careful": {"before_submit": [gate("secrets")]}, "eager": {"before_submit": []}},
     )
-    project = at(standing, "before_submit")
+    project = at(scopes, "before_submit")
     assert (targets(project), project.source) == (["lint"], "project")
-    product = at(standing, "before_submit", Authorship(task_type="product"))
+    product = at(scopes, "before_submit", Authorship(task_type="product"))
     assert (targets(product), product.source) == (["run_tests"], "task type product")
-    careful = at(standing, "before_submit", Authorship("careful", "product"))
+    careful = at(scopes, "before_submit", Authorship("careful", "product"))
     assert (targets(careful), careful.source) == (["secrets"], "agent careful overrides")
-    eager = at(standing, "before_submit", Authorship("eager", "product"))
+    eager = at(scopes, "before_submit", Authorship("eager", "product"))
     assert (targets(eager), eager.auto_accepted) == ([], True)
     assert eager.source == "agent eager overrides"
 
 
 def test_a_type_that_is_silent_about_a_point_leaves_it_to_the_project() -> None:
-    standing = HookScopes(
+    scopes = HookScopes(
         HookRegistry([gate("human", "before_merge")]),
         ("before_merge",),
         {"hotfix": {"before_submit": [gate("run_tests")]}},
     )
-    found = at(standing, "before_merge", Authorship(task_type="hotfix"))
+    found = at(scopes, "before_merge", Authorship(task_type="hotfix"))
     assert (targets(found), found.source) == (["human"], "project")
 
 
@@ -81,17 +81,17 @@ def test_each_gate_of_the_project_tells_its_own_layer_in_the_one_order() -> None
 
 
 def test_gates_that_are_all_switched_off_accept_by_themselves() -> None:
-    standing = HookScopes(HookRegistry([gate("lint", name="tidy")]), ("before_submit",))
-    assert not at(standing, "before_submit").auto_accepted
-    found = at(standing, "before_submit", switches={"tidy": False})
+    scopes = HookScopes(HookRegistry([gate("lint", name="tidy")]), ("before_submit",))
+    assert not at(scopes, "before_submit").auto_accepted
+    found = at(scopes, "before_submit", switches={"tidy": False})
     assert (found.gates[0].enabled, found.auto_accepted) == (False, True)
 
 
 def judged(*entries: dict[str, Any], worker: Authorship) -> tuple[ResolvedGatekeeper, ...]:
     hook = gate("gatekeeper", "before_merge", metadata={"gatekeepers": list(entries)})
-    standing = HookScopes(HookRegistry([hook]), ("before_merge",))
+    scopes = HookScopes(HookRegistry([hook]), ("before_merge",))
     profiles = {"qa", "gatekeeper-qa", "bot"}
-    return at(standing, "before_merge", worker, profiles=profiles).gates[0].gatekeepers
+    return at(scopes, "before_merge", worker, profiles=profiles).gates[0].gatekeepers
 
 
 def test_gatekeepers_are_the_profiles_that_the_configuration_found() -> None:

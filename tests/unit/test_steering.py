@@ -10,7 +10,7 @@ import pytest
 from hookline.domain.records import FAILED, OK, Outcome
 from hookline.domain.runs import JournalEffect
 from hookline.errors import BadInput
-from hookline.flows.builtin_steering import Tick, native_finalization, native_orchestrator
+from hookline.flows.builtin_steering import RunIteration, native_finalization, native_orchestrator
 from hookline.flows.steering import END, START, STEER_RULES, check_answer
 from hookline.hooks.registry import Hook
 
@@ -35,7 +35,7 @@ def effect(name: str, kind: str = "node", **fields: Any) -> JournalEffect:
 
 
 def decide(*pending: JournalEffect, running: frozenset[str] = frozenset(), **more: Any) -> Any:
-    return native_orchestrator({**PAYLOAD, **more}, Tick(list(pending), running, "waiting"))
+    return native_orchestrator({**PAYLOAD, **more}, RunIteration(list(pending), running, "waiting"))
 
 
 def test_everything_that_can_run_runs() -> None:
@@ -67,8 +67,8 @@ def test_tasks_that_were_passed_on_run_in_their_order_and_no_others() -> None:
     ("status", "more"), [("waiting", True), ("completed", False), ("failed", False)]
 )
 def test_the_run_goes_on_until_it_is_over(status: str, more: bool) -> None:
-    tick = Tick([effect("a"), effect("b")], frozenset(), status)
-    assert native_finalization({**PAYLOAD, "status": status}, tick) == {
+    iteration = RunIteration([effect("a"), effect("b")], frozenset(), status)
+    assert native_finalization({**PAYLOAD, "status": status}, iteration) == {
         "iteration": 5,
         "finalStatus": status,
         "pendingEffects": 2,

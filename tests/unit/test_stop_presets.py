@@ -389,7 +389,7 @@ def test_every_name_is_known_to_the_configuration() -> None:
     ],
 )
 def test_a_context_of_another_form_is_refused(name: str, hostile: dict[str, Any]) -> None:
-    with pytest.raises(BadInput, match="no context of an iteration"):
+    with pytest.raises(BadInput, match="not the context of an iteration"):
         STOP_PRESETS[name](hostile, None)
 
 

@@ -383,7 +383,7 @@ def test_an_agent_cannot_trust(project: Project, book: TrustBook, name: str) -> 
     assert not verdict.trusted
     assert "is ignored under an agent" in verdict.why
     assert under_agent(environ)
-    with pytest.raises(PeopleOnly, match="`hookline trust` is for people"):
+    with pytest.raises(PeopleOnly, match="only a person can run `hookline trust`"):
         refuse_agents(environ, "trust")
 
 

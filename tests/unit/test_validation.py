@@ -70,7 +70,7 @@ def test_rule_of_the_configuration_is_read() -> None:
         ({**TESTS, "expected": 0}, "there is no key 'expected'"),
         ({**TESTS, "config": {"comand": "x"}}, "there is no key 'comand'"),
         ({**TESTS, "config": "x"}, "config must be an object"),
-        ({**TESTS, "config": {"command": "x"}}, "'command' is set both in config and beside it"),
+        ({**TESTS, "config": {"command": "x"}}, "'command' is set both in config and next to it"),
         ({**TESTS, "command": ["pytest"]}, "Expected `str.*`, got `array`"),
         ({**TESTS, "command": "x" * 40_000}, "length <= 32768"),
         ({**TESTS, "command": "a\0b"}, "NUL character"),

@@ -33,7 +33,7 @@ AGENTS: Mapping[str, str] = {
 
 
 class VersionControl(msgspec.Struct, frozen=True):
-    """The repository that a folder lies in, and the branch that work goes into."""
+    """The repository that a folder is in, and the branch that work goes into."""
 
     system: str
     root: str
@@ -45,11 +45,11 @@ def find_agents(environ: Mapping[str, str]) -> list[str]:
     return [name for name in AGENTS if shutil.which(name, path=environ.get("PATH"))]
 
 
-# Git, by its files: the answer is needed before anybody has said that git may be started.
+# Git, by its files: the answer is needed before anyone has said that git may be started.
 
 
 def find_repository(start: str) -> VersionControl | None:
-    """The git repository that a folder lies in."""
+    """The git repository that a folder is in."""
     root = os.path.abspath(start)
     while True:
         place = os.path.join(root, ".git")

@@ -44,7 +44,7 @@ class Loaded(NamedTuple):
 
 
 class _Layer(NamedTuple):
-    """A configuration file as a tree, and the hook folder beside it."""
+    """A configuration file as a tree, and the hook folder next to it."""
 
     source: ConfigFile
     tree: Mapping
@@ -66,12 +66,12 @@ def read_settings(project: Project, home: str, copy: str | None = None) -> Loade
     settings.raw_sections = msgspec.Raw(msgspec.json.encode(read.sections))
     settings.users_notifications = _users_notifications(layers)
     mentioned: dict[str, None] = {}
-    judges = _judges(read)
+    gatekeepers = _gatekeepers(read)
     called: list[Scalar] = []
     for layer in layers:
         check_fired(layer.tree.get("flows"), points, report)
         called += called_flows(layer.tree.get("flows"))
-        scope = Scope(layer.source, prefix=_of(layer), judges=judges)
+        scope = Scope(layer.source, prefix=_of(layer), gatekeepers=gatekeepers)
         blocks = reader.read_block(layer.tree.get("hooks"), scope)
         own = _in_order(blocks, report, layer.source)
         own += _folder(layer, points, project, reader, report)
@@ -142,7 +142,7 @@ def _of(layer: _Layer) -> str:
 
 
 def _in_order(blocks: dict[str, list[Hook]], report: Problems, source: ConfigFile) -> list[Hook]:
-    """The hooks of a file as they stand, each once; a hook at several points has one position."""
+    """The hooks of a file in its order, each once; a hook at several points has one position."""
     order = {id(each): each for hooks in blocks.values() for each in hooks}
     places = {key: index for index, key in enumerate(order)}
     for point, hooks in blocks.items():
@@ -175,7 +175,7 @@ def _folder(
 
 
 def _number(hooks: list[Hook]) -> None:
-    # From 1: the registry gives a hook without a position one of its own.
+    # From 1: the registry gives each hook without a position its own.
     for position, each in enumerate(hooks, 1):
         each.position = position
 
@@ -183,7 +183,7 @@ def _number(hooks: list[Hook]) -> None:
 def _blocks(section: str, layers: list[_Layer], reader: EntryReader, read: Read) -> _Blocks:
     """The hooks of every task type or agent; the nearest layer that defines one counts."""
     found: _Blocks = {}
-    judges = _judges(read)
+    gatekeepers = _gatekeepers(read)
     for layer in layers:
         named = layer.tree.get(section)
         for name, pair in named.pairs.items() if isinstance(named, Mapping) else ():
@@ -193,7 +193,7 @@ def _blocks(section: str, layers: list[_Layer], reader: EntryReader, read: Read)
                 layer.source,
                 f"{section}.{name}.hooks",
                 f"{_of(layer)}{name}/",
-                judges={name: judges[name]} if section == "task_types" else judges,
+                gatekeepers={name: gatekeepers[name]} if section == "task_types" else gatekeepers,
             )
             hooks = reader.read_block(pair.value.get("hooks"), scope)
             for own in hooks.values():
@@ -202,7 +202,7 @@ def _blocks(section: str, layers: list[_Layer], reader: EntryReader, read: Read)
     return {name: hooks for name, hooks in found.items() if hooks}
 
 
-def _judges(read: Read) -> dict[str, tuple[str, ...]]:
+def _gatekeepers(read: Read) -> dict[str, tuple[str, ...]]:
     """The gatekeepers of each task type, those that there are profiles of."""
     known = read.sections.agents
     return {

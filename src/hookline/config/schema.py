@@ -149,7 +149,7 @@ def _one_hook() -> dict[str, Any]:
 
 
 def _notify(definitions: dict[str, Any]) -> dict[str, Any]:
-    """The channel of a notification, and the keys beside it."""
+    """The channel of a notification, and the keys next to it."""
     schema = msgspec.json.schema(Notify)["$defs"][Notify.__name__]
     (kind,) = _structs(inspect.type_info(Notify), {})
     _agree_with_loader(schema, kind)

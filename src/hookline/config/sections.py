@@ -10,6 +10,7 @@ from hookline.config.reading.nodes import Mapping, Pair, Scalar
 from hookline.config.reading.problems import Mark, Problems
 from hookline.config.types import Document, Sections, Text
 from hookline.domain.events import check_type
+from hookline.domain.text.excerpts import first_few
 from hookline.domain.validation import MAX_RULES
 from hookline.errors import BadInput, ReservedEvent, did_you_mean
 from hookline.points import EVENT, POINTS, REACT, Point
@@ -116,7 +117,8 @@ def _may_be_declared(name: str, mark: Mark, report: Problems) -> bool:
 
 def _check_agents(sections: Sections, origins: dict[str, Mark], report: Problems) -> None:
     known = sections.agents
-    profiles = "profiles are listed under `agents:`"
+    there = f"there is {first_few(sorted(known), 5)}" if known else "there is none yet"
+    profiles = f"profiles are listed under `agents:`; {there}"
     if sections.agent is not None and sections.agent not in known:
         message = f"no agent is called '{sections.agent}'"
         help = did_you_mean(sections.agent, known, profiles)

@@ -33,13 +33,13 @@ def is_done_by_merge(
 ) -> bool:
     """Whether work on a task is done when it is merged, and not when someone says so.
 
-    What a session's agent has split off from its own task is judged with that task.
+    What a session's agent has split off from its own task is checked with that task.
     """
     if not has_pipeline(settings, task.type):
         return False
     if session_task is None or _has_worktree(folder, task):
         return True
-    from hookline.pipeline.judged_work import is_part  # only agents get here
+    from hookline.pipeline.checked_work import is_part  # only agents get here
 
     return not is_part(view, task, session_task)
 

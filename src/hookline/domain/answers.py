@@ -7,6 +7,8 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
+# In the metadata of a decision: what a stop hook has proven.
+RECEIPT = "receipt"
 # What a gate's point answers without any gate.
 AUTO_ACCEPTED = "auto-accepted: no gate is configured here"
 

@@ -23,7 +23,7 @@ RUN_EVENTS = frozenset(
 
 # Written by Hookline as a report of its own work; a forged one would mislead `why` and `attention`.
 REPORTS = frozenset(point.name for point in POINTS.values() if point.report)
-# What the engine notes beside the journal.
+# What the engine records in addition to the journal.
 RUN_NOTES = frozenset({"run_iteration", "run_log", "effect_started", "point_fired"})
 # The life of a session, told by the session alone; `session_promise` is its agent's word.
 TASK_ENDS = frozenset({"task_completed", "task_failed", "task_cancelled", "task_deleted"})
@@ -38,7 +38,7 @@ GATE_EVENTS = frozenset(
     "base_pinned work_began submission_started merge_queued gate_decided gate_overridden"
     f" work_trusted {MERGED_UNTESTED}".split()
 )
-# What agents do in a loop of their own, written by the verbs that check it.
+# What agents do in their own loop, written by the verbs that check it.
 LOOP_EVENTS = frozenset(
     "iteration_started iteration_validated iteration_advanced iteration_completed"
     " hook_registered hooks_cleared note_added checkpoint_created checkpoint_resumed".split()
@@ -49,7 +49,7 @@ TURN = "agent_turn"
 # In the metadata of events: a program inside a session caused it, such as its agent.
 INSIDE = "inside"
 
-# A store that somebody else made became this user's own; what was registered before is void.
+# A store that someone else made became this user's own; what was registered before is void.
 ADOPTED = "store_adopted"
 
 # A person had the details of old work removed.

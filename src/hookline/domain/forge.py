@@ -17,7 +17,7 @@ CheckStatus = Literal["pending", "success", "failure"]
 MergeMethod = Literal["merge", "squash", "rebase"]
 
 
-# At which commit an agent was told of a review, by the review's key.
+# At which commit an agent was told about a review, by the review's key.
 TOLD = "told"
 
 
@@ -129,9 +129,9 @@ class ForgeRejected(ForgeError, code="forge-rejected"):
 
 
 class HeadMoved(ForgeError, code="head-moved"):
-    """The branch got new commits since it was judged; nothing was merged."""
+    """The branch got new commits since it was checked; nothing was merged."""
 
-    help = "let the gates judge the new commits, then merge again"
+    help = "let the gates check the new commits, then merge again"
 
 
 class NotMergeable(ForgeError, code="not-mergeable"):
@@ -191,9 +191,9 @@ def refuse_other_base(pull: PullRequest, base: str) -> None:
 def objections(
     reviews: Iterable[Review], head: str | None, told: Mapping[str, str | None]
 ) -> list[Review]:
-    """The reviews whose requested changes have not been made, and comments nobody was told of.
+    """The reviews whose requested changes have not been made, and comments nobody was told about.
 
-    `told` is at which commit the agent was told of each: if the work is another one since, that is
+    `told` is at which commit the agent was told about each: if the work has changed since, that is
     its answer. To a comment it need not answer with changes.
     """
     against = [each for each in reviews if not each.approves]

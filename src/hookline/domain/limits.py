@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 KEPT_TREES = 20
-# What a session may use, as opposed to what shows that it is stuck: it must be raised to go on.
+# What a session may use, as opposed to what shows that it is stuck: to continue, it must be raised.
 BUDGETS = ("iterations", "minutes", "usd", "tokens")
 
 
@@ -167,14 +167,14 @@ def reached(limits: SessionLimits, progress: Progress) -> Reached | None:
 
 
 def used_up(limits: Mapping[str, Any], used: Mapping[str, Any]) -> Reached | None:
-    """The budget of which nothing is left, if there is one: a session cannot go on with it."""
+    """The budget of which nothing is left, if there is one: a session cannot continue with it."""
     budgets = {name: limits.get(name) for name in BUDGETS}
     progress = Progress(**{name: used.get(name, 0) for name in BUDGETS})
     return reached(SessionLimits(**budgets), progress)
 
 
 def raised(name: str | None, used: float | None) -> str:
-    """The option that lets a session go on whose budget is used up: twice what it has used.
+    """The option that lets a session continue whose budget is used up: twice what it has used.
 
     Empty for other limits, which need not be raised.
     """

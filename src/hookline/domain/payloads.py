@@ -6,16 +6,13 @@ carry more, because the log is also what the tables are rebuilt from.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import msgspec
 
 from hookline.domain.events import Event
 from hookline.errors import BadInput
 from hookline.points import POINTS
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
 
 
 class Payload(msgspec.Struct, rename="camel", kw_only=True):
@@ -294,7 +291,7 @@ class AgentContext(Payload):
 
 
 class GateContext(Payload, rename=None):
-    """What a gate judges. Its fields keep the names that gate authors know."""
+    """What a gate checks. Its fields keep the names that gate authors know."""
 
     task_id: str
     task_title: str
@@ -309,7 +306,7 @@ class GateContext(Payload, rename=None):
 
 
 class IterationStart(Payload):
-    """A tick of a run begins."""
+    """An iteration of a run begins."""
 
     run_id: str
     iteration: int
@@ -317,7 +314,7 @@ class IterationStart(Payload):
 
 
 class IterationEnd(IterationStart):
-    """A tick of a run ends."""
+    """An iteration of a run ends."""
 
     status: Literal["waiting", "completed", "failed"]
 
@@ -375,40 +372,3 @@ def payload_of(event: Event) -> Payload:
         raise BadInput(f"no payload type is declared for {event.type} events")
     kind: type[Payload] = globals()[point.payload]
     return msgspec.convert(event.data, kind)
-
-
-class FieldProblem(NamedTuple):
-    """A field of a payload that is missing or of another type, and what to say about it."""
-
-    field: str
-    message: str
-
-
-def problems_of(
-    point: str, payload: Mapping[str, Any], unknown: Collection[str] = ()
-) -> list[FieldProblem]:
-    """Why a point cannot be fired with this payload; values of `unknown` fields come later.
-
-    Event types of the user's own take any payload.
-    """
-    declared = POINTS.get(point)
-    found: list[FieldProblem] = []
-    for field in msgspec.structs.fields(globals()[declared.payload]) if declared else ():
-        name = field.encode_name
-        if name not in payload:
-            if field.required:
-                found.append(FieldProblem(name, f"{point} needs `{name}` in its payload"))
-        elif name not in unknown:
-            try:
-                msgspec.convert(payload[name], field.type)
-            except msgspec.ValidationError as problem:
-                found.append(FieldProblem(name, f"`{name}` does not fit {point}: {problem}"))
-    return found
-
-
-def check_payload(point: str, payload: Mapping[str, Any]) -> None:
-    """Refuse a payload that lacks what a point needs, naming every field."""
-    found = problems_of(point, payload)
-    if found:
-        help = f"`hookline points {point}` shows what its hooks receive"
-        raise BadInput("; ".join(each.message for each in found), help=help)

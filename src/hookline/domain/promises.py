@@ -43,7 +43,7 @@ def find_promises(
 
 
 def without_promises(text: str) -> str:
-    """What an agent said beside its promises."""
+    """What an agent said besides its promises."""
     return _PROMISE.sub("", text)
 
 

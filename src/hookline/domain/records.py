@@ -145,7 +145,7 @@ class Delivery(msgspec.Struct, rename="camel", frozen=True):
 
 
 class StoredAction(msgspec.Struct, frozen=True):
-    """An action as it stands in the record."""
+    """An action as it is recorded."""
 
     hook: str
     position: int

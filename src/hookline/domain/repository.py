@@ -184,7 +184,7 @@ def named(commits: Sequence[Commit]) -> str:
 
 
 class Rebased(msgspec.Struct, frozen=True):
-    """The work stands on the base's tip; `needed` says whether it had to be moved.
+    """The work is on top of the base's tip; `needed` says whether it had to be moved.
 
     `start` is the commit that it was. `same`: it holds exactly what a merge of the two gives.
     """
@@ -216,7 +216,7 @@ class MarkersLeft(msgspec.Struct, frozen=True):
 
 
 class OpenConflict(msgspec.Struct, frozen=True, kw_only=True):
-    """The base is merged into the files of a worktree, for somebody to resolve by editing them.
+    """The base is merged into the files of a worktree, for someone to resolve by editing them.
 
     `files` are the first of all `count`. What is still to do: `markers` to remove, changes of the
     base that were undone and are `restored`, and files that nobody has looked at (`undecided`).
@@ -281,7 +281,7 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
-    """The commit that the base would become, built beside it; `merged` when it is that already."""
+    """The commit that the base would become, built next to it; `merged` when it is that already."""
 
     sha: str
     head: str
@@ -329,7 +329,7 @@ def control_told(changed: Sequence[str], when: str = "while the agent worked") -
 
 
 class WorkState(msgspec.Struct, frozen=True):
-    """What stands in a folder: its commit and tree, and a stamp for each file that differs.
+    """What is in a folder: its commit and tree, and a stamp for each file that differs.
 
     Two states with the same fingerprint hold the same files. Outside a repository there is no
     commit and nothing is known, nor where git fails: then `error` says why.

@@ -48,8 +48,8 @@ class RunFold:
                 "name": event.data["name"],
                 "value": event.data.get("value"),
             }
-        elif event.type in r.ENDS or event.type in r.STANDINGS:
-            self.runs[event.node_id] |= _standing(event)
+        elif event.type in r.ENDS or event.type in r.STATUS_AFTER:
+            self.runs[event.node_id] |= _status(event)
 
     def is_past(self, key: Any, runs: Container[str]) -> bool:
         """Whether a row is that of an effect in a past chapter of one of these runs."""
@@ -153,10 +153,10 @@ def _chapter(event: Event) -> Columns:
     }
 
 
-def _standing(event: Event) -> Columns:
+def _status(event: Event) -> Columns:
     data = event.data
-    if event.type in r.STANDINGS:
-        return {"status": r.STANDINGS[event.type], "reason": data.get("reason")}
+    if event.type in r.STATUS_AFTER:
+        return {"status": r.STATUS_AFTER[event.type], "reason": data.get("reason")}
     return {
         "status": r.ENDS[event.type],
         "reason": None,

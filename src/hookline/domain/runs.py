@@ -19,7 +19,7 @@ CANCELLED = "cancelled"
 TERMINAL = frozenset({COMPLETED, FAILED, CANCELLED})
 # What a run is after these events.
 ENDS = {"run_completed": COMPLETED, "run_failed": FAILED, "run_cancelled": CANCELLED}
-STANDINGS = {"run_parked": PARKED, "run_paused": PAUSED, "run_resumed": RUNNING}
+STATUS_AFTER = {"run_parked": PARKED, "run_paused": PAUSED, "run_resumed": RUNNING}
 
 PENDING = "pending"
 OK = "ok"
@@ -36,7 +36,7 @@ INTERRUPTED = "interrupted"
 
 
 class EffectFailed(Exception):
-    """An effect ended in an error; a flow may catch this and go on."""
+    """An effect ended in an error; a flow may catch this and continue."""
 
     def __init__(self, effect_id: str, error: str) -> None:
         super().__init__(f"{effect_id}: {error}")
@@ -197,7 +197,7 @@ class Run(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class RunOutline(msgspec.Struct, frozen=True):
-    """A run in a few words: what it is about, how it stands, and who advances it until when."""
+    """A run in a few words: what it is about, its status, and who advances it until when."""
 
     run_id: str
     flow: str

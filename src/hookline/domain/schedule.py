@@ -1,6 +1,6 @@
 """When a notification may be sent: quiet hours of a place on Earth, and one digest for many.
 
-Quiet hours are read from the clock on the wall, so their length changes with summer time. Moments
+Quiet hours are in local time, so their length changes with summer time. Moments
 are seconds since 1970.
 """
 
@@ -34,7 +34,7 @@ class QuietHours(msgspec.Struct, frozen=True):
     zone: str | None = None
 
     def end_of(self, moment: float) -> float | None:
-        """When the quiet hours end that a moment lies in; None if it lies in none."""
+        """When the quiet hours end that a moment is in; None if it is in none."""
         today = datetime.fromtimestamp(moment, _zone(self.zone)).date()
         for day in (today - _DAY, today, today + _DAY):
             begin, end = self._on(day)

@@ -24,7 +24,7 @@ STANDING = "hookline.session"
 LIVE, PAUSED = "live", "paused"
 
 
-def told_as(outcome: str, reason: str | None) -> str:
+def outcome_word(outcome: str, reason: str | None) -> str:
     """An outcome in a word: an agent that fails each time has failed, not reached a limit."""
     return FAILED if (outcome, reason) == (LIMIT, "failures") else outcome
 
@@ -53,7 +53,7 @@ class SessionInput(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 
     With a `branch`, the agent works in a worktree, and what it finishes goes through the gates
     into the `base`. With `plan` it plans first, as where the configuration wants that; if it
-    `shows_plan`, the session rests after that until a person goes on with it. A task that is
+    `shows_plan`, the session rests after that until a person resumes it. A task that is
     `part` of a plan, or was planned before, is not planned because the configuration wants plans.
     """
 

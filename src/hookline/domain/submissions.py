@@ -29,6 +29,8 @@ BUDGET = "budget"
 AGENT = "agent"
 # In the context of a gate's answer: the commit of the base that the work is in conflict with.
 CONFLICT = "conflictWith"
+# In the payload of gates that are told what happened: where the work began, and its last commit.
+COMPARED = "comparedCommits"
 MAX_FILE = 5 * 1024 * 1024
 # What `gates.test` says where nothing is to test the merged result.
 NO_TEST = "none"
@@ -37,7 +39,7 @@ OF_PULL_REQUESTS = frozenset({"create_pr", "ci_status"})
 
 
 class Submission(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
-    """A task's work: where it stands, who did it, and in which conversation."""
+    """A task's work: where it is, who did it, and in which conversation."""
 
     task_id: str
     worktree: str

@@ -1,4 +1,4 @@
-"""Moments as they stand in the log: UTC, ISO 8601, to the millisecond, so that text sorts.
+"""Moments as the log has them: UTC, ISO 8601, to the millisecond, so that text sorts.
 
 People write and read local times.
 """
@@ -93,11 +93,11 @@ def _of(naive: datetime) -> str:
 
 
 def local(moment: str) -> datetime:
-    """A moment as the clock on the wall shows it."""
+    """A moment in local time."""
     return datetime.fromisoformat(moment).astimezone()
 
 
-def told(moment: str, now: str) -> str:
+def moment_text(moment: str, now: str) -> str:
     """A moment for people: `07:42`, `yesterday 18:00`, `2026-01-17 18:00`."""
     found, here = local(moment), local(now)
     days = (here.date() - found.date()).days

@@ -58,7 +58,7 @@ class Purpose(msgspec.Struct, kw_only=True, frozen=True):
     """What a turn is for: the role, the task, and what asks for it.
 
     `call` is the place in a run, such as `R-1/1/turn`, or the key of a hook's call; `hook` is the
-    hook that asks, `cause` the place in the log of the event at which it was called.
+    hook that asks, `cause` the position in the log of the event at which it was called.
     """
 
     role: str = HOOK
@@ -82,9 +82,9 @@ def run_of(call: str) -> str | None:
 class TurnCost(msgspec.Struct, rename="camel", kw_only=True, frozen=True, omit_defaults=True):
     """What one turn used until now. The last record of a turn counts, and only that one.
 
-    `session` is the run of the session that led to it, where it is no turn of that run itself.
+    `session` is the run of the session that led to it, where it is not a turn of that run itself.
     `computed`: the money comes from configured prices, and the agent has not reported it.
-    `unfinished`: it is under way, or was cut short, so that it may have used more than is known.
+    `unfinished`: it is under way, or was interrupted, so that it may have used more than is known.
     """
 
     turn: str
@@ -116,13 +116,25 @@ class TurnCost(msgspec.Struct, rename="camel", kw_only=True, frozen=True, omit_d
 
 
 class ModelWait(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
-    """The model takes no more for now: a usage limit, too many requests, or no way to reach it.
+    """The model is not available for now: at a usage limit, overloaded or unreachable.
 
-    `until` is the moment, in seconds since 1970, at which the agent says that it will again.
+    `until` is the moment, in seconds since 1970, at which the agent says that it will be again.
     """
 
     kind: Literal["usage_limit", "overloaded", "unreachable"]
     until: float | None = None
+
+    @property
+    def reason(self) -> str:
+        """Why it is waited for, in short."""
+        return _WAITS[self.kind]
+
+
+_WAITS = {
+    "usage_limit": "usage limit",
+    "overloaded": "model overloaded",
+    "unreachable": "model unreachable",
+}
 
 
 ProblemKind = Literal["missing", "outdated", "login", "key", "credit", "model", "sandbox"]

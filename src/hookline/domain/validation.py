@@ -127,7 +127,7 @@ def _flat(given: Mapping[str, Any]) -> dict[str, Any]:
     own = {key: value for key, value in given.items() if key != "config"}
     twice = sorted(own.keys() & nested.keys())
     if twice:
-        raise BadInput(f"{_called(given)}: {twice[0]!r} is set both in config and beside it")
+        raise BadInput(f"{_called(given)}: {twice[0]!r} is set both in config and next to it")
     flat = {**own, **nested}
     unknown = sorted(str(key) for key in flat.keys() - set(ValidationRule.__struct_fields__))
     if unknown:

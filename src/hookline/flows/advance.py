@@ -1,4 +1,4 @@
-"""Advances a run from taking its lease to releasing it: ticks, waits, signals. For the engine."""
+"""Advances a run, from taking its lease to releasing it: iterations, waits, signals."""
 
 from __future__ import annotations
 
@@ -90,12 +90,12 @@ class Advance:
         self._run_id = run_id
         self._token = token
         self._replay = RunReplay(engine, run_id, token)
-        self._replay.may_tick = self._may_tick
+        self._replay.may_iterate = self._may_iterate
         self._effects = RunningEffects(self._carry_out)
         self._most = max_iterations
         self._first = 0
 
-    def _may_tick(self) -> bool:
+    def _may_iterate(self) -> bool:
         return self._most is None or self._replay.run.iteration - self._first < self._most
 
     async def to_the_end(self) -> Done | Parked:
@@ -148,7 +148,7 @@ class Advance:
         while True:
             ended = self._settle()
             if ended is not None:
-                # The last result came between two ticks; hooks are told about the end as well.
+                # The last result came between two iterations; hooks are told about the end as well.
                 if self._replay.run.iteration:
                     await self._engine.steering.end(
                         self._replay.run, self._replay.run.iteration, ended.status
@@ -156,10 +156,10 @@ class Advance:
                 return ended
             if self._end_waits():
                 continue
-            if not self._may_tick():
+            if not self._may_iterate():
                 return self._give_up("the iteration limit was reached", at_limit=True)
             before = self._replay.moves
-            ended, decision, more = await self._tick()
+            ended, decision, more = await self._iterate()
             if ended is not None:
                 return ended
             idle = 0 if self._replay.moves != before or self._effects.running else idle + 1
@@ -194,7 +194,7 @@ class Advance:
         self._replay.change(lambda tx: settle_waits(tx, self._replay.run, self._engine.blobs, now))
         return True
 
-    async def _tick(self) -> tuple[Done | None, Decision, bool]:
+    async def _iterate(self) -> tuple[Done | None, Decision, bool]:
         """One iteration: hooks choose, the engine carries out, hooks say whether to continue."""
         steering = self._engine.steering
         iteration = self._replay.count()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from hookline.domain.records import OK, Outcome
 from hookline.files import own_folder, publish, read_regular
 from hookline.flows.outcomes import what_waits
 
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from hookline.domain.runs import JournalEffect, Run
+    from hookline.hooks.registry import Hook
 
 
-class Tick(NamedTuple):
+class RunIteration(NamedTuple):
     """What the built-in hooks look at."""
 
     pending: list[JournalEffect]
@@ -26,40 +28,52 @@ class Tick(NamedTuple):
     status: str
 
 
-def native_orchestrator(payload: Mapping[str, Any], tick: Tick) -> dict[str, Any]:
+def native_orchestrator(payload: Mapping[str, Any], iteration: RunIteration) -> dict[str, Any]:
     """Carry out everything that can run now, or what earlier hooks left of it."""
     now = time.time()
     able = [
         effect.effect_id
-        for effect in tick.pending
+        for effect in iteration.pending
         if not effect.waits
-        and effect.effect_id not in tick.running
+        and effect.effect_id not in iteration.running
         and (effect.next_try or 0) <= now
     ]
     if "tasks" in payload:
         able = [task for task in payload["tasks"] if task in able]
     if able:
         return {"action": "executed-tasks", "count": len(able), "tasks": able}
-    if tick.pending:
-        kinds = ", ".join(sorted({effect.kind for effect in tick.pending}))
-        return {"action": "waiting", "reason": what_waits(tick.pending) or kinds}
+    if iteration.pending:
+        kinds = ", ".join(sorted({effect.kind for effect in iteration.pending}))
+        return {"action": "waiting", "reason": what_waits(iteration.pending) or kinds}
     return {"action": "none", "reason": "nothing is pending"}
 
 
-def native_finalization(payload: Mapping[str, Any], tick: Tick) -> dict[str, Any]:
+def native_finalization(payload: Mapping[str, Any], iteration: RunIteration) -> dict[str, Any]:
     """Continue until the run is over."""
     return {
         "iteration": payload["iteration"],
-        "finalStatus": tick.status,
-        "pendingEffects": len(tick.pending),
-        "needsMoreIterations": tick.status == "waiting",
+        "finalStatus": iteration.status,
+        "pendingEffects": len(iteration.pending),
+        "needsMoreIterations": iteration.status == "waiting",
     }
 
 
-NATIVE: dict[str, Callable[[Mapping[str, Any], Tick], dict[str, Any]]] = {
+NATIVE: dict[str, Callable[[Mapping[str, Any], RunIteration], dict[str, Any]]] = {
     "native-orchestrator": native_orchestrator,
     "native-finalization": native_finalization,
 }
+
+
+def native_outcome(hook: Hook, payload: Mapping[str, Any], tick: RunIteration) -> Outcome | None:
+    """What one of these hooks says; None for any other."""
+    native = NATIVE.get(hook.target) if hook.kind == "built-in" else None
+    return Outcome(hook.name, OK, native(payload, tick)) if native is not None else None
+
+
+def steering_values(run: Run, runs: str | None) -> dict[str, str]:
+    """The variables that hooks of a iteration find besides the payload."""
+    folder = {"run_dir": run_folder(runs, run)} if runs is not None else {}
+    return {"flow": run.flow, **folder}
 
 
 RUN_FILE = "run.json"

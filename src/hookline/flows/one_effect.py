@@ -36,7 +36,7 @@ class OneEffect:
         return Decision((self._effect_id,))
 
     async def end(self, run: Run, iteration: int, status: str) -> bool:
-        """No further tick: others choose what runs next."""
+        """No further iteration: others choose what runs next."""
         return False
 
 

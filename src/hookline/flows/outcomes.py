@@ -128,7 +128,7 @@ def last_parked(view: View, run: Run) -> Event:
     return view.log.events(node_id=run.run_id, types=("run_parked",))[-1]
 
 
-def told(error: BaseException) -> str:
+def error_message(error: BaseException) -> str:
     """The message for an error of the flow."""
     if isinstance(error, HooklineError | runs.EffectFailed):
         return str(error)

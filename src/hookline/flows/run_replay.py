@@ -15,7 +15,7 @@ from hookline.domain import runs
 from hookline.domain.runs import INSTANT, OK, EffectResolved, FlowMistake, Resolution
 from hookline.flows import journal
 from hookline.flows.context import Context
-from hookline.flows.outcomes import Done, Result, RunSnapshot, Signalled, told
+from hookline.flows.outcomes import Done, Result, RunSnapshot, Signalled, error_message
 from hookline.flows.replay import Next, Stepper
 from hookline.flows.waits import instant_value
 
@@ -53,8 +53,8 @@ class RunReplay:
         self._begins = False
         self._is_settled = False
         self._counted: int | None = None
-        # Whether another tick may follow: then it is counted together with the flow's requests.
-        self.may_tick: Callable[[], bool] = lambda: True
+        # Whether another iteration may follow: it is then counted with the flow's requests.
+        self.may_iterate: Callable[[], bool] = lambda: True
 
     def look(self) -> RunSnapshot:
         """The current run; Fenced if we lost its lease."""
@@ -187,8 +187,8 @@ class RunReplay:
                 result = Resolution(OK, instant_value(tx, self.run, each, own))
                 journal.resolve(tx, self.run, each.effect_id, result, self.engine.blobs)
         waits = any(each.kind not in INSTANT for each in asked)
-        if waits and self._counted is None and self.may_tick():
-            self._counted = tx.runs.count_iteration(self.run_id)  # a tick follows; one commit less
+        if waits and self._counted is None and self.may_iterate():
+            self._counted = tx.runs.count_iteration(self.run_id)  # one more follows; saves a commit
 
     def _finish(self, tx: Transaction, stepper: Stepper) -> Done | None:
         assert stepper.root is not None
@@ -204,7 +204,7 @@ class RunReplay:
         if error is None:
             data = {"value": self.engine.clean(value)}
             return self._end(tx, "run_completed", data, runs.COMPLETED)
-        why = self.engine.clean(told(error))
+        why = self.engine.clean(error_message(error))
         return self._end(tx, "run_failed", {"error": why}, runs.FAILED)
 
     def _begin_chapter(self, view: View) -> bool:
@@ -240,7 +240,7 @@ class RunReplay:
         return done
 
     def count(self) -> int:
-        """Another tick begins; its number, unless it was counted before."""
+        """Another iteration begins; its number, unless it was counted before."""
         iteration = self._counted or self.change(lambda tx: tx.runs.count_iteration(self.run_id))
         self._counted = None
         self.run = msgspec.structs.replace(self.run, iteration=iteration)

@@ -96,7 +96,9 @@ class Runner:
                 result = await self._engine.advance(run_id, max_iterations=left)
                 if isinstance(result, Done) or not wait or result.at_limit:
                     return result
-                if not called.go_on() and self._is_left(run_id, result, for_people=for_people):
+                if not called.any_continues() and self._is_left(
+                    run_id, result, for_people=for_people
+                ):
                     return result
                 if result.until is not None and not result.held:
                     self._engine.observe("waits", _told(run_id, result))
@@ -197,7 +199,7 @@ class Runner:
                 run = view.runs.find(run_id)
                 if has_come(run, view.runs.pending(run), time.time()):
                     return
-            if parked.until is None and not called.go_on():
+            if parked.until is None and not called.any_continues():
                 return
             await self._engine.wakeup.wait(min(1.0, left))
 
@@ -229,7 +231,7 @@ class CalledRuns:
         for run_id in self._busy:
             self._engine.release(run_id)
 
-    def go_on(self) -> bool:
+    def any_continues(self) -> bool:
         """Whether one of them continues, or will at a time; raises what went wrong here."""
         if self._serving is not None and self._serving.done():
             self._serving.result()

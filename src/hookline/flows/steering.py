@@ -10,11 +10,12 @@ from hookline.domain.events import STEERED, Event
 from hookline.domain.records import CUT, OK, Delivery, Outcome, Reply
 from hookline.domain.timestamps import LONGEST_WAIT, parse, seconds
 from hookline.errors import BadInput, Fenced, HookFailure
-from hookline.flows.builtin_steering import NATIVE, Tick, run_folder
+from hookline.flows.builtin_steering import RunIteration, native_outcome, steering_values
 from hookline.hooks.calls.firing import Tracked
 from hookline.hooks.calls.rows import report_hook_error, write
 from hookline.hooks.dispatch import dispatch
 from hookline.hooks.rules import RULES, Called, PointRule
+from hookline.points import rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +34,7 @@ UNDER_WAY, SCHEDULE = "hookline.hook", "hookline.schedule.{}"
 
 
 class Decision(NamedTuple):
-    """What is done in this tick: effects to carry out, whether to wait, and how long at most."""
+    """What is done in this iteration: effects to run, whether to wait, and how long at most."""
 
     tasks: tuple[str, ...] = ()
     wait_until: float | None = None
@@ -112,8 +113,13 @@ STEER_RULES: dict[str, PointRule] = {
 }
 
 
+def rule_at(point: str) -> PointRule:
+    """The rule of a point, which also checks what hooks that steer answer."""
+    return STEER_RULES.get(point) or RULES[rule_of(point)]
+
+
 class Chooses(Protocol):
-    """Chooses what runs in a tick of a run, and whether another one follows."""
+    """Chooses what runs in an iteration of a run, and whether another one follows."""
 
     async def begin(
         self, run: Run, iteration: int, pending: list[JournalEffect], running: frozenset[str]
@@ -121,12 +127,12 @@ class Chooses(Protocol):
         """Which effects run now."""
 
     async def end(self, run: Run, iteration: int, status: str) -> bool:
-        """Whether another tick is needed."""
+        """Whether another iteration is needed."""
 
 
 @dataclass
 class Steering:
-    """Asks the hooks at both ends of a tick."""
+    """Asks the hooks at both ends of an iteration."""
 
     registry: HookRegistry
     recorder: Recorder
@@ -150,7 +156,7 @@ class Steering:
         if orphan:
             self._end_orphan(run, orphan)
         payload = {"runId": run.run_id, "iteration": iteration, "timestamp": self.store.now()}
-        asking = _Asking(self, START, run, Tick(pending, running, "waiting"))
+        asking = _Asking(self, START, run, RunIteration(pending, running, "waiting"))
         answer = await asking.ask(payload)
         # Postponed effects whose time has come run now, whatever the hooks choose.
         waiting = {effect.effect_id for effect in pending}
@@ -160,13 +166,13 @@ class Steering:
         return decision._replace(tasks=(*due, *decision.tasks)) if due else decision
 
     async def end(self, run: Run, iteration: int, status: str) -> bool:
-        """Whether another tick is needed."""
+        """Whether another iteration is needed."""
         known = status if status in ("waiting", "completed") else "failed"
         payload = {"runId": run.run_id, "iteration": iteration, "status": known}
         payload["timestamp"] = self.store.now()
         with self.store.read() as view:
             pending = view.runs.pending(run)
-        asking = _Asking(self, END, run, Tick(pending, frozenset(), known))
+        asking = _Asking(self, END, run, RunIteration(pending, frozenset(), known))
         answer = await asking.ask(payload)
         return bool(answer.get("needsMoreIterations", known == "waiting"))
 
@@ -232,7 +238,7 @@ class _Asking:
     steering: Steering
     point: str
     run: Run
-    tick: Tick
+    iteration: RunIteration
     _tracked: Tracked | None = field(default=None, init=False)
     _decided_by: str = field(default="", init=False)
 
@@ -257,7 +263,7 @@ class _Asking:
 
     def report_unknown(self, tasks: tuple[str, ...]) -> None:
         """Report hooks that named unknown effects; the others are carried out."""
-        pending = {effect.effect_id for effect in self.tick.pending}
+        pending = {effect.effect_id for effect in self.iteration.pending}
         unsure = [task for task in tasks if task not in pending]
         if not unsure or self._tracked is None:
             return
@@ -276,14 +282,13 @@ class _Asking:
             self._change(report)
 
     async def _call(self, hook: Hook, rule: PointRule, payload: dict[str, Any]) -> Outcome:
-        native = NATIVE.get(hook.target) if hook.kind == "built-in" else None
-        if native is None:
+        outcome = native_outcome(hook, payload, self.iteration)
+        if outcome is None:
             assert self._tracked is not None  # only built-in hooks are called without a record
             return await self._tracked.call(hook, rule, payload)
-        answer = native(payload, self.tick)
-        if self._tracked is None:
-            return Outcome(hook.name, OK, answer)
-        return self._tracked.answered(hook, answer)
+        if self._tracked is not None:
+            self._tracked.record(hook, outcome)
+        return outcome
 
     # The record
 
@@ -304,9 +309,7 @@ class _Asking:
             tx.calls.freeze(event.seq, payload)
             return event
 
-        values = {"flow": self.run.flow}
-        if self.steering.runs_folder is not None:
-            values["run_dir"] = run_folder(self.steering.runs_folder, self.run)
+        values = steering_values(self.run, self.steering.runs_folder)
         event = self._change(open_)
         recorder = self.steering.recorder
         return Tracked(recorder, event, self._change, values=values, on_begin=begin, on_end=end)

@@ -90,7 +90,7 @@ def next_moment(
 ) -> float | None:
     """When the first of these effects is due."""
     moments = [moment_of(effect) for effect in pending]
-    # A due try that no hook chooses is no reason to wake up.
+    # A due try that no hook chooses does not wake anyone up.
     moments += [e.next_try for e in pending if e.next_try is not None and e.next_try > now]
     known = [moment for moment in (*moments, wait_until) if moment is not None]
     return min(known, default=None)

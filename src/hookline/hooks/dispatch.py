@@ -136,10 +136,10 @@ def _failure(hook: Hook, problem: BaseException, watch: CallWatch, took: int) ->
         return Outcome(hook.name, TIMEOUT, None, f"timed out after {watch.limit:g} s", took)
     if not isinstance(problem, Exception | SystemExit) and _is_from_outside(problem, watch):
         raise problem
-    return Outcome(hook.name, FAILED, None, told(problem), took)
+    return Outcome(hook.name, FAILED, None, error_line(problem), took)
 
 
-def told(problem: BaseException) -> str:
+def error_line(problem: BaseException) -> str:
     """What was raised, in a line that can be stored, however it was made."""
     name = type(problem).__name__
     try:

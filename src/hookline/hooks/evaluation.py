@@ -181,7 +181,7 @@ def record(tx: Transaction, loop: Loop, verdict: LoopVerdict) -> tuple[Loop, boo
             with tx.nested():
                 checkpoints.create_from(tx, loop.task_id, verdict.checkpoint)
             made = True
-        except BadInput as problem:  # the decision stands; what became of its wish is said
+        except BadInput as problem:  # the decision holds; what happened to its wish is said
             metadata = {**finding.decision["metadata"], "checkpointError": problem.message}
             decision = {**finding.decision, "metadata": metadata}
             finding = msgspec.structs.replace(finding, decision=decision)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from hookline.files import entry_at, read_regular
 from hookline.project import FOLDER_NAME
 
-# What may stand before a runner, and the runners that take test files as arguments.
+# What may come before a runner, and the runners that take test files as arguments.
 _BEFORE = (
     *(("uv", "run"), ("poetry", "run"), ("pdm", "run"), ("hatch", "run"), ("pipenv", "run")),
     *(("python", "-m"), ("python3", "-m"), ("npx",), ("pnpm", "exec"), ("bunx",), ("yarn",)),
@@ -55,7 +55,7 @@ def _arguments(line: str) -> list[str]:
 
 
 def _plain(words: list[str]) -> list[str]:
-    """Words that are no option, and follow none: an option may take the next word."""
+    """Words that are not options, and follow none: an option may take the next word."""
     pairs = zip(["", *words], words, strict=False)
     found = [word for before, word in pairs if not word.startswith("-") and _takes_none(before)]
     return list(dict.fromkeys(map(_file_of, found)))

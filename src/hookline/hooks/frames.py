@@ -25,12 +25,12 @@ _NOT_A_BYTE = "[\ud800-\udc7f\udd00-\udfff]"
 # The key of a call that is only looked at: what it asks for is not done.
 DRY_RUN = "dry-run"
 _ID_MARKS = str.maketrans("", "", "_-.:/")
-# What people are told stands in the data of the event.
+# What people are told is in the data of the event.
 _TOLD = ("kind", "id", "since", "message", "command", "outcome", "reason")
 
 
 class Frame(NamedTuple):
-    """One firing of a point. `key` names the call for ever: the same for every attempt.
+    """One firing of a point. `key` names the call forever: the same for every attempt.
 
     `values` are variables that the payload does not hold. `judged` are the values of a condition
     that was found to hold before, `changes` what `changed()` looks at in the whole firing. `name`
@@ -163,7 +163,7 @@ def environment(values: Mapping[str, str], spill: Callable[[str, bytes], str]) -
     carried: dict[str, str] = {}
     for name, value in values.items():
         env = VARIABLES[name].env
-        # Bytes of a file's name that are no UTF-8 stay what they are; other halves of
+        # Bytes of a file's name that are not UTF-8 stay what they are; other halves of
         # surrogate pairs have no encoding at all.
         text = value if value.isascii() else re.sub(_NOT_A_BYTE, "\ufffd", value)
         fitting = _cut(text.replace("\0", "\ufffd"))

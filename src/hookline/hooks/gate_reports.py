@@ -22,12 +22,12 @@ GATES, ATTEMPTS = "gates", "attempts"
 JUDGED = "judgedHead"
 # What a remote has that should not be known.
 LEAKED = "leaked"
-# Commits below a merge that no gate judged.
+# Commits below a merge that no gate has checked.
 BENEATH = "beneath"
 REVIEW, MAX_REVIEW = "review", 4 * 1024
 MAX_MESSAGE = 500
 RUNNERS = (("built-in", "run_tests"), ("built-in", "lint"))
-# What means the same to a shell wherever it stands in a line.
+# What means the same to a shell anywhere in a line.
 _PLAIN = re.compile(r"[\w./@:+][\w./@:+-]*", re.ASCII)
 
 

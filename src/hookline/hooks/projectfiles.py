@@ -54,7 +54,7 @@ def read_file(root: str, path: str, limit: int) -> bytes:
 
 
 def stamp(root: str, path: str) -> tuple[int, ...] | None:
-    """What changes when a file is written anew, None while there is none."""
+    """What changes when a file is written again, None while there is none."""
     try:
         found = os.stat(os.path.join(root, path))
     except OSError:
@@ -63,14 +63,14 @@ def stamp(root: str, path: str) -> tuple[int, ...] | None:
 
 
 def _inside(root: str, path: str) -> str | None:
-    """The real path, if it lies in the project whatever links it goes through."""
+    """The real path, if it is in the project whatever links it goes through."""
     top = os.path.realpath(root)
     whole = os.path.realpath(os.path.join(top, path))
     return whole if whole.startswith(f"{top.rstrip('/')}/") else None
 
 
 def _fixed_part(pattern: str) -> str:
-    """The folder that all matches lie in."""
+    """The folder that all matches are in."""
     return "/".join(takewhile(_WILD.isdisjoint, pattern.removeprefix("./").split("/")[:-1]))
 
 

@@ -103,10 +103,10 @@ def hook_of(registration: Registration, name: str = "") -> Hook:
 
 
 def configured_hooks(
-    standing: HookScopes, *, agent: str | None = None, task_type: str | None = None
+    scopes: HookScopes, *, agent: str | None = None, task_type: str | None = None
 ) -> list[Hook]:
     """The configured stop hooks, without the default of the point."""
-    found = standing.hooks_at(STOP, agent=agent, task_type=task_type)
+    found = scopes.hooks_at(STOP, agent=agent, task_type=task_type)
     return [hook for hook in found if hook.layer != "built-in"]
 
 

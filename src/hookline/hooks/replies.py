@@ -23,20 +23,26 @@ if TYPE_CHECKING:
 PENDING_EXIT = 75
 DENY_EXIT = 2
 # What exit code 0 of a plain command would hide: the field of a JSON object in its output, and its
-# possible values.
-_SAYS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "gate": ("status", ("success", "failure", "skip", "pending")),
-    "decide": ("action", ("complete", "continue", "escalate")),
-    "guard": ("verdict", ("deny", "defer", "ask", "modify", "allow", "none")),
+# possible values, with words that mean a no to their author.
+_NO = frozenset(
+    "fail fails failed failing error errors errored reject rejected refuse refused deny denied"
+    " block blocked invalid".split()
+)
+_SAYS: dict[str, tuple[str, frozenset[str]]] = {
+    "gate": ("status", _NO.union(("success", "failure", "skip", "pending"))),
+    "decide": ("action", _NO.union(("complete", "continue", "escalate"))),
+    "guard": ("verdict", _NO.union(("deny", "defer", "ask", "modify", "allow", "none"))),
 }
 _ACTIONS = re.compile(r'"actions"\s*:\s*\[')
 _OPENING = re.compile(r'\{\s*["}]')
+_STRING = r'"((?:[^"\\]|\\.)*)"'
+_TEXT_FIELD = re.compile(rf"{_STRING}\s*:\s*{_STRING}", re.DOTALL)
 
 A = TypeVar("A", bound=Answer)
 
 
 def read_react(reply: Reply, hook: Hook) -> tuple[Action, ...]:
-    """A list of actions, or an object with `actions`; nothing is no action."""
+    """A list of actions, or an object with `actions`; nothing means no action."""
     if reply.exit_code:
         raise _exit_failure(reply)
     answer = reply.answer
@@ -124,7 +130,7 @@ def read_decide(reply: Reply, hook: Hook) -> StopDecision:
 
 
 def read_steer(reply: Reply, hook: Hook) -> dict[str, Any]:
-    """An object, kept word for word; nothing is no answer."""
+    """An object, kept word for word; nothing means no answer."""
     if reply.exit_code:
         raise _exit_failure(reply)
     if reply.answer is None:
@@ -182,29 +188,52 @@ def _whole(reply: Reply) -> str:
     if reply.blob is None:
         return reply.text
     try:
-        with open(reply.blob, "rb") as file:
-            return file.read().decode("utf-8", "replace")
+        with open(reply.blob, "rb") as file:  # of a longer one the text has the end
+            return f"{file.read().decode('utf-8', 'replace')}\n{reply.text}"
     except OSError:  # deleted since
         return reply.text
 
 
-def _holds_verdict(text: str, field: str, words: tuple[str, ...]) -> bool:
-    """Whether an object in a text says one of the words; of a broken one, its line decides."""
-    pattern = re.compile(rf'"{field}"\s*:\s*"(?:{"|".join(words)})"')
-    if pattern.search(text) is None:
-        return False
+def _holds_verdict(text: str, field: str, words: frozenset[str]) -> bool:
+    """Whether an object in a text says one of the words, at any depth and however it is spelled;
+    if one is broken, whatever looks like a field after it counts."""
     try:
-        for start, end, value in json_objects(text, strict=False):
+        for start, _, value in json_objects(text, strict=False):
             if value is None:
-                line = text.find("\n", end)
-                says = bool(pattern.search(text, start, line if line >= 0 else len(text)))
-            else:
-                says = value.get(field) in words
-            if says:
+                pairs = (each.groups() for each in _TEXT_FIELD.finditer(text, start))
+                return any(_is_said(_decoded(k), _decoded(v), field, words) for k, v in pairs)
+            if any(_is_said(*pair, field, words) for pair in _text_fields(value)):
                 return True
     except RecursionError:
         return True
     return False
+
+
+def _is_said(key: str, said: str, field: str, words: frozenset[str]) -> bool:
+    return key.strip().lower() == field and said.strip().lower() in words
+
+
+def _text_fields(value: Any) -> Iterator[tuple[str, str]]:
+    """The fields of objects, at any depth, whose value is text."""
+    left = [value]
+    while left:
+        found = left.pop()
+        if isinstance(found, dict):
+            yield from ((key, each) for key, each in found.items() if isinstance(each, str))
+            left += found.values()
+        elif isinstance(found, list):
+            left += found
+
+
+def _decoded(text: str) -> str:
+    if "\\" not in text:
+        return text
+    import json  # few programs print JSON among other text
+
+    try:
+        return str(json.loads(f'"{text}"', strict=False))
+    except ValueError:
+        return text
 
 
 def json_objects(text: str, *, strict: bool) -> Iterator[tuple[int, int, dict[str, Any] | None]]:

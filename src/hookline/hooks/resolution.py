@@ -24,7 +24,7 @@ DEFAULT = "default"
 
 
 class ResolvedGatekeeper(msgspec.Struct, frozen=True, kw_only=True):
-    """A name under `gatekeeper:`, and the agent profiles that judge under it; none is a gap.
+    """A name under `gatekeeper:`, and the agent profiles that review under it; none is a gap.
 
     `authors` are those that are left out, because the work is their own.
     """
@@ -66,7 +66,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Authorship(NamedTuple):
-    """The work to judge: its agent, the type of its task, and all agents that worked on it."""
+    """The work to review: its agent, the type of its task, and all agents that worked on it."""
 
     agent: str | None = None
     task_type: str | None = None
@@ -74,7 +74,7 @@ class Authorship(NamedTuple):
 
 
 def resolve(
-    standing: HookScopes,
+    scopes: HookScopes,
     worker: Authorship,
     profiles: Collection[str] = (),
     switches: Mapping[str, bool] | None = None,
@@ -85,7 +85,7 @@ def resolve(
     """
     found = []
     for point in GATES:
-        source = _source(standing, point, worker)
+        source = _source(scopes, point, worker)
         entries = tuple(
             GateEntry(
                 hook=hook.name,
@@ -98,19 +98,19 @@ def resolve(
                 when=hook.when,
                 gatekeepers=gatekeepers(hook, worker, profiles),
             )
-            for hook in standing.hooks_at(point, agent=worker.agent, task_type=worker.task_type)
+            for hook in scopes.hooks_at(point, agent=worker.agent, task_type=worker.task_type)
         )
         passes = not any(entry.enabled for entry in entries)
         found.append(Resolved(point=point, source=source, auto_accepted=passes, gates=entries))
     return found
 
 
-def _source(standing: HookScopes, point: str, worker: Authorship) -> str:
-    if point in standing.of_agents.get(worker.agent or "", {}):
+def _source(scopes: HookScopes, point: str, worker: Authorship) -> str:
+    if point in scopes.of_agents.get(worker.agent or "", {}):
         return f"agent {worker.agent} overrides"
-    if point in standing.of_types.get(worker.task_type or "", {}):
+    if point in scopes.of_types.get(worker.task_type or "", {}):
         return f"task type {worker.task_type}"
-    if standing.registry.subscribers(point) or point in standing.configured:
+    if scopes.registry.subscribers(point) or point in scopes.configured:
         return "project"
     return DEFAULT
 
@@ -119,20 +119,21 @@ def _source(standing: HookScopes, point: str, worker: Authorship) -> str:
 
 
 def own_work(names: Iterable[str], hook: Hook, task_id: str) -> str:
-    """The message that no agent is left to judge, and what a person can do."""
+    """The message that no agent is left to review the work, and what a person can do."""
     who = " and ".join(sorted(set(names)))
     gate = shlex.quote(short_name(hook.name))
     let_pass = f"hookline gate override {task_id} {gate} --reason TEXT"
     return (
-        f"no agent is left to judge {task_id}: {who} worked on it and cannot judge their own work."
-        f" Name another agent at this gate, or review the work and bypass the gate: `{let_pass}`"
+        f"no agent is left to review {task_id}: {who} worked on it and cannot review their own"
+        " work. Name another agent at this gate, or review the work and bypass the gate:"
+        f" `{let_pass}`"
     )
 
 
 def gatekeepers(
     hook: Hook, worker: Authorship, known: Collection[str] | None = None
 ) -> tuple[ResolvedGatekeeper, ...]:
-    """Who judges at a gate; of profiles that are not `known`, none, if those are given."""
+    """Who reviews at a gate; of profiles that are not `known`, none, if those are given."""
     if hook.kind != "built-in" or hook.target != GATEKEEPER:
         return ()
     return tuple(_gatekeeper(entry, worker, known) for entry in gatekeeper_entries(hook))

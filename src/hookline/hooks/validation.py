@@ -72,7 +72,7 @@ async def validate(
     slots = asyncio.Semaphore(at_once)
     said = agent_output.encode("utf-8", "replace").decode()
 
-    async def judge(place: int) -> RuleFinding:
+    async def check(place: int) -> RuleFinding:
         async with slots:
             return await _finding(rules[place], world, said)
 
@@ -80,12 +80,12 @@ async def validate(
     looking = [place for place in range(len(rules)) if place not in acting]
     found: dict[int, RuleFinding] = {}
     for places in (acting, looking):
-        found |= zip(places, await _together([judge(place) for place in places]), strict=True)
+        found |= zip(places, await _together([check(place) for place in places]), strict=True)
     return [found[place] for place in range(len(rules))]
 
 
-async def _together(judgements: list[Coroutine[Any, Any, RuleFinding]]) -> list[RuleFinding]:
-    tasks = [asyncio.ensure_future(each) for each in judgements]
+async def _together(checks: list[Coroutine[Any, Any, RuleFinding]]) -> list[RuleFinding]:
+    tasks = [asyncio.ensure_future(each) for each in checks]
     try:
         return await asyncio.gather(*tasks)
     finally:

@@ -29,7 +29,7 @@ _ASKED_BY = {TRUST: "merge", PEOPLE: "ask_people", FORGE: "merge"}
 _BEFORE_TURN = {BUDGET: "unpaid", AGENT: "problem"}
 # In the context of a gate's answer: there is no verdict on the work yet.
 NO_VERDICT = "noVerdict"
-# Every agent that could judge has worked on the task.
+# Every agent that could review has worked on the task.
 OWN_WORK = "ownWork"
 NO_VERDICT_YET = "there is no verdict yet"
 OVERRIDDEN, STARTED = "gate_overridden", "task_started"
@@ -38,7 +38,7 @@ OVERRIDDEN, STARTED = "gate_overridden", "task_started"
 class GateVerdict(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     """What one gate said; without a `hook`, there was no gate. `run` is None for a trial.
 
-    `call` is the name of the firing in the log. A gate that `broke` has not judged the work, so an
+    `call` is the name of the firing in the log. A gate that `broke` has not checked the work, so an
     agent has nothing to fix.
     """
 
@@ -65,12 +65,12 @@ class GateVerdict(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
 
     @property
     def is_under_way(self) -> bool:
-        """Whether the gate is still being asked, so that this is no verdict yet."""
+        """Whether the gate is still being asked, so that this is not a verdict yet."""
         return self.status == "pending" and self.duration_ms is None
 
 
 def verdicts(view: View, task_id: str, after: int = 0) -> Iterator[GateVerdict]:
-    """Every verdict on a task's work after a place in the log, in order."""
+    """Every verdict on a task's work after a position in the log, in order."""
     for event in view.log.events(node_id=task_id, types=(FIRED, OVERRIDDEN), after=after):
         if event.type == OVERRIDDEN:
             yield _overridden(event)
@@ -180,7 +180,7 @@ def _verdict(event: Event, row: Delivery) -> GateVerdict:
     answer = stored_answer(row.answer, GateAnswer)
     context = answer.context if answer else {}
     status, message = _meaning(row, answer)
-    # Whether it failed itself, or its gatekeepers have not judged the work.
+    # Whether it failed itself, or its gatekeepers have not reviewed the work.
     has_no_verdict = row.status != OK or answer is None or bool(context.get(NO_VERDICT))
     return GateVerdict(
         point=row.point,
@@ -209,7 +209,7 @@ def _meaning(row: Delivery, answer: GateAnswer | None) -> tuple[str, str]:
     if row.status == PENDING:
         return "pending", "it was called and has not answered yet"
     if row.status == CUT:
-        return "pending", "it was cut short, and will be called again when its run resumes"
+        return "pending", "it was interrupted, and will be called again when its run resumes"
     why = "its recorded answer cannot be read" if row.status == OK else "it failed"
     return "failure", row.error or why  # a gate fails closed
 

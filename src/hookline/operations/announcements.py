@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from hookline.ports.store import Transaction, View
     from hookline.queries.waiting.item import Item
 
-# How often a process looks by itself: a killed process, or a hook that works again, is no event.
+# How often a process looks by itself: a killed process leaves no event, nor does a hook that works
+# again.
 LOOK_AGAIN = 5.0
 # What begins is first left alone: a session that is resumed is nobody's for a moment.
 GRACE = 2.0
@@ -43,12 +44,12 @@ _ENDS = ("session_ended", "run_failed", "run_cancelled")
 def announce(app: App) -> int:
     """Look once, and write an event for what is new and one for what is over; how many.
 
-    Two processes never announce one thing twice: what was announced is compared inside of the
+    Two processes never announce one thing twice: what was announced is compared inside the
     transaction that announces. Without a hook that would be called, nothing is looked at.
     """
-    if not app.announces or not app.delivers:
+    if not app.watch.announces or not app.delivers:
         return 0
-    return app.change(_announce, app) if app.should_look() or _is_different(app) else 0
+    return app.change(_announce, app) if app.watch.should_look() or _is_different(app) else 0
 
 
 def _is_different(app: App) -> bool:
@@ -114,9 +115,9 @@ def _append(
 async def deliver_and_tell(app: App) -> int:
     """Call the hooks that wait, look, and send what is due; how many events had hooks."""
     count = int(await app.deliver())
-    if app.should_look() and announce(app):
+    if app.watch.should_look() and announce(app):
         count += await app.deliver()
-    if app.announces:
+    if app.watch.announces:
         await send_due(app)
     return count
 
@@ -132,7 +133,7 @@ async def at_work(
     keep: Callable[[Transaction], None] = lambda tx: None,
 ) -> AsyncIterator[None]:
     """What a process needs that advances runs: a heartbeat, hooks called, and people told."""
-    if not app.announces:
+    if not app.watch.announces:
         async with delivering.at_work(app, observe, tell, keep):
             yield
         return
@@ -156,7 +157,7 @@ class _Looks:
     def look(self) -> None:
         """Look, if it is time or something happened."""
         now = time.monotonic()
-        if now >= self._not_before and (now >= self._next or self._app.should_look()):
+        if now >= self._not_before and (now >= self._next or self._app.watch.should_look()):
             announce(self._app)
             took = time.monotonic() - now
             self._not_before, self._next = now + AT_MOST + 10 * took, now + LOOK_AGAIN

@@ -1,4 +1,4 @@
-"""Removing the details of finished work: what hooks saw and printed, and files beside the store.
+"""Removing the details of finished work: what hooks saw and printed, and files next to the store.
 
 The log stays whole, and with it what happened, why, and what it cost. Every step can be repeated
 after a kill, and none takes away what running processes need.
@@ -193,7 +193,7 @@ def _run_folders(app: App, plan: _Plan, *, dry: bool) -> Removed:
 def _old_files(
     top: str, name: str, before: float, named: Collection[str] = (), *, dry: bool
 ) -> Removed:
-    """Remove files from a folder of ours: those of these names, and those that are old."""
+    """Remove files from one of our folders: those of these names, and those that are old."""
     if not os.path.isdir(os.path.join(top, name)):
         return Removed()
     with own_folder(*os.path.split(os.path.join(top, name))) as folder:

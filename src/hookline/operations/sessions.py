@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from hookline.ports.store import Transaction
 
 
+# The stop hooks that complete by a promise if no rule is configured.
+BELIEVING = ("checked", "default", "promise")
+
+
 class NewSession(msgspec.Struct, frozen=True, kw_only=True):
     """A requested session; without a task, one is added for its goal."""
 
@@ -52,6 +56,13 @@ async def prepare_worktree(app: App, task_id: str | None, agent: str) -> Worktre
         return None
     await check_forge(app)
     return await begin_work(app, task.id)
+
+
+def is_unchecked(app: App, agent: str) -> bool:
+    """Whether nothing but the agent's own word would say that its work in this folder is done."""
+    hooks = app.scopes.hooks_at("stop", agent=agent)
+    believing = all(hook.kind == "built-in" and hook.target in BELIEVING for hook in hooks)
+    return believing and not app.sections.validation
 
 
 def start(app: App, wanted: NewSession, place: Worktree | None, *, detached: bool = False) -> str:

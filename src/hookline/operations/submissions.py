@@ -6,21 +6,25 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.domain.repository import RepositoryError
+from hookline.domain.runs import TERMINAL
 from hookline.domain.sessions import SessionBusy
 from hookline.domain.submissions import MERGE, SUBMIT, Submission
 from hookline.domain.tasks import SUBMITTED, Task, check_transition
 from hookline.domain.text.display import untrusted
-from hookline.errors import IllegalTransition
+from hookline.errors import BadInput, IllegalTransition
 from hookline.operations.task_work import find_work, worker_of
 from hookline.pipeline import gate_verbs
 from hookline.queries.submissions import MERGED, outcome_of
 from hookline.sessions.starting import session_on
 from hookline.tasks.task_runs import runs_on
 from hookline.tasks.work_record import is_excused
+from hookline.trust.people import refuse_agents
 from hookline.wiring.flows import flow_finder
 from hookline.wiring.repositories import repository
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from hookline.app import App
     from hookline.domain.runs import Run
     from hookline.ports.store import Transaction, View
@@ -35,10 +39,61 @@ class BegunRun(NamedTuple):
     is_new: bool
 
 
-async def submit(
-    app: App, identifier: str, *, agent: str | None = None, skip_pr: bool = False
-) -> BegunRun:
+class SubmitWishes(NamedTuple):
+    """What a person may ask for besides.
+
+    `agent` is whose work it is, `skip_pr` does without a pull request, `limits` are what the task
+    may cost, in USD and tokens.
+    """
+
+    limits: Mapping[str, float]
+    agent: str | None = None
+    skip_pr: bool = False
+
+
+async def submit(app: App, identifier: str, wishes: SubmitWishes) -> BegunRun:
     """The run that takes a task's work through its gates, started if there is none."""
+    _check_wishes(app, "submit", wishes)
+    begun = await _submission(app, identifier, wishes.agent, skip_pr=wishes.skip_pr)
+    return _allow(app, begun, wishes.limits)
+
+
+async def merge(app: App, identifier: str, wishes: SubmitWishes) -> BegunRun:
+    """The run that merges a task's submitted work: under way, done, or started now."""
+    _check_wishes(app, "merge", wishes)
+    begun = await _merge(app, identifier, skip_pr=wishes.skip_pr)
+    return begun if begun.run.status in TERMINAL else _allow(app, begun, wishes.limits)
+
+
+def follow(app: App, run: Run, advance: Callable[[str], Run], *, merges: bool = True) -> Run:
+    """Advance a submission, then the merge that it led to; the last run."""
+    if run.status in TERMINAL:
+        return run
+    if run.flow == SUBMIT:
+        run = advance(run.run_id)
+        run = _its_merge(app, run) if merges else run
+    return advance(run.run_id) if run.flow == MERGE and merges else run
+
+
+def _check_wishes(app: App, command: str, wishes: SubmitWishes) -> None:
+    """Refuse an agent what only a person decides, and anyone a limit that is none."""
+    if wishes.skip_pr:  # the gates that look at a pull request are left out
+        refuse_agents(app.environ, f"{command} --skip-pr")
+    for name, value in wishes.limits.items():
+        refuse_agents(app.environ, f"{command} --{name}")
+        if not 0 < value < float("inf"):
+            raise BadInput(f"--{name} must be greater than 0, not {value:g}")
+    if wishes.agent is not None:  # whose work it is decides which gates check it
+        refuse_agents(app.environ, f"{command} --agent")
+
+
+def _allow(app: App, begun: BegunRun, limits: Mapping[str, float]) -> BegunRun:
+    if limits:
+        app.change(gate_verbs.allow, begun.run.run_id, limits)
+    return begun
+
+
+async def _submission(app: App, identifier: str, agent: str | None, *, skip_pr: bool) -> BegunRun:
     with app.read() as view:
         task = view.graph.task(identifier)
         run = gate_verbs.run_of(view, task.id)
@@ -53,7 +108,7 @@ async def submit(
     return _start(app, SUBMIT, work)
 
 
-def its_merge(app: App, run: Run) -> Run:
+def _its_merge(app: App, run: Run) -> Run:
     """The merge that a submission led to; the submission itself if it led to none."""
     merge = run.value.get("mergeRun") if isinstance(run.value, dict) else None
     if not merge:
@@ -62,8 +117,7 @@ def its_merge(app: App, run: Run) -> Run:
         return view.runs.find(merge)
 
 
-async def merge(app: App, identifier: str, *, skip_pr: bool = False) -> BegunRun:
-    """The run that merges a task's submitted work: under way, done, or started now."""
+async def _merge(app: App, identifier: str, *, skip_pr: bool) -> BegunRun:
     with app.read() as view:
         task = view.graph.task(identifier)
         run = gate_verbs.run_of(view, task.id)

@@ -1,6 +1,6 @@
 """Work in the background: `run --detach` and `work --detach` start it, and a supervisor watches.
 
-The supervisor is a process of its own, out of reach of the terminal. It waits for the command; if
+The supervisor is a separate process, out of reach of the terminal. It waits for the command; if
 that is killed, it says so and resumes the work, once.
 """
 
@@ -102,7 +102,7 @@ def _report(root: str, words: Sequence[str], message: str) -> None:
 
 
 def _send_later(root: str) -> None:
-    """Stay until notifications that quiet hours hold back are sent; but not for ever."""
+    """Stay until notifications that quiet hours hold back are sent; but not forever."""
     end = time.monotonic() + LONGEST_WAIT
     while time.monotonic() < end and _with_project(root, _sends_more):
         time.sleep(SEND_AGAIN)

@@ -1,6 +1,6 @@
 """What will check a session's work: stop hooks after a turn, gates once its agent calls it done.
 
-Each check is a line that the agent is told, with the command that is run where there is one.
+Each check is told in a line, or with a block where it runs a command of several lines.
 """
 
 from __future__ import annotations
@@ -16,11 +16,18 @@ from hookline.hooks.builtin.gates.commands import RUNNERS, runner_line
 from hookline.hooks.gate_reports import command_of
 from hookline.hooks.names import short_name
 from hookline.hooks.resolution import Authorship, gatekeepers
+from hookline.hooks.told_commands import (
+    ELSEWHERE,
+    can_tell,
+    named_command,
+    told_inline,
+    with_command,
+)
 from hookline.pipeline.gating import BEFORE_MERGE, BEFORE_SUBMIT, PINS
 from hookline.pipeline.repository.merged_tests import RUN_TESTS, testers
 from hookline.sessions.done_means import CHECKED, EVIDENCE
 from hookline.sessions.point_calls import hooks_at, overridden
-from hookline.sessions.prompts import code, one_line
+from hookline.sessions.prompts import one_line
 from hookline.sessions.spending import authors
 from hookline.tasks.work_record import is_excused
 
@@ -36,11 +43,12 @@ if TYPE_CHECKING:
 MOST = 20
 SHOWN = 300
 _PLAIN = {
-    "create_pr": "a pull request is opened for you",
-    "secrets": "your changes must contain no credentials",
-    "ci_status": "the CI checks of the pull request must pass",
+    "rebase_on_main": "done for you",
+    "create_pr": "done for you",
+    "secrets": "no credentials",
+    "ci_status": "CI must pass",
 }
-_LIMITS = {"files": "changed files", "lines": "changed lines", "bytes": "bytes of changes"}
+_LIMITS = ("files", "lines", "bytes")
 
 
 # These do something to the work, and reject nothing that is wrong with it.
@@ -66,7 +74,7 @@ class _Work(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class _Check(NamedTuple):
-    """A check, what it does, and the line with which the agent can run it."""
+    """A check, what it does, and the command with which the agent can run it."""
 
     name: str
     said: str
@@ -74,7 +82,8 @@ class _Check(NamedTuple):
 
     @property
     def line(self) -> str:
-        return f"{self.name}: {self.said}"
+        lead = f"{self.name}: {self.said}".rstrip()
+        return with_command(lead, self.command) if self.command else lead
 
 
 class ChecksAhead:
@@ -151,17 +160,24 @@ class ChecksAhead:
         command: str | None = None
         said: str | None
         try:
-            command = command_of(hook, self._values, await self._found(hook))
+            command = self._runnable(hook, await self._found(hook))
         except HookFailure as problem:
             said = f"fails now: {one_line(str(problem), SHOWN)}"
         else:
             told = self._built_in(hook) if is_built_in else _own(hook)
-            said = code(command) if command else told
+            said = "" if command else told
         if said is None:
             return None
-        name = hook.target if is_built_in else short_name(hook.name)
-        when = f" (only when {one_line(hook.when, SHOWN)})" if hook.when else ""
-        return _Check(one_line(name, SHOWN), f"{said}{when}", command)
+        name = one_line(hook.target if is_built_in else short_name(hook.name), SHOWN)
+        when = f"only when {one_line(hook.when, SHOWN)}" if hook.when else ""
+        if command:
+            return _Check(f"{name} ({when})" if when else name, "", command)
+        return _Check(name, f"{said} ({when})" if when else said)
+
+    def _runnable(self, hook: Hook, found: str | None) -> str | None:
+        """The command of a gate, where the agent can run it and is shown all of it."""
+        command = command_of(hook, self._values, found)
+        return command if command is not None and can_tell(command) else None
 
     async def _found(self, hook: Hook) -> str | None:
         """The line of a gate that finds its command."""
@@ -175,17 +191,15 @@ class ChecksAhead:
             if (line := _argument(hook, "command", None)) is not None:
                 return _only_there(line)
             return f"the project's own {'tests' if hook.target == RUN_TESTS else 'linter'}, if any"
-        if hook.target == "rebase_on_main":
-            return f"your commits are rebased onto {self._given.base}"
         if hook.target == "gatekeeper":
-            return f"review of your diff against this task, by {self._reviewers(hook)}"
+            return f"review by {self._reviewers(hook)}"
         if hook.target == "human":
             asked = _argument(hook, "question", None)
             return f"a person decides{f': {one_line(asked, SHOWN)}' if asked else ''}"
         if hook.target == "reviews":
-            return f"people must approve the pull request ({_argument(hook, 'approvals', 1)})"
+            return f"people must approve ({_argument(hook, 'approvals', 1)})"
         if hook.target == "diff_limits":
-            given = [(_argument(hook, name, None), what) for name, what in _LIMITS.items()]
+            given = [(_argument(hook, name, None), name) for name in _LIMITS]
             most = ", ".join(f"{number} {what}" for number, what in given if number is not None)
             return f"at most {most}" if most else None
         return _PLAIN.get(hook.target)
@@ -211,12 +225,12 @@ class ChecksAhead:
         )
         found: list[_Check] = []
         for hook in testers(self._around, work, self._settings.test):
-            with suppress(HookFailure):  # the gate tells of it, or the merge
+            with suppress(HookFailure):  # the gate tells about it, or the merge
                 line = await self._found(hook)
-                command = command_of(hook, self._values, line)
+                command = self._runnable(hook, line)
                 if line is not None:
-                    said = code(command) if command else _only_there(line)
-                    found.append(_Check("merge", f"the merged result must pass {said}", command))
+                    said = "" if command else f" {self._built_in(hook)}"
+                    found.append(_Check("merge", f"the merged result must pass{said}", command))
         return found
 
 
@@ -235,7 +249,11 @@ def _own(hook: Hook) -> str:
 
 
 def _only_there(line: str) -> str:
-    return f"{code(line)}, which only the gate can run"
+    """A command that the agent is not told to run."""
+    if not can_tell(line):
+        return ELSEWHERE
+    shown = named_command(line).name if told_inline(line) else ELSEWHERE
+    return f"{shown}, which only the gate can run"
 
 
 def _argument(hook: Hook, name: str, otherwise: Any) -> Any:

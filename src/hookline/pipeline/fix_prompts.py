@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from hookline.hooks.texts import told
+from hookline.hooks.told_commands import can_tell, named_command, told_inline, with_command
 from hookline.sessions.prompts import capped, code
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hookline.sessions.requests import ChecksTold
 
 Counts = Literal["all", "committed", "conflict"]
 
-MAX_COMMAND = 300
 SHOWN = 20
 
 
@@ -29,13 +31,23 @@ def fix_rules(branch: str, ahead: ChecksTold, counts: Counts) -> str:
     counts: all, what it committed, or what it made of a conflict.
     """
     commands, others = ahead.get("commands", [])[:SHOWN], ahead.get("others", [])[:SHOWN]
-    lines = ", ".join(code(each, MAX_COMMAND) for each in commands)
     return told(
         "fix",
         "rules",
         branch=code(branch),
-        commands=told("fix", "commands", lines=lines) if lines else "",
+        commands=_commands([each for each in commands if can_tell(each)]),
         others=told("fix", "others", lines="; ".join(others)) if others else "",
         # The prompt about a conflict says who commits.
         commit="" if counts == "conflict" else told("fix", counts),
     )
+
+
+def _commands(lines: Sequence[str]) -> str:
+    """What runs again: first what a line can hold, then each block."""
+    if not lines:
+        return ""
+    inline = ", ".join(named_command(each).name for each in lines if told_inline(each))
+    lead = f"{told('fix', 'commands')} {inline}".rstrip()
+    for each in lines:
+        lead = lead if told_inline(each) else with_command(lead, each)
+    return f"{lead}\n"

@@ -15,6 +15,7 @@ from hookline.hooks.framing import framed_wishes, printed
 from hookline.hooks.gate_reports import JUDGED, command_of, report
 from hookline.hooks.names import short_name
 from hookline.hooks.rules import RULES, Called
+from hookline.hooks.told_commands import named_command
 from hookline.pipeline.checks_ahead import ChecksAhead
 from hookline.pipeline.forge_report import ForgeReports
 from hookline.points import GATE
@@ -109,5 +110,6 @@ def _rejection(hook: Hook, outcome: Outcome, values: Mapping[str, str]) -> str |
         name = short_name(hook.name)
         return f"The gate {name} rejected your work.\n\n" + framed_wishes("What it says", wish)
     line = command_of(hook, values) or hook.target
-    lead = f"`{line}` failed on your work with exit code {outcome.exit_code}."
+    named = named_command(line)
+    lead = f"{named.block}{named.begins} failed on your work with exit code {outcome.exit_code}."
     return lead + printed("it", wish if outcome.stdout.strip() or outcome.stderr.strip() else "")

@@ -60,7 +60,7 @@ class PointAnswer(GateAnswer):
     def outdated(self, asked: str | None, now: str | None) -> list[str] | None:
         """The gates that passed other work than there is `now`; None if that is unknown.
 
-        The gates were asked about one commit. Only a rebase of ours may have moved it since, and
+        The gates were asked about one commit. Only our own rebase may have moved it since, and
         those before it have not seen what came of it.
         """
         moved = self.moved or Moved(asked)

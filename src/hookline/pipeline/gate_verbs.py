@@ -114,12 +114,12 @@ def allow(tx: Transaction, run_id: str, limits: Mapping[str, float]) -> None:
 
 
 def waits_for_money(view: View, run: Run) -> bool:
-    """Whether a run waits until somebody pays for a turn."""
+    """Whether a run waits until someone pays for a turn."""
     return _waits_for(view, run, BUDGET)
 
 
 def waits_for_agent(view: View, run: Run) -> bool:
-    """Whether a run waits until somebody has repaired an agent that cannot work."""
+    """Whether a run waits until someone has repaired an agent that cannot work."""
     return _waits_for(view, run, AGENT)
 
 
@@ -199,16 +199,16 @@ def _merged(tx: Transaction, run: Run, asked: GateRequest) -> None:
             tx.append(MERGED_UNTESTED, task.id, data)
         if asked.beneath:
             base = run.input["base"]
-            notes.add(tx, "decision", unjudged_below(base, asked.beneath), task=task.id)
+            notes.add(tx, "decision", unchecked_below(base, asked.beneath), task=task.id)
         verbs.complete(tx, task.id, result=task.result, artifacts=[str(asked.sha)])
 
 
-def unjudged_below(base: str, commits: Sequence[str]) -> str:
-    """What people are told of commits in the base that Hookline has not judged."""
+def unchecked_below(base: str, commits: Sequence[str]) -> str:
+    """What people are told about commits in the base that no gate has checked."""
     more = f" and {len(commits) - 3} more" * (len(commits) > 3)
     counted = f"{len(commits)} commit{'s' * (len(commits) > 1)}"
     named = f"{', '.join(commits[:3])}{more}"
-    said = f"the base {base} holds {counted} that Hookline has not judged: {named}"
+    said = f"the base {base} holds {counted} that no gate has checked: {named}"
     return f"{said} (the branch was moved directly, not by a git in its checkout)"
 
 

@@ -38,13 +38,12 @@ if TYPE_CHECKING:
 PINS = "gates"
 # Goes up when submitting and merging ask for other effects, in another order, or with other texts:
 # the prompts are part of what they ask for.
-CODE_VERSION = "12"
+CODE_VERSION = "13"
 BEFORE_SUBMIT = "before_submit"
 BEFORE_MERGE = "before_merge"
 CHANGED, WORKTREE = "changed", "worktree"
 # Gates that wait are asked again after this time at the latest.
-LOOK_AGAIN = 60.0
-MODEL_WAIT = 60.0
+LOOK_AGAIN = MODEL_WAIT = 60.0
 GIVES_UP = ("BLOCKED", "ESCALATE")
 # How many interrupted turns about one finding do not count as attempts: an agent may kill us, too.
 MOST_CUT = 10
@@ -87,6 +86,7 @@ class Gating:
         self.waiting: dict[str, float] = {}
         self.prepared = PreparedWork(goal="")
         self.had_commits = False
+        self.compared: Mapping[str, Any] = {}
         # Who found the conflict that is open in the worktree's files, and the message.
         self.conflict: str | None = None
         self.note: str | None = None
@@ -177,7 +177,7 @@ class Gating:
         made = self.tries[CHANGED] = self.tries.get(CHANGED, 0) + 1
         if made <= max(self.settings.tries, 1):
             return None
-        return Rejection("the work changes while its gates judge it, or they change it every time")
+        return Rejection("the work changes while its gates check it, or they change it every time")
 
     async def repo(self, verb: str, args: Mapping[str, Any]) -> Any:
         """Do something to the repository; harmless when it is repeated."""
@@ -189,7 +189,7 @@ class Gating:
 
     async def tell(self, point: str) -> None:
         """Fire a point whose hooks no longer decide anything; their answers are recorded."""
-        await self.ctx.hook(point, self._payload(self.prepared))
+        await self.ctx.hook(point, {**self._payload(self.prepared), **self.compared})
 
     async def prepare(self) -> PreparedWork:
         """Commit what the agent left, or refuse; the state of the work now."""
@@ -203,6 +203,7 @@ class Gating:
         elif found.settled:
             self.conflict = self.note = None
         self.had_commits = self.had_commits or bool(found.commits)
+        self.compared = found.compared or self.compared
         if found.head is not None and found.head not in self.heads:
             self.heads.append(found.head)
         return found
@@ -334,7 +335,7 @@ class Gating:
         role = self.settings.roles.get(self.work.agent or "", "")
         # Files in conflict have to be edited, even frozen ones.
         is_open = self.conflict is not None
-        title = "Do not change, unless the file is listed below" if is_open else "Do not change"
+        title = "Do not change, except for the files listed below" if is_open else "Do not change"
         return fix_opening(page, role, frozen(self.prepared.ahead, title))
 
     async def _clear(self, prepared: PreparedWork) -> Rejection | None:

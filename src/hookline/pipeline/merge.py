@@ -51,7 +51,7 @@ class _Merging:
                     merged = await self._wait_out(merged)
                     if merged is None:
                         continue
-                refused = await self._judge(merged)
+                refused = await self._merged_or_fixed(merged)
             if refused is not None:
                 return await self._gates.send_back(refused)
             if merged is not None and merged.status == "merged":
@@ -128,7 +128,7 @@ class _Merging:
             merged = await self._ask("merge")
         return merged
 
-    async def _judge(self, merged: MergeResult) -> Rejection | None:
+    async def _merged_or_fixed(self, merged: MergeResult) -> Rejection | None:
         """Let the agent fix work that did not merge.
 
         Others merge meanwhile, but only once: work that then does not fit again keeps its turn

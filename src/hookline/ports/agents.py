@@ -37,7 +37,7 @@ class ToolServer(msgspec.Struct, frozen=True):
     """An MCP server that an agent is offered: how it is started, and what it must inherit.
 
     It also needs the `secrets` of the agent, to recognize them in what it is told. An agent that
-    lets its servers inherit everything need not be told of these.
+    lets its servers inherit everything need not be told about these.
     """
 
     argv: tuple[str, ...]
@@ -48,7 +48,7 @@ class ToolServer(msgspec.Struct, frozen=True):
 class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What an agent is asked in one turn, and how.
 
-    With `conversation` the agent goes on with that one, where it can; where a new one begins,
+    With `conversation` the agent continues that one, where it can; where a new one begins,
     `opening` comes before the prompt. A `read_only` agent may
     look at everything and change nothing. `schema` is the JSON Schema of the answer: an agent that
     can be held to one is, and any other is told at the end of its prompt, so the prompt itself
@@ -105,7 +105,7 @@ class Profile(Protocol):
 
 
 class DriverTurn(msgspec.Struct, frozen=True):
-    """One turn as a driver is given it: what is asked, of whom, and where.
+    """One turn as a driver is given it: the prompt, the agent, and where it works.
 
     `folder` is the folder that the agent works in, `root` the project's.
     """

@@ -41,7 +41,7 @@ class Calls(Protocol):
         """What the hook said and how it went, with the actions it asks for."""
 
     def complain(self, event_seq: int, hook: str, point: str, error: str) -> None:
-        """Have something told of a hook that is no call of it and has no row of its own."""
+        """Report something about a hook that is not a call of it and has no row."""
 
     def open_actions(self, event_seq: int) -> list[StoredAction]:
         """Actions that still have to be carried out, in the order of their hooks."""
@@ -101,7 +101,7 @@ class Dispatches(Protocol):
         node_id: str | None = None,
         passed: Collection[int] = (),
     ) -> int | None:
-        """Lease the oldest dispatch that nobody alive works on; its event's place in the log.
+        """Lease the oldest dispatch that nobody alive works on; its event's position in the log.
 
         With `node_id` only the oldest of that node is looked at; those in `passed` are left alone.
         """
@@ -122,10 +122,10 @@ class Dispatches(Protocol):
         """The attempt to see to an event broke off; how many did, or 0 if it is not ours."""
 
     def after(self, event_seq: int) -> list[tuple[int, str, int | None]]:
-        """(event, node, the event that caused it) of what waits after a place in the log."""
+        """(event, node, the event that caused it) of what waits after a position in the log."""
 
     def held_nodes(self) -> list[str]:
-        """The nodes with an event that somebody works on, or did."""
+        """The nodes with an event that someone works on, or did."""
 
     def any_open(self, node_id: str | None = None) -> bool:
         """Whether an event still waits for its hooks, of all nodes or of one."""

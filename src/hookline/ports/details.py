@@ -1,4 +1,4 @@
-"""What is kept of finished work beside the log."""
+"""What is kept of finished work besides the log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Details(Protocol):
-    """What hooks saw and printed, and what was told to agents: the log goes on without it."""
+    """What hooks saw and printed, and what was told to agents: the log does not need it."""
 
     def runs(self) -> Iterator[RunOutline]:
         """Every run in a few words, the oldest first."""

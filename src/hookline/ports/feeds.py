@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from hookline.files import Removed
 
 
-# What was told of a run, as it was written: its `timestamp`, its `type` and its `data`.
+# What was told about a run, as it was written: its `timestamp`, its `type` and its `data`.
 FeedRecord = Mapping[str, Any]
 # The type of the record that rings the bell of those who watch; its data says who rang.
 BELL = "bell"
@@ -66,7 +66,7 @@ class Feeds(Protocol):
         """Read what is reported about a run; `tail`: bytes from its end to begin at."""
 
     def sweep(self, run_ids: Collection[str], *, dry: bool = False) -> Removed:
-        """Remove what was told of these runs."""
+        """Remove what was told about these runs."""
 
     def waker(self, folder: str | None = None) -> AbstractContextManager[Waker]:
         """What waits for writes to the store, or to another folder."""

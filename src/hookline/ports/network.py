@@ -55,7 +55,7 @@ class Mail(Protocol):
         letter: bytes,
         timeout: float,
     ) -> tuple[str, ...]:
-        """Hand in a letter; those whom the server refused, if it took it for others.
+        """Send a mail; the recipients that the server refused, if it accepted others.
 
         A password is never sent in the clear to another machine.
 

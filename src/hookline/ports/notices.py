@@ -25,13 +25,13 @@ class Announcements(Protocol):
         """Events after which nobody has looked whether something waits for a person."""
 
     def look_at(self, seq: int) -> None:
-        """Have somebody look after an event."""
+        """Have someone look after an event."""
 
     def seen(self, seqs: Sequence[int]) -> None:
-        """Somebody has looked after these events."""
+        """Someone has looked after these events."""
 
     def dead_holders(self) -> str:
-        """The runs whose processes were gone when somebody last looked."""
+        """The runs whose processes were gone when someone last looked."""
 
     def keep_dead_holders(self, runs: str) -> None:
         """Keep the runs whose processes are gone."""
@@ -85,7 +85,7 @@ class Outbox(Protocol):
         """An attempt failed; it is free to be sent again at a moment."""
 
     def let_go(self, number: int) -> None:
-        """Somebody else may send it."""
+        """Someone else may send it."""
 
     def close(self, number: int) -> None:
         """It was sent or given up: it carries nothing any more."""

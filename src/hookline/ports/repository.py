@@ -130,7 +130,7 @@ class Changes(Protocol):
     async def check(self, folder: str, branch: str | None = None) -> None:
         """Verify that a folder is a checkout to write in, and of that branch; else say what it is.
 
-        What a crash of ours left under way there is undone first.
+        What our own crash left under way there is undone first.
         """
 
     async def commit_all(
@@ -157,7 +157,7 @@ class Trailers(Protocol):
 
 
 class Conflicts(Protocol):
-    """Conflicts that somebody resolves in the files of a worktree."""
+    """Conflicts that someone resolves in the files of a worktree."""
 
     async def open(
         self, folder: str, onto: str, *, branch: str | None = None
@@ -180,14 +180,14 @@ class Conflicts(Protocol):
         """Bring a worktree back to before a conflict was opened; the ref that keeps the edits."""
 
     async def recover(self, folder: str) -> None:
-        """Undo what a crash in the middle of an act of ours left, and what nobody goes on with."""
+        """Undo what a crash left of our own operations, and what nobody continues."""
 
 
 class Findings(Protocol):
     """What must not get into a repository by mistake."""
 
     async def uncommitted(self, folder: str, largest: int) -> tuple[WorkFinding, ...]:
-        """What must not be committed as it lies in a checkout; 0 is any size."""
+        """What must not be committed as it is in a checkout; 0 is any size."""
 
     async def of_conflict(self, folder: str, largest: int) -> tuple[WorkFinding, ...]:
         """What must not be committed of how a conflict was resolved; 0 is any size."""
@@ -196,11 +196,11 @@ class Findings(Protocol):
         """What must not be merged of the commits that the base has not; 0 is any size."""
 
     async def elsewhere(self, folder: str, base: str, start: str | None) -> Elsewhere | None:
-        """Where the work went, of a branch without commits of its own that began at `start`."""
+        """Where the work went, of a branch without its own commits that began at `start`."""
 
 
-class Unjudged(Protocol):
-    """Commits that no gate judged."""
+class UncheckedCommits(Protocol):
+    """Commits that no gate has checked."""
 
     async def bypassed(
         self, folder: str, base: str, start: str | None, merged: Collection[str]
@@ -256,11 +256,11 @@ class Merges(Protocol):
         """Move the base to what was prepared, if it still is where it was then."""
 
     def at_rest(self) -> AbstractAsyncContextManager[None]:
-        """While nothing of ours is merged: `async with repository.merges.at_rest():`."""
+        """While Hookline merges nothing: `async with repository.merges.at_rest():`."""
 
 
 class Repository(Protocol):
-    """The git repository of a project: a worktree per task, and what becomes of the work in it.
+    """The git repository of a project: a worktree per task, and what happens to the work in it.
 
     Every act looks first, acts, and proves what it did. Repeated after a crash it is harmless;
     when it fails, the tree is clean and no commit is lost. `root` is the project's folder.
@@ -297,7 +297,7 @@ class Repository(Protocol):
         """What must not get in."""
 
     @property
-    def unjudged(self) -> Unjudged:
+    def unchecked(self) -> UncheckedCommits:
         """What went past the gates."""
 
     @property

@@ -34,10 +34,10 @@ class Runs(Protocol):
         """One effect of the current chapter, or UnknownEffect."""
 
     def resolved_since(self, run: Run, seq: int) -> list[tuple[str, str, Any, str | None, int]]:
-        """(effect, status, value, error, place in the log) of results after a place, in order."""
+        """(effect, status, value, error, position in the log) of results after one, in order."""
 
     def signals(self, run: Run) -> list[tuple[int, str, Any]]:
-        """(place in the log, name, value) of signals that nothing has taken yet."""
+        """(position in the log, name, value) of signals that nothing has taken yet."""
 
     def waiting_for_task(self, task: int) -> list[tuple[str, int, str]]:
         """(run, chapter, effect) of effects that wait for a task."""
@@ -75,7 +75,7 @@ class Runs(Protocol):
         """End a lease; the run wakes at a moment, or when something happens to it."""
 
     def count_iteration(self, identifier: str) -> int:
-        """Count a tick."""
+        """Count an iteration."""
 
     def consume_signal(self, seq: int) -> None:
         """A signal was taken."""
@@ -135,4 +135,4 @@ class Sessions(Protocol):
         """What a session's agent has not been told yet, in the order in which it came."""
 
     def drain(self, identifier: str) -> list[HeldOutput]:
-        """Take all that is held: from now on it stands in a prompt."""
+        """Take all that is held: from now on it is in a prompt."""

@@ -42,7 +42,7 @@ class EventLog(Protocol):
     """Read access to the log, as hooks see it."""
 
     def find(self, seq: int) -> Event | None:
-        """The event at a place in the log."""
+        """The event at a position in the log."""
 
     def events(
         self,
@@ -107,7 +107,7 @@ class Graph(GraphView, Protocol):
         """Every row as it lies, to be checked against the log."""
 
     def misranked(self) -> int:
-        """How many edges break the maintained order; none, unless somebody edited the file."""
+        """How many edges break the maintained order; none, unless someone edited the file."""
 
     def stranded(self) -> list[str]:
         """Waiting tasks whose dependencies are all met: none, unless nobody made them ready."""
@@ -171,7 +171,7 @@ class View(Protocol):
 
     @property
     def details(self) -> Details:
-        """What is kept of finished work beside the log."""
+        """What is kept of finished work besides the log."""
 
     @property
     def announcements(self) -> Announcements:
@@ -243,7 +243,7 @@ class Store(Protocol):
         """A view that always shows what is stored now."""
 
     def now(self) -> str:
-        """The time, as it stands in the log."""
+        """The time, as the log has it."""
 
     def compact(self) -> None:
         """Give the space that nothing uses any more back; whoever writes waits meanwhile."""

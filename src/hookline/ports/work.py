@@ -46,12 +46,16 @@ class Forge(Protocol):
     """Where pull requests live.
 
     Each act first looks whether it is done, so that a repeat after a crash never does it twice.
-    All of them raise ForgeError: ForgeTemporary when a later try may succeed.
+    All of them raise ForgeError: ForgeTemporary when a later try may succeed. `has_checks` is
+    whether commits are checked there, `has_reviews` whether people review there: otherwise nobody
+    waits for checks, and people approve with `gate approve`.
     """
 
     name: str
     push_remote: str | None
     merges: bool
+    has_checks: bool
+    has_reviews: bool
 
     async def find_pull_request(self, branch: str, base: str) -> PullRequest | None:
         """The open pull request of a branch into a base."""
@@ -67,8 +71,12 @@ class Forge(Protocol):
     ) -> PullRequest:
         """Change what is given; the pull request as it is then."""
 
-    async def checks(self, of: PullRequest | str) -> CheckState:
-        """What the checks of a commit, or of a pull request's head, say."""
+    async def checks(self, of: PullRequest | str, *, base: str | None = None) -> CheckState:
+        """What the checks of a commit, or of a pull request's head, say.
+
+        Checks that must still come are pending: those that have not begun, and those that the
+        rules of `base` (of a pull request: of that request's base) require.
+        """
 
     async def reviews(self, pull_request: PullRequest) -> list[Review]:
         """The last approval or request for changes of each person who may write to the project.
@@ -87,7 +95,7 @@ class Forge(Protocol):
     ) -> MergeOutcome:
         """Merge, or find that it is merged.
 
-        Where the forge `merges`, `sha` is the head that was judged, `message` that of the commit
+        Where the forge `merges`, `sha` is the head that was checked, `message` that of the commit
         that it makes; `check` is asked before every try, and raises if there must be none. The
         pull request is only merged into the base that is given with it. HeadMoved is raised when
         the head is another one, NotMergeable when it does not fit on the base, MergeWaits while
@@ -96,7 +104,7 @@ class Forge(Protocol):
         """
 
     async def problems(self, plan: MergePlan) -> list[SetupProblem]:
-        """What stands in the way of what the settings want; asked before an agent is paid."""
+        """What prevents what the settings want; asked before an agent is paid."""
 
     async def comment(
         self,
@@ -109,7 +117,7 @@ class Forge(Protocol):
     ) -> None:
         """Comment once per key; without a key, once per text.
 
-        `remarks` are about the commit `head`: each stands at its line where the forge shows that
+        `remarks` are about the commit `head`: each is at its line where the forge shows that
         line of it, else below the text.
         """
 
@@ -134,12 +142,15 @@ class ForgeKind(Protocol):
     """A sort of forge: a module, or what an entry point of `hookline.forges` names.
 
     `MERGES` says whether the forge merges, else git does; `REMOTE` is the remote that it needs
-    where the settings name none; without either nobody is asked for `problems`. It may have
-    `OPTIONS`, the type of `options`.
+    where the settings name none; without either nobody is asked for `problems`. `CHECKS` and
+    `REVIEWS` are `has_checks` and `has_reviews` of the forge. It may have `OPTIONS`, the type of
+    `options`.
     """
 
     MERGES: bool
     REMOTE: str | None
+    CHECKS: bool
+    REVIEWS: bool
 
     async def open_forge(self, site: ForgeSite) -> Forge:
         """The forge of a project; ForgeError if the settings do not fit."""

@@ -66,7 +66,7 @@ _AMOUNTS = {
 
 def waiting(item: Item, now: str) -> AttentionNeeded:
     """Something that begins to wait."""
-    kind = item.kind.replace(" ", "_")  # a word, so that it can stand anywhere in a command
+    kind = item.kind.replace(" ", "_")  # a word, so that it can be anywhere in a command
     does = _WAITS.get(kind, "waits for you")
     return AttentionNeeded(
         kind=kind,
@@ -107,7 +107,7 @@ def ended(view: View, run: Run, event: Event, items: Mapping[str, Item]) -> Atte
     failed = session_key(run.run_id, runs.FAILED)
     key = failed if event.type == "run_failed" else session_key(run.run_id, event.timestamp)
     name = run.input["name"]
-    told = sessions.told_as(outcome, reason)
+    told = sessions.outcome_word(outcome, reason)
     waits = items.get(key)
     return AttentionNeeded(
         kind="session",
@@ -133,7 +133,7 @@ def _ending(event: Event, run: Run) -> tuple[str, str, str]:
 
 
 def near_limits(view: View, run: Run, event: Event) -> Iterator[AttentionNeeded]:
-    """The limits of which a session has used most, and that nobody was told of."""
+    """The limits of which a session has used most, and that nobody was told about."""
     told = {
         each.data["key"]
         for each in view.log.events(node_id=run.run_id, types=(NEEDED,))

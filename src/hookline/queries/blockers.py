@@ -42,16 +42,16 @@ class TaskBlocker(msgspec.Struct, frozen=True):
 
 def blocker(app: App, view: View, task: Task) -> TaskBlocker | None:
     """Where one task is; None for one that only waits for its turn, or is done."""
-    return _Stand(app, view).of(task)
+    return _Blockers(app, view).of(task)
 
 
-def all_standing(app: App, view: View) -> dict[str, TaskBlocker]:
+def all_blockers(app: App, view: View) -> dict[str, TaskBlocker]:
     """Where each task is that neither waits for its turn nor is done."""
-    stand = _Stand(app, view)
+    blockers = _Blockers(app, view)
     tasks = {task.id: task for task in view.graph.tasks(states=STATES)}
-    submitted = (view.graph.find(task_id) for task_id in stand.runs)
+    submitted = (view.graph.find(task_id) for task_id in blockers.runs)
     tasks |= {task.id: task for task in submitted if task is not None}
-    found = ((task_id, stand.of(task)) for task_id, task in tasks.items())
+    found = ((task_id, blockers.of(task)) for task_id, task in tasks.items())
     return {task_id: each for task_id, each in found if each is not None}
 
 
@@ -75,7 +75,7 @@ def implementers(app: App, task_type: str | None) -> list[str]:
     return list(types[task_type].agents.implementer) if task_type in types else []
 
 
-class _Stand:
+class _Blockers:
     """What is under way for tasks: the run that takes each through its gates, and its sessions."""
 
     def __init__(self, app: App, view: View) -> None:

@@ -66,5 +66,5 @@ class _Git:
         if change.fork:
             return await self._history.work(change.older, change.newer, limit)
         if not all(map(_OBJECT.fullmatch, (change.older, change.newer))):
-            raise RepositoryError("that is no commit")  # the record may be somebody else's
+            raise RepositoryError("that is not a commit")  # the record may be someone else's
         return await self._history.comparison(change.older, change.newer, limit)

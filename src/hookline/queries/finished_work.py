@@ -1,4 +1,4 @@
-"""Which work is over, and was before a moment: nothing needs its details to go on.
+"""Which work is over, and was before a moment: nothing needs its details to continue.
 
 A task is over when it is completed, failed, cancelled or deleted. A run is over when it has ended
 and the task that it worked on is over; a session with its task, even if it could be resumed.

@@ -141,7 +141,7 @@ def _sent_back_help(app: App, view: View, task: Task) -> Help | None:
     last = next(iter(verdicts_of(view, run)[-1:]), None)
     if last is not None and last.status == "pending":
         hook = shown_hook(last.hook or "a gate")
-        return Help(f"see to what {hook} waits for, then ask it again", again)
+        return Help(f"{hook} still waits: deal with what it names, then ask it again", again)
     return _failed_gate(task.id, last, again) if last and last.status == "failure" else None
 
 
@@ -181,7 +181,7 @@ def failed_after_merge(view: View) -> Iterator[tuple[str, GateVerdict]]:
                     yield task_id, each
 
 
-def merged_unjudged(view: View) -> Iterator[Run]:
+def merged_unchecked(view: View) -> Iterator[Run]:
     """The newest merges that no gate checked or nothing tested, since one that was fine."""
     merges = [run for run in view.runs.of_flow(MERGE) if isinstance(run.value, dict)]
     for run in reversed(merges[-MERGES:]):
@@ -200,7 +200,7 @@ def merged_leaks(view: View) -> Iterator[Run]:
 
 
 def merged_onto(view: View) -> Iterator[Run]:
-    """Merges on top of commits that no gate judged, until a person saw it."""
+    """Merges on top of commits that no gate has checked, until a person saw it."""
     merges = [run for run in view.runs.of_flow(MERGE) if isinstance(run.value, dict)]
     for run in reversed(merges[-MERGES:]):
         if run.value.get(BENEATH) and not is_accepted(view, run):
@@ -217,7 +217,7 @@ def is_accepted(view: View, run: Run) -> bool:
 def left_by_merge(view: View, task: Task) -> Run | None:
     """The merge of a task that attention lists because no one has accepted it."""
     runs = [each.run for task_id, each in failed_after_merge(view) if task_id == task.id]
-    runs += [run.run_id for run in merged_unjudged(view) if run.input["taskId"] == task.id]
+    runs += [run.run_id for run in merged_unchecked(view) if run.input["taskId"] == task.id]
     runs += [run.run_id for run in merged_leaks(view) if run.input["taskId"] == task.id]
     runs += [run.run_id for run in merged_onto(view) if run.input["taskId"] == task.id]
     named = [run_id for run_id in runs if run_id is not None]

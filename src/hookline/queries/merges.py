@@ -1,4 +1,4 @@
-"""What was merged since a place in the log, as which commit, and what tested it."""
+"""What was merged since a position in the log, as which commit, and what tested it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class MergedWork(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
 
 
 def merges_since(view: View, place: int) -> list[Run]:
-    """The runs that merged something and ended after a place in the log, in order."""
+    """The runs that merged something and ended after a position in the log, in order."""
     ended = view.log.events(types=("run_completed",), after=place)
     values = ((event.node_id, event.data.get("value")) for event in ended)
     found = [run for run, value in values if isinstance(value, dict) and "sha" in value]

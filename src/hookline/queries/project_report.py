@@ -17,17 +17,17 @@ from hookline.domain.sessions import FLOW as SESSION
 from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.pipeline.gate_verbs import open_runs
 from hookline.queries.attention import items
-from hookline.queries.blockers import all_standing
+from hookline.queries.blockers import all_blockers
 from hookline.queries.changes import OWN_FOLDER, Change
 from hookline.queries.merges import MERGED, MergedWork, merged_by
 from hookline.queries.proofs import (
-    FAILED,
-    PASSED,
     Proof,
     gate_proofs,
     merge_proofs,
     session_proofs,
+    session_unproven,
     stop_proofs,
+    why_unproven,
 )
 from hookline.queries.sessions import facts, last_ending, session_trees
 from hookline.queries.waiting.item import Item
@@ -35,7 +35,7 @@ from hookline.sessions.spending import WholeCost, cost_of, turns_of
 from hookline.tasks.task_runs import live_sessions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from hookline.app import App
     from hookline.domain.runs import Run
@@ -60,7 +60,10 @@ _STATES = {
 
 
 class ReportedSession(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
-    """A session that did something, and how it stands."""
+    """A session that did something, and its status.
+
+    `proven` is whether its own checks, or those of its task, passed.
+    """
 
     run_id: str
     name: str
@@ -68,6 +71,7 @@ class ReportedSession(msgspec.Struct, rename="camel", frozen=True, kw_only=True)
     agent: str | None
     status: str
     iterations: int
+    proven: bool
     why: str | None = None
 
 
@@ -125,7 +129,7 @@ def task_report(app: App, task_id: str) -> ProjectReport:
 
 
 def _runs(view: View, place: int, since: str) -> Iterator[Run]:
-    """Sessions, submissions and merges that ended after a place, or went on since a moment."""
+    """Sessions, submissions and merges that ended after a position, or continued since a moment."""
     ended = view.log.events(types=sorted(RUN_ENDS), after=place)
     over = (view.runs.find(event.node_id) for event in ended)
     yield from (run for run in over if run.flow in (SESSION, SUBMIT, MERGE))
@@ -139,19 +143,21 @@ class _Reporter:
     def __init__(self, app: App, view: View, runs: Sequence[Run]) -> None:
         self._app, self._view = app, view
         self._sessions = [run for run in runs if run.flow == SESSION]
-        self._standing = all_standing(app, view)
+        self._blockers = all_blockers(app, view)
 
     def report(self, tasks: Sequence[str], since: str, waiting: list[Item]) -> ProjectReport:
         """The report about these tasks."""
         told = tasks[-MOST:]
         turns = {task_id: turns_of(self._view, task_id) for task_id in told}
+        found = [self._task(each, cost_of(turns[each])) for each in told]
+        outcomes = {task.task_id: task.outcome for task in found}
         return ProjectReport(
             project=os.path.basename(self._app.project.root),
             since=since,
             until=self._app.store.now(),
-            tasks=[self._task(each, cost_of(turns[each])) for each in told],
+            tasks=found,
             left_out=len(tasks) - len(told),
-            sessions=[_session(self._view, run) for run in self._sessions],
+            sessions=[_session(self._view, run, outcomes) for run in self._sessions],
             cost=cost_of([turn for each in turns.values() for turn in each]),
             waiting=waiting,
         )
@@ -172,21 +178,23 @@ class _Reporter:
             goal=task.goal if task is not None else "",
             state=task.state if task is not None else DELETED,
             outcome=outcome,
-            why=self._why(task, outcome, merged),
+            why=self._why(task, outcome, merged, proofs),
             merged=merged,
             proofs=proofs,
             cost=cost,
             change=_change(view, merged, [*own, *gated], self._app.blobs),
         )
 
-    def _why(self, task: Task | None, outcome: str, merged: MergedWork | None) -> str | None:
+    def _why(
+        self, task: Task | None, outcome: str, merged: MergedWork | None, proofs: Sequence[Proof]
+    ) -> str | None:
         if merged is not None:
             return merged.untested
         if outcome == UNPROVEN:
-            return "nothing was checked: only its agent says that it is done"
+            return why_unproven({each.status for each in proofs})
         if task is None:
             return None
-        found = self._standing.get(task.id)
+        found = self._blockers.get(task.id)
         return found.reason if found is not None else task.block_reason or task.result
 
 
@@ -199,8 +207,7 @@ def _outcome(
     if task is None:
         return DELETED
     if task.state == states.COMPLETED and is_claimed:
-        said = {each.status for each in proofs}
-        return states.COMPLETED if PASSED in said and FAILED not in said else UNPROVEN
+        return UNPROVEN if why_unproven({each.status for each in proofs}) else states.COMPLETED
     return _STATES.get(task.state, task.state)
 
 
@@ -210,15 +217,18 @@ def _is_empty(gated: Sequence[Run]) -> bool:
     return isinstance(last, dict) and last.get("outcome") == states.COMPLETED
 
 
-def _session(view: View, run: Run) -> ReportedSession:
+def _session(view: View, run: Run, of_tasks: Mapping[str, str]) -> ReportedSession:
     known, ended = facts(view, run), last_ending(view, run.run_id)
+    status, of_task = outcomes.outcome_word(known.status, known.limit), of_tasks.get(known.task_id)
+    is_claim = status == outcomes.COMPLETED and of_task == UNPROVEN
     return ReportedSession(
         run_id=run.run_id,
         name=known.name,
         task_id=known.task_id,
         agent=known.agent,
-        status=outcomes.told_as(known.status, known.limit),
+        status=UNPROVEN if is_claim else status,
         iterations=ended.get("iterations", known.iteration) if ended else known.iteration,
+        proven=of_task in GOOD or session_unproven(view, run) is None,
         why=known.reason,
     )
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain.answers import AUTO_ACCEPTED, StopDecision, stored_answer
+from hookline.domain.answers import AUTO_ACCEPTED, RECEIPT, StopDecision, stored_answer
 from hookline.domain.events import FIRED as POINT_FIRED
 from hookline.hooks.gate_reports import JUDGED
 from hookline.hooks.names import shown_hook
 from hookline.hooks.verdicts import GateVerdict, verdicts
 from hookline.pipeline.gating import BEFORE_MERGE, BEFORE_SUBMIT
-from hookline.queries.sessions import last_beginning, last_checks
+from hookline.queries.sessions import last_beginning, last_checks, last_iteration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from hookline.domain.runs import Run
     from hookline.ports.store import Blobs, View
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 PASSED, FAILED, WAITS, SKIPPED, NONE = "passed", "failed", "waits", "skipped", "none"
 MERGED_RESULT, VALIDATION, STOP = "merged result", "validation", "stop"
-# In the metadata of a decision: what a stop hook has proven.
-RECEIPT = "receipt"
 _STATUSES = {"success": PASSED, "failure": FAILED, "pending": WAITS, "skip": SKIPPED}
 
 
@@ -76,7 +74,7 @@ class _Heads:
         self._heads = [(seq, value.get("head")) for seq, value in values if seq is not None]
 
     def at(self, seq: int) -> str | None:
-        """The commit that was prepared last before a place in the log."""
+        """The commit that was prepared last before a position in the log."""
         place = bisect_left(self._heads, seq, key=lambda each: each[0])
         return self._heads[place - 1][1] if place else None
 
@@ -106,6 +104,22 @@ def session_proofs(view: View, run: Run, blobs: Blobs) -> list[Proof]:
         )
         for each in found.results
     ]
+
+
+def why_unproven(statuses: Collection[str]) -> str | None:
+    """Why what an agent says is not proven, by what checks said; None if it is proven."""
+    if PASSED in statuses and FAILED not in statuses:
+        return None
+    checks = "a check failed" if FAILED in statuses else "nothing was checked"
+    return f"{checks}: only its agent says that it is done"
+
+
+def session_unproven(view: View, run: Run) -> str | None:
+    """Why the work of a session's last iteration is not proven; None if it is."""
+    ended = last_iteration(view, run.run_id)
+    if ended is not None and ended.rules:
+        return why_unproven({PASSED if ended.passed == ended.rules else FAILED})
+    return why_unproven({each.status for each in stop_proofs(view, run)})
 
 
 def stop_proofs(view: View, run: Run) -> Iterator[Proof]:

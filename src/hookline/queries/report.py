@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.domain.timestamps import seconds
 from hookline.hooks.verdicts import OVERRIDDEN, Override, override_of
-from hookline.pipeline.judgements import Judgement, judgements
+from hookline.pipeline.gate_reviews import GateReview, gate_reviews
+from hookline.queries.proofs import session_unproven
 from hookline.queries.pruned import pruned_at
 from hookline.queries.session_story import chapters, iteration_change
 from hookline.queries.sessions import (
@@ -50,11 +51,13 @@ class IterationLine(NamedTuple):
 class SessionReport(NamedTuple):
     """A session as its report shows it; `seconds` is how long it was working.
 
-    `story` is the newest iterations in full, and `overview` a line for each, of which `left_out`
-    older ones are not listed. `pruned` is when a person had its details removed.
+    `proven` is whether its own checks passed. `story` is the newest iterations in full, and
+    `overview` a line for each, of which `left_out` older ones are not listed. `pruned` is when
+    a person had its details removed.
     """
 
     known: SessionFacts
+    proven: bool
     why: str | None
     pruned: str | None
     overview: list[IterationLine]
@@ -67,7 +70,7 @@ class SessionReport(NamedTuple):
     limits: list[UsedLimit]
     tasks: list[Task]
     cost: WholeCost
-    gates: list[Judgement]
+    gates: list[GateReview]
     overridden: list[tuple[str, Override]]
     notes: list[Note]
     held: list[HeldOutput]
@@ -89,6 +92,7 @@ def session_report(view: View, run: Run, blobs: Blobs) -> SessionReport:
     overridden = view.log.events(node_id=task_id, types=(OVERRIDDEN,))
     return SessionReport(
         known=known,
+        proven=session_unproven(view, run) is None,
         why=known.reason or (ended.get("message") if ended else None),
         pruned=pruned_at(view, run.run_id),
         overview=_overview(view, run, iterations[-MOST_LINES:]),
@@ -101,7 +105,7 @@ def session_report(view: View, run: Run, blobs: Blobs) -> SessionReport:
         limits=countdown(view, run.run_id, iterations),
         tasks=[*([own] if own is not None else []), *below],
         cost=cost_of(turns_of(view, task_id)),
-        gates=judgements(view, task_id, blobs),
+        gates=gate_reviews(view, task_id, blobs),
         overridden=[(event.timestamp, override_of(event)) for event in overridden],
         notes=_notes(view, run, {task_id, *(task.id for task in below)}),
         held=view.sessions.held(run.run_id),

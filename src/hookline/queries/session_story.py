@@ -169,7 +169,7 @@ class _Past:
 
     def effects(self, chapter: int) -> list[JournalEffect]:
         """What a chapter asked for, and got."""
-        if len(self.borders) <= chapter:  # a store that somebody else made may have no such log
+        if len(self.borders) <= chapter:  # a store that someone else made may have no such log
             return []
         start, end = self.borders[chapter - 1 : chapter + 1]
         events = self._log.stream(after=start, limit=end - start - 1)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.domain import runs, sessions
-from hookline.domain.limits import raised
+from hookline.domain import limits, runs, sessions
+from hookline.domain.limits import Progress, SessionLimits, raised
 from hookline.domain.sessions import STANDING, HeldOutput, UnknownSession
 from hookline.domain.text.display import untrusted
 from hookline.domain.timestamps import iso
@@ -17,6 +17,7 @@ from hookline.domain.turns import AgentProblem
 from hookline.flows import journal
 from hookline.queries.pruned import pruned_at
 from hookline.sessions.names import all_sessions, find
+from hookline.sessions.spending import limits_of
 from hookline.sessions.starting import session_on
 from hookline.tasks.task_runs import live_sessions
 from hookline.wiring.hosts import is_held, is_of_another_boot, owner_pid
@@ -239,6 +240,12 @@ def endings(view: View, run_id: str) -> list[EndedIteration]:
     return msgspec.convert(data, list[EndedIteration])
 
 
+def last_iteration(view: View, run_id: str) -> EndedIteration | None:
+    """The result of the newest iteration that is over."""
+    event = view.log.latest(run_id, ("session_iteration_ended",))
+    return msgspec.convert(event.data, EndedIteration) if event is not None else None
+
+
 def spent(ended: Sequence[EndedIteration]) -> tuple[float, int]:
     """Money and tokens of the iterations that are over."""
     return sum(each.usd for each in ended), sum(each.tokens for each in ended)
@@ -255,7 +262,10 @@ def countdown(view: View, run_id: str, ended: Sequence[EndedIteration]) -> list[
     over = view.log.latest(run_id, ("session_ended", "session_paused"))
     if begun and over is not None and over.seq > begun.seq:
         made |= {k: v for k, v in over.data.get("used", {}).items() if k == "minutes"}
-    found = msgspec.convert(begun.data["countdown"] if begun else [], list[UsedLimit])
+    if begun is None:
+        allowed = msgspec.convert(limits_of(view.runs.find(run_id)), SessionLimits)
+        return [UsedLimit(*each) for each in limits.countdown(allowed, Progress())]
+    found = msgspec.convert(begun.data["countdown"], list[UsedLimit])
     return [UsedLimit(each.name, made.get(each.name, each.used), each.allowed) for each in found]
 
 
@@ -311,10 +321,15 @@ class LastChecks(NamedTuple):
 
 
 def last_checks(view: View, run: Run, blobs: Blobs) -> LastChecks:
-    """The last validation of the work; without results if the agent has worked since."""
+    """The last validation of the work; without results if the agent has worked since.
+
+    An agent that is told something after its work was complete is checked again if it edits files.
+    """
+    is_complete = view.runs.value(run.run_id, STANDING) == sessions.COMPLETED
+    kinds = ("validate",) if is_complete else ("agent", "validate")
     for chapter in range(run.chapter, 0, -1):
         effects = view.runs.effects(msgspec.structs.replace(run, chapter=chapter))
-        last = next((e for e in reversed(effects) if e.kind in ("agent", "validate")), None)
+        last = next((e for e in reversed(effects) if e.kind in kinds), None)
         if last is not None:
             value = journal.shown(last.value, blobs) if last.kind == "validate" else {}
             work = (value or {}).get("work") or {}

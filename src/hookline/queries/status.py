@@ -1,4 +1,4 @@
-"""How a project stands: what runs, what waits, what was done since a person last looked."""
+"""The status of a project: what runs, what waits, what was done since a person last looked."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from hookline.domain.text.display import untrusted
 from hookline.domain.timestamps import iso
 from hookline.files import entry_at
 from hookline.queries.attention import attention
+from hookline.queries.proofs import session_unproven
 from hookline.queries.sessions import PAUSED, PLANNED, WAITING, UsedLimit, countdown, endings, facts
 from hookline.queries.waiting.item import Item
 from hookline.tasks.task_runs import live_sessions
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 
 
 class AtWork(msgspec.Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True):
-    """Something that goes on by itself: a session, a worker or a run of a flow.
+    """Something that runs by itself: a session, a worker or a run of a flow.
 
-    One that only waits has `until` and `reason`.
+    One that only waits has `until` and `reason`, one that was stopped its `reason`.
     """
 
     kind: str
@@ -66,7 +67,7 @@ class StoreSize(msgspec.Struct, frozen=True):
 
 
 class Status(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
-    """Everything that `hookline status` says; `since` is when somebody last looked."""
+    """Everything that `hookline status` says; `since` is when someone last looked."""
 
     running: list[AtWork]
     parked: list[AtWork]
@@ -79,7 +80,7 @@ class Status(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
 
 
 def status(app: App, since: str) -> Status:
-    """How a project stands, with what was finished since a moment."""
+    """The status of a project, with what was finished since a moment."""
     waiting = attention(app)
     with app.read() as view:
         known = [facts(view, run) for run in live_sessions(view)]
@@ -130,7 +131,7 @@ def _session(view: View, known: SessionFacts) -> AtWork:
         iteration=known.iteration,
         limits=countdown(view, known.run_id, endings(view, known.run_id)),
         until=known.until if is_waiting else None,
-        reason=known.reason if is_waiting else None,
+        reason=known.reason,
         pid=known.pid,
         command=f"hookline {'attach' if known.is_alive else 'resume'} {name}",
     )
@@ -167,7 +168,9 @@ def _completed(view: View, since: str) -> Iterator[Finished]:
     for event in _news(view, since, "session_ended"):
         run = view.runs.find(event.node_id)
         if event.data["outcome"] == sessions.COMPLETED and run.input.get("branch") is None:
-            yield Finished(id=run.input["name"], goal=run.input["goal"], at=event.timestamp)
+            why = session_unproven(view, run)
+            name, goal = run.input["name"], run.input["goal"]
+            yield Finished(id=name, goal=goal, at=event.timestamp, untested=why)
 
 
 def _news(view: View, since: str, kind: str) -> list[Event]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.domain.pages.taskpage import indented
 from hookline.hooks.texts import told
+from hookline.hooks.told_commands import can_tell, with_command
 from hookline.sessions.prompts import capped, code, one_line
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ def done_means(
     details: TaskDetails,
     ahead: ChecksTold,
     *,
-    is_last: bool = False,
     in_git: bool = False,
 ) -> str:
     """Where the work is, what belongs to it, what will check it, and how to end.
@@ -39,8 +39,8 @@ def done_means(
         "# What done means",
         place(given),
         task_details(details),
-        _listed("Checks that run after each of your turns:", [f"- {line}" for line in checks]),
-        _listed("Gates, in this order, once you promise COMPLETE:", gates),
+        _listed("Checks after each turn:", [f"- {line}" for line in checks]),
+        _listed("Gates, in order, once you promise COMPLETE:", gates),
         " ".join(_before_the_end(rules, ahead)),
         frozen(ahead),
         _git(given, ahead),
@@ -48,7 +48,6 @@ def done_means(
             "session",
             "ending",
             counts=_counts(rules, ahead, in_git),
-            next="" if is_last else ", for the next iteration",
         ),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -57,8 +56,9 @@ def done_means(
 def _before_the_end(rules: Sequence[Mapping[str, Any]], ahead: ChecksTold) -> Iterator[str]:
     if ahead.get("gates"):
         yield "What a gate finds comes back to you."
-    if ahead.get("runnable") or any(rule.get("command") for rule in rules):
-        yield "Run the commands above before you end your turn."
+    lines = (rule.get("command") or "" for rule in rules[:MOST_RULES])
+    if ahead.get("runnable") or any(line and can_tell(line) for line in lines):
+        yield "Run the commands above before you end."
 
 
 def _counts(rules: Sequence[Mapping[str, Any]], ahead: ChecksTold, in_git: bool) -> str:
@@ -73,18 +73,19 @@ def _counts(rules: Sequence[Mapping[str, Any]], ahead: ChecksTold, in_git: bool)
     return f" It counts only if {' and '.join(conditions)}." if conditions else ""
 
 
-def each_task(ahead: ChecksTold) -> str:
-    """What holds for each task of a plan that is done in a session of its own."""
-    lines = [f"- {line}" for line in (*ahead.get("stop", ()), *ahead.get("gates", ()))]
-    checks = _listed("The work of each task must pass these on its own:", lines)
-    return "\n\n".join(part for part in (checks, frozen(ahead, "No task may change")) if part)
+def each_task(rules: Sequence[Mapping[str, Any]], ahead: ChecksTold) -> str:
+    """What holds for each task of a plan that is done in its own session."""
+    checks = (*map(_rule, rules[:MOST_RULES]), *ahead.get("stop", ()), *ahead.get("gates", ()))
+    lines = [f"- {line}" for line in checks]
+    listed = _listed("The work of each task must pass these on its own:", lines)
+    return "\n\n".join(part for part in (listed, frozen(ahead, "No task may change")) if part)
 
 
 def task_details(details: TaskDetails) -> str:
     """The deliverables and notes of a task; empty if it has neither."""
     parts = [
         _listed("Deliverables:", _items(details.get("deliverables", ()))),
-        _listed("Notes on the task:", _items(details.get("notes", ()))),
+        _listed("Notes:", _items(details.get("notes", ()))),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -97,8 +98,8 @@ def place(given: SessionInput) -> str:
             " committed, merged or submitted for you."
         )
     return (
-        f"This is task {given.task_id}. You work on the branch {code(given.branch)} in the"
-        f" worktree {given.worktree}. The work goes into {code(str(given.base))}."
+        f"This is task {given.task_id}. This folder is its worktree, on the branch"
+        f" {code(given.branch)}. The work goes into {code(str(given.base))}."
     )
 
 
@@ -120,18 +121,19 @@ def frozen(ahead: ChecksTold, title: str = "Do not change") -> str:
 
 
 def _rule(rule: Mapping[str, Any]) -> str:
-    """A validation rule in a line."""
-    line, files = code(rule.get("command") or ""), ", ".join(map(code, rule.get("files") or ()))
+    """A validation rule as it is told, with its command at the end."""
+    files, line = ", ".join(map(code, rule.get("files") or ())), rule.get("command") or ""
     said = {
-        "command": line,
+        "command": "",
         "content_pattern": f"{files or 'your last message'} must match"
         f" {code(rule.get('pattern') or '')}",
         "coverage": f"at least {rule.get('minimum')}% test coverage"
-        + (f", measured by {line}" if rule.get("command") else ""),
-        "file_existence": f"these files must exist: {files}",
+        + (", measured by" if line else ""),
+        "file_existence": f"must exist: {files}",
         "custom": "a function of the project is called",
     }[rule["type"]]
-    return f"{one_line(rule['name'])}: {one_line(said)}"
+    lead = f"{one_line(rule['name'])}: {one_line(said)}".rstrip()
+    return with_command(lead, line) if line else lead
 
 
 def _items(texts: Sequence[str]) -> list[str]:

@@ -98,7 +98,8 @@ def _finish_task(
                 "branch"
             ):
                 # A worker must not take it again and again: a person looks first.
-                why = f"{sessions.told_as(ended['outcome'], ended['reason'])}: {ended['message']}"
+                outcome = sessions.outcome_word(ended["outcome"], ended["reason"])
+                why = f"{outcome}: {ended['message']}"
                 verbs.send_back(tx, task.id, reason=why[:2000])
             else:
                 unable = "the agent cannot work" if "problem" in ended else None

@@ -24,11 +24,11 @@ from hookline.sessions.state import (
     PINS,
     Chapter,
     PastIteration,
+    PersonRequests,
     Plan,
     State,
     Turn,
     TurnVerdict,
-    Wishes,
 )
 from hookline.sessions.talk import SessionTalk, line_of, said_in
 
@@ -48,7 +48,7 @@ async def session(ctx: Context, run: Run) -> Any:
     given = msgspec.convert(run.input, SessionInput)
     plan = msgspec.convert(run.pins.get(PINS, {}), Plan)
     state = msgspec.convert(ctx.state, State) if ctx.state is not None else None
-    return await _Session(ctx, given, plan, state).go_on()
+    return await _Session(ctx, given, plan, state).run_iteration()
 
 
 class _Session:
@@ -60,10 +60,10 @@ class _Session:
         self._is_over = False
         self._chapter = Chapter(given, plan, state)
         self._given, self._plan, self._state = given, plan, self._chapter.state
-        self._wishes = Wishes(self._state)
-        self._talk = SessionTalk(ctx, self._chapter, self._wishes)
+        self._requests = PersonRequests(self._state)
+        self._talk = SessionTalk(ctx, self._chapter, self._requests)
 
-    async def go_on(self) -> Any:
+    async def run_iteration(self) -> Any:
         """The next iteration, with what comes before the first one."""
         if self._is_new and self._plan.evidence:
             work = await self._ctx.own("work", {"base": None}, id="base")
@@ -71,7 +71,7 @@ class _Session:
             self._state.is_untouched = not work.get("changedFiles")
         if not self._state.is_started:  # an interrupted one is made again
             await self._talk.fire(START, {"goal": self._given.goal})
-            self._state.is_started = not self._wishes.is_cut
+            self._state.is_started = not self._requests.is_cut
         if self._state.iteration == 0:
             await self._plan_first()
         if self._state.is_planned and self._given.branch is not None:
@@ -87,7 +87,7 @@ class _Session:
         self._talk.situation = self._talk.prompt(prompts.PLAN, {"details": details}, ahead)
         planned = await self._talk.turn(self._talk.situation, id="plan")
         is_cut = planned.by == "person"
-        if planned.failure and not self._wishes.asked_to:
+        if planned.failure and not self._requests.asked_to:
             planned = await self._talk.recover(planned)
         if planned.unpaid is not None:
             await self._end_unpaid(planned.unpaid)
@@ -97,7 +97,7 @@ class _Session:
             return
         self._state.iteration, self._state.is_planned = 1, True
         self._state.history = [{"iteration": 0, "line": f"you planned: {line_of(planned)}"}]
-        if self._given.shows_plan and not (self._wishes.is_cut or self._wishes.asked_to):
+        if self._given.shows_plan and not (self._requests.is_cut or self._requests.asked_to):
             used = self._chapter.used
             await self._talk.do("wait", id="show-plan", paused=True, used=used, planned=True)
             await self._rest()
@@ -108,11 +108,11 @@ class _Session:
         brief: Brief = await self._talk.do(
             "brief", iteration=self._state.iteration, lease=self._chapter.lease, countdown=used
         )
-        self._wishes.note(brief)
+        self._requests.note(brief)
         began = brief["now"]
         if brief["lost"]:
             return await self._end(brief.get("outcome", sessions.STOPPED), brief["lost"])
-        if self._wishes.asked_to:
+        if self._requests.asked_to:
             return await self._obey()
         before = await self._talk.fire(PROMPT)
         self._talk.hold(brief["held"])
@@ -125,12 +125,12 @@ class _Session:
         if turn.problem is not None:
             return await self._end_unable(turn.problem)
         if not turn.begun:
-            self._wishes.note(await self._talk.do("hear"))
+            self._requests.note(await self._talk.do("hear"))
             return await self._obey()
         verdict = TurnVerdict()
         if not turn.failure:
             self._state.conversation = turn.conversation
-            verdict = await self._judge(turn)
+            verdict = await self._evaluate(turn)
             verdict = await self._after(turn, verdict)
         if turn.by != "person":
             verdict = await self._deliver_finally(turn, verdict)
@@ -141,24 +141,24 @@ class _Session:
 
         The recovery repeats it, and if that fails too, the next prompt.
         """
-        state, nonce = self._state, brief["nonce"]
-        once = {
-            "hook_output": prompts.hook_output([*state.held, *outputs], nonce),
-            "messages": prompts.messages(state.messages),
-            "next_prompt": prompts.next_prompt(state.next_prompt, nonce),
-        }
+        state = self._state
+        once = prompts.ToldOnce(
+            [*state.held, *outputs], tuple(state.messages), state.next_prompt, brief["nonce"]
+        )
         sent_back = prompts.sent_back(state.sent_back, asked=state.asked)
         template = self._template()
         self._talk.situation = self._talk.prompt(template, brief, ahead, sent_back=sent_back)
-        prompt = self._talk.prompt(template, brief, ahead, sent_back=sent_back, **once)
+        prompt = self._talk.prompt(template, brief, ahead, sent_back=sent_back, **once.values())
         told = len(state.messages)  # more may come while the model is waited for
         keeps = self._plan.conversation == "continue"
         turn = await self._talk.turn(prompt, conversation=state.conversation if keeps else None)
         if turn.failure and turn.by != "person":
-            turn = await self._talk.recover(turn, "\n".join(each for each in once.values() if each))
+            turn = await self._talk.recover(turn, once)
         if not turn.failure:
             state.messages, state.next_prompt, state.held = state.messages[told:], None, []
             state.sent_back = ""
+            # What comes after the turn is no longer about why the work was sent back.
+            self._talk.situation = self._talk.prompt(template, brief, ahead)
         return turn
 
     def _template(self) -> str:
@@ -167,7 +167,7 @@ class _Session:
             return prompts.completed(self._plan.template)
         return prompts.DEFAULT_LAST if self._chapter.is_last else prompts.DEFAULT
 
-    async def _judge(
+    async def _evaluate(
         self, turn: Turn, step: str = "", checked: dict[str, Any] | None = None
     ) -> TurnVerdict:
         """Validation first, unless nothing changed since; then the stop hooks see its results."""
@@ -225,7 +225,7 @@ class _Session:
             step = f"final-delivery{round_}"
             verdict = await self._deliver(turn, held, found["nonce"], verdict, step, said)
             # What is held stays held.
-            if self._wishes.is_cut or self._wishes.asked_to or turn.failure:
+            if self._requests.is_cut or self._requests.asked_to or turn.failure:
                 break
         return verdict
 
@@ -279,13 +279,13 @@ class _Session:
             files_modified=turn.files_modified,
         )
         checked = None if is_changed else verdict.checked
-        return await self._judge(said, f"-after-{step}", checked)
+        return await self._evaluate(said, f"-after-{step}", checked)
 
     async def _close(self, turn: Turn, verdict: TurnVerdict, began: str) -> Any:
         state, results, decision = self._state, verdict.results, verdict.decision
         ended, kept = self._summary(turn, results, decision), decision.get("checkpointData")
         closed: Closed = await self._talk.do("close", ended=ended, checkpoint=kept)
-        self._wishes.note(closed)
+        self._requests.note(closed)
         minutes = (seconds(closed["now"]) - seconds(began) - self._talk.waited) / 60
         passed = sum(each["passed"] for each in results) if results else None
         if turn.by != "person":
@@ -318,7 +318,7 @@ class _Session:
             failure = prompts.one_line(turn.failure or "")
             told = f"{limit.message}: {failure}" if limit.reason == "failures" else limit.message
             return await self._end(sessions.LIMIT, limit.reason, told)
-        if self._wishes.asked_to:
+        if self._requests.asked_to:
             return await self._obey()
         return self._next()
 
@@ -339,12 +339,12 @@ class _Session:
 
     async def _obey(self) -> Any:
         """A person wants to stop or to pause."""
-        if self._wishes.asked_to == "pause":
+        if self._requests.asked_to == "pause":
             await self._talk.do("wait", paused=True, used=self._chapter.used)
             await self._await_resume()
             await self._talk.do("go_on")
             self._next()
-        return await self._end(sessions.STOPPED, self._wishes.stopped_by or BY_PERSON)
+        return await self._end(sessions.STOPPED, self._requests.stopped_by or BY_PERSON)
 
     async def _end(self, outcome: str, reason: str, message: str = "", **more: Any) -> Any:
         """End the session, or suspend it: then its next chapter begins when it resumes.
@@ -372,8 +372,8 @@ class _Session:
         """The result of a step. One that a person interrupted is made again, as after a kill."""
         while (found := await ask()).get("by") == "person":
             heard = await self._talk.do("hear")
-            self._wishes.note(heard)
-            await self._conclude(sessions.STOPPED, self._wishes.stopped_by or BY_PERSON)
+            self._requests.note(heard)
+            await self._conclude(sessions.STOPPED, self._requests.stopped_by or BY_PERSON)
             self._talk.waited += seconds(await self._rest()) - seconds(heard["now"])
         return found
 
@@ -401,9 +401,9 @@ class _Session:
         """Wait until a person resumes the session, and claim its task again; the time."""
         await self._await_resume()
         while (again := await self._talk.do("go_on", again=True))["lost"]:
-            await self._ctx.log(f"cannot go on: {again['lost']}")
+            await self._ctx.log(f"cannot continue: {again['lost']}")
             await self._await_resume()
-        self._wishes.is_cut = False
+        self._requests.is_cut = False
         return str(again["now"])
 
     def _next(self) -> NoReturn:
@@ -417,9 +417,9 @@ class _Session:
             if wish["verb"] == "resume":
                 self._state.limits |= wish.get("limits") or {}
                 # Earlier requests are done, or no longer wanted.
-                self._wishes.asked_to, self._wishes.stopped_by = None, None
+                self._requests.asked_to, self._requests.stopped_by = None, None
                 return
-            self._wishes.hear(wish)
+            self._requests.hear(wish)
 
 
 def _delivery(outputs: Sequence[HookOutput], nonce: str, said: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ import msgspec
 
 from hookline import points
 from hookline.domain.events import RUN_POINTS, Event
-from hookline.domain.payloads import problems_of
+from hookline.domain.payload_checks import problems_of
 from hookline.domain.sessions import HeldOutput
 from hookline.domain.submissions import OF_PULL_REQUESTS, Submission
 from hookline.flows import journal

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.payloads import check_payload
+from hookline.domain.payload_checks import check_payload
 from hookline.domain.repository import control_told
 from hookline.domain.runs import OK, JournalEffect, Resolution, Run
 from hookline.flows.effects import EffectKind, Surroundings

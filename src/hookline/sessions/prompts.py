@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookline.domain.pages.taskpage import indented
 from hookline.errors import BadInput
 from hookline.files import read_regular
 from hookline.hooks.builtin.stop.context import FIX
-from hookline.hooks.framing import framed_wishes
+from hookline.hooks.framing import framed_wishes, said_once
 from hookline.hooks.language import braces
 from hookline.hooks.language.braces import REFERENCE
 from hookline.hooks.names import short_name
@@ -49,7 +49,7 @@ _PROMISE = re.compile(r"(?<!`)<promise\s*>\s*\w+\s*</promise\s*>(?!`)")
 # Lines of an output that could pass for the name of another hook.
 _SOURCE = re.compile(r"^(\[\w+: )", re.MULTILINE)
 MAX_PROMPT = 256 * 1024
-SHOWN_OF_TEXT = 600
+SHOWN_OF_TEXT, SHOWN_OF_NAME = 600, 300
 CAP = 32 * 1024
 MAX_NOTES = 8 * 1024
 
@@ -110,14 +110,14 @@ def hook_output(outputs: Sequence[Mapping[str, Any]], nonce: str) -> str:
     for each in outputs:
         text = _SOURCE.sub(r" \1", "\n".join(capped(str(each["text"])).splitlines())).rstrip()
         parts += [f"[{each['point']}: {short_name(str(each['hook']))}]", text]
-    return framed_wishes("What hooks of this project say", "\n".join(parts), nonce) + "\n"
+    return framed_wishes("What hooks say", "\n".join(parts), nonce) + "\n"
 
 
 def next_prompt(text: str | None, nonce: str) -> str:
     """What the stop hooks want next."""
     if not text:
         return ""
-    # What we say ourselves does not stand among the words of others.
+    # What we say ourselves is not put among the words of others.
     theirs = "\n".join(line for line in text.split("\n") if line != FIX)
     said = f" {FIX}" if theirs != text else ""
     lead = f"# Next\n\nThe work is not done yet.{said}\n\nWhat its checks say"
@@ -131,11 +131,10 @@ def sent_back(text: str, *, asked: bool = False) -> str:
     if asked:
         lead = (
             "An earlier session on this task stopped to ask a person. That person has since let the"
-            " task go on. Look for an answer in the goal, the notes and the messages."
+            " task continue. Look for an answer in the goal, the notes and the messages."
         )
         return f"# Asked before\n\n{lead}\n\n{capped(text).rstrip()}\n"
-    lead = "This work was sent back. Fix what was found before anything else."
-    return f"# Sent back\n\n{lead}\n\n{capped(text).rstrip()}\n"
+    return f"# Sent back\n\nFix this first.\n\n{capped(text).rstrip()}\n"
 
 
 def capped(text: str) -> str:
@@ -194,7 +193,7 @@ def notes(found: Sequence[Mapping[str, Any]], nonce: str) -> str:
         lines.insert(0, line)
     if not lines:
         return ""
-    lead = "# Notes\n\nWhat agents and people noted"
+    lead = "# Notes\n\nFrom agents and people"
     return framed_wishes(lead, "\n".join(lines), nonce) + "\n"
 
 
@@ -217,18 +216,31 @@ def opening(situation: str, line: str) -> str:
     return quoted(f"{situation}\n# This iteration\n\n{turn}".rstrip("\n") + "\n")
 
 
-def recovery(
-    error: str, outputs: Sequence[Mapping[str, Any]], nonce: str, told_before: str = ""
-) -> str:
-    """The prompt that follows a failed turn; `told_before` is what only that turn was told."""
+class ToldOnce(NamedTuple):
+    """What one prompt tells: output of hooks, people's messages, what the stop hooks want next."""
+
+    outputs: Sequence[Mapping[str, Any]] = ()
+    messages: Sequence[str] = ()
+    next_prompt: str | None = None
+    nonce: str = ""
+
+    def values(self) -> dict[str, str]:
+        """The variables that say it."""
+        return {
+            "hook_output": hook_output(self.outputs, self.nonce),
+            "messages": messages(self.messages),
+            "next_prompt": next_prompt(self.next_prompt, self.nonce),
+        }
+
+
+def recovery(error: str, told: ToldOnce) -> str:
+    """The prompt that follows a failed turn, with what only that turn was told."""
     parts = [
-        hook_output(outputs, nonce),
-        told_before,
+        *told.values().values(),
         f"Your last turn broke off: {one_line(error)}\n",
-        "Continue it: find out what is half done, put it right, and finish what you were asked to"
-        " do. End this turn like any other.",
+        "Find out what is half done, and finish your work.",
     ]
-    return quoted("\n".join(part for part in parts if part))
+    return said_once(quoted("\n".join(part for part in parts if part)), told.nonce)
 
 
 def delivery(outputs: Sequence[Mapping[str, Any]], nonce: str) -> str:
@@ -236,18 +248,20 @@ def delivery(outputs: Sequence[Mapping[str, Any]], nonce: str) -> str:
     told = "\n".join(
         [
             hook_output(outputs, nonce),
-            "This came in after your last message. If something in it needs fixing, fix it now."
-            " Start nothing new. If you promised COMPLETE, that still counts: you need not repeat"
-            " it. If it is no longer true and you cannot fix that now, say why and end with"
+            "This came in after your last message. Fix what needs it, and nothing else. A promise"
+            " of COMPLETE still counts; if you cannot keep it, say why and end with"
             " `<promise>BLOCKED</promise>`.",
         ]
     )
     return quoted(told)
 
 
-def code(line: str, width: int = 300) -> str:
-    """A command in one line, as a code span unless something in it would end that."""
-    shown = one_line(line, width)
+def code(name: str) -> str:
+    """A name or a pattern in one line, as a code span unless something in it would end that.
+
+    Commands are shown in another form, in which nothing is cut: `hooks/told_commands.py`.
+    """
+    shown = one_line(name, SHOWN_OF_NAME)
     return shown if "`" in shown or _PROMISE.search(shown) else f"`{shown}`"
 
 

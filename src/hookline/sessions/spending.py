@@ -170,19 +170,20 @@ def budget_used_up(view: View, run: Run) -> Unpaid | None:
     """Why a session has no money or no tokens left; None if it has."""
     name = run.input["name"]
     what = f"the budget of session '{name}' is used up"
-    return _used_up(_limits(run), _turns_for(view, run), what)
+    return _used_up(limits_of(run), _turns_for(view, run), what)
 
 
 def task_spent(view: View, task_id: str) -> Unpaid | None:
     """Why nothing is left of what a task may cost: what its last session and people allow."""
     sessions_of = list(runs_on(view, task_id, sessions.FLOW))
-    limits = _limits(sessions_of[-1]) if sessions_of else {}
+    limits = limits_of(sessions_of[-1]) if sessions_of else {}
     for run in runs_on(view, task_id, SUBMIT, MERGE):
         limits |= view.runs.value(run.run_id, LIMITS) or {}
     return _used_up(limits, turns_of(view, task_id), f"the budget of {task_id} is spent")
 
 
-def _limits(run: Run) -> dict[str, Any]:
+def limits_of(run: Run) -> dict[str, Any]:
+    """What a session may use: as configured when it began, as given, and as raised since."""
     plan = run.pins.get(PINS, {}).get("limits", {})
     return {**plan, **run.input.get("limits", {}), **(run.state or {}).get("limits", {})}
 

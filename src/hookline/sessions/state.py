@@ -215,7 +215,7 @@ class Chapter:
         return {name: getattr(self.state.progress, name) for name in BUDGETS}
 
 
-class Wishes:
+class PersonRequests:
     """What people asked for so far: to stop or pause, other limits, and their messages."""
 
     def __init__(self, state: State) -> None:

@@ -9,35 +9,31 @@ import msgspec
 from hookline.domain.pages.taskpage import indented
 from hookline.domain.sessions import SIGNAL
 from hookline.domain.timestamps import seconds
+from hookline.hooks.framing import said_once
 from hookline.points import END, FAILURE, START, VALIDATION, points_at
 from hookline.sessions import prompts
 from hookline.sessions.done_means import done_means, each_task, place, task_details
-from hookline.sessions.state import Chapter, Turn, Wishes
+from hookline.sessions.state import Chapter, PersonRequests, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hookline.domain.turns import ModelWait
     from hookline.flows.context import Context
+    from hookline.sessions.prompts import ToldOnce
     from hookline.sessions.requests import ChecksTold, FedOutput, HookOutput
 
 LONGEST_WAIT = 1800.0
-# What a session waits for, by the kind of the wait.
-WAITS = {
-    "usage_limit": "usage limit",
-    "overloaded": "model overloaded",
-    "unreachable": "model unreachable",
-}
 SHOWN_OF_TURN = 200
 
 
 class SessionTalk:
     """Talks to the agent and to hooks, for one chapter of a session."""
 
-    def __init__(self, ctx: Context, chapter: Chapter, wishes: Wishes) -> None:
+    def __init__(self, ctx: Context, chapter: Chapter, requests: PersonRequests) -> None:
         self._ctx, self._chapter = ctx, chapter
         self._given, self._plan, self._state = chapter.given, chapter.plan, chapter.state
-        self._wishes = wishes
+        self._requests = requests
         self.waited = 0.0
         self.situation = ""
 
@@ -53,7 +49,7 @@ class SessionTalk:
         waits = 0
         everything = f"{opening}\n{prompt}" if opening else prompt
         while True:
-            if self._wishes.is_cut:
+            if self._requests.is_cut:
                 return Turn(interrupted=True, by="person", conversation=conversation)
             found = await self._ctx.agent(
                 prompt,
@@ -66,7 +62,7 @@ class SessionTalk:
                 check=False,
             )
             turn = msgspec.convert(found, Turn)
-            self._wishes.note_cut(found)
+            self._requests.note_cut(found)
             self._chapter.note(turn)
             if turn.wait is None or turn.interrupted:
                 return turn
@@ -75,7 +71,7 @@ class SessionTalk:
             waits += 1
             if turn.tools or turn.text:  # it had begun: the agent continues where it stopped
                 conversation, opening = turn.conversation, everything
-                prompt = "The model was not available for a while. Go on where you stopped."
+                prompt = "The model was not available for a while. Continue where you stopped."
 
     async def _wait_for_model(self, wait: ModelWait, waits: int) -> bool:
         """Wait until the model is available; whether a person wants to stop meanwhile."""
@@ -83,19 +79,19 @@ class SessionTalk:
         pause = min(self._plan.model_wait * 2**waits, LONGEST_WAIT)
         if wait.until is not None:
             pause = max(1.0, wait.until - seconds(now))
-        await self.do("wait", reason=WAITS[wait.kind], until=wait.until, seconds=pause)
+        await self.do("wait", reason=wait.reason, until=wait.until, seconds=pause)
         wish = await self._ctx.signal(SIGNAL, max_age=pause)
         over = await self.do("go_on")
         self.waited += seconds(over["now"]) - seconds(now)
         if wish is None:
             return False
-        self._wishes.hear(wish)
-        return self._wishes.asked_to is not None
+        self._requests.hear(wish)
+        return self._requests.asked_to is not None
 
-    async def recover(self, turn: Turn, told_before: str = "") -> Turn:
+    async def recover(self, turn: Turn, told: ToldOnce | None = None) -> Turn:
         """Tell hooks about a failed turn, and let the agent continue it; how that ended.
 
-        `told_before` is what only the failed turn was told.
+        `told` is what only the failed turn was told.
         """
         if turn.unpaid is not None:  # no hook can help
             return turn
@@ -106,8 +102,10 @@ class SessionTalk:
             return turn
         if not (heard["items"] or turn.interrupted):
             return turn
+        told = told or prompts.ToldOnce()
+        outputs, nonce = [*heard["items"], *told.outputs], heard["nonce"] or told.nonce
         recovery = await self.turn(
-            prompts.recovery(error, heard["items"], heard["nonce"], told_before),
+            prompts.recovery(error, told._replace(outputs=outputs, nonce=nonce)),
             conversation=turn.conversation,
             opening=self.opening(turn),
             id="recovery",
@@ -131,10 +129,10 @@ class SessionTalk:
         """Fire the points of a stage; their hooks' output for the agent now."""
         heard: FedOutput = {"items": [], "nonce": ""}
         for point in points_at(stage):
-            if point in self._plan.points and (stage == END or not self._wishes.is_cut):
+            if point in self._plan.points and (stage == END or not self._requests.is_cut):
                 payload = self._chapter.payload(more or {})
                 found: FedOutput = await self._ctx.hook(point, payload, id=f"{point}{step}")
-                self._wishes.note_cut(found)
+                self._requests.note_cut(found)
                 heard = {**found, "items": [*heard["items"], *found["items"]]}
         if stage in (START, VALIDATION):  # no prompt follows there that could include it
             self.hold(heard["items"])
@@ -144,7 +142,7 @@ class SessionTalk:
         return await self._ctx.own("session", {**args, "verb": verb}, id=id or verb)
 
     async def ahead_of_parts(self) -> ChecksTold:
-        """What will check the tasks of a plan that are done in sessions of their own."""
+        """What will check the tasks of a plan that are done in their own sessions."""
         if self._given.branch is None:
             return {}
         asked = {"verb": "checks", "ofParts": True}
@@ -175,20 +173,19 @@ class SessionTalk:
             **prompts.plan_words(apart=apart),
             "notes": prompts.notes(brief["notes"], brief["nonce"]) if "notes" in brief else "",
             "history": prompts.history(state.history),
-            "role": self._plan.roles.get(given.agent or "", ""),
+            "role": self._plan.roles.get(given.agent or "", "").strip(),
             "details": task_details(details),
-            "ahead": each_task(ahead),
+            "ahead": each_task(self._plan.rules if apart else (), ahead),
             "done": done_means(
                 given,
                 self._plan.rules,
                 details,
                 ahead,
-                is_last=self._chapter.is_last,
                 in_git=state.base is not None,
             ),
             **told,
         }
-        return prompts.fill(template, values)
+        return said_once(prompts.fill(template, values), brief.get("nonce", ""))
 
 
 def line_of(turn: Turn) -> str:

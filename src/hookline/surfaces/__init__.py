@@ -1,1 +1,1 @@
-"""Where people and agents meet Hookline. No logic of its own."""
+"""Where people and agents meet Hookline. No logic here."""

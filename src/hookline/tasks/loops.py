@@ -129,7 +129,7 @@ def validated(tx: Transaction, name: str, finding: LoopFinding) -> Loop:
     loop = find_open(tx.log, name)
     if loop.iteration != finding.iteration:
         raise IllegalTransition(
-            f"{loop.id} went on to iteration {loop.iteration} while iteration"
+            f"{loop.id} continued with iteration {loop.iteration} while iteration"
             f" {finding.iteration} was validated",
             help="call iteration_validate again",
         )

@@ -46,7 +46,7 @@ def start_of(view: View, task_id: str) -> str | None:
     return str(began[-1].data["start"]) if began else None
 
 
-def told_reasons(view: View, task: Task) -> str:
+def reported_reasons(view: View, task: Task) -> str:
     """All reasons for which gates sent the work of a task back, as people were told them."""
     events = view.log.events(node_id=task.id, types=(SENT_BACK,))
     return "\n".join(str(event.data.get("reason")) for event in events if event.data.get("gate"))

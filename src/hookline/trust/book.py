@@ -44,7 +44,7 @@ class TaskGrant(msgspec.Struct, rename="camel", frozen=True):
 
 
 class Grant(msgspec.Struct, rename="camel", frozen=True):
-    """What was trusted: the files of one folder in one state, or the folder for good.
+    """What was trusted: the files of one folder in one state, or the folder permanently.
 
     `tasks` are changes that were trusted before they were merged. `version` is that of Hookline:
     defaults that changed since are not what was trusted.
@@ -144,7 +144,7 @@ class TrustBook:
         write_private(self._record(project), msgspec.json.encode(grant))
 
     def allows(self, project: Project, changes: Mapping[str, str]) -> bool:
-        """Whether files may be changed so by a merge; what is trusted for good may."""
+        """Whether files may be changed so by a merge; what is trusted permanently may."""
         try:
             grant = self.granted(project)
         except Untrusted:

@@ -185,7 +185,7 @@ def _whole(project: Project, path: str) -> list[str]:
 
 
 def _inside(root: str, path: str) -> str | None:
-    """The existing path without `..`, if it lies in the project; its last link is kept."""
+    """The existing path without `..`, if it is in the project; its last link is kept."""
     if not os.path.lexists(path):
         return None
     plain = os.path.normpath(path)

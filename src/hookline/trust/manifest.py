@@ -24,8 +24,8 @@ SPECIAL = "special"
 MAX_FILE = 1 << 30
 MAX_COPY = 256 << 10
 _CHUNK = 256 << 10
-# A write within one tick of the file system's clock leaves the times as they were, so the
-# stamp of a file that changed just now proves nothing. Two seconds is FAT's tick, the longest.
+# File systems round times, so a second write at once may leave the times as they were: the stamp
+# of a file that changed just now proves nothing. FAT rounds the most, to two seconds.
 _SETTLED_NS = 2_000_000_000
 
 Stamp = tuple[int, ...]

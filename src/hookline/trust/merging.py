@@ -28,7 +28,7 @@ class Incoming(NamedTuple):
     """What a merge would change of the files that trust covers.
 
     `changes` has the new digest of each, `missing` for what is covered no longer. `entries` are
-    the files as they lie in a checkout of the result.
+    the files as they are in a checkout of the result.
     """
 
     changes: dict[str, str]

@@ -99,4 +99,6 @@ def _ancestors() -> Iterator[list[tuple[str, str, str]]]:
 def refuse_agents(environ: Mapping[str, str], command: str) -> None:
     """For the commands that only people may use."""
     if under_agent(environ):
-        raise PeopleOnly(f"`hookline {command}` is for people; this runs under an agent or a hook")
+        raise PeopleOnly(
+            f"only a person can run `hookline {command}`; this runs under an agent or a hook"
+        )

@@ -30,7 +30,7 @@ _INTERPRETERS = frozenset(
 def literal_words(line: str) -> Iterator[tuple[str, bool]]:
     """Every word, what follows a `=` in it, and the words of quoted commands inside it.
 
-    With each goes whether it stands where an interpreter expects its script. The project's own
+    With each goes whether it is where an interpreter expects its script. The project's own
     folder, written as a variable, becomes `.`.
     """
     return _words_within(re.sub(_ROOT_NAMES, ".", line), _DEPTH)

@@ -1,7 +1,7 @@
-"""Hooks that judge work in another folder than the project's: with the files that were trusted.
+"""Hooks that check work in another folder than the project's: with the files that were trusted.
 
 A command runs in the worktree of a task, and so would a script that it names: the copy there,
-which the agent whose work is judged could have rewritten.
+which the agent whose work is checked could have rewritten.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class TrustedWorktrees(NamedTuple):
         return os.path.realpath(folder) != os.path.realpath(self.project.root)
 
 
-class TrustedJudges(NamedTuple):
-    """Agents that judge: one whose program was rewritten where it works is not started."""
+class TrustedGatekeepers(NamedTuple):
+    """Agents that review: one whose program was rewritten where it works is not started."""
 
     agents: Agents
     profiles: Mapping[str, Any]
@@ -83,7 +83,7 @@ def _not_trusted(name: str, trusted: str, found: str) -> Untrusted:
     shown = text_of(name) if name.isprintable() else ascii(name)
     if trusted == MISSING:
         return Untrusted(
-            f"{shown} is in the task's worktree alone, and what judges work cannot come with it."
+            f"{shown} is in the task's worktree alone, and what checks work cannot come with it."
             f" Let the hook run a script of the project that calls {shown}; or commit {shown} in"
             " the project and run `hookline trust`"
         )

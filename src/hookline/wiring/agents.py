@@ -11,7 +11,7 @@ from hookline.domain.text.known_secrets import is_secret_name
 from hookline.ports.agents import Agents, ToolServer
 from hookline.sessions.spending import record_turn, refusal
 from hookline.trust.people import under_agent
-from hookline.trust.worktrees import TrustedJudges
+from hookline.trust.worktrees import TrustedGatekeepers
 from hookline.wiring.trusting import worktrees
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ def own_tools(env: Mapping[str, str]) -> ToolServer:
     return ToolServer((sys.executable, "-P", "-m", "hookline", "mcp"), passed, secrets)
 
 
-def judges(app: App, processes: Processes) -> Agents:
+def gatekeeper_agents(app: App, processes: Processes) -> Agents:
     """Agents that hooks ask; each is the program that was trusted."""
     found, trees = agents(app, processes), worktrees(app)
     if trees is None:
         return found
-    return TrustedJudges(found, app.sections.agents, app.sections.agent, trees)
+    return TrustedGatekeepers(found, app.sections.agents, app.sections.agent, trees)

@@ -68,7 +68,7 @@ def caller(app: App) -> HookCaller:
             ring=partial(deferred.ring, app),
             verify=hook_verifier(app),
             cleaner=app.cleaner,
-            agents=deferred.judges(app, processes),
+            agents=deferred.gatekeeper_agents(app, processes),
             repository=deferred.repository(app),
             forge=deferred.forge(app),
             changed_files=partial(deferred.changed_files, app),
@@ -86,7 +86,7 @@ def live_context(app: App) -> HookContext:
     def start(workflow: str, context: Mapping[str, Any]) -> str:
         if app.environ.get("HOOKLINE_IDEMPOTENCY_KEY") == DRY_RUN:
             raise HooklineError(f"a dry run does not start '{workflow}'")
-        return app.writable().change(lambda tx: app.start_flow(tx, workflow, context))
+        return app.writable().change(lambda tx: app.watch.start_flow(tx, workflow, context))
 
     view = store.live()
     return HookContext(view.graph, view.log, start)

@@ -55,7 +55,7 @@ def load_configuration(project: Project, home: str) -> Settings | None:
     return load_settings(project, home)
 
 
-def judge(project: Project, home: str, settings: Settings, environ: Mapping[str, str]) -> Trust:
+def trust_in(project: Project, home: str, settings: Settings, environ: Mapping[str, str]) -> Trust:
     """What the user has said about this repository's hooks."""
     from hookline.trust.book import TrustBook, TrustVerdict
     from hookline.trust.configured import configured_uses

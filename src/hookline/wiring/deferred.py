@@ -6,7 +6,8 @@ import os
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from hookline.hooks.calls.call import NO_TASK
+from hookline.domain.submissions import COMPARED
+from hookline.hooks.calls.call import NO_TASK, folder_of
 from hookline.ports.feeds import BELL
 
 if TYPE_CHECKING:
@@ -54,13 +55,13 @@ def mail(app: App) -> Mail:
     return cast("Mail", _Deferred(load))
 
 
-def judges(app: App, processes: Processes) -> Agents:
+def gatekeeper_agents(app: App, processes: Processes) -> Agents:
     """Agents that hooks ask."""
 
     def load() -> Agents:
         from hookline.wiring import agents
 
-        return agents.judges(app, processes)
+        return agents.gatekeeper_agents(app, processes)
 
     return cast("Agents", _Deferred(load))
 
@@ -96,11 +97,19 @@ def ring(app: App) -> None:
         app.feeds.of(run_id)(BELL, {"by": app.owner})
 
 
-async def changed_files(app: App, folder: str) -> list[str]:
-    """What was changed in a folder; few conditions ask."""
+async def changed_files(app: App, payload: Mapping[str, Any]) -> list[str]:
+    """What `changed()` looks at: of a gate's work all that it changes, else what is uncommitted."""
     from hookline.wiring.repositories import git_work
 
-    return await git_work(app).changed_files(folder)
+    work, base = git_work(app), payload.get("base_branch")
+    if base is None:
+        return await work.changed_files(folder_of(payload, app.project.root))
+    folder = payload["worktree"]
+    if (ends := payload.get(COMPARED)) is not None:
+        return await work.changed_between(folder, *ends)
+    git = repository(app)
+    await git.bases.head(base)  # an agent can move what was known of the remote
+    return await work.changed_since(folder, await git.history.merge_base(folder, base))
 
 
 def tell_task(app: App, payload: Mapping[str, Any]) -> tuple[str | None, frozenset[str]]:

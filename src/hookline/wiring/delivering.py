@@ -54,10 +54,10 @@ async def delivered(
 ) -> AsyncIterator[None]:
     """Deliver events as they happen, and not only when the command is over.
 
-    A call that is under way at the end is waited for: cut short, it would be made again.
+    A call that is under way at the end is waited for: interrupted, it would be made again.
     """
     calls = _Calls(folder, deliver, tell)
-    task = asyncio.ensure_future(calls.go_on())
+    task = asyncio.ensure_future(calls.run())
     try:
         yield
         if calls.busy:
@@ -87,7 +87,7 @@ class _Calls:
         """Nobody is woken any more."""
         self._waker.close()
 
-    async def go_on(self) -> None:
+    async def run(self) -> None:
         while not self.stopping:
             count = await retried(self._deliver_busily, self._tell, lambda: self.stopping)
             if not count:  # what waits may be in other hands

@@ -1,4 +1,4 @@
-"""Commands in the background, each watched over by a supervisor of its own."""
+"""Commands in the background, each with its own supervisor."""
 
 from __future__ import annotations
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hookline.adapters.processes.process import LocalProcesses
 from hookline.adapters.processes.reaper import Reaper
 from hookline.domain.events import SESSION_EVENTS, Event
-from hookline.domain.text.display import json_line
 from hookline.flows.effects import EffectLimits, Executor, Gated
 from hookline.flows.effects import Surroundings as EffectSurroundings
 from hookline.flows.engine import Engine, Observe
@@ -22,16 +20,14 @@ from hookline.trust.configured import notification_variables
 from hookline.trust.merging import configuration_errors
 from hookline.wiring.agents import agents, own_tools
 from hookline.wiring.calls import owner_of, recorder
+from hookline.wiring.debugging import debugger
 from hookline.wiring.flows import call_flow, flow_finder
 from hookline.wiring.forges import forge
 from hookline.wiring.repositories import git_work, repository
 from hookline.wiring.trusting import frozen, is_current, merge_trust, verifier, worktrees
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from hookline.app import App
-    from hookline.domain.records import Outcome
 
 
 def engine(app: App, observe: Observe = lambda what, details: None) -> Engine:
@@ -76,7 +72,7 @@ def engine(app: App, observe: Observe = lambda what, details: None) -> Engine:
         own=OWN_FLOWS,
         tell=lambda event: _tell(around, event),
         steering=Steering(
-            app.registry, calls, OWN_FLOWS, _debugger(app), app.project.runs, owner_of(app)
+            app.registry, calls, OWN_FLOWS, debugger(app.environ), app.project.runs, owner_of(app)
         ),
         wakeup=waker,
         change=change,
@@ -108,21 +104,3 @@ def _reaper(app: App) -> Reaper:
 def _limits(app: App) -> EffectLimits:
     limits = app.sections.limits
     return EffectLimits(limits.concurrency, limits.per_minute)
-
-
-def _debugger(app: App) -> Callable[[str, dict[str, Any], Outcome], None]:
-    if not app.environ.get("HOOKLINE_DEBUG"):
-        return lambda hook, payload, outcome: None
-
-    def show(hook: str, payload: Mapping[str, Any], outcome: Outcome) -> None:
-        told = {
-            "hook": hook,
-            "input": payload,
-            "status": outcome.status,
-            "output": outcome.answer,
-            "error": outcome.error,
-            "stderr": outcome.stderr,
-        }
-        print(f"[hookline] {json_line(told)}", file=sys.stderr, flush=True)
-
-    return show

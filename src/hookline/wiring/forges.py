@@ -36,12 +36,15 @@ class DeferredForge:
         self,
         name: str,
         push_remote: str | None,
-        merges: bool,
+        kind: ForgeKind,
         open_forge: Callable[[], Awaitable[Forge]],
     ) -> None:
         self.name = name
         self.push_remote = push_remote
-        self.merges = merges
+        self.merges = kind.MERGES
+        # A plugin of before these were declared has them if it has a server.
+        self.has_checks = getattr(kind, "CHECKS", _has_server(kind))
+        self.has_reviews = getattr(kind, "REVIEWS", _has_server(kind))
         self._open_forge = open_forge
         self._forge: Forge | None = None
 
@@ -52,6 +55,11 @@ class DeferredForge:
             return await getattr(self._forge, act)(*args, **more)
 
         return ask
+
+
+def _has_server(kind: ForgeKind) -> bool:
+    """Whether someone else than this machine could refuse the work."""
+    return kind.MERGES or kind.REMOTE is not None
 
 
 def forge(app: App) -> Forge:
@@ -66,7 +74,7 @@ def forge(app: App) -> Forge:
             _site(app.project, gates, remote, git, app.environ, app.cleaner)
         )
 
-    return cast("Forge", DeferredForge(gates.forge, remote, kind.MERGES, open_forge))
+    return cast("Forge", DeferredForge(gates.forge, remote, kind, open_forge))
 
 
 def _site(
@@ -86,6 +94,14 @@ def _site(
         options=gates.options,
         cleaner=cleaner,
     )
+
+
+def is_remote(name: str) -> bool:
+    """Whether the forge of that name is a server; one that cannot be loaded may be."""
+    try:
+        return _has_server(FORGES.load(name))
+    except BrokenPlugin:
+        return True
 
 
 async def forge_problems(
@@ -130,7 +146,7 @@ async def _of_forge(
 ) -> list[SetupProblem]:
     try:
         forge = await kind.open_forge(site)
-        if not ask or not (kind.MERGES or kind.REMOTE):  # nothing there could be refused
+        if not ask or not _has_server(kind):  # nothing there could be refused
             return []
         return await forge.problems(_plan(sections, await git.bases.branch()))
     except (RepositoryError, ForgeError) as problem:

@@ -33,7 +33,7 @@ async def agent_health(profile: Profile, environ: Mapping[str, str]) -> AgentHea
 
 @contextmanager
 def watched_processes(environ: Mapping[str, str]) -> Iterator[Processes]:
-    """What runs programs of a folder that is no project yet.
+    """What runs programs of a folder that is not a project yet.
 
     What they print is cleaned and not kept, and they end even if this process is killed.
     """

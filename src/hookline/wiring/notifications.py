@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hookline.domain.timestamps import seconds
 from hookline.hooks.calls.release import OutboxRules, next_due
+from hookline.wiring.configured import schedule
 from hookline.wiring.hosts import is_free
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def is_anything_due(app: App) -> bool:
 def outbox_rules(app: App) -> OutboxRules:
     """What decides when notifications of a project are sent."""
     free, held = partial(is_free, app.owner), partial(held_back, app)
-    return OutboxRules(app.schedule, app.scopes.find, held, free)
+    return OutboxRules(schedule(app.settings, app.trust), app.scopes.find, held, free)
 
 
 def held_back(app: App, hook: str) -> str | None:

@@ -25,7 +25,7 @@ async def retried(
     while not is_over():
         try:
             return await deliver()
-        except Exception as problem:  # noqa: BLE001  # nothing goes on without its hooks
+        except Exception as problem:  # noqa: BLE001  # nothing continues without its hooks
             tell(f"hooks are waiting: {_described(problem)}; trying again in {pause:g} s")
         await asyncio.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE)

@@ -9,7 +9,7 @@ from hookline.hooks.builtin import notifies
 from hookline.project import CONFIG_NAME, user_folder
 from hookline.trust.manifest import MISSING, Manifest, examine
 from hookline.trust.watch import Renewed, TrustWatch
-from hookline.wiring.configured import judge, load_configuration
+from hookline.wiring.configured import load_configuration, trust_in
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -111,5 +111,5 @@ def _renewed(app: App) -> Renewed | None:
     settings = load_configuration(app.project, home)
     if settings is None or settings.has_errors:
         return None
-    now = judge(app.project, home, settings, app.environ)
+    now = trust_in(app.project, home, settings, app.environ)
     return Renewed(now.manifest, settings.hooks) if now.verdict.trusted else None

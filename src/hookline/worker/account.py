@@ -78,7 +78,7 @@ def account(app: App, worker: Worker, picker: TaskPicker, place: int) -> WorkAcc
         merges = [run for run in merges_since(view, place) if run.run_id in picker.merges]
         known = [view.graph.find(each) for each in sorted(picker.tasks, key=_number)]
         tasks = [task for task in known if task is not None]
-        found = blockers.all_standing(app, view)
+        found = blockers.all_blockers(app, view)
         in_order = sorted(found, key=_number)
         kinds = {
             name: [each for each in in_order if found[each].kind == kind]
@@ -89,7 +89,7 @@ def account(app: App, worker: Worker, picker: TaskPicker, place: int) -> WorkAcc
         over = view.graph.tasks(states=(TASK_FAILED,))
         failed = [task.id for task in over if _dependents(view, (task.id,))]
         held = _held(view, app.store.now())
-        not_taken, unable = picker.not_for_any_lane(view), picker.unable(view)
+        not_taken, unable = picker.not_for_any_lane(view), picker.unable.now(view)
         return WorkAccount(
             outcome="stopped" if worker.is_stopping else "limit" if limit else "done",
             reason=worker.why if worker.is_stopping else None,

@@ -15,7 +15,7 @@ import msgspec
 
 from hookline.domain import runs
 from hookline.domain.sessions import LIVE, STANDING
-from hookline.errors import HooklineError, IllegalTransition, Untrusted
+from hookline.errors import BadInput, HooklineError, IllegalTransition, Untrusted
 from hookline.flows import control
 from hookline.flows.outcomes import INTERRUPT
 from hookline.pipeline import gate_verbs
@@ -39,12 +39,27 @@ GRACE = 30.0
 SOON = 60.0
 
 
+MOST_LANES = 64
+
+
 class WorkBudget(NamedTuple):
-    """The limits of a whole worker; None is no limit."""
+    """The limits of a whole worker; None means no limit."""
 
     tasks: int | None = None
     minutes: float | None = None
     usd: float | None = None
+
+
+def check_budget(lanes: int, budget: WorkBudget) -> WorkBudget:
+    """Refuse numbers that mean nothing, as they are typed for `hookline work`."""
+    if not 1 <= lanes <= MOST_LANES:
+        raise BadInput(f"--agents must be 1 to {MOST_LANES}")
+    if budget.tasks is not None and budget.tasks < 1:
+        raise BadInput("--tasks must be at least 1")
+    for name, value in (("minutes", budget.minutes), ("usd", budget.usd)):
+        if value is not None and not 0 < value < float("inf"):
+            raise BadInput(f"--{name} must be more than 0")
+    return budget
 
 
 class Begun(NamedTuple):
@@ -201,7 +216,7 @@ class Worker:
             busy = [each for each in self._lanes if each.session]
             for lane in busy:  # before its task, which is free again, is given to another lane
                 assert lane.session is not None
-                self._picker.note_unable(view, lane.session.run_id)
+                self._picker.unable.note(view, lane.session.run_id)
             over = [each for each in busy if self._is_over(view, each)]
         for lane in over:
             lane.session, lane.is_asked = None, False

@@ -1,6 +1,6 @@
 """What happens to the tasks of a worker, read from the log and from the feeds of its runs.
 
-Runs in the thread that shows it, over a connection of its own, so that nobody who watches holds
+Runs in the thread that shows it, over its own connection, so that nobody who watches holds
 up the work.
 """
 
@@ -164,7 +164,7 @@ class News:
             done = records.Submitted(**strand.about, pr_url=value.get("prUrl"))
             yield record(done, event.timestamp)
         elif outcome == "completed" and run.flow != SESSION:
-            yield record(records.NothingToJudge(**strand.about), event.timestamp)
+            yield record(records.CompletedWithoutCommit(**strand.about), event.timestamp)
 
     def _task_completed(self, view: View, event: Event) -> Iterator[WorkRecord]:
         """Report a merge before what follows it: dependents start from now on."""

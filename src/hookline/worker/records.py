@@ -126,7 +126,7 @@ class WorkMerged(RunNews, kw_only=True, frozen=True):
     untested: str | None
 
 
-class NothingToJudge(RunNews, kw_only=True, frozen=True):
+class CompletedWithoutCommit(RunNews, kw_only=True, frozen=True):
     """A task is completed without a commit."""
 
     kind = "completed"

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hookline.config.task_types import claim_rule, skips_pr
-from hookline.domain.sessions import ESCALATED, FLOW, STANDING, STOPPED, SessionInput
+from hookline.domain.sessions import FLOW, SessionInput
 from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.domain.tasks import ACTIVE, Task
 from hookline.domain.timestamps import later
@@ -14,22 +14,19 @@ from hookline.errors import HooklineError, NothingReady, StaleClaim, StoreError
 from hookline.operations.resume import tell_to_go_on
 from hookline.operations.sessions import start_session
 from hookline.pipeline.gate_verbs import run_of
-from hookline.queries.sessions import facts, unstarted_plan
+from hookline.queries.sessions import unstarted_plan
 from hookline.sessions.spending import Spending
 from hookline.sessions.state import LEASE_MARGIN
 from hookline.tasks import claims, planned, verbs
-from hookline.tasks.task_runs import live_sessions
 from hookline.wiring.work import begin_work
+from hookline.worker.agent_sessions import UnableAgents, best_known, free_name, stopped
 from hookline.worker.loop import Begun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hookline.app import App
-    from hookline.domain.runs import Run
-    from hookline.domain.turns import AgentProblem
     from hookline.ports.store import Transaction, View
-    from hookline.queries.sessions import SessionFacts
 
 # The heartbeat renews it until the session holds the task, so that a killed worker frees it.
 FIRST_LEASE = 5.0
@@ -62,8 +59,7 @@ class TaskPicker:
         self._noticed: set[str] = set()
         self._looked_at = ""
         self._beginning: tuple[str, int] | None = None  # a task, and the token of its claim
-        # The agents that cannot work, each with the session that has found it out.
-        self._unable: dict[str, SessionFacts] = {}
+        self.unable = UnableAgents()
         self.spending = Spending(self.tasks, after)
 
     async def begin(self, agents: Sequence[str]) -> Begun | None:
@@ -101,22 +97,6 @@ class TaskPicker:
             if tx.graph.task(task_id).state != ACTIVE:  # its session does not hold it yet
                 claims.renew(tx, task_id, token, FIRST_LEASE)
 
-    def note_unable(self, view: View, run_id: str) -> None:
-        """Give no more tasks to the agent of a session if it cannot work."""
-        if view.runs.value(run_id, STANDING) != ESCALATED:
-            return
-        known = facts(view, view.runs.find(run_id))
-        if known.problem is not None and known.agent is not None:
-            self._unable[known.agent] = known
-
-    def unable(self, view: View) -> dict[str, AgentProblem]:
-        """The agents that cannot work; one whose session was resumed was repaired."""
-        for agent, known in list(self._unable.items()):
-            if view.runs.value(known.run_id, STANDING) != ESCALATED:
-                del self._unable[agent]
-        found = self._unable.items()
-        return {agent: known.problem for agent, known in found if known.problem is not None}
-
     def is_held_up(self) -> bool:
         """Whether a task is held for so short a time that it may be ready soon."""
         with self._app.read() as view:
@@ -130,7 +110,7 @@ class TaskPicker:
 
     def not_for_any_lane(self, view: View) -> list[str]:
         """Ready tasks of the wanted types that none of the agents may or can take, or not yet."""
-        unable = self.unable(view)
+        unable = self.unable.now(view)
         able = [agent for agent in self._agents if agent not in unable]
         return [
             task.id
@@ -175,14 +155,14 @@ class TaskPicker:
 
     def _best(self, view: View, now: str, agents: Sequence[str]) -> tuple[Task, str] | None:
         """The best task that one of these agents may take, and which one takes it."""
-        unable = self.unable(view)
+        unable = self.unable.now(view)
         agents = [each for each in agents if each not in unable]
         for limit in (FIRST_LOOK, claims.LOOKED_AT):
             ready = view.graph.ready(limit, now)
             for task in ready:
                 allowed = [each for each in agents if self._may_take(each, task.type)]
                 if allowed and self._is_free(view, task):
-                    return task, _best_known(view, task, allowed)
+                    return task, best_known(view, task, allowed)
             if len(ready) < limit:
                 break
         return None
@@ -219,12 +199,12 @@ class TaskPicker:
         app = self._app
         place = await begin_work(app, task.id)
         with app.read() as view:
-            stopped = _stopped(view, task, agent)
-            name = _free_name(view, f"{task.id}-{agent}")
+            earlier = stopped(view, task, agent)
+            name = free_name(view, f"{task.id}-{agent}")
             part = planned.needs_no_plan(view, task)
-        if stopped is not None:
-            app.change(self._resume, stopped.run_id)
-            return stopped.run_id
+        if earlier is not None:
+            app.change(self._resume, earlier.run_id)
+            return earlier.run_id
         given = SessionInput(name=name, goal=task.goal, task_id=task.id, agent=agent, part=part)
         given = given.in_worktree(place, skip_pr=skips_pr(app.settings, task.type))
 
@@ -238,30 +218,3 @@ class TaskPicker:
         assert self._beginning is not None
         claims.renew(tx, *self._beginning, LEASE_MARGIN)  # for who advances the session
         tell_to_go_on(tx, run_id, {}, self._app.blobs)
-
-
-def _best_known(view: View, task: Task, agents: Sequence[str]) -> str:
-    """The agent whose stopped session on a task can be resumed, else the first."""
-    return next((each for each in agents if _stopped(view, task, each)), agents[0])
-
-
-def _stopped(view: View, task: Task, agent: str) -> Run | None:
-    """This agent's session on this task that was stopped, or could not work, and can be resumed."""
-    for run in live_sessions(view):
-        given = run.input
-        is_same = (given["taskId"], given.get("agent")) == (task.id, agent) and given.get("branch")
-        if is_same and _may_go_on(view, run):
-            return run
-    return None
-
-
-def _may_go_on(view: View, run: Run) -> bool:
-    status = view.runs.value(run.run_id, STANDING)
-    return status == STOPPED or (status == ESCALATED and facts(view, run).problem is not None)
-
-
-def _free_name(view: View, wanted: str) -> str:
-    """A name that no resumable session has."""
-    taken = {run.input["name"] for run in live_sessions(view)}
-    numbered = (f"{wanted}-{number}" for number in range(2, len(taken) + 3))
-    return next(name for name in (wanted, *numbered) if name not in taken)

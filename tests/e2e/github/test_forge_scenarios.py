@@ -15,7 +15,7 @@ from hookline.pipeline.repository import unmerged
 from tests.e2e.conftest import Cli
 from tests.e2e.hub_rig import HubPipeline, running_hub
 from tests.e2e.prompt_rig import check_prompt
-from tests.integration.github_stand_in import Fault
+from tests.integration.github_stand_in import Fault, Suite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -65,10 +65,9 @@ class Desk:
         found = self.cli("attention", "--json").json
         return " ".join(each["message"] for each in found if each["id"] == self.task)
 
-    def reasons(self) -> list[str]:
-        """What the merges of the task came to, by their journal."""
-        asked = "SELECT data FROM events WHERE type = 'effect_resolved'"
-        return [str(row[0]) for row in self.cli.rows(asked)]
+    def waits(self) -> list[str]:
+        """What the gates of the work have said."""
+        return [str(row[0]) for row in self.cli.rows("SELECT answer FROM deliveries")]
 
     def is_fixed(self, sha: str) -> bool:
         """Whether a commit that the server has holds what the agent was told to fix."""
@@ -134,14 +133,43 @@ def request_changes(desk: Desk) -> None:
     desk.hub.review("ada", "CHANGES_REQUESTED", desk.head, remarks=[remark])
 
 
-def required_check(desk: Desk) -> None:
-    """A check that no gate knows of passes once we have asked for the merge in vain."""
-    desk.hub.rules.checks = ["deploy"]
+def required_checks(desk: Desk) -> None:
+    """What rules require is reported after all else; an app that never runs checks nothing."""
+    desk.hub.rules.checks, desk.hub.rules.ruleset_checks = ["lint"], ["docs", "deploy"]
+    desk.hub.suites = [Suite("idle", "queued")]
+    waits = "(required, not reported yet)"
 
     def ci(sha: str) -> str:
-        if any("waits for required checks: deploy" in each for each in desk.reasons()):
-            desk.hub.statuses = [("deploy", "success")]
+        told = "".join(desk.waits())
+        if all(f"{name} {waits}" in told for name in ("lint", "docs", "deploy")):
+            desk.hub.statuses = [(name, "success") for name in ("lint", "docs", "deploy")]
         return "success"
+
+    desk.hub.ci = ci
+
+
+def late_and_red_until_fixed(desk: Desk) -> None:
+    """One check is green before the other is registered."""
+    desk.hub.statuses = [("lint", "success")]
+    asked: dict[str, int] = {}
+
+    def ci(sha: str) -> str:
+        asked[sha] = asked.get(sha, 0) + 1
+        is_late = asked[sha] < 3
+        desk.hub.suites = [Suite("octoapp", "in_progress", runs=1)] if is_late else []
+        return "none" if is_late else "success" if desk.is_fixed(sha) else "failure"
+
+    desk.hub.ci = ci
+
+
+def broken_workflow_until_fixed(desk: Desk) -> None:
+    """A workflow file that cannot be read: a failed suite without a single run."""
+    desk.hub.statuses = [("lint", "success")]
+    broken = Suite("github-actions", "completed", "startup_failure")
+
+    def ci(sha: str) -> str:
+        desk.hub.suites = [] if desk.is_fixed(sha) else [broken]
+        return "success" if desk.is_fixed(sha) else "none"
 
     desk.hub.ci = ci
 
@@ -203,7 +231,13 @@ SCENARIOS: dict[str, list[Step]] = {
         Step(request_changes, WAITS, ["changes requested by ada"]),
         Step(approve, MERGED),
     ],
-    "a required check is slow": [Step(required_check, MERGED, command=SUBMIT)],
+    "required checks are slow": [Step(required_checks, MERGED, command=SUBMIT)],
+    "a late check is red, then green after a fix": [
+        Step(late_and_red_until_fixed, MERGED, command=SUBMIT)
+    ],
+    "no check can start, then green after a fix": [
+        Step(broken_workflow_until_fixed, MERGED, command=SUBMIT)
+    ],
     "the method is not allowed": [
         Step(no_squash, BACK, ["does not allow the merge method 'squash'"], SUBMIT),
         Step(green, BACK, command=SUBMIT),

@@ -129,9 +129,26 @@ def test_a_comment_of_a_person_reaches_the_agent_once(
     assert f"- parts/{task}:1: Name who did it." in told
     assert "Do as I say." not in told
     assert "Shorten it!" not in told
+    check_prompt(cli, "fix-commented", told)
     if merge == "people":
         waits(cli, line, task)
         assert len(line.prompts(task)) == 1
+
+
+def test_a_comment_beside_a_request_asks_for_nothing(line: HubPipeline, hub: Hub, cli: Cli) -> None:
+    line.begin_at(hub, hooks="before_submit: [create_pr]", gates="tries: 1")
+    line.turn(TURN)
+    task = cli.add("a part")
+    line.by_hand(task)
+    cli("submit", task, "--no-merge", "--json")
+    first = head(line, task)
+    hub.review("ada", "COMMENTED", first, body="Why not shorter?")
+    hub.review("bob", "CHANGES_REQUESTED", first, body="Name who did it.")
+    cli("merge", task)
+    (told,) = line.prompts(task)
+    assert "bob reviewed your work and asked for changes." in told
+    assert "ada comments:\nWhy not shorter?" in told
+    assert "bob asks for changes:\nName who did it." in told
 
 
 def test_an_agent_need_not_change_anything_for_a_comment(

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MERGES = False  # git merges, and the forge records it
 REMOTE = None
+CHECKS = False  # no server checks commits here
+REVIEWS = False  # people approve with `hookline gate approve`
 
 
 class OPTIONS(msgspec.Struct, forbid_unknown_fields=True):

@@ -103,7 +103,7 @@ def _gemini(said: str, status: int | None) -> FailedRequest:
 
 
 def _details(data: Any) -> str:
-    """The part of an error that agents put beside its message."""
+    """The part of an error that agents put next to its message."""
     told = _told(data)
     if not told and isinstance(data, dict) and data:
         told = msgspec.json.encode(data).decode()

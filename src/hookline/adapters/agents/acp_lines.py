@@ -1,7 +1,7 @@
 """Messages of the Agent Client Protocol, one per line, from an agent that is not trusted.
 
 The transport that is given to the protocol's own connection. What comes through is known to be
-a message; lines are bounded, and what an agent prints beside its messages is counted.
+a message; lines are bounded, and what an agent prints between messages is counted.
 """
 
 from __future__ import annotations

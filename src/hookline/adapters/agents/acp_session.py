@@ -205,7 +205,7 @@ def cancelled() -> Permission:
 def read_only_environment(env: Mapping[str, str]) -> dict[str, str]:
     """The environment, with an agent for OpenCode that looks at everything and changes nothing.
 
-    An agent of its own, because a project's configuration of the usual ones would beat the
+    A separate agent, because a project's configuration of the usual ones would beat the
     permissions of all. Other programs do not read the variable.
     """
     config = _decoded(env.get(_OPENCODE, ""))

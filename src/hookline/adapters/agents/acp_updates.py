@@ -210,7 +210,7 @@ def _tokens(result: dict[str, Any]) -> Usage | None:
 
 
 def _qwen_tokens(meta: Any) -> Usage | None:
-    """The tokens of one answer of the model, which Qwen Code tells beside an empty text.
+    """The tokens of one answer of the model, which Qwen Code reports with an empty text.
 
     What came from a cache is part of its input, and what it thought part of its output.
     """

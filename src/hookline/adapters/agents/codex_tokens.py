@@ -1,7 +1,7 @@
 """What a turn of Codex used.
 
-Codex counts all turns of a conversation together, and tells the sum at the end of a turn. A turn
-that is cut short has no end; what it used stands in the record that Codex keeps as it goes on.
+Codex counts all turns of a conversation together, and tells the sum at the end of a turn. What
+an interrupted turn used is in the record that Codex keeps during the turn.
 """
 
 from __future__ import annotations

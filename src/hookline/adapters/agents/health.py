@@ -1,4 +1,4 @@
-"""Whether an agent can work at all: is it there, is it new enough, is somebody logged in?
+"""Whether an agent can work at all: is it there, is it new enough, is someone logged in?
 
 No model is asked, and no file of a project is near.
 """

@@ -49,7 +49,7 @@ class OutputLines:
         self._extend(rest)
 
     def end(self) -> None:
-        """There is no more; the last line may have no end."""
+        """The output is over; the last line may lack its newline."""
         self._close()
 
     def _extend(self, piece: bytes) -> None:

@@ -40,7 +40,7 @@ CUT = ("timeout", STOPPED)
 
 
 class LocalAgents(msgspec.Struct, frozen=True):
-    """Turns of agents on this machine; what they say is cleaned before anybody hears it."""
+    """Turns of agents on this machine; what they say is cleaned before anyone hears it."""
 
     profiles: Mapping[str, Any]
     default: str | None
@@ -103,7 +103,7 @@ class LocalAgents(msgspec.Struct, frozen=True):
         finally:
             # A number that was taken before a short turn cannot have been given to another since.
             known = before if time.monotonic() - began < SHORT_TURN else frozenset()
-            # Agents start commands in sessions of their own, which outlive the agent's group.
+            # Agents start commands in new process sessions, which outlive the agent's group.
             left = kill_marked(f"{TURN_MARK}={mark}".encode(), but=known)
             if left:
                 some, were = ("process", "was") if left == 1 else ("processes", "were")
@@ -136,7 +136,7 @@ def _takes_schema(driver: Driver, schema: JsonSchema) -> bool:
 
 
 class _Meter:
-    """Counts what one turn uses, and has it recorded before anybody hears of the turn's end.
+    """Counts what one turn uses, and has it recorded before anyone hears about the turn's end.
 
     It is recorded when it begins, and whenever the agent says that it used more: a kill leaves no
     time to do it later.
@@ -178,8 +178,8 @@ class _Meter:
         return msgspec.structs.replace(turn, usage=self._usage)
 
     def cut(self) -> None:
-        """The turn was cut short."""
-        with suppress(HooklineError):  # what cut it short is what its caller hears of
+        """The turn was interrupted."""
+        with suppress(HooklineError):  # the caller hears about what interrupted it
             self._note(unfinished=True)
 
     def _priced(self, usage: Usage) -> Usage:
@@ -218,7 +218,7 @@ class CleanEvents:
 
 
 def cleaned(said: Said, cleaner: Cleaner) -> Said:
-    """What an agent said, clean: its free text, not the names and numbers beside it."""
+    """What an agent said, clean: its free text, not the names and numbers next to it."""
     texts = {name: getattr(said, name, None) for name in ("text", "error", "detail", "message")}
     clean = {name: cleaner.text(text) for name, text in texts.items() if text}
     found: Said = msgspec.structs.replace(said, **clean)

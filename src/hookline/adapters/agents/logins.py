@@ -1,4 +1,4 @@
-"""Whether somebody is logged in to an agent: by its own command, or by its variables and files.
+"""Whether someone is logged in to an agent: by its own command, or by its variables and files.
 
 Nothing is sent to a model. Where an agent may have a login that cannot be seen, such as in a
 system's keyring, the answer is that nothing is known.
@@ -27,7 +27,7 @@ _CREDENTIALS = re.compile(r"(\d+) (?:credentials?|environment variables?)\b")
 
 
 class Login(NamedTuple):
-    """Whether somebody is logged in, None if unknown, and by what."""
+    """Whether someone is logged in, None if unknown, and by what."""
 
     is_in: bool | None = None
     by: str = ""

@@ -5,6 +5,7 @@ Read from agents' own codes and from what their vendors send, never from what a 
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from hookline.adapters.agents.known_agents import UNKNOWN, KnownAgent
@@ -24,6 +25,14 @@ _LIMITED: Literal["usage_limit"] = "usage_limit"
 _BUSY: Literal["overloaded"] = "overloaded"
 _AWAY: Literal["unreachable"] = "unreachable"
 _BY_STATUS: dict[int, ProblemKind] = {401: "key", 402: "credit", 403: "key", 404: "model"}
+# How Google and OpenAI say with a 429 that an account is empty, where the agent drops their code.
+# Of Google, and of others who borrowed them, the second words also mean a limit that resets.
+_EMPTY = re.compile(
+    r"credits are depleted"
+    r"|exceeded your current quota, please check your plan and billing details"
+    r"(?!.*(?:rate.limit|retry in|quota exceeded for|aliyun|alibaba))",
+    re.IGNORECASE | re.DOTALL,
+)
 # The codes of agents and vendors, in any case of letters.
 _PROBLEMS: dict[str, ProblemKind] = {
     **dict.fromkeys(
@@ -87,6 +96,8 @@ def cause_of(agent: KnownAgent, failed: FailedRequest) -> Cause:
     """What a failed request means; codes come first, then the status, then the agent's words."""
     code, status = (failed.code or "").lower(), failed.status
     kind = _PROBLEMS.get(code) or _BY_STATUS.get(status or 0)
+    if status == 429 and _EMPTY.search(failed.said):
+        kind = "credit"
     if kind == "login" and status is not None:  # something was sent, and refused
         kind = "key"
     if kind is not None:

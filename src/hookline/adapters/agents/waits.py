@@ -1,4 +1,4 @@
-"""What an agent's error says about the model: that it takes no more for now, and until when.
+"""What an agent's error says about the model: that it is not available, and until when.
 
 Agents tell it in prose, so these are the words of those that are driven; whoever has a status
 or a code at hand asks that first.

@@ -49,7 +49,7 @@ class Waker:
 
         What was written since the last call is not missed: it returns at once.
         """
-        # The files tell of the write to the WAL; the commit is visible only after its fsync, of
+        # The files show the write to the WAL; the commit is visible only after its fsync, of
         # which nothing tells and which a busy disk may hold up for long. So a wait also ends by
         # itself, later and later.
         echo = self._echo

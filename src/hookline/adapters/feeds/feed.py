@@ -1,4 +1,4 @@
-"""What happens in a session, for those who watch: a file of JSON lines beside the store.
+"""What happens in a session, for those who watch: a file of JSON lines next to the store.
 
 The store is the truth; this is the way to see it happen, from this process or another.
 """

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MERGES = True
+CHECKS = True
+REVIEWS = True
 REMOTE = "origin"
 PER_PAGE = 30
 MAX_PAGES = 100
@@ -83,6 +85,7 @@ class GitHubForge:
 
     name = "github"
     merges = MERGES
+    has_checks, has_reviews = CHECKS, REVIEWS
 
     def __init__(self, rest: GitHubRest, push_remote: str | None = "origin") -> None:
         self._rest = rest
@@ -136,12 +139,17 @@ class GitHubForge:
 
         return await self._once(look, act)
 
-    async def checks(self, of: PullRequest | str) -> CheckState:
-        """What commit statuses and check runs say together."""
+    async def checks(self, of: PullRequest | str, *, base: str | None = None) -> CheckState:
+        """What commit statuses, check runs and suites, and the rules of the base say together."""
         if isinstance(of, PullRequest):
+            base = base or of.base
             of = of.head or (await self._pull(of.number)).head.sha
         try:
-            return combined(await self._checks(f"/commits/{_sha(of)}"))
+            commit = f"/commits/{_sha(of)}"
+            found = await self._checks(commit)
+            if combined(found).status in ("none", "success"):  # as far as they exist by now
+                found += await self._expected(commit, base, found)
+            return combined(found)
         except Refusal as refusal:
             if refusal.status == 422:  # a commit that was never pushed there
                 return CheckState("none")
@@ -153,6 +161,17 @@ class GitHubForge:
             found += (status.shown() for status in page.read(answers.Statuses).statuses)
         async for page in self._pages(f"{commit}/check-runs"):
             found += await explained(self._rest, page.read(answers.CheckRuns).check_runs)
+        return found
+
+    async def _expected(self, commit: str, base: str | None, known: Sequence[Check]) -> list[Check]:
+        """The checks that are not there yet, although suites or the rules of the base want them."""
+        found: list[Check] = []
+        async for page in self._pages(f"{commit}/check-suites"):
+            shown = (each.shown() for each in page.read(answers.CheckSuites).check_suites)
+            found += (check for check in shown if check is not None)
+        if base is not None:
+            with suppress(ForgeMissing):  # a base that was never pushed asks for nothing
+                found += rules.unreported(await self._rules(base), known)
         return found
 
     async def reviews(self, pull_request: PullRequest) -> list[Review]:
@@ -283,7 +302,7 @@ class GitHubForge:
     async def _shown_lines(
         self, pull: PullRequest, head: str | None, remarks: Sequence[Remark]
     ) -> list[Remark]:
-        """The remarks about lines of this commit that GitHub lets anybody comment on.
+        """The remarks about lines of this commit that GitHub lets anyone comment on.
 
         None where every such comment would keep the work from being merged until it is resolved.
         """

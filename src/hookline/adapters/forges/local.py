@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from hookline.ports.work import ForgeSite
 
 MERGES = False
+CHECKS = False
+REVIEWS = False
 REMOTE = None
 LOCK_PATIENCE = 10.0
 LOCK_POLL = 0.02
@@ -83,6 +85,7 @@ class LocalForge:
 
     name = "local"
     merges = MERGES
+    has_checks, has_reviews = CHECKS, REVIEWS
 
     def __init__(self, folder: str, *, push_remote: str | None = None) -> None:
         self._folder = folder
@@ -116,7 +119,7 @@ class LocalForge:
         async with self._locked():
             return self._write(msgspec.structs.replace(self._read(number), **changes))
 
-    async def checks(self, of: PullRequest | str) -> CheckState:
+    async def checks(self, of: PullRequest | str, *, base: str | None = None) -> CheckState:
         """Nothing checks commits here; gates do."""
         return CheckState("none")
 
@@ -133,7 +136,7 @@ class LocalForge:
         *,
         check: Callable[[], Awaitable[None]] | None = None,
     ) -> MergeOutcome:
-        """Write down that git merged, and by which commit; the first one stays."""
+        """Record that git merged, and by which commit; the first one stays."""
         async with self._locked():
             record = self._read(pull_request.number)
             if record.merged_sha is not None:

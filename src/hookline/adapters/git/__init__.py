@@ -1,1 +1,1 @@
-"""Git: `door` starts every git process of ours, `work` says what was done to a folder."""
+"""Git: `door` starts every git process, `work` says what was done to a folder."""

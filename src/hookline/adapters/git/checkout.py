@@ -1,7 +1,7 @@
 """Where git works: a checkout's folders, found and verified here and never by git itself.
 
 Git looks for a repository from a folder upwards. In a task's worktree that an agent has broken it
-would find the checkout around it, which is the user's own. So every git of ours is told where.
+would find the checkout around it, which is the user's own. So every git process is told where.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Checkout(NamedTuple):
 
 
 def checkout_of(folder: str, worktrees: str | None = None) -> Checkout:
-    """The checkout that a folder lies in: a task's only if it is still what Hookline made.
+    """The checkout that a folder is in: a task's only if it is still what Hookline made.
 
     `worktrees` is the folder of the tasks' worktrees, where the path does not tell it.
     """
@@ -56,7 +56,7 @@ def checkout_of(folder: str, worktrees: str | None = None) -> Checkout:
 
 
 def top_of(folder: str) -> str:
-    """The top of the checkout that a folder lies in; the root of all folders outside of one."""
+    """The top of the checkout that a folder is in; the root of all folders outside one."""
     top = real_path(folder)
     while not os.path.lexists(os.path.join(top, ".git")) and top != os.path.dirname(top):
         top = os.path.dirname(top)

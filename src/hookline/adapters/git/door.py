@@ -1,4 +1,4 @@
-"""The one door to git: builds, starts and bounds every git process of ours.
+"""The one door to git: builds, starts and bounds every git process.
 
 All of them get the same environment, with a fixed locale, because git's words are read, and are
 told which checkout to work in. Those that only look also run no program that the repository's own
@@ -85,7 +85,7 @@ _PLAIN = {
     "diff": ("--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short"),
     "log": ("--no-show-signature", "--no-color"),
 }
-# Filters run when git compares files, and a submodule has settings of its own.
+# Filters run when git compares files, and a submodule has its own settings.
 _COMPARES = ("diff", "status")
 _FILTERS = ("clean", "smudge", "process")
 _HOOK_SECTION = re.compile(rb"\[\s*(hook|include)", re.IGNORECASE)
@@ -221,7 +221,7 @@ class Git:
         return said
 
     async def _check_owner(self, at: Checkout) -> None:
-        """Let git judge a repository of another user: it does so only where it looks for one."""
+        """Let git check whose repository it is: it does so only where it looks for one."""
         if at in self._allowed or not any(map(_is_anothers, (at.top, at.git_dir))):
             return
         bound = {"GIT_CEILING_DIRECTORIES": os.path.dirname(at.top)}
@@ -242,7 +242,7 @@ class Git:
         return {**env, **self._set(settings)}
 
     async def _without_hooks(self, at: Checkout) -> dict[str, str]:
-        """What switches off hooks that settings name, which newer gits run beside the folder's.
+        """What switches off hooks that settings name, which newer gits run besides the folder's.
 
         Git is asked for their names only where the repository's own files can have some.
         """

@@ -129,7 +129,7 @@ def steps_between(common: str, older: str, newer: str) -> int | None:
 
 
 def is_missing(at: Checkout, name: str) -> bool:
-    """Whether there certainly is no such ref."""
+    """Whether it is certain that no such ref exists."""
     # Elsewhere than in files: there, this is a file.
     if not _is_shared(name) or not os.path.isdir(os.path.join(at.common, "refs", "heads")):
         return False
@@ -147,7 +147,7 @@ def is_missing(at: Checkout, name: str) -> bool:
 def stands_alone(at: Checkout, ref: str) -> bool:
     """Whether a branch has a commit, and no branch is another name of one; else ask git."""
     with suppress(OSError):
-        # One that is packed with others is no name of another.
+        # A packed ref is not another name of a ref.
         files = _files(os.path.join(at.common, "refs", "heads"))
         plain = all(_HASH.fullmatch(_line(path)) for path in files)
         return plain and plain_commit(at, ref) is not None

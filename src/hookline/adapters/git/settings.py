@@ -113,7 +113,7 @@ class GitSettings:
     async def answer(self, folder: str, *args: str, **options: bool) -> GitReply:
         """What git says in a folder that follows from settings alone; a failure is not remembered.
 
-        Where a checkout has settings of its own, git is asked every time.
+        Where a checkout has its own settings, git is asked every time.
         """
         at, basis, files = self._at(folder), await self._basis(folder), self._known
         known = self._answers.get((at, args))

@@ -77,6 +77,20 @@ class GitWork:
             return sorted(printable(name) for name in names)
         return []
 
+    async def changed_since(self, folder: str, start: str) -> list[str]:
+        """Files that differ from an earlier commit, by later ones or not committed yet."""
+        commit, names = await self._uncommitted(folder)
+        if commit is None or commit == INITIAL:
+            raise RepositoryError(f"there are no commits in {folder}")
+        committed = await self.changed_between(folder, start, commit)
+        return sorted({*committed, *map(printable, names)})
+
+    async def changed_between(self, folder: str, old: str, new: str) -> list[str]:
+        """Files in which two commits differ, with both names of a renamed one."""
+        asked = ("diff-tree", *_NAMES, "--ignore-submodules=none", old, new)
+        said = await self._git(folder, *asked, doing="which files changed is unknown")
+        return sorted(printable(name) for name in _seen_from(folder, said.names))
+
     async def _uncommitted(self, folder: str) -> tuple[str | None, list[str]]:
         """The commit, and the files that differ from it."""
         said = await self._git(folder, *STATUS, doing="which files changed is unknown")
@@ -95,7 +109,7 @@ class GitWork:
         return WorkState(commit, tree, stamps)
 
     async def _tree_of(self, commit: str | None, folder: str) -> str | None:
-        """What a commit holds; another one that holds the same is no other state of the files."""
+        """What a commit holds; one that holds the same is the same state of the files."""
         if commit is None or commit == INITIAL:
             return None
         if (found := read_commit(checkout_of(folder).common, commit)) is not None:
@@ -140,10 +154,9 @@ class GitWork:
             return set()
         ends = (EMPTY_TREE if old == INITIAL else old, new)
         try:
-            said = await self._git(folder, "diff-tree", *_NAMES, *ends, doing=_UNKNOWN)
+            return set(await self.changed_between(folder, *ends))
         except RepositoryError:  # such as when the commit of before is gone
             return set()
-        return {printable(name) for name in _seen_from(folder, said.names)}
 
     async def restore(self, folder: str, before: WorkState, head: str | None) -> str:
         """Bring a task's worktree back to a clean state of before, and name the ref that keeps

@@ -14,6 +14,9 @@ _WRITERS = ("OWNER", "MEMBER", "COLLABORATOR")
 CHANGES_REQUESTED, COMMENTED = "CHANGES_REQUESTED", "COMMENTED"
 # How the mark begins that Hookline puts below its own comments.
 MARK = "<!-- hookline:"
+ACTIONS = "github-actions"
+# How a suite without runs ends whose workflow file is wrong.
+_NEVER_RAN = ("failure", "startup_failure", "timed_out")
 _PASSED = ("success", "neutral", "skipped")
 # Lines of a patch begin with a sign, so nothing else in it looks like this.
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
@@ -34,7 +37,7 @@ class _End(msgspec.Struct):
 
 
 class GitHubAccount(msgspec.Struct):
-    """Somebody at GitHub, a person or a program."""
+    """Someone at GitHub, a person or a program."""
 
     login: str
     type: str = "User"
@@ -102,7 +105,7 @@ class MergeAnswer(msgspec.Struct):
 
 
 class GivenReview(msgspec.Struct):
-    """A review; anybody can write one where a repository is public."""
+    """A review; anyone can write one where a repository is public."""
 
     id: int
     state: str
@@ -167,7 +170,7 @@ class ChangedFile(msgspec.Struct):
     patch: str | None = None
 
     def shows(self, line: int) -> bool:
-        """Whether the diff has a line of the new file, changed or beside a change."""
+        """Whether the diff has a line of the new file, changed or next to a change."""
         for hunk in _HUNK.finditer(self.patch or ""):
             first, count = int(hunk[1]), int(hunk[2] or 1)
             if first <= line < first + count:
@@ -299,7 +302,7 @@ class CheckRun(msgspec.Struct):
     @property
     def is_job(self) -> bool:
         """Whether it is a job of GitHub Actions, which keeps a log."""
-        return self.app is not None and self.app.slug == "github-actions"
+        return self.app is not None and self.app.slug == ACTIONS
 
     def shown(self) -> Check:
         """The run as a check; an unknown conclusion is not a success."""
@@ -316,6 +319,36 @@ class CheckRuns(msgspec.Struct):
     """The check runs of a commit."""
 
     check_runs: list[CheckRun]
+
+
+class CheckSuite(msgspec.Struct):
+    """The check runs of one app for a commit, also of an app that never makes any."""
+
+    status: str | None
+    conclusion: str | None = None
+    latest_check_runs_count: int = 0
+    app: _App | None = None
+
+    def shown(self) -> Check | None:
+        """What it says beyond its runs: that more may come, or that none could start."""
+        slug = self.app.slug if self.app is not None else ""
+        name = shown(f"{slug or 'unknown app'} (check suite)", 200)
+        runs = self.latest_check_runs_count
+        if self.status != "completed":
+            # GitHub queues a suite for every app that may check; Actions only for real work.
+            is_idle = not runs and self.status == "queued" and slug != ACTIONS
+            return None if is_idle else Check(name, "pending")
+        if not runs and self.conclusion == "action_required":
+            return Check(name, "pending")
+        is_broken = not runs and self.conclusion in _NEVER_RAN
+        title = f"no check could start: {self.conclusion}"
+        return Check(name, "failure", title=title) if is_broken else None
+
+
+class CheckSuites(msgspec.Struct):
+    """The check suites of a commit."""
+
+    check_suites: list[CheckSuite]
 
 
 class Annotation(msgspec.Struct):
@@ -335,6 +368,6 @@ class Annotation(msgspec.Struct):
 
 
 def _url(text: str | None) -> str:
-    """An address that a person may be shown; anything can stand in a status of a stranger."""
+    """An address that a person may be shown; a stranger's status can contain anything."""
     plain = text is not None and text.startswith(("https://", "http://"))
     return shown(text, MAX_URL) if text is not None and plain else ""

@@ -27,7 +27,7 @@ _MOMENT = re.compile(r"^\d{4}-\d\d-\d\dT[\d:.]+Z ", re.MULTILINE)
 
 
 async def explained(rest: GitHubRest, runs: Sequence[CheckRun]) -> list[Check]:
-    """Check runs as checks, the first that failed with all that GitHub tells of them."""
+    """Check runs as checks, the first that failed with all that GitHub tells about them."""
     failed = [run for run in runs if run.shown().status == "failure"][:EXPLAINED]
     return [await _explained(rest, run) if run in failed else run.shown() for run in runs]
 

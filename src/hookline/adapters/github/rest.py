@@ -76,7 +76,7 @@ class RestAnswer(NamedTuple):
 
     @property
     def has_next(self) -> bool:
-        """Whether a list goes on; only that is read, so that no link leads to another host."""
+        """Whether a list continues; only that is read, so that no link leads to another host."""
         return _NEXT.search(self.headers.get("link", "")) is not None
 
     def read(self, kind: type[T]) -> T:

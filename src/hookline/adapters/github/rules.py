@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.domain.forge import (
+    Check,
     ForgeRejected,
     HeadMoved,
     MergeOutcome,
@@ -33,7 +34,7 @@ SHOWN = 20
 class BranchRules(NamedTuple):
     """What a branch asks of a merge; `methods` is None where any will do.
 
-    `resolves_threads` is whether somebody must have resolved all that was said about lines.
+    `resolves_threads` is whether someone must have resolved all that was said about lines.
     """
 
     checks: frozenset[str]
@@ -49,22 +50,27 @@ def branch_rules(
     branch: GitHubBranch, rules: Iterable[BranchRule], protection: Protection | None
 ) -> BranchRules:
     """Rulesets and the older protection as one."""
-    by_type = {each.type: each.parameters for each in rules}
-    pull, checked = by_type.get("pull_request"), by_type.get("required_status_checks")
+    rules = list(rules)  # several rulesets may have a rule of one type
+    types = {each.type for each in rules}
+    given = [(each.type, each.parameters) for each in rules if each.parameters is not None]
+    pulls = [parameters for kind, parameters in given if kind == "pull_request"]
+    checked = [parameters for kind, parameters in given if kind == "required_status_checks"]
     reviews = protection.required_pull_request_reviews if protection else None
     linear = protection.required_linear_history if protection else None
     threads = protection.required_conversation_resolution if protection else None
-    named = [each.context for each in checked.required_status_checks] if checked else []
-    approvals = [each.required_approving_review_count for each in (pull, reviews) if each]
-    methods = pull.allowed_merge_methods if pull else None
+    named = [check.context for each in checked for check in each.required_status_checks]
+    approvals = [each.required_approving_review_count for each in (*pulls, reviews) if each]
+    methods = [
+        frozenset(each.allowed_merge_methods) for each in pulls if each.allowed_merge_methods
+    ]
     return BranchRules(
         checks=frozenset([*branch.checks, *named]),
         approvals=max(approvals, default=0),
-        methods=frozenset(methods) if methods else None,
-        needs_pull_request="pull_request" in by_type or reviews is not None,
-        is_linear="required_linear_history" in by_type or bool(linear and linear.enabled),
-        has_queue="merge_queue" in by_type,
-        resolves_threads=bool(pull and pull.required_review_thread_resolution)
+        methods=frozenset.intersection(*methods) if methods else None,
+        needs_pull_request="pull_request" in types or reviews is not None,
+        is_linear="required_linear_history" in types or bool(linear and linear.enabled),
+        has_queue="merge_queue" in types,
+        resolves_threads=any(each.required_review_thread_resolution for each in pulls)
         or bool(threads and threads.enabled),
     )
 
@@ -99,6 +105,14 @@ def of_branch(rules: BranchRules, plan: MergePlan) -> Iterator[SetupProblem]:
         words = f"{plan.base} takes pull requests only, and `skip_pr` merges without one"
         help = "take `skip_pr` out of hookline.yaml, or let the token bypass the branch's rules"
         yield SetupProblem("forge-protected", words, help)
+
+
+def unreported(rules: BranchRules, checks: Iterable[Check]) -> list[Check]:
+    """The required checks that nothing has said anything about."""
+    missing = sorted(rules.checks - {each.name for each in checks})
+    return [
+        Check(f"{shown(name, 200)} (required, not reported yet)", "pending") for name in missing
+    ]
 
 
 def no_branch(base: str) -> SetupProblem:
@@ -154,7 +168,7 @@ def merged_already(pull: Pull, sha: str, base: str) -> MergeOutcome | None:
 
 
 def head_moved(number: int, sha: str) -> HeadMoved:
-    """The error where a branch is not at the commit that was judged."""
+    """The error where a branch is not at the commit that was checked."""
     words = f"the head of pull request {number} moved: it is no longer {sha[:12]}"
     return HeadMoved(f"{words}; nothing was merged")
 

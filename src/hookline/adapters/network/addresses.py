@@ -40,7 +40,7 @@ _ENDING_IN_IPV4 = tuple(
     )
 )
 _LOCAL_NAT64 = IPv6Network("64:ff9b:1::/48")
-# The identifiers of ISATAP interfaces, which stand before the last 32 bits.
+# The identifiers of ISATAP interfaces, which come before the last 32 bits.
 _ISATAP = (0x00005EFE, 0x02005EFE)
 
 
@@ -51,7 +51,7 @@ def is_refused(text: str) -> bool:
         return True
     if not isinstance(address, IPv6Address):
         return False
-    # A network may have a NAT64 prefix of its own, which nobody can know.
+    # A network may have its own NAT64 prefix, which nobody can know.
     last = int(address) & 0xFFFFFFFF
     if last == _BEST_KNOWN or last in _METADATA:
         return True

@@ -1,7 +1,7 @@
 """The door to the network: one POST to an address that was checked, within one deadline.
 
-The composition root loads it when a hook needs it. Forges, which need more than a POST, have a door
-of their own in `forges/`.
+The composition root loads it when a hook needs it. Forges, which need more than a POST, have
+their own door in `forges/`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class HttpClient:
-    """Posts to http and https URLs; what servers answer is cleaned, also what is no HTTP."""
+    """Posts to http and https URLs; what servers answer is cleaned, also what is not HTTP."""
 
     def __init__(self, cleaner: Cleaner | None = None) -> None:
         self._cleaner = cleaner or Cleaner({})

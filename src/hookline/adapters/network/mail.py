@@ -84,7 +84,7 @@ def _hand_in(
     letter: bytes,
     timeout: float,
 ) -> tuple[str, ...]:
-    """Those whom the server refused, if it took the letter for others."""
+    """The recipients that the server refused, if it accepted others."""
     client = _connected(server, addresses, timeout)
     try:
         is_safe = server.is_tls or all(ip_address(each).is_loopback for each in addresses)

@@ -23,7 +23,7 @@ _CONTINUATION = range(0x80, 0xC0)
 class Capture:
     """One stream of a program. With a blobs folder, what does not fit is stored as well.
 
-    With `cleaning` it is cleaned before anybody sees it. Unless all of it is `told` to somebody,
+    With `cleaning` it is cleaned before anyone sees it. Unless all of it is `told` to someone,
     what is not kept is not cleaned either, which takes longer than all the rest.
     """
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def start_detached(
     argv: Sequence[str], *, cwd: str, env: Mapping[str, str], log: str
 ) -> ProcessGroup | None:
-    """Start a program that calls `leave_parent`; what it prints is added to a file of ours.
+    """Start a program that calls `leave_parent`; what it prints is added to one of our files.
 
-    It runs in a session of its own. None if it ended at once.
+    It runs in a new process session. None if it ended at once.
     """
     output = open_to_append(log)
     try:
@@ -41,7 +41,7 @@ def start_detached(
 
 
 def leave_parent() -> None:
-    """Go on in a child, whose number the waiting parent says; it ends as nobody's child."""
+    """Continue in a child, whose number the waiting parent says; it ends as nobody's child."""
     if child := os.fork():
         os.write(1, str(child).encode())
         os._exit(0)

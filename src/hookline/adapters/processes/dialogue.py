@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from hookline.domain.text.cleaning import Stream
 
-# A process that left the group can hold a pipe open for ever; its output is not waited for.
+# A process that left the group can hold a pipe open forever; its output is not waited for.
 DRAIN_SECONDS = 0.2
 
 

@@ -151,7 +151,7 @@ def kill_group(group: ProcessGroup, signal: int = SIGKILL) -> bool:
 
     A group outlives its leader, and the kernel gives its number to nobody while a member lives.
     """
-    # Below 2 the number would mean our own group or everybody; 0 as a start proves nothing.
+    # Below 2 the number would mean our own group or every process; 0 as a start proves nothing.
     if group.pgid < 2 or not group.start_time or group.boot_id != boot_id():
         return False
     leader = _table().stat(group.pgid)

@@ -1,4 +1,4 @@
-"""A small process beside one that runs agents: it ends what that one had started, if it is killed.
+"""A small process next to one that runs agents: if that one is killed, it ends what it had started.
 
 A process that is killed by force cannot end its children. The reaper hears through a pipe which of
 them run; when the pipe closes, those that have not ended are told to, and then killed.
@@ -22,12 +22,22 @@ CLOSE_SECONDS = 5.0
 
 
 class Reaper:
-    """Hears of every program as it starts; its own process starts with the first one."""
+    """Hears about every program as it starts; its own process starts with the first one."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe = -1
         self._running: dict[int, str] = {}
+
+    def expect(self, mark: str) -> None:
+        """A program with this in its environment is about to start, and may work at once."""
+        if self._process is None:
+            self._start()
+        self._tell(f"? {mark}")
+
+    def expect_no_more(self, mark: str) -> None:
+        """It is watched now, or could not be started."""
+        self._tell(f"! {mark}")
 
     def watch(self, group: ProcessGroup, mark: str | None = None) -> None:
         """A program runs; whatever has the `mark` in its environment belongs to it."""
@@ -52,7 +62,7 @@ class Reaper:
         self._process = None
 
     def _start(self) -> None:
-        """Out of reach of the terminal's ^C, with nothing of ours open but the pipe."""
+        """Out of reach of the terminal's ^C, with none of our files open but the pipe."""
         ours, self._pipe = os.pipe()
         # It reads short messages quickly; if it does not, we do not wait for it.
         os.set_blocking(self._pipe, False)
@@ -74,7 +84,7 @@ class Reaper:
         with suppress(OSError):
             try:
                 os.write(self._pipe, f"{line}\n".encode())
-            except BrokenPipeError:  # it was killed: another one is told of all that runs
+            except BrokenPipeError:  # it was killed: another one is told about all that runs
                 self.close()
                 self._start()
                 lines = "".join(f"{each}\n" for each in self._running.values())

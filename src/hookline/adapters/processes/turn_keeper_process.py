@@ -63,9 +63,9 @@ def _end_of(program: int) -> int:
 
 
 def _kill_orphans(path: str, mark: bytes) -> None:
-    """Kill those without the mark, which others look for, and tell of.
+    """Kill those without the mark, which others look for and report.
 
-    Whoever has it and starts more must not hold us for ever.
+    Whoever has it and starts more must not hold us forever.
     """
     if not _has_children():
         return

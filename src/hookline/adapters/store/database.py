@@ -204,13 +204,13 @@ class Database:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Which file lies there, if any."""
+    """Which file is there, if any."""
     found = entry_at(path)
     return None if found is None else (found.st_dev, found.st_ino)
 
 
 def _examined(path: str, read_only: bool) -> tuple[int, int] | None:
-    """Which file lies there, if it and those beside it can be a store of ours."""
+    """Which file is there, if it and those next to it can be a store of Hookline."""
     if path == MEMORY:
         return None
     for beside in ("-wal", "-shm"):
@@ -218,7 +218,7 @@ def _examined(path: str, read_only: bool) -> tuple[int, int] | None:
             raise errors.StoreCorrupt(f"{path}{beside} is a link")
     # Hookline leaves none behind, and SQLite would do what it says before anyone can look.
     if not read_only and os.path.lexists(f"{path}-journal"):
-        raise errors.StoreCorrupt(f"{path}-journal was put beside the store", help=_BESIDE)
+        raise errors.StoreCorrupt(f"{path}-journal was put next to the store", help=_BESIDE)
     try:
         found = os.lstat(path)
     except OSError as problem:
@@ -275,7 +275,7 @@ def _give_name(draft: str, path: str) -> None:
 
 
 def _migrate(connection: sqlite3.Connection, version: int) -> None:
-    """Bring a store of that version up to date, inside of a transaction."""
+    """Bring a store of that version up to date, inside a transaction."""
     for number in range(version + 1, SCHEMA_VERSION + 1):
         for statement in _statements(migration(number)):
             connection.execute(statement)

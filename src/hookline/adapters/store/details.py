@@ -1,4 +1,4 @@
-"""What is kept of finished work beside the log, and can be removed: see `operations/pruning.py`."""
+"""What is kept of finished work besides the log; `operations/pruning.py` removes it."""
 
 from __future__ import annotations
 

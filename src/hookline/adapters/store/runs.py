@@ -10,7 +10,7 @@ from hookline.adapters.store.database import Table, load
 from hookline.domain.runs import (
     ENDS,
     RUNNING,
-    STANDINGS,
+    STATUS_AFTER,
     Caller,
     JournalEffect,
     Run,
@@ -190,16 +190,16 @@ class JournalTables(Table):
             self._run(SQL["add_signal"], signal)
             self._run(SQL["wake"], (at, number))
         else:
-            self._standing(number, event, at)
+            self._set_status(number, event, at)
 
-    def _standing(self, number: int, event: Event, at: str) -> None:
+    def _set_status(self, number: int, event: Event, at: str) -> None:
         data, reason = event.data, event.data.get("reason")
         if event.type in ENDS:
             value = _text(data["value"]) if "value" in data else None
             error = data.get("error") or reason
             self._run(SQL["finish_run"], (ENDS[event.type], value, error, at, number))
         else:
-            status = STANDINGS[event.type]
+            status = STATUS_AFTER[event.type]
             self._run(SQL["set_status"], (status, reason, at, number))
             if status == RUNNING:
                 self._run(SQL["wake"], (at, number))

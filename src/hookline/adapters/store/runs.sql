@@ -61,7 +61,7 @@ UPDATE runs SET owner = NULL, lease_until = 0, wake_at = ? WHERE number = ? AND 
 UPDATE runs SET wake_at = 0, updated_at = ? WHERE number = ? AND status IN ('running', 'parked')
 
 -- name: count_iteration
--- Ticks are counted for ever, across restarts.
+-- Iterations are counted forever, across restarts.
 UPDATE runs SET iteration = iteration + 1 WHERE number = ? RETURNING iteration
 
 -- name: insert_effect

@@ -209,7 +209,7 @@ class Identity(NamedTuple):
     connection: sqlite3.Connection
 
     def is_empty(self) -> bool:
-        """Whether it is as one of ours is when nothing was ever stored in it."""
+        """Whether it is a store of Hookline in which nothing was ever stored."""
         return not self.foreign_objects() and all(map(self._is_new, self._tables()))
 
     def foreign_objects(self) -> list[str]:
@@ -260,7 +260,7 @@ class SqliteStore:
         check = None if admit is None else lambda connection: admit(identify(connection))
         self._database = Database(path, read_only=read_only, any_age=any_age, admit=check)
         self._clock = clock
-        # Who hears of the calls that a commit recorded, and what was opened and written here.
+        # Who hears about the calls that a commit recorded, and what was opened and written here.
         self.told: Callable[[Sequence[Delivery]], None] = lambda rows: None
         self.opened: dict[int, str] = {}
         self.written: dict[str, int] = {}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.config.checks.steps import check_steps
+from hookline.config.detection import AGENTS
 from hookline.config.reading.convert import Converter
 from hookline.config.reading.nodes import Mapping, Node, Scalar, Sequence, is_null
 from hookline.config.types import Agent, Flow, Gates, Notifications, Step, Validation
@@ -20,12 +21,13 @@ if TYPE_CHECKING:
 
     from hookline.config.reading.problems import Problems
 
+# What a rule of each type needs, and how that is written.
 _NEEDED = {
-    "command": ("command",),
-    "content_pattern": ("pattern",),
-    "coverage": ("minimum",),
-    "file_existence": ("files",),
-    "custom": ("python",),
+    "command": {"command": 'command: "pytest -q"'},
+    "content_pattern": {"pattern": 'pattern: "TODO"'},
+    "coverage": {"minimum": "minimum: 80"},
+    "file_existence": {"files": "files: [README.md]"},
+    "custom": {"python": 'python: "checks:is_small"'},
 }
 _ACTS = (
     *("run", "parallel", "breakpoint", "sleep", "task"),
@@ -36,7 +38,9 @@ _ACTS = (
 def _validation(rule: Validation, node: Mapping, report: Problems) -> None:
     missing = [key for key in _NEEDED[rule.type] if key not in node.pairs]
     for key in missing:
-        report.error("missing-key", node.mark, f"a validation of type {rule.type} needs '{key}'")
+        told = f"a validation of type {rule.type} needs '{key}'"
+        help = f"such as {{name: {rule.name}, type: {rule.type}, {_NEEDED[rule.type][key]}}}"
+        report.error("missing-key", node.mark, told, help=help)
     if rule.pattern is not None and (wrong := pattern_problem(rule.pattern)):
         report.error("bad-pattern", node.pairs["pattern"].value.mark, wrong)
     elif not missing:
@@ -50,10 +54,15 @@ def _agent(agent: Agent, node: Mapping, report: Problems) -> None:
     driver = _loaded(DRIVERS, agent.driver, node, report)
     for needed in getattr(driver, "NEEDS", ()):
         if needed not in node.pairs:
-            report.error(
-                "missing-key", node.mark, f"an agent of driver {agent.driver} needs '{needed}'"
-            )
+            told = f"an agent of driver {agent.driver} needs '{needed}'"
+            report.error("missing-key", node.mark, told, help=_example(agent.driver, needed))
     _options(driver, f"driver {agent.driver}", node, report)
+
+
+def _example(driver: str, needed: str) -> str:
+    """A profile of that driver, as `init` would write it."""
+    known = next((each for each in AGENTS.values() if f"driver: {driver}," in each), None)
+    return f"such as {known or f'{{driver: {driver}, {needed}: ...}}'}"
 
 
 def _gates(gates: Gates, node: Mapping, report: Problems) -> None:

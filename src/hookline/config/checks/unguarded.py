@@ -1,4 +1,4 @@
-"""Work that would be merged untested, or that only its author could judge: `check` warns of it.
+"""Work that would be merged untested, or reviewed by its author alone: `check` warns about it.
 
 Not among the problems that every command knows, because it depends on the files of the project.
 """
@@ -64,7 +64,7 @@ def has_gates(settings: Settings) -> bool:
     )
 
 
-def standing_gates(settings: Settings) -> HookScopes:
+def configured_gates(settings: Settings) -> HookScopes:
     """The gates of a configuration, and which agents and types they apply to."""
     registry = HookRegistry(events=settings.events)
     for hook in settings.hooks:
@@ -75,12 +75,12 @@ def standing_gates(settings: Settings) -> HookScopes:
 
 def _lacking(settings: Settings) -> Iterator[str]:
     """The types and agents whose work no configured test covers."""
-    standing = standing_gates(settings)
+    gates = configured_gates(settings)
     scopes: dict[str, dict[str, str]] = {"tasks without a type": {}}
     scopes |= {f"type {name}": {"task_type": name} for name in settings.sections.task_types}
     scopes |= {f"agent {name}": {"agent": name} for name in settings.agent_hooks}
     for shown, scope in scopes.items():
-        hooks = [h for at in HOLDING for h in standing.hooks_at(at, **scope)]
+        hooks = [h for at in HOLDING for h in gates.hooks_at(at, **scope)]
         if not any(hook.enabled and hook.target == RUN_TESTS for hook in hooks):
             yield shown
 
@@ -90,11 +90,11 @@ def own_work(settings: Settings) -> list[Problem]:
     report = Problems()
     if settings.has_errors:
         return []
-    standing = standing_gates(settings)
+    gates = configured_gates(settings)
     for worker in _workers(settings):
         of = f"tasks of type {worker.task_type}" if worker.task_type else "tasks without a type"
         for point in HOLDING:
-            hooks = standing.hooks_at(point, agent=worker.agent, task_type=worker.task_type)
+            hooks = gates.hooks_at(point, agent=worker.agent, task_type=worker.task_type)
             if any(hook.enabled and _is_own(hook, worker) for hook in hooks):
                 report.warning(
                     "own-work",

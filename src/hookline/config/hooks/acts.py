@@ -33,13 +33,13 @@ KEYS = tuple(name for name in KINDS.own if name != BUILT_IN)
 class Scope(NamedTuple):
     """Where a `hooks:` block is: at the top of a file, in a task type, or in an agent.
 
-    `judges` are the gatekeepers of the task types that the block is for, by type.
+    `gatekeepers` are the gatekeepers of the task types that the block is for, by type.
     """
 
     source: ConfigFile
     path: str = "hooks"
     prefix: str = ""
-    judges: abc.Mapping[str, tuple[str, ...]] = {}
+    gatekeepers: abc.Mapping[str, tuple[str, ...]] = {}
 
     @property
     def is_top(self) -> bool:
@@ -67,7 +67,7 @@ class EntryPlace(NamedTuple):
 
     @property
     def depth(self) -> int:
-        """How many chains stand around the entry."""
+        """How many chains the entry is nested in."""
         return self.within.count(".")
 
     def inside(self, chain: str, number: int) -> EntryPlace:
@@ -125,8 +125,8 @@ class ActReader:
         return Act(key, read.target, read.label, read.metadata, getattr(kind, "RUNS", None))
 
     def _notify(self, node: Mapping, place: EntryPlace, entry: Entry) -> Act | None:
-        """A notification; where it leads is said by the keys beside its channel."""
-        if not self.check_standing(node.pairs[NOTIFY].key, NAMED_BUILTINS[NOTIFY], place):
+        """A notification; where it leads is said by the keys next to its channel."""
+        if not self.check_point(node.pairs[NOTIFY].key, NAMED_BUILTINS[NOTIFY], place):
             return None
         given = self.notifications.arguments(node, place, entry)
         return Act(BUILT_IN, NOTIFY, given["channel"], {"arguments": given}) if given else None
@@ -146,7 +146,7 @@ class ActReader:
         if name not in NAMED_BUILTINS:
             self._unknown_built_in(word, place)
             return None
-        if not self.check_standing(word, NAMED_BUILTINS[name], place):
+        if not self.check_point(word, NAMED_BUILTINS[name], place):
             return None
         if name in CHAINS:
             message = f"'{name}' needs a list of hooks"
@@ -171,11 +171,11 @@ class ActReader:
         line = " " in word.text
         fallback = f'to run a shell line, write {{command: "{word.text}"}}'
         message = f"no built-in hook is called '{word.text}'"
-        help = fallback if line else did_you_mean(word.text, standing_at(place.point), fallback)
+        help = fallback if line else did_you_mean(word.text, built_ins_at(place.point), fallback)
         self._report.error("unknown-built-in", word.mark, message, help=help, consequence=NEVER)
 
-    def check_standing(self, word: Scalar, points: tuple[str, ...], place: EntryPlace) -> bool:
-        """Whether a built-in may stand at this point; reported if not."""
+    def check_point(self, word: Scalar, points: tuple[str, ...], place: EntryPlace) -> bool:
+        """Whether a built-in may be listed at this point; reported if not."""
         if place.point.name in points:
             return True
         message = f"'{word.text}' cannot be used at {place.point.name}"
@@ -184,7 +184,7 @@ class ActReader:
         return False
 
 
-def standing_at(point: Point) -> tuple[str, ...]:
-    """The built-ins that may stand at a point."""
+def built_ins_at(point: Point) -> tuple[str, ...]:
+    """The built-ins that may be listed at a point."""
     known = {**NAMED_BUILTINS, **REACT_BUILTINS}
     return tuple(name for name, points in known.items() if point.name in points)

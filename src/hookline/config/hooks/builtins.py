@@ -116,8 +116,8 @@ class GateReader:
                 prompt = self._agents[profile].prompt
                 more = {} if prompt is None else {"promptFile": prompt}
                 return {"name": name, "profile": profile, **more}
-        judges = {kind: list(names) for kind, names in place.scope.judges.items() if names}
-        return {"name": name, "profile": None, "byType": judges}
+        by_type = {kind: list(names) for kind, names in place.scope.gatekeepers.items() if names}
+        return {"name": name, "profile": None, "byType": by_type}
 
 
 def read_builtin(

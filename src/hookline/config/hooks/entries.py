@@ -14,7 +14,7 @@ from hookline.config.hooks.acts import (
     ActReader,
     EntryPlace,
     Scope,
-    standing_at,
+    built_ins_at,
 )
 from hookline.config.reading.convert import Converter
 from hookline.config.reading.nodes import Mapping, Node, Pair, Scalar, Sequence, is_null
@@ -224,7 +224,7 @@ class EntryReader:
     def _act(self, key: str, node: Mapping, place: EntryPlace, entry: Entry) -> Act | None:
         if key not in CHAINS:
             return self._acts.act(key, node, place, entry)
-        if not self._acts.check_standing(node.pairs[key].key, NAMED_BUILTINS[key], place):
+        if not self._acts.check_point(node.pairs[key].key, NAMED_BUILTINS[key], place):
             return None
         links = self._acts.stop.links(node.pairs[key], place)
         read = [self._entry(child, at) for child, at in links]
@@ -238,7 +238,7 @@ class EntryReader:
                 known[key] = pair
             elif not self._is_act(key) and not (NOTIFY in node.pairs and key in NOTIFY_KEYS):
                 beside = NOTIFY_KEYS if NOTIFY in node.pairs else ()
-                words = (*KEYS, *_KEYS, *beside, *standing_at(place.point))
+                words = (*KEYS, *_KEYS, *beside, *built_ins_at(place.point))
                 self._report.error(
                     "unknown-key",
                     pair.key.mark,
@@ -271,7 +271,7 @@ class EntryReader:
         return self._hook(node, place, nameless, act) if act else None
 
     def _tune(self, name: Scalar, node: Node, place: EntryPlace, entry: Entry) -> None:
-        self._acts.check_standing(name, _TUNED[name.text], place)
+        self._acts.check_point(name, _TUNED[name.text], place)
         pairs = node.pairs if isinstance(node, Mapping) else {}
         for key in pairs:
             if key in _KEYS and key not in _TUNING_KEYS:

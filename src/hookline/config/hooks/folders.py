@@ -1,6 +1,6 @@
 """Hook folders: each executable file in `hooks/<point>/` is a hook, in the order of file names.
 
-The project and the user have such folders, and plugins bring them beside functions.
+The project and the user have such folders, and plugins bring them in addition to functions.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def _hooks_of(plugin: str, brought: Any, points: Collection[str], report: Proble
     if isinstance(brought, str | os.PathLike):
         found = scan(os.fspath(brought), "plugin", points)
         for each in found.findings:
-            # A package holds modules beside its hooks.
+            # A package holds other modules besides its hooks.
             if each.code != "stray-hook" and not os.path.basename(each.path).startswith("__"):
                 report.warning(each.code, Mark(each.path), each.message, help=each.help)
         return [msgspec.structs.replace(h, name=f"{plugin}/{h.name}") for h in found.hooks]

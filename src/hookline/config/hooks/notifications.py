@@ -1,4 +1,4 @@
-"""`notify` in a configuration: its channel, the keys beside it, and what is wrong with them."""
+"""`notify` in a configuration: its channel, the keys next to it, and what is wrong with them."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class Converter:
         return _READERS[type(kind)](self, node, kind, path)
 
     def _extension(self, node: Node, known: ExtensionPoint, path: str) -> Any:
-        """The name of something of ours or, if it is none, of a plugin."""
+        """The name of something built in or, if it is none, of a plugin."""
         if not isinstance(node, Scalar) or is_null(node):
             return self._wrong(node, path, " or ".join(known.own))
         if not known.knows(node.text):
@@ -117,9 +117,8 @@ class Converter:
                     given[field.name] = result
         missing = [f for f in kind.fields if f.required and f.encode_name not in node.pairs]
         for field in missing:
-            self._report.error(
-                "missing-key", node.mark, f"{_named(path)} needs '{field.encode_name}'"
-            )
+            told = f"{_named(path)} needs '{field.encode_name}'"
+            self._report.error("missing-key", node.mark, told, help=f"add `{field.encode_name}:`")
         if any(field.required and field.name not in given for field in kind.fields):
             return INVALID
         made = kind.cls(**given)

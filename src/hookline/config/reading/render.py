@@ -42,7 +42,7 @@ def count(problems: Sequence[Problem]) -> tuple[int, int]:
 
 
 def github(problem: Problem) -> str:
-    """The workflow command that shows a problem beside its line on GitHub."""
+    """The workflow command that shows a problem at its line on GitHub."""
     place = f"file={_escaped(problem.file, ':,')}"
     if problem.line:
         place += f",line={problem.line},col={problem.column}"

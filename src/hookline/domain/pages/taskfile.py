@@ -41,7 +41,7 @@ class TaskSpec(msgspec.Struct, rename="camel", kw_only=True, frozen=True):
 
 
 class _Entry(NamedTuple):
-    """A task and the line it stands on."""
+    """A task and the line it is on."""
 
     line: int
     spec: TaskSpec
@@ -294,7 +294,7 @@ def _markdown_spec(text: str, *, done: bool) -> TaskSpec:
 
 
 def _last_mark(text: str) -> tuple[str, str, str]:
-    """What stands before the last mark, its kind and its content; kind "" if there is none."""
+    """What comes before the last mark, its kind and its content; kind "" if there is none."""
     if text.endswith(")"):
         start = text.rfind("(")
         inside = text[start + 1 : -1]

@@ -61,7 +61,7 @@ def trailers_of(task_id: str, agent: str | None) -> list[str]:
 
 
 def trailers_in(message: str) -> list[str]:
-    """The trailers that a message of ours ends with."""
+    """The trailers that our commit messages end with."""
     last = message.rstrip().rpartition("\n\n")[2].splitlines()
     return last if last and last[0].startswith("Task: ") else []
 

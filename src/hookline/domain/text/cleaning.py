@@ -23,13 +23,13 @@ PRIVATE_KEY, JWT = "private-key", "json-web-token"
 LONGEST_KEY = 16 * 1024
 # No token is longer, and none has a blank in it.
 LONGEST_TOKEN = 9 * 1024
-# How much of what stands before a token has to be seen.
+# How much of what comes before a token has to be seen.
 CONTEXT = 16
 # Shorter texts are searched for one known secret after the other.
 SHORT = 4 * 1024
 
 _HEADER = r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
-# What may stand between the first and the last line of a key; it never reaches the next header.
+# What may come between the first and the last line of a key; it never reaches the next header.
 _BODY = rf"(?:[A-Za-z0-9+/=\s\\:,.()]|-(?!----)){{0,{LONGEST_KEY}}}+"
 _FOOTER = r"-----END [A-Z0-9 ]{1,90}-----"
 _BASE64 = r"(?=(?:\\[rn]|\s)*[A-Za-z0-9+/]{40})"
@@ -46,7 +46,7 @@ _OPEN_KEY = (
     rf"-----BEGIN [A-Z0-9 ]{{0,100}}(?:-{{0,4}}|-----{_BODY}"
     r"(?:-----(?:E(?:N(?:D(?: [A-Z0-9 ]{0,90}-{0,4})?)?)?)?)?)"
 )
-# How a word ends that may go on as a token: with half a sign, or what may stand before one.
+# How a word ends that may continue as a token: with half a sign, or what may come before one.
 _HALF_SIGNS = tuple(
     {
         sign[:size].encode()
@@ -109,7 +109,7 @@ class Cleaner:
         return Stream(self)
 
     def replaced(self, data: bytes, start: int, end: int) -> tuple[bytes, int]:
-        """What lies between, with every secret that begins there replaced, and where it ends."""
+        """What is between, with every secret that begins there replaced, and where it ends."""
         found = [*self._known_in(data, start), *_tokens_in(data, start)]
         parts, done = [], start
         # Of those that begin together, known ones come first, and the longest of them.
@@ -149,7 +149,7 @@ class Cleaner:
     def _worth_a_search(self, data: bytes) -> list[bytes]:
         """The known secrets that a text may hold, the longest first.
 
-        In whatever place a secret stands, it holds a whole number of the text taken as numbers of
+        Wherever a secret is, it holds a whole number of the text taken as numbers of
         four bytes. So one look at each of those does for any number of secrets.
         """
         if len(data) < SHORT or not self._known:
@@ -174,7 +174,7 @@ class Stream:
         self._held = b""
 
     def feed(self, chunk: bytes) -> bytes:
-        """The next piece; what can be told of it and of those before."""
+        """Take the next piece; return what can be shown by now."""
         if not chunk:  # of the many hooks that say nothing: no pattern is compiled for them
             return b""
         data = self._waiting = self._waiting + chunk
@@ -260,7 +260,7 @@ def _half(data: bytes, start: int, secret: bytes) -> int:
 
 
 def _open_key(data: bytes, start: int) -> int:
-    """Where a private key begins that may go on; else the end."""
+    """Where a private key begins that may continue; else the end."""
     at = data.rfind(_KEY_BEGINS, max(start, len(data) - LONGEST_KEY - 400))
     if at >= 0 and _compiled(_OPEN_KEY).fullmatch(data, at):
         return at
@@ -316,7 +316,7 @@ def _compiled(pattern: str | bytes) -> re.Pattern[bytes]:
 
 
 def _tokens_in(data: bytes, start: int) -> Iterator[FoundSecret]:
-    data = b" " + data  # so that something stands before the first word, too
+    data = b" " + data  # so that something comes before the first word, too
     for first, last in _places(data):
         for sign in _any_sign().finditer(data, first, last):
             for kind in _kinds()[sign[1]]:
@@ -332,7 +332,7 @@ def _places(data: bytes) -> Iterator[tuple[int, int]]:
     while at >= 0:
         end = marks.find(b" ", at)
         end = end if end >= 0 else len(data)
-        # What stands before the word decides, and a sign may go on after it.
+        # What comes before the word decides, and a sign may continue after it.
         yield max(0, at - BEFORE), end + 16
         at = marks.find(_LONG_WORD, end)
     for sign in _LOOKED_FOR:
@@ -343,7 +343,7 @@ def _places(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _token(data: bytes, at: int, start: int, kind: str) -> FoundSecret | None:
-    """The token of a kind whose sign stands there, if it is one."""
+    """The token of a kind whose sign is there, if it is one."""
     if kind == TELEGRAM:
         at = _first_digit(data, at - 1, start)
     elif kind == URL:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,8 +11,17 @@ if TYPE_CHECKING:
 MAX_LINES = 20
 MAX_BYTES = 2000
 CUT = "…"
+# What programs draw between the parts of what they say.
+_RULER = re.compile(r"([=\-_*~#+])\1{3,}")
 MAX_LINE = 300
 MAX_FIRST_LINE = 400
+# What was raised says more than which test failed, and both more than how many did.
+_ERRORS = (
+    re.compile(
+        r"\s*(?:E +)?[\w.]*(?:Error|Exception)\b[^:]{0,40}: \S|\s*(?:error|fatal)\b[^:]{0,20}: "
+    ),
+    re.compile(r"(?:FAILED|ERROR|--- FAIL:?|not ok) |.*(?:: not found|No such file or directory)$"),
+)
 
 
 def excerpt(text: str) -> str:
@@ -38,6 +48,20 @@ def last_line(text: str) -> str:
     return text.rstrip().rpartition("\n")[2].strip()[:MAX_LINE]
 
 
+def error_line(*texts: str) -> str:
+    """The last line that names an error, in the first of these texts with one; empty if none has.
+
+    Some programs end with other words, such as their own version.
+    """
+    lines = [[line[:MAX_LINE] for line in text.split("\n")] for text in texts]
+    for names_error in _ERRORS:
+        for each in lines:
+            found = next((line for line in reversed(each) if names_error.match(line)), None)
+            if found is not None:
+                return found.strip().removeprefix("E  ").strip()  # pytest marks such lines
+    return ""
+
+
 def first_few(names: Sequence[str], most: int, mark: str = ", ") -> str:
     """The first of these names, and how many more there are."""
     left = len(names) - most
@@ -45,9 +69,12 @@ def first_few(names: Sequence[str], most: int, mark: str = ", ") -> str:
 
 
 def both_ends(text: str, limit: int) -> str:
-    """The text on one line; where it is too long, its middle is left out."""
-    line = " ".join(text.split())
+    """The text on one line, without rulers; of one that is too long, the middle is left out."""
+    line = " ".join(word for word in text.split() if not _RULER.fullmatch(word))
     if len(line) <= limit:
         return line
     head = limit // 3
-    return f"{line[:head]} … {line[head + 3 - limit :]}"
+    first, last = line[:head], line[head + 3 - limit :]
+    # A word longer than all the room is cut.
+    first, last = first.rpartition(" ")[0] or first, last.partition(" ")[2] or last
+    return f"{first} {CUT} {last}"

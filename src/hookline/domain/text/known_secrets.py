@@ -1,6 +1,6 @@
 """Secrets that the environment holds: which variables are secret, and how a value may be spelled.
 
-A program that prints a secret seldom prints it plainly: it stands in JSON, in a URL, in base64.
+A program that prints a secret seldom prints it plainly: it is in JSON, in a URL, in base64.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ENTITIES = tuple(
     for double in ("&quot;", "&#34;", '"')
     for single in ("&#x27;", "&#39;", "&apos;", "'")
 )
-# What encoders of JSON spell by number, so that it can stand in a page: Go, Gson, PHP and .NET.
+# What encoders of JSON spell by number, so that it fits into a page: Go, Gson, PHP and .NET.
 _IN_PAGES = tuple(
     str.maketrans({mark: f"\\u{ord(mark):{form}}" for mark in marks})
     for marks, form in (("&<>", "04x"), ("&<>='", "04x"), ("&<>", "04X"), ("&<>'+`", "04X"))
@@ -47,7 +47,7 @@ _AS_WORDS = tuple(
 # These hold the place of a secret, which explains a failure and gives nothing away.
 _PLACES = ("_FILE", "_PATH", "_DIR", "_SOCK")
 _AFTER_USER = r"://[^\s/@:]*:([^\s/@]+)@"
-# Words that stand in answers, records and everywhere: without them nothing could be read.
+# Words that occur in answers, records and everywhere: without them nothing could be read.
 _WORDS = frozenset(
     """disabled password redacted
     breakpoint built-in cancelled complete completed continue created_at create_task end_turn
@@ -125,7 +125,7 @@ def _spelled(value: str) -> Iterator[str]:
 def _in_json(value: str) -> str:
     try:
         return msgspec.json.encode(value).decode()[1:-1]
-    except UnicodeEncodeError:  # bytes that are no text stand in no JSON
+    except UnicodeEncodeError:  # JSON holds no bytes that are not text
         return value
 
 
@@ -143,7 +143,7 @@ def _in_url(value: bytes, kept: bytes) -> str:
 
 
 def _in_base64(value: bytes) -> Iterator[str]:
-    """A value in base64: alone, in lines, and inside of something longer.
+    """A value in base64: alone, in lines, and inside something longer.
 
     Three bytes become four characters, so a value is written in one of three ways, by where it
     begins. The characters that it shares with its neighbours are left out.

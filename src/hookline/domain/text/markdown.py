@@ -56,7 +56,7 @@ def _own(text: str, blocks: tuple[str, ...]) -> Iterator[str]:
         elif not token.type.startswith("paragraph"):
             yield CUT
         if not quotations and _is_open(token, lines):
-            return  # its list item ends, but a reader of the plain text sees it go on
+            return  # its list item ends, but a reader of the plain text sees it continue
 
 
 def _is_open(token: Token, lines: list[str]) -> bool:
@@ -85,7 +85,7 @@ def _without_code(paragraph: str) -> str:
 
 
 def _hidden(text: str) -> list[tuple[int, int]]:
-    """Where code spans and comments stand in a text."""
+    """Where code spans and comments are in a text."""
     if "`" not in text and "<!--" not in text:
         return []
     runs: dict[int, list[int]] = {}

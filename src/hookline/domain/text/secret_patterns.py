@@ -146,14 +146,14 @@ def _value(found: re.Match[str]) -> str:
 
 
 def _begins_word(text: str, start: int, kind: str) -> bool:
-    if kind == ASSIGNMENT or start == 0:  # a name may go on before the telling word: db_password
+    if kind == ASSIGNMENT or start == 0:  # a name may begin before the telling word: db_password
         return True
     before = text[start - 1]
     return not (before.isascii() and before.isalnum())
 
 
 def is_real(kind: str, value: str) -> bool:
-    """Whether a match is no placeholder, and as mixed as what a generator makes."""
+    """Whether a match is not a placeholder, and as mixed as what a generator makes."""
     if re.search(_PLACEHOLDER, value):
         return False
     if kind == URL:

@@ -7,7 +7,7 @@ from unicodedata import category, east_asian_width
 
 from hookline.domain.text.display import printable
 
-# Colours and other commands to a terminal, whole and cut short; then marks that take no column.
+# Colours and other commands to a terminal, whole and cut off; then marks that take no column.
 _COMMANDS = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"

@@ -44,7 +44,7 @@ async def _do(ctx: Context, step: Step, scope: Scope) -> None:
 
 
 def _taken(step: Step, *more: str) -> Step:
-    """What a context takes as it stands in a step: its id and metadata, and these."""
+    """What a context takes as it is written in a step: its id and metadata, and these."""
     return {name: step.get(name) for name in ("id", "metadata", *more)}
 
 

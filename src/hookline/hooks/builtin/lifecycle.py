@@ -95,7 +95,7 @@ def native_hooks() -> list[Hook]:
     """The hooks that steer a run unless something else does; the engine knows what they do."""
     described = {
         "native-orchestrator": "Carry out everything that can run now.",
-        "native-finalization": "Go on until the run is over.",
+        "native-finalization": "Continue until the run is over.",
     }
     return [
         built_in(name, NAMED_BUILTINS[name], position=position, description=description)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -13,10 +13,9 @@ from hookline.digest import sha256
 from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Outcome, Reply
 from hookline.errors import Fenced, HookFailure, HooklineError, HookTimeout, StoreError
 from hookline.files import own_folder, publish
-from hookline.hooks.dispatch import call_in_process, told
+from hookline.hooks.dispatch import call_in_process, error_line
 from hookline.hooks.frames import Frame, environment, timeout_of, variables
-from hookline.hooks.kinds import Call, World, load_kind
-from hookline.plugins import KINDS
+from hookline.hooks.kinds import Call, World, declares, load_kind
 from hookline.points import GATE, REACT
 
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
     OnStart = Callable[[ProcessGroup], None]
 
+Said = TypeVar("Said", Reply, Outcome)
 MAX_ERROR = 4096
 # As `git rev-parse --local-env-vars` lists them, but for the user's own configuration.
 GIT_PLACES = frozenset(
@@ -43,7 +43,7 @@ GIT_PLACES = frozenset(
         *("GIT_NO_REPLACE_OBJECTS", "GIT_REPLACE_REF_BASE", "GIT_NAMESPACE"),
     )
 )
-# What a process under a hook inherits of Hookline's own variables; the rest is set anew.
+# What a process under a hook inherits of Hookline's own variables; the rest is set again.
 INHERITED = frozenset({"HOOKLINE_HOME", "HOOKLINE_DEBUG", "HOOKLINE_AGENT", "HOOKLINE_NO_PROC"})
 NO_TASK: tuple[str | None, frozenset[str]] = (None, frozenset())
 
@@ -61,10 +61,10 @@ class CallSurroundings(NamedTuple):
     agents: Agents
     repository: Repository | None
     forge: Forge | None
-    changed_files: Callable[[str], Awaitable[list[str]]]
+    changed_files: Callable[[Mapping[str, Any]], Awaitable[list[str]]]
     context: Callable[[], HookContext]
     verify_in: Callable[[Hook, str], None] = lambda hook, folder: None
-    # The page of the task that a gate is asked about, whose file is written anew, and its authors.
+    # The page of the task that a gate is asked about, whose file is written again, and its authors.
     tell_task: Callable[[Mapping[str, Any]], tuple[str | None, frozenset[str]]] = lambda payload: (
         NO_TASK
     )
@@ -73,7 +73,7 @@ class CallSurroundings(NamedTuple):
 
 
 class ChangedFiles:
-    """The files that differ from what is committed; git is asked only once."""
+    """The files that a payload's work changed; git is asked only once."""
 
     def __init__(self, ask: Callable[[], Awaitable[list[str]]]) -> None:
         self._ask = ask
@@ -133,7 +133,7 @@ class HookCaller:
         except (Fenced, StoreError):
             raise
         except Exception as problem:  # noqa: BLE001  # one hook never breaks another
-            return _failed(hook, problem, start, values)
+            return self._clean(hook, _failed(hook, problem, start, values))
         said = {"exit_code": reply.exit_code, "stdout": reply.text, "stderr": reply.stderr}
         return _over(hook, OK, start, answer=answer, values=values, blob=reply.blob, **said)
 
@@ -146,12 +146,11 @@ class HookCaller:
 
     def changes(self, payload: Mapping[str, Any]) -> ChangedFiles:
         """What `changed()` looks at in one firing, whichever of its hooks asks first."""
-        folder = folder_of(payload, self._around.root)
-        return ChangedFiles(lambda: self._around.changed_files(folder))
+        return ChangedFiles(lambda: self._around.changed_files(payload))
 
     async def _condition(self, hook: Hook, when: str, frame: Frame) -> Evaluated:
         # Only hooks with a condition pay for the language of conditions.
-        from hookline.hooks.language.conditions import judge, needs_changes
+        from hookline.hooks.language.conditions import condition_holds, needs_changes
 
         payload = frame.payload
         if "changed" not in payload and needs_changes(when):
@@ -164,7 +163,7 @@ class HookCaller:
                 raise HookTimeout(
                     f"`changed()` timed out after {limit:g} s: git did not say which files changed"
                 ) from late
-        return judge(when, payload)
+        return condition_holds(when, payload)
 
     async def _run(self, hook: Hook, frame: Frame, on_start: OnStart | None) -> Reply:
         kind = load_kind(hook.kind)
@@ -202,10 +201,12 @@ class HookCaller:
             mail=around.mail,
             ring=around.ring,
         )
-        reply = await kind(hook, call, world)
-        if hook.kind not in KINDS.own:  # the doors of our own kinds have cleaned it
-            reply = around.cleaner.value(msgspec.convert(reply, Reply))
-        return reply
+        return self._clean(hook, msgspec.convert(await kind(hook, call, world), Reply))
+
+    def _clean(self, hook: Hook, said: Said) -> Said:
+        """What a hook said, without secrets; some kinds clean it themselves."""
+        clean: Said = said if declares(hook.kind, "CLEANS") else self._around.cleaner.value(said)
+        return clean
 
     def _spill(self, name: str, data: bytes) -> str:
         digest = str(sha256(data).hexdigest())
@@ -229,7 +230,7 @@ def _failed(hook: Hook, problem: Exception, start: int, values: Any) -> Outcome:
 
 def described(problem: BaseException) -> str:
     """What happened, in words that fit into a record."""
-    said = told(problem)
+    said = error_line(problem)
     is_ours = isinstance(problem, HooklineError)
     return fitting(said.removeprefix(f"{type(problem).__name__}: ") if is_ours else said)
 

@@ -42,7 +42,7 @@ class _NothingFree(Exception):
 
 
 class Owner(NamedTuple):
-    """This process as a holder of leases, and how it judges other holders."""
+    """This process as a holder of leases, and how it tells which other holders are alive."""
 
     name: str
     is_free: Callable[[str, float], bool]
@@ -168,7 +168,7 @@ class Deliverer:
         return sum(row.status == PENDING for row in rows)
 
     def _stumble(self, seq: int, token: int, problem: Exception) -> None:
-        """An error outside of every hook: tried again by the next process, three times in all."""
+        """An error outside every hook: tried again by the next process, three times in all."""
         self._passed.add(seq)
         said = f"the hooks of event {seq} could not be called: {described(problem)}"
         with self.store.write(self.metadata) as tx:
@@ -311,7 +311,7 @@ class _Dispatch:
             tx.sessions.hold(told, HeldOutput(self.event.seq, row.hook, row.point, said))
 
     def _hook(self, row: Delivery) -> Hook:
-        hook = self.deliverer.settling.standing.find(row.hook)
+        hook = self.deliverer.settling.scopes.find(row.hook)
         if hook is None:
             return gone(row, "the hook is no longer configured")
         if not self._switches.get(hook.name, hook.enabled):
@@ -341,7 +341,7 @@ class _Waiting:
         self._dispatch.keep(self._hook, self._row, outcome)
 
     def take_back(self) -> None:
-        """A call that a person or a signal cut short is not counted as an attempt."""
+        """A call that a person or a signal interrupted is not counted as an attempt."""
         if self._is_begun:
             with suppress(Fenced), self._dispatch.change() as tx:
                 tx.calls.take_back(self._row.id)

@@ -2,7 +2,7 @@
 
 The event is written together with the first record, so that a point without hooks costs nothing.
 Calls that follow each other quickly are recorded together: a commit each would cost more than
-most hooks. A slow call is recorded before it ends. A firing that was cut short
+most hooks. A slow call is recorded before it ends. A firing that was interrupted
 and is repeated continues after the hooks that have answered; the one that was cut is called again
 under the same key.
 """
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.domain.events import FIRED, Event
-from hookline.domain.records import CUT, OK, PENDING, Delivery, Outcome
+from hookline.domain.records import CUT, PENDING, Delivery, Outcome
 from hookline.domain.text.excerpts import last_line
 from hookline.hooks.calls.record import Recorder, stored_outcome
 from hookline.hooks.calls.rows import new_row, set_child, write
@@ -41,7 +41,7 @@ class Firing(NamedTuple):
     """One firing: where, what its hooks see, and under which keys they are called.
 
     `node` is the run or the task that it belongs to, `name` tells it from others of that node,
-    `after` is a place in the log that it cannot be before. `guard` is called in each
+    `after` is a position in the log that it cannot be before. `guard` is called in each
     transaction, `on_record` in the one that records a call; `observe` is called at the start and
     the end of each call.
     `later` gets what is not recorded at the end, to be written with another change.
@@ -84,7 +84,7 @@ async def fire(recorder: Recorder, firing: Firing, hooks: Sequence[Hook]) -> lis
 
 
 def _earlier(recorder: Recorder, firing: Firing) -> tuple[Event | None, dict[str, Delivery]]:
-    """What an attempt that was cut short has written."""
+    """What an attempt that was interrupted has written."""
     if firing.after is None:
         return None, {}
     with recorder.store.read() as view:
@@ -105,7 +105,7 @@ class _Written:
         self._trouble: Exception | None = None
 
     async def call(self, hook: Hook, payload: Any, row: Delivery | None) -> Outcome:
-        """Call a hook and write down how it went, in the row of an attempt that was cut."""
+        """Call a hook and record how it went, in the row of an attempt that was cut."""
         firing = self.firing
         told = {"point": firing.point, "hook": hook.name}
         firing.observe("hook_started", told)
@@ -240,11 +240,9 @@ class Tracked:
         frame = Frame(point, rule, payload, entry.key, None, depth, values, changes=changes)
         return await self._recorder.call(hook, frame, entry)
 
-    def answered(self, hook: Hook, answer: Any) -> Outcome:
-        """Record the answer of a hook that is a pure function."""
-        outcome = Outcome(hook.name, OK, answer)
+    def record(self, hook: Hook, outcome: Outcome) -> None:
+        """Record what a hook that is a pure function has said."""
         self._entry(hook).end(outcome)
-        return outcome
 
     def _entry(self, hook: Hook) -> _Now:
         row = new_row(self.event, hook, self.event.data["point"], self._position, attempts=1)

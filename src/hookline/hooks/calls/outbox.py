@@ -48,7 +48,7 @@ class Sender:
             if next_due(view, self.rules, seconds(store.now()), leaving=leaving) is None:
                 return 0
         while (sending := self.recorder.change(self._begin, leaving=leaving)) is not None:
-            await sending.go_on()
+            await sending.send()
             count += 1
         return count
 
@@ -102,7 +102,7 @@ class _Sending:
         self._sender, self._of, self._token, self._gone = sender, notification, token, gone
         self._change = sender.recorder.change
 
-    async def go_on(self) -> None:
+    async def send(self) -> None:
         """Call the hook, which sends it."""
         hook = self._sender.rules.find(self._of.hook)
         if hook is None or self._gone is not None:

@@ -43,7 +43,7 @@ class Settling(NamedTuple):
     `start_flow` starts a run for a hook, `watch` sees each event inside its transaction.
     """
 
-    standing: HookScopes
+    scopes: HookScopes
     suspended: Mapping[str, str]
     owner: str
     depth_limit: int = DEPTH_LIMIT
@@ -54,12 +54,12 @@ class Settling(NamedTuple):
 def settle(tx: Transaction, how: Settling) -> None:
     """Settle the hooks of every event of a transaction, including events that they cause."""
     switches = tx.switches.all()
-    tx.missed = tx.missed or not makes_ready(how.standing.registry, switches)
+    tx.missed = tx.missed or not makes_ready(how.scopes.registry, switches)
     for event in tx.events:  # those that are appended meanwhile included
         how.watch(tx, event)
         if event.type in SESSION_POINTS:
-            _tell_sessions(tx, how.standing, event, SESSION_POINTS[event.type])
-        found = _subscribers(tx, how.standing, event)
+            _tell_sessions(tx, how.scopes, event, SESSION_POINTS[event.type])
+        found = _subscribers(tx, how.scopes, event)
         hooks = [hook for hook in found if switches.get(hook.name, hook.enabled)]
         depth = event.metadata.get("depth", 0)
         if hooks and depth > how.depth_limit and event.type != CASCADE_LIMIT:
@@ -96,23 +96,23 @@ def point_of(hook: Hook, event: Event) -> str:
     return ALSO_FIRED.get(event.type, event.type)
 
 
-def _subscribers(tx: Transaction, standing: HookScopes, event: Event) -> Sequence[Hook]:
+def _subscribers(tx: Transaction, scopes: HookScopes, event: Event) -> Sequence[Hook]:
     """The hooks of an event's type and of the point that it fires besides, in order."""
-    own = standing.registry.subscribers(event.type)
+    own = scopes.registry.subscribers(event.type)
     if told := _told(event):
-        return _hooks_told(tx, standing, event, tx.runs.find(told), event.data["point"])
-    more = standing.registry.subscribers(RUN_POINTS[event.type]) if _is_of_run(event) else ()
+        return _hooks_told(tx, scopes, event, tx.runs.find(told), event.data["point"])
+    more = scopes.registry.subscribers(RUN_POINTS[event.type]) if _is_of_run(event) else ()
     if not more or not _fires(tx, event):
         return own
     return sorted({h.name: h for h in (*own, *more)}.values(), key=lambda each: each.order)
 
 
-def _tell_sessions(tx: Transaction, standing: HookScopes, event: Event, point: str) -> None:
+def _tell_sessions(tx: Transaction, scopes: HookScopes, event: Event, point: str) -> None:
     """Fire the point of a task's end for each session concerned, with its own hooks."""
-    if not standing.all_hooks_at(point):
+    if not scopes.all_hooks_at(point):
         return
-    for run in told_sessions(tx, event):
-        if _hooks_told(tx, standing, event, run, point):
+    for run in sessions_to_tell(tx, event):
+        if _hooks_told(tx, scopes, event, run, point):
             name = f"{run.run_id}/{event.seq}"
             data = {"point": point, "name": name, TOLD: run.run_id}
             tx.append(FIRED, event.node_id, data, metadata=event.metadata)
@@ -124,12 +124,12 @@ def _told(event: Event) -> str | None:
 
 
 def _hooks_told(
-    tx: Transaction, standing: HookScopes, event: Event, run: Run, point: str
+    tx: Transaction, scopes: HookScopes, event: Event, run: Run, point: str
 ) -> Sequence[Hook]:
     """The hooks at the end of a task for one session: those of its agent come first."""
     task = task_of(tx.graph, event.node_id)
     kind = task.type if task else None
-    return standing.hooks_at(point, agent=run.input.get("agent"), task_type=kind)
+    return scopes.hooks_at(point, agent=run.input.get("agent"), task_type=kind)
 
 
 def _is_of_run(event: Event) -> bool:
@@ -147,7 +147,7 @@ def _fires(tx: Transaction, event: Event) -> bool:
     return True
 
 
-def told_sessions(tx: Transaction, event: Event) -> list[Run]:
+def sessions_to_tell(tx: Transaction, event: Event) -> list[Run]:
     """The sessions that get a task's end: its own, else the claim's, else every live one."""
     from hookline.domain.sessions import LIVE, STANDING  # commands on tasks do without sessions
 
@@ -178,7 +178,7 @@ def _frozen(tx: Transaction, event: Event) -> dict[str, Any]:
 
 
 def _notice(tx: Transaction, event: Event, run: Run, task: Task | None) -> Payload:
-    """What hooks see of a run: of the session that is told of a task, or of its own events."""
+    """What hooks see of a run: of the session that is told about a task, or of its own events."""
     from hookline.domain import payloads  # commands on tasks do without runs
 
     if _told(event) and task is not None:

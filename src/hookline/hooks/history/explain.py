@@ -74,7 +74,7 @@ _SAID = {
     DEAD: "was given up",
     PENDING: "has not run yet",
     QUEUED: "has not been sent yet",
-    CUT: "was cut short",
+    CUT: "was interrupted",
 }
 _HINTS = {
     TIMEOUT: "give it more time with `timeout:`, or make it faster",
@@ -111,7 +111,7 @@ def explain_hook(
     return Explanation(
         subject=name,
         verdict=f"{name} was never called",
-        steps=_standing(hook, switch),
+        steps=_switch_steps(hook, switch),
         hint=f"it is called at {points}",
         next=f"hookline hook test {name}",
     )
@@ -158,7 +158,7 @@ def _said(view: View, call: Delivery, event: Event, is_held: IsHeld) -> str:
 
 
 def _again(view: View, event: Event) -> str:
-    """What calls a hook again after its call was cut short."""
+    """What calls a hook again after its call was interrupted."""
     if event.type not in (FIRED, STEERED):
         return "the next command that writes will call it again"
     run = run_of(event)
@@ -197,7 +197,7 @@ def explain_task(
 ) -> Explanation:
     """Why a task is in the state it is in; `waits` is why it stays there, and what to type.
 
-    `gates` are what was said when its work was last judged.
+    `gates` are what was said when its work was last checked.
     """
     steps = []
     for edge in view.graph.edges_from(task.id, "depends_on"):
@@ -257,7 +257,7 @@ def _next_for(state: str, identifier: str, unmet: list[str]) -> str:
     return commands.get(state, f"hookline task show {identifier}")
 
 
-def _standing(hook: Hook | None, switch: bool | None) -> list[ExplainedStep]:
+def _switch_steps(hook: Hook | None, switch: bool | None) -> list[ExplainedStep]:
     if hook is None:
         return []
     steps = [ExplainedStep(hook.origin, ", ".join(hook.points), "subscribes")]

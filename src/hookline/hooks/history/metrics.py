@@ -36,7 +36,7 @@ _AS = {QUEUED: "pending"}
 
 
 class StopCall(NamedTuple):
-    """What one stop hook said about a task, at a place in the log."""
+    """What one stop hook said about a task, at a position in the log."""
 
     hook: str
     seq: int
@@ -50,7 +50,7 @@ class StopMetrics(msgspec.Struct, rename="camel", frozen=True):
     name: str
     decisions: int
     complete: int
-    go_on: int = msgspec.field(name="continue")
+    continued: int = msgspec.field(name="continue")
     escalate: int
     complete_percent: float
     continue_percent: float
@@ -91,7 +91,7 @@ def _figures(name: str, count: Counter[str]) -> StopMetrics:
         name=name,
         decisions=made,
         complete=count["complete"],
-        go_on=count["continue"],
+        continued=count["continue"],
         escalate=count["escalate"],
         complete_percent=_percent(count["complete"], made),
         continue_percent=_percent(count["continue"], made),

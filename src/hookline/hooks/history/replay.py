@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,9 +16,12 @@ from hookline.hooks.rules import RULES
 from hookline.points import rule_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from hookline.domain.records import Outcome
     from hookline.hooks.calls.call import HookCaller
     from hookline.hooks.registry import Hook
+    from hookline.hooks.rules import PointRule
     from hookline.ports.store import GraphView, View
 
 
@@ -63,16 +67,25 @@ async def replay(caller: HookCaller, view: View, hook: Hook, event: Event) -> Re
 
 
 async def call_dry(
-    caller: HookCaller, graph: GraphView, hook: Hook, event: Event | None, payload: dict[str, Any]
+    caller: HookCaller,
+    graph: GraphView,
+    hook: Hook,
+    event: Event | None,
+    payload: dict[str, Any],
+    point: str | None = None,
+    rule: PointRule | None = None,
+    *,
+    values: Mapping[str, str] = MappingProxyType({}),
 ) -> Outcome:
     """Call a hook without recording anything or carrying anything out."""
     if hook.handler is not None and hook.kind == "built-in" and event is not None:
         task = payload.get("task")
         then = msgspec.convert(task, Task) if task else None
         return run_builtin(hook, event, _FrozenGraph(graph, then))
-    point = point_of(hook, event) if event else hook.points[0]
+    point = point or (point_of(hook, event) if event else hook.points[0])
     seen = event if event is None or event.type not in FIRINGS else None
-    frame = Frame(point, RULES[rule_of(point)], payload, DRY_RUN, seen)
+    rule = rule or RULES[rule_of(point)]
+    frame = Frame(point, rule, payload, DRY_RUN, seen, values=values)
     return await caller.call(hook, frame)
 
 

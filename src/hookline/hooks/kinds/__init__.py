@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
-from hookline.errors import HookTimeout
+from hookline.errors import BrokenPlugin, HookTimeout
 from hookline.plugins import KINDS
 from hookline.points import Point
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """One call of one hook: the payload as JSON, its variables, and the time it has.
 
-    `name` is what the log calls the firing, or the key of the call; `cause` is the place in the log
-    of the event at which the hook is called, if it is one.
+    `name` is what the log calls the firing, or the key of the call; `cause` is the position
+    in the log of the event at which the hook is called, if it is one.
     """
 
     point: str
@@ -46,7 +46,7 @@ class World(NamedTuple):
     `ask` calls another hook on the same payload, for hooks that consist of others; its outcome
     is a `hookline.domain.records.Outcome`. `folder` is where the work is done that the hook is
     about: the worktree of a task, or the project's root. At gates, `task` is the page of the task,
-    and `authors` are the agents that worked on it and so do not judge it. `clean` takes secrets out
+    and `authors` are the agents that worked on it, who do not review it. `clean` takes secrets out
     of what a hook tells others, such as the names of files. `ring` rings the bell of the terminals
     that watch.
     """
@@ -74,6 +74,10 @@ class Kind(Protocol):
     `VALUE` is the type of the value under the kind's name in a hook: text, or a struct of named
     values. `RUNS` says what the texts in it are to trust; without it they may be anything. With a
     function `read`, a kind makes more of its value than `read_value` does.
+
+    What it returns or raises is cleaned of secrets, unless it says with `CLEANS` that all of it
+    comes through doors that do so. It is stopped when its time is over, unless it says with
+    `KEEPS_TIME` that it stops on its own, with all that it has started.
     """
 
     VALUE: Any
@@ -136,10 +140,19 @@ def read_value(name: str, written: Written) -> Reading:
     return Reading("", name, {"arguments": msgspec.to_builtins(written.value)})
 
 
+def declares(name: str, attribute: str, otherwise: Any = None) -> Any:
+    """What a kind says about itself, if it says anything and can be loaded."""
+    try:
+        return getattr(KINDS.load(name), attribute, otherwise)
+    except BrokenPlugin:
+        return otherwise
+
+
 def load_kind(name: str) -> Run:
-    """What runs hooks of a kind; one of a plugin is stopped when its time is over."""
-    run: Run = KINDS.load(name).run
-    if name in KINDS.own:  # these stop on their own, with all that they have started
+    """What runs hooks of a kind, and is stopped when its time is over."""
+    kind = KINDS.load(name)
+    run: Run = kind.run
+    if getattr(kind, "KEEPS_TIME", False):
         return run
 
     async def bounded(hook: Hook, call: Call, world: World) -> Reply:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 VALUE = Annotated[str, Meta(min_length=1, description="An agent profile to ask.")]
 RUNS = NOTHING
+CLEANS = KEEPS_TIME = True
 SHOWN_OF_ANSWER = 32 * 1024
 # Among other words an answer is looked for near the end: each brace there costs a try.
 SEARCHED = 64 * 1024
@@ -52,7 +53,8 @@ def _faults(name: str, written: Written, *, has_prompt: bool) -> Iterator[Fault]
         help = did_you_mean(name, written.agents, "profiles are listed under `agents:`")
         yield Fault("unknown-agent", f"no agent is called '{name}'", help, NEVER)
     elif not has_prompt:
-        yield Fault("missing-key", "an agent hook needs 'prompt', here or in its profile")
+        help = f'such as {{agent: {name}, prompt: "Is it done?"}}'
+        yield Fault("missing-key", "an agent hook needs 'prompt', here or in its profile", help)
 
 
 async def run(hook: Hook, call: Call, world: World) -> Reply:
@@ -129,7 +131,9 @@ def _check(turn: AgentTurn, hook: Hook, call: Call, seconds: float) -> None:
 
 
 def _waiting(wait: ModelWait) -> str:
-    what = "a usage limit was reached" if wait.kind == "usage_limit" else "its model is overloaded"
+    what = (
+        "a usage limit was reached" if wait.kind == "usage_limit" else f"its model is {wait.kind}"
+    )
     if wait.until is None or not 0 < wait.until < _LAST_MOMENT:
         return what
     return f"{what}, until {iso(wait.until)}"

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # No key has this kind's name: built-in hooks are listed by their own names.
 VALUE = None
 RUNS = NOTHING
+CLEANS = KEEPS_TIME = True
 MAX_OUTPUT = 32 * 1024
 
 
@@ -32,9 +33,9 @@ async def run(hook: Hook, call: Call, world: World) -> Reply:
         return await _run_chain(hook, world)
     if hook.target in GATE_ARGUMENTS:
         # Gates import git, forges and agents, which most hooks do not need.
-        from hookline.hooks.builtin.gates.table import judge
+        from hookline.hooks.builtin.gates.table import ask_gate
 
-        return Reply(answer=await judge(hook, call, world))
+        return Reply(answer=await ask_gate(hook, call, world))
     if hook.target == NOTIFY:
         # Channels import what talks to programs and servers.
         from hookline.hooks.builtin.notify.channels import notify

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 SHELL = "/bin/sh"
 VALUE = Annotated[str, Meta(min_length=1, description="A shell line.", extra={"reads": "line"})]
 RUNS = LINE
+CLEANS = KEEPS_TIME = True
 
 
 def read(written: Written) -> Reading:

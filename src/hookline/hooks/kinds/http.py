@@ -33,6 +33,7 @@ _HEADER_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e\t]*[\x21-\x7e])?")
 
 VALUE = Annotated[str, Meta(min_length=1, description="A URL to POST to.")]
 RUNS = NOTHING
+CLEANS = KEEPS_TIME = True
 _EXAMPLE = "write it like https://example.org/hook"
 
 
@@ -159,7 +160,7 @@ def _header(name: str, value: str, environ: Mapping[str, str]) -> str:
 
 
 def header_value(name: str, value: str) -> str:
-    """A value that may stand in a header; else a failure, which does not show it."""
+    """A value that may be in a header; else a failure, which does not show it."""
     if value and not _HEADER_VALUE.fullmatch(value):  # it is likely a secret
         raise HookFailure(f"the header {name} has characters that are not allowed in a header")
     return value

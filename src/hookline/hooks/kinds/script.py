@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 VALUE = Annotated[str, Meta(min_length=1, description="An executable file: JSON in, JSON out.")]
 RUNS = FILE
+CLEANS = KEEPS_TIME = True
 
 
 def read(written: Written) -> Reading:

@@ -119,7 +119,7 @@ def evaluate(
     return _Evaluation(condition.text, scope, offered).verdict(condition.tree)
 
 
-def judge(when: str, payload: Mapping[str, Any]) -> Evaluated:
+def condition_holds(when: str, payload: Mapping[str, Any]) -> Evaluated:
     """Whether a hook's condition holds for what its call sees; HookFailure as in `evaluate`."""
     return evaluate(when, payload, {"changed": changed_in(payload.get("changed", ()))})
 
@@ -127,7 +127,7 @@ def judge(when: str, payload: Mapping[str, Any]) -> Evaluated:
 def held_back(hook: str, when: str, payload: Mapping[str, Any]) -> Outcome | Evaluated:
     """The verdict of a hook's condition that holds, else the outcome of a hook not called."""
     try:
-        verdict = judge(when, payload)
+        verdict = condition_holds(when, payload)
     except HookFailure as problem:
         return Outcome(hook, FAILED, None, problem.message)
     return verdict if verdict.met else Outcome(hook, SKIPPED, values=verdict.values)

@@ -14,7 +14,7 @@ from hookline.errors import HookFailure, did_you_mean
 from hookline.hooks.language.braces import Reference, references
 from hookline.hooks.shell.grammar import Script, read_script
 from hookline.hooks.shell.options import option_places
-from hookline.hooks.shell.risks import unfit_places
+from hookline.hooks.shell.unfit import unfit_places
 from hookline.hooks.shell.words import ANSI, BARE, COMMENT, DOUBLE, SINGLE, ShellError, Site
 from hookline.points import VARIABLES, Variable
 

@@ -96,7 +96,7 @@ class Folder:
         module: str | None = None,
         nothing: int | None = None,
     ) -> Runner:
-        """A command in this folder; its `program` is the first word that is no variable."""
+        """A command in this folder; its `program` is the first word that is not a variable."""
         wanted = program or next(word for word in line.split() if "=" not in word)
         return Runner(
             line=line,

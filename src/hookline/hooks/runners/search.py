@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from hookline.hooks.runners.others import Finder
 
-# Packages lie at most so deep: `web`, `packages/web`.
+# Packages are at most so deep: `web`, `packages/web`.
 _DEPTH = 2
 _MOST = 20
 

@@ -44,8 +44,8 @@ class Pipe(NamedTuple):
     end: int
 
 
-class Write(NamedTuple):
-    """The offsets of what writes into a file, and the word that names the file."""
+class Redirection(NamedTuple):
+    """The offsets of what writes into a file or reads from it, and the word that names the file."""
 
     start: int
     end: int
@@ -55,16 +55,22 @@ class Write(NamedTuple):
 class Script(NamedTuple):
     """A line as it was read. `opaque`: parts of it may evaluate text and were not looked into."""
 
+    line: str
     sites: Mapping[int, Site]
     commands: tuple[ShellCommand, ...]
     pipes: tuple[Pipe, ...]
-    writes: tuple[Write, ...]
+    writes: tuple[Redirection, ...]
+    reads: tuple[Redirection, ...]
     functions: frozenset[str]
     opaque: bool
 
     def readers(self, pipe: Pipe) -> list[ShellCommand]:
         """The commands that read from a pipe."""
-        return [each for each in self.commands if pipe.middle <= each.start < pipe.end]
+        return self.within(pipe.middle, pipe.end)
+
+    def within(self, start: int, end: int) -> list[ShellCommand]:
+        """The commands that begin between two offsets."""
+        return [each for each in self.commands if start <= each.start < end]
 
 
 def read_script(line: str, marks: Mapping[int, int]) -> Script:
@@ -80,8 +86,9 @@ def read_script(line: str, marks: Mapping[int, int]) -> Script:
         # Where shells differ, this reader may be the one that is wrong; without marks, let it run.
         if marks or not reader.doubt:
             raise
-    found = (tuple(reader.found), tuple(reader.pipes), tuple(reader.writes))
-    return Script(reader.sites, *found, frozenset(reader.functions), reader.opaque)
+    pipes, writes, reads = tuple(reader.pipes), tuple(reader.writes), tuple(reader.reads)
+    found = (tuple(reader.found), pipes, writes, reads)
+    return Script(line, reader.sites, *found, frozenset(reader.functions), reader.opaque)
 
 
 class _ScriptReader(WordReader):
@@ -89,7 +96,8 @@ class _ScriptReader(WordReader):
         super().__init__(line, marks)
         self.found: list[ShellCommand] = []
         self.pipes: list[Pipe] = []
-        self.writes: list[Write] = []
+        self.writes: list[Redirection] = []
+        self.reads: list[Redirection] = []
         self.functions: set[str] = set()
         self._documents: list[tuple[Word, bool]] = []
 
@@ -166,6 +174,8 @@ class _ScriptReader(WordReader):
 
     def _command(self) -> None:
         start = self.pos
+        if self._keyword() == "coproc":
+            self.opaque, self.doubt = True, "a coprocess"
         while self._keyword() in _PREFIXES:
             self.pos += len(self._keyword())
             self._blanks()
@@ -313,7 +323,9 @@ class _ScriptReader(WordReader):
             with self.inside("a here-string" if match[1] == "<<<" else "a redirection's target"):
                 target = self.word()
             if ">" in match[1]:
-                self.writes.append(Write(start, self.pos, target))
+                self.writes.append(Redirection(start, self.pos, target))
+            if match[1] in ("<", "<>", "<<<"):
+                self.reads.append(Redirection(start, self.pos, target))
         return True
 
     def _read_documents(self) -> None:

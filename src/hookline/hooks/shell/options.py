@@ -107,7 +107,7 @@ def _split_in(word: Word, command: ShellCommand) -> list[str]:
 
 
 def _leading(word: Word, script: Script) -> list[int]:
-    """The marks that the word may begin with; those inside of an expansion are not among them."""
+    """The marks that the word may begin with; those inside an expansion are not among them."""
     inside = (
         mark
         for mark, site in script.sites.items()
@@ -122,7 +122,7 @@ def _exposed(command: ShellCommand) -> Iterator[Word]:
         yield from command.words
         return
     program, arguments = _call(command.words)
-    # These hand what stands after `--` to another program, which has options of its own.
+    # These hand what comes after `--` to another program, which has its own options.
     ends = 2 if program in RUNNERS else 1
     taken = 0
     for word in arguments:

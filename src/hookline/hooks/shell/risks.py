@@ -1,4 +1,4 @@
-"""Says where in a shell line a value would become code, a program's name or a file's.
+"""Which words of a shell line are code, which commands read code, and which files it runs.
 
 A wrong refusal costs a help text and a wrong acceptance a machine, so doubt refuses.
 """
@@ -10,7 +10,7 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.hooks.shell.grammar import Script, ShellCommand, read_script
+from hookline.hooks.shell.grammar import Pipe, Redirection, Script, ShellCommand, read_script
 from hookline.hooks.shell.words import DYNAMIC, ShellError, Word
 
 if TYPE_CHECKING:
@@ -112,88 +112,18 @@ _OWN_OPTIONS = {
 }
 # Words of git after which all others make a command.
 _GIT_COMMANDS = names("foreach filter-branch bisect")
+# Settings of git that are commands, or name the folder of some.
+_COMMAND_SETTING = re.compile(
+    r"(?i)alias\..*|.*(?:command|cmd|pager|editor|askpass|program|helper|external|textconv|driver)"
+    r"|.*\.(?:hookspath|fsmonitor|clean|smudge|process|proxy|uploadpack|receivepack|vcs|update)"
+    r"|include(?:if)?\..*|.*\.(?:packobjectshook|gitproxy|path|trustexitcode|tool)"
+)
 RUNNERS = names("npm pnpm yarn bun uv poetry pdm hatch pipenv conda docker podman nerdctl")
 _FIND_ACTIONS = names("-exec -execdir -ok -okdir")
-_NAME_OPTIONS = names("-v -R")
-
-_CODE_VARIABLE = re.compile(
-    r"(?:LD|DYLD|BASH|GIT|SSH|NODE|NPM|JAVA|CARGO)_.*|(?:PYTHON|PERL5|RUBY|LESS|MAKE).*"
-    r"|(?:CD|CLASS|F|GO|INFO|MAN)?PATH|.*(?:COMMAND|OPTIONS|OPTS?|FLAGS|EDITOR|PAGER|BROWSER)"
-    r"|.*(?:SHELL|WRAPPER|ASKPASS)|ENV|IFS|VISUAL|PS[0-4]|TERMINAL|HOME|ZDOTDIR|CC|CXX"
-)
-_HARMLESS_VARIABLE = re.compile(r"GIT_(?:AUTHOR|COMMITTER)_(?:NAME|EMAIL|DATE)")
 SETTERS = names("export readonly")
 
-# Text without any of these signs makes no code of what it does not hold itself.
-_MAY_EVALUATE = re.compile(r"[$`(]")
-# How other languages run text that they were given.
-_CALLS_CODE = re.compile(r"\b(?:eval|exec\w*|system|popen|spawn\w*|subprocess|Function)\s*[(.$`{]")
 
-
-def unfit_places(script: Script) -> dict[int, str]:
-    """Each mark that is where free text is not allowed, by its offset, and what the place is."""
-    found = {start: site.reason for start, site in script.sites.items() if site.reason}
-    for command in script.commands:
-        for word, reason in (*_code_words(command, script), *_name_words(command)):
-            _add(script, found, word.start, word.end, reason)
-    evaluates = _evaluates(script)
-    if evaluates:
-        for word in (word for command in script.commands for word in _kept_words(command)):
-            _add(script, found, word.start, word.end, "text that the line evaluates later")
-    for pipe in script.pipes:
-        if evaluates or any(_reads_code(each) for each in script.readers(pipe)):
-            reason = "text that the line pipes into a program that runs it"
-            _add(script, found, pipe.start, pipe.middle, reason)
-    _add_written(script, found)
-    return found
-
-
-def _add_written(script: Script, found: dict[int, str]) -> None:
-    """Add what the line writes into a file that it also runs, or may."""
-    if not script.writes and not script.pipes:
-        return
-    code = [word for command in script.commands for word, _ in _code_words(command, script)]
-    runs = {posixpath.normpath(word.text) for word in code if DYNAMIC not in word.text}
-    runs_any = any(DYNAMIC in word.text and "$" in word.raw for word in code)
-    written = [(each.start, each.end, each.target) for each in script.writes]
-    for pipe in script.pipes:
-        for each in script.readers(pipe):
-            called = [name_of(word) for word in each.words]
-            copies = each.words[called.index("tee") + 1 :] if "tee" in called else ()
-            written += [(pipe.start, pipe.middle, word) for word in copies]
-    for start, end, target in written:
-        is_known = DYNAMIC not in target.text
-        if posixpath.normpath(target.text) in runs if is_known else runs_any:
-            _add(script, found, start, end, "text that the line writes into a file and runs")
-
-
-def _add(script: Script, found: dict[int, str], start: int, end: int, reason: str) -> None:
-    for mark in script.sites:
-        if start <= mark < end:
-            found.setdefault(mark, reason)
-
-
-def _evaluates(script: Script) -> bool:
-    """Whether the line makes code of something that is known only when it runs."""
-    return script.opaque or any(
-        (DYNAMIC in word.text and any(sign in word.raw for sign in "$`("))
-        or _code_evaluates(word.text)
-        for command in script.commands
-        for word, _ in _code_words(command, script)
-    )
-
-
-def _code_evaluates(code: str) -> bool:
-    """The same of code inside of the line, such as `eval $A`; most of it is for a shell."""
-    if not _MAY_EVALUATE.search(code):
-        return False
-    try:
-        return bool(_CALLS_CODE.search(code)) or _evaluates(read_script(code, {}))
-    except ShellError:  # code for another language, in which '$' begins a variable as well
-        return "$" in code or "`" in code
-
-
-def _code_words(command: ShellCommand, script: Script) -> Iterator[tuple[Word, str]]:
+def code_words(command: ShellCommand, script: Script) -> Iterator[tuple[Word, str]]:
     """The words of a command that are code or name a program, or may."""
     words = command.words
     if command.loop or not words:
@@ -302,7 +232,7 @@ def _by_option(words: Sequence[Word]) -> list[Word]:
         takes = [bool(own.fullmatch(head)) for head in heads]
         found += [word for word, does in zip(words, takes, strict=True) if does]
         found += [after for after, does in zip(words[1:], takes, strict=False) if does]
-    if "git" in called and (_GIT_COMMANDS.intersection(texts) or _sets_an_alias(texts)):
+    if "git" in called and (_GIT_COMMANDS.intersection(texts) or _sets_a_command(texts)):
         return list(words)
     if RUNNERS.intersection(called):
         found += [after for before, after in pairwise(words) if before.text == "run"]
@@ -313,36 +243,11 @@ def _by_option(words: Sequence[Word]) -> list[Word]:
     return found
 
 
-def _sets_an_alias(texts: Sequence[str]) -> bool:
-    return "config" in texts and any(text.startswith("alias.") for text in texts)
+def _sets_a_command(texts: Sequence[str]) -> bool:
+    return "config" in texts and any(map(_COMMAND_SETTING.fullmatch, texts))
 
 
-def _name_words(command: ShellCommand) -> Iterator[tuple[Word, str]]:
-    """The words that name a variable, or set one that programs take for code."""
-    words = command.words
-    setter = bool(SETTERS.intersection(map(name_of, words)))
-    for word in words:
-        name, equals, _ = word.text.partition("=")
-        name = name.removesuffix("+")
-        if equals and _CODE_VARIABLE.fullmatch(name) and not _HARMLESS_VARIABLE.fullmatch(name):
-            yield word, f"the value of {name}"
-        elif setter and (not equals or DYNAMIC in name):
-            yield word, "the name of a variable"
-    if {"test", "[", "printf"}.intersection(map(name_of, words)):
-        for before, after in pairwise(words):
-            if before.text in _NAME_OPTIONS:
-                yield after, "the name of a variable"
-
-
-def _kept_words(command: ShellCommand) -> Iterator[Word]:
-    """The words whose values the shell keeps, so that the rest of the line can use them."""
-    if command.loop or SETTERS.union({"set"}).intersection(map(name_of, command.words)):
-        yield from command.words
-        return
-    yield from (word for word in command.words if word.assigns)
-
-
-def _reads_code(command: ShellCommand) -> bool:
+def reads_code(command: ShellCommand) -> bool:
     """Whether the command runs what comes on its standard input."""
     for index, word in enumerate(command.words):
         rest = command.words[index + 1 :]
@@ -359,9 +264,11 @@ def _passes_on(word: Word) -> bool:
     if not word.quoted:
         return False
     try:
-        return any(map(_reads_code, read_script(word.text, {}).commands))
+        inner = read_script(word.text, {})
     except ShellError:
         return True
+    from_pipe = inner._replace(pipes=(*inner.pipes, Pipe(0, 0, len(inner.line))))
+    return any(map(reads_code, inner.commands)) or bool(written_and_run(from_pipe))
 
 
 def _without_script(words: Sequence[Word], language: Language) -> bool:
@@ -374,3 +281,62 @@ def _without_script(words: Sequence[Word], language: Language) -> bool:
         else:
             operands -= _takes_value(word.text, language.valued)
     return operands <= 0
+
+
+def written_and_run(script: Script, *, evaluates: bool = False) -> list[Redirection]:
+    """What the line writes into a file that it also runs, or may; any that it names later, if it
+    `evaluates` what it reads."""
+    written = [*_written(script)] if script.writes or script.pipes else []
+    if not written:
+        return []
+    code = [word for command in script.commands for word, _ in code_words(command, script)]
+    code += _read_as_code(script)
+    if evaluates:
+        code += [word for command in script.commands for word in command.words]
+        code += [each.target for each in script.reads]
+    runs = {posixpath.normpath(word.text) for word in code if DYNAMIC not in word.text}
+    runs_any = any(DYNAMIC in word.text and "$" in word.raw for word in code)
+
+    def is_run(word: Word) -> bool:
+        inside = script.within(word.start + 1, word.end)  # as in `> >(sh)`
+        if any(map(reads_code, inside)) or (evaluates and "`" in script.line):
+            return True
+        name = word.text.rpartition("=")[2]
+        return posixpath.normpath(name) in runs if DYNAMIC not in word.text else runs_any
+
+    return [each for each in written if is_run(each.target)]
+
+
+def _written(script: Script) -> Iterator[Redirection]:
+    """What is written by redirections, and by programs that a pipe gives it to, such as `tee`."""
+    for write in script.writes:
+        yield write
+    for pipe in script.pipes:
+        for write in script.writes:
+            if pipe.middle <= write.start < pipe.end:
+                yield Redirection(pipe.start, pipe.middle, write.target)
+        for command in script.readers(pipe):
+            own = {word for word, _ in code_words(command, script)}
+            for word in command.words[1:]:
+                if word not in own:
+                    yield Redirection(pipe.start, pipe.middle, word)
+
+
+def _read_as_code(script: Script) -> Iterator[Word]:
+    """The words that name a file which is given to a program that runs it, or may."""
+    for pipe in script.pipes:
+        if any(map(reads_code, script.readers(pipe))):
+            for command in script.within(pipe.start, pipe.middle):
+                yield from command.words
+    for read in script.reads:
+        if any(map(reads_code, script.within(read.start, read.end))):
+            yield from (read.target, *_words_inside(script, read.target))
+    for command in script.commands:
+        for word, _ in code_words(command, script):
+            yield from _words_inside(script, word)
+
+
+def _words_inside(script: Script, word: Word) -> Iterator[Word]:
+    """The words of commands whose output becomes a part of the word."""
+    for command in script.within(word.start + 1, word.end):
+        yield from command.words

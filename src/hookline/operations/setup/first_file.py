@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
+from hookline.config.checks.budgets import unpriced
 from hookline.config.detection import AGENTS
 from hookline.domain.text.display import untrusted
 from hookline.domain.text.excerpts import first_few
+from hookline.queries.doctor.agents import suggested
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from hookline.hooks.runners.folder import Runner
     from hookline.operations.setup.survey import Survey
     from hookline.operations.setup.trial import Trial
+    from hookline.queries.doctor.agents import AgentAnswer
 
 # The agents that report what they cost; a limit on money would never end the others.
 REPORTS_MONEY = ("claude",)
@@ -75,11 +78,18 @@ def configuration(found: Survey, trials: Sequence[Trial] = ()) -> str:
 
 
 def unproven(found: Survey, trials: Sequence[Trial] = ()) -> str | None:
-    """Why nothing can prove an agent's work yet; None if something can."""
+    """Why `evidence` could not prove an agent's work yet, and what counts instead; None if it can.
+
+    What counts is what the preset `checked` asks for.
+    """
     has_check = any(each.why_not is None for each in _checks(found.tests, trials))
-    has_git = found.version_control is not None
-    lacking = {"no check is live": has_check, "this is not a git repository": has_git}
-    return " and ".join(why for why, has in lacking.items() if not has) or None
+    if found.version_control is not None:
+        no_check = "no check is live: a promise counts if a file has changed, and nothing proves it"
+        return None if has_check else no_check
+    if has_check:
+        return "this is not a git repository: a promise counts if no check fails, changed or not"
+    lacking = "no check is live and this is not a git repository"
+    return f"{lacking}: the agent's promise is believed, without proof"
 
 
 def _agents(found: Survey) -> str:
@@ -98,15 +108,31 @@ def _agents(found: Survey) -> str:
     return f"{_AGENTS}agent: {default}\nagents:\n{lines}"
 
 
+def chosen(found: Survey) -> AgentAnswer | None:
+    """The agent to use: the first that is logged in, else one that may be, else any that starts.
+
+    One whose login is unknown may use a provider that nobody chose.
+    """
+    ready = [each for each in found.startable if each.problem is None]
+    logged_in = [each for each in ready if each.login == "in"]
+    return next(iter(logged_in or ready or found.startable), None)
+
+
 def _default(found: Survey) -> str | None:
-    """The first agent that can work now, else the first that could."""
-    ready = [each.name for each in found.startable if each.problem is None]
-    return next(iter(ready or [each.name for each in found.startable]), None)
+    agent = chosen(found)
+    return agent.name if agent is not None else None
 
 
 def _session(found: Survey) -> str:
-    money = ", usd: 10" if _default(found) in REPORTS_MONEY else ""
-    return f"{_SESSION}session: {{iterations: 20, budget: {{minutes: 120{money}}}}}\n"
+    """The limits; that on money only if no agent here would be refused for it."""
+    limits = "iterations: 20, budget: {minutes: 120"
+    silent = [each.name for each in found.startable if unpriced(each.name, suggested(each.name))]
+    if _default(found) not in REPORTS_MONEY:
+        return f"{_SESSION}session: {{{limits}}}}}\n"
+    if not silent:
+        return f"{_SESSION}session: {{{limits}, usd: 10}}}}\n"
+    why = f"no `usd: 10`: it would refuse {first_few(silent, 3, ' and ')}, not knowing the cost"
+    return f"{_SESSION}session: {{{limits}}}}}  # {why}\n"
 
 
 # Tests
@@ -156,8 +182,7 @@ def _hooks(linters: list[_Entry], unproven: str | None) -> str:
         linters = [_Entry(example, "No linter was found; this is an example.")]
     stop = f"  {_STOP}\n"
     if unproven is not None:
-        why = f"Not yet: {unproven}, so the agent's promise is believed."
-        stop = f"{_comment(why, 2)}  # {_STOP}\n"
+        stop = f"{_comment(f'Not yet: {unproven}.', 2)}  # {_STOP}\n"
     lint = "".join(f"  {line}\n" for line in _list(_LINT, linters).splitlines())
     return f"hooks:\n{stop}{lint}{_ATTENTION}"
 

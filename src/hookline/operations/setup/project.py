@@ -19,7 +19,7 @@ from hookline.project import CONFIG_NAME, FOLDER_NAME, user_folder
 from hookline.trust.book import TrustBook
 from hookline.trust.people import under_agent
 from hookline.trust.stores import recorded_store
-from hookline.wiring.configured import judge, load_configuration
+from hookline.wiring.configured import load_configuration, trust_in
 from hookline.wiring.stores import open_project_store
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _write(path: str, text: str) -> bool:
 
 
 def _make_store(project: Project, environ: Mapping[str, str], made: Made) -> bool:
-    """Make the store; False if there is one that somebody else made."""
+    """Make the store; False if there is one that someone else made."""
     existed = os.path.exists(project.database)
     try:
         open_project_store(project, user_folder(environ)).close()
@@ -117,7 +117,7 @@ def _trust(project: Project, written: str | None, environ: Mapping[str, str], ma
     settings = load_configuration(project, home)
     if settings is None:
         return
-    state = judge(project, home, settings, environ)
+    state = trust_in(project, home, settings, environ)
     if state.verdict.trusted:
         made.trusted = True
     elif written is None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.domain.text.display import untrusted
-from hookline.domain.text.excerpts import last_line
+from hookline.domain.text.excerpts import error_line, last_line
 from hookline.flows.effects import Gated
 from hookline.hooks.calls.call import base_environment
 from hookline.hooks.kinds.command import SHELL
@@ -34,7 +34,7 @@ class Trial(msgspec.Struct, frozen=True, rename="camel"):
     exit_code: int
     seconds: float
     timed_out: bool = False
-    last_line: str = ""
+    said: str = ""
 
     @property
     def passed(self) -> bool:
@@ -48,7 +48,7 @@ class Trial(msgspec.Struct, frozen=True, rename="camel"):
         if self.passed:
             return f"passed in {took}"
         how = f"timed out after {took}" if self.timed_out else f"exit {self.exit_code} after {took}"
-        return f"{how}: {self.last_line}" if self.last_line else how
+        return f"{how}: {self.said}" if self.said else how
 
 
 def try_tests(runners: Sequence[Runner], root: str, environ: Mapping[str, str]) -> list[Trial]:
@@ -71,6 +71,6 @@ async def _tried(
 
 
 def _trial(command: str, done: Finished) -> Trial:
-    said = last_line(done.stdout) or last_line(done.stderr)
-    said = untrusted(said, _SHOWN)
+    named = error_line(done.stderr, done.stdout) if done.exit_code else ""
+    said = untrusted(named or last_line(done.stdout) or last_line(done.stderr), _SHOWN)
     return Trial(command, done.exit_code, round(done.duration, 1), done.timed_out, said)

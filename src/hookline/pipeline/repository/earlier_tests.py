@@ -50,7 +50,7 @@ def put_back(names: Iterable[str], base: str, folder: str) -> list[str]:
     return known
 
 
-def told(answer: GateAnswer, names: list[str], base: str) -> GateAnswer:
+def with_base_tests(answer: GateAnswer, names: list[str], base: str) -> GateAnswer:
     """What failed, and that the tests were those of the base."""
     files = ", ".join(map(code, names))
     lead = (

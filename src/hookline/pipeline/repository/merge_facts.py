@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # What tested the result of a run's merge, and what we made of the commit that was checked.
 TESTED, REBASED = "hookline.tested", "hookline.rebased"
-# Commits below the merge that no gate judged.
+# Commits below the merge that no gate has checked.
 BENEATH = "hookline.beneath"
 BY_OTHERS = "it was merged by someone else"
 

@@ -26,7 +26,7 @@ from hookline.pipeline.repository.earlier_tests import (
     edited_tests,
     followed_commands,
     put_back,
-    told,
+    with_base_tests,
 )
 from hookline.points import GATE, HOLDING
 from hookline.sessions.point_calls import built_in_gates, overridden
@@ -162,7 +162,7 @@ class MergedTests:
                 names = put_back(names, base, folder)
             answer = await self._ask(_tester(line), folder) if names else None
             if answer is not None and answer.status not in (SUCCESS, SKIP):
-                return told(answer, names, prepared.base)
+                return with_base_tests(answer, names, prepared.base)
         return None
 
     async def _refuse_removed(self, hook: Hook) -> None:

@@ -156,7 +156,7 @@ class Merging:
         asked = self._asked.test
         tested, changed = await watched(self._attempt, lambda: tests.run_once(asked, note))
         self._is_tested = True
-        if beneath := await self._repository.unjudged.moved_behind(built.base):
+        if beneath := await self._repository.unchecked.moved_behind(built.base):
             before = self._facts.beneath()
             if new := [each for each in beneath if told_commit(each) not in before]:
                 message = f"{built.base} was moved while the merged result was tested, and not by"
@@ -200,9 +200,9 @@ class Merging:
         return msgspec.structs.replace(facts, sha=landed.sha, notices=notices, beneath=below)
 
     async def _note_beneath(self) -> None:
-        """Keep which commits the base was moved to behind its checkout: people are told of them."""
+        """Record, for people, which commits the base was moved to behind its checkout."""
         known = self._facts.beneath()
-        found = await self._repository.unjudged.moved_behind(self._asked.base)
+        found = await self._repository.unchecked.moved_behind(self._asked.base)
         new = [told for each in found if (told := told_commit(each)) not in known]
         if new:
             self._note(BENEATH, [*known, *new])

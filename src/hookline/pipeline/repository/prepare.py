@@ -26,7 +26,7 @@ from hookline.sessions import prompts
 from hookline.sessions.point_calls import hooks_at
 from hookline.sessions.spending import turn_spans
 from hookline.sessions.task_file import export_task
-from hookline.tasks.work_record import is_excused, start_of, told_reasons
+from hookline.tasks.work_record import is_excused, reported_reasons, start_of
 
 if TYPE_CHECKING:
     from hookline.domain.repository import Span
@@ -77,7 +77,11 @@ class Preparation:
             self._refuse(f"not committed: {_some(state)}")
             return
         await (self._take_committed(state) if self._is_yours else self._commit(state))
-        if not work.commits and work.refused is None:
+        if work.refused is not None:
+            return
+        if work.commits:
+            work.fork = await self._repository.history.merge_base(asked.worktree, asked.base)
+        else:
             await self._note_missing_commits()
 
     async def _settle_conflict(self) -> bool:
@@ -131,8 +135,8 @@ class Preparation:
         asked = self._asked
         with self._around.store.read() as view:
             start, task = start_of(view, asked.task_id), view.graph.task(asked.task_id)
-            told = told_reasons(view, task)
-        found = await self._repository.unjudged.bypassed(
+            told = reported_reasons(view, task)
+        found = await self._repository.unchecked.bypassed(
             asked.worktree, asked.base, start, task.artifacts
         )
         new = [each for each in found if each.sha[:12] not in told]
@@ -188,7 +192,7 @@ class Preparation:
             await self._note_other_checkout(start, spans)
 
     async def _note_other_checkout(self, start: str | None, spans: list[Span]) -> None:
-        made = await self._repository.unjudged.made_in_checkout(start, spans)
+        made = await self._repository.unchecked.made_in_checkout(start, spans)
         if made:
             self.work.elsewhere = (
                 f"commits were made in {self._repository.root} while the agent worked, and none on"
@@ -209,8 +213,8 @@ class Preparation:
             return astray_prompt(state, self._asked.branch)
         if state.blocking is None and state.dirty:
             return (
-                "Your work could not be committed. Fix what stands in the way. Do not bypass a hook"
-                " of git with `--no-verify`.\n\n" + framed("What happened", problem.message)
+                "Your work could not be committed. Fix what prevents it. Do not bypass a hook of"
+                " git with `--no-verify`.\n\n" + framed("What happened", problem.message)
             )
         return None
 

@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from hookline.domain.forge import MergeMethod
-from hookline.domain.submissions import MAX_FILE
+from hookline.domain.submissions import COMPARED, MAX_FILE
 from hookline.sessions.requests import ChecksTold
 
 MergeStatus = Literal["merged", "refused", "failed", "conflict", "changed", "untrusted", "waits"]
@@ -54,7 +54,8 @@ class PreparedWork(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=T
 
     `conflict` is whether it lies open in the files, `conflicts` whether it has to be opened there,
     `settled` whether none is open any more. `uncommitted` is named where only what is committed
-    counts. Without commits, `elsewhere` says what was done where, `lost` that it was lost.
+    counts. `fork` is where the work left its base. Without commits, `elsewhere` says what was done
+    where, `lost` that it was lost.
     """
 
     goal: str
@@ -62,6 +63,7 @@ class PreparedWork(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=T
     task_path: str = ""
     commits: int = 0
     head: str | None = None
+    fork: str | None = None
     ahead: ChecksTold = {}
     settled: bool = True
     refused: str | None = None
@@ -74,6 +76,11 @@ class PreparedWork(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=T
     without_commits: str | None = None
     elsewhere: str | None = None
     lost: bool = False
+
+    @property
+    def compared(self) -> dict[str, list[str | None]]:
+        """What gates are told about it: a base that has it no longer shows what it changed."""
+        return {} if self.fork is None else {COMPARED: [self.fork, self.head]}
 
 
 class MergeResult(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=True):

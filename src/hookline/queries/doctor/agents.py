@@ -18,7 +18,7 @@ from hookline.config.detection import AGENTS, find_agents
 from hookline.config.types import Agent
 from hookline.hooks.calls.call import base_environment
 from hookline.queries.doctor.checks import Diagnosis, ok, skipped, warning
-from hookline.wiring.configured import judge
+from hookline.wiring.configured import trust_in
 from hookline.wiring.inspection import agent_health
 from hookline.wiring.profiles import install_command, is_there, program_of, script_problem
 
@@ -95,7 +95,12 @@ def _safe(environ: Mapping[str, str]) -> dict[str, str]:
 def _suggested(environ: Mapping[str, str]) -> dict[str, Agent]:
     """The agents on PATH, with the profiles that `init` writes for them."""
     names = find_agents(_safe(environ))
-    return {name: msgspec.convert(yaml.safe_load(AGENTS[name]), Agent) for name in names}
+    return {name: suggested(name) for name in names}
+
+
+def suggested(name: str) -> Agent:
+    """The profile that `init` writes for an agent."""
+    return msgspec.convert(yaml.safe_load(AGENTS[name]), Agent)
 
 
 async def _asked(profiles: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, AgentHealth]:
@@ -118,7 +123,7 @@ def profile_checks(project: Project, home: str, environ: Mapping[str, str]) -> I
     if settings.has_errors:  # reported already, and agents may be what is wrong
         return
     profiles = settings.sections.agents
-    is_trusted = judge(project, home, settings, environ).verdict.trusted
+    is_trusted = trust_in(project, home, settings, environ).verdict.trusted
     # A profile of a repository could name any program, and give it any environment.
     asked = asyncio.run(_asked(profiles, environ)) if is_trusted else {}
     for name, profile in profiles.items():

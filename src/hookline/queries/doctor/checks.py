@@ -17,8 +17,8 @@ from hookline.config.checks.unguarded import doubts
 from hookline.config.reading.render import count
 from hookline.errors import HooklineError, LinkedFolder
 from hookline.files import refuse_links
-from hookline.wiring.configured import judge
-from hookline.wiring.forges import forge_problems
+from hookline.wiring.configured import trust_in
+from hookline.wiring.forges import forge_problems, is_remote
 from hookline.wiring.inspection import repository_error
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ def configuration_checks(project: Project, home: str) -> Iterator[Diagnosis]:
         yield warning("configuration", many(warnings, "warning"), "hookline check")
     else:
         yield ok("configuration", f"{many(_hooks(settings), 'hook')}, no problems")
-    verdict = judge(project, home, settings, os.environ).verdict
+    verdict = trust_in(project, home, settings, os.environ).verdict
     if verdict.trusted:
         yield ok("trust", verdict.why)
     else:
@@ -195,12 +195,13 @@ def forge_checks(project: Project, home: str, environ: Mapping[str, str]) -> Ite
     """What would be refused at the forge and its remote, if agents are configured."""
     settings = load_settings(project, home)
     forge, agents = settings.sections.gates.forge, settings.sections.agents
-    if settings.has_errors or (forge == "local" and not agents):
+    if settings.has_errors:
         return
-    trusted = judge(project, home, settings, environ).verdict.trusted
-    asking = forge_problems(project, settings, environ, ask=True, trusted=trusted)
+    ask = bool(agents) or is_remote(forge)
+    trusted = trust_in(project, home, settings, environ).verdict.trusted
+    asking = forge_problems(project, settings, environ, ask=ask, trusted=trusted)
     found = asyncio.run(asking)
     for each in found:
         yield (failed if each.blocks else warning)("forge", each.message, each.help)
-    if not found:
+    if ask and not found:
         yield ok("forge", f"{forge} allows what the settings require")

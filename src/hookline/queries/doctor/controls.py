@@ -26,7 +26,7 @@ from hookline.queries.doctor.checks import Diagnosis, failed, ok
 from hookline.tasks import verbs
 from hookline.trust.book import TrustBook
 from hookline.wiring.calls import caller
-from hookline.wiring.configured import judge
+from hookline.wiring.configured import trust_in
 from hookline.wiring.inspection import is_alive, process_identity
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def _trust(folder: str) -> None:
     home = os.path.join(folder, "home")
     with _opened(folder) as app:
         assert app.settings is not None  # every control that trusts has written a configuration
-        state = judge(app.project, home, app.settings, app.environ)
+        state = trust_in(app.project, home, app.settings, app.environ)
         TrustBook(home).grant(app.project, state.manifest)
 
 

@@ -18,8 +18,8 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `message` is a sentence that says why, `goal` what the work is about. `key` is the same for as
     long as it waits, and another one if it waits again. Of a session, `outcome` and `reason` say
-    why it does not go on. Of a hook, `is_told` says that it failed where people are told: they are
-    not told of that in the same way.
+    why it rests. Of a hook, `is_told` says that it failed where people are told: they are
+    not told about that in the same way.
     """
 
     kind: str

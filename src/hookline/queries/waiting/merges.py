@@ -9,7 +9,7 @@ from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.domain.tasks import COMPLETED, SUBMITTED
 from hookline.hooks.gate_reports import BENEATH, LEAKED
 from hookline.hooks.names import shown_hook
-from hookline.pipeline.gate_verbs import open_runs, unjudged_below, wait_of
+from hookline.pipeline.gate_verbs import open_runs, unchecked_below, wait_of
 from hookline.queries import gates
 from hookline.queries.waiting.item import Item, goal_of, sentence, since_state
 from hookline.wiring.hosts import EVERY_RUN, is_held, served_runs
@@ -46,11 +46,13 @@ def pending_gates(app: App, view: View) -> Iterator[Item]:
             hook = shown_hook(pending.hook or "a gate")
             why = f"the gate {hook} at {pending.point} waits: {pending.message}"
             key = f"pending {run.run_id} {hook}"  # it is asked again and again
-            yield _of_task(view, "gate", run, pending.started_at, why, go_on(run), key)
+            yield _of_task(
+                view, "gate", run, pending.started_at, why, command_to_continue(run), key
+            )
 
 
 def merged_work(view: View) -> Iterator[Item]:
-    """Merged work that somebody should look at."""
+    """Merged work that someone should look at."""
     for task_id, failed in gates.failed_after_merge(view):
         hook = shown_hook(failed.hook or "a hook")
         yield Item(
@@ -63,7 +65,7 @@ def merged_work(view: View) -> Iterator[Item]:
             node=task_id,
             goal=goal_of(view, task_id),
         )
-    for run in gates.merged_unjudged(view):
+    for run in gates.merged_unchecked(view):
         look, why = run.value["sha"], f"merged untested: {run.value['untested']}"
         yield _merged(view, run, f"it was {why}", f"git diff {look}^ {look}", "untested")
     for run in gates.merged_leaks(view):
@@ -73,7 +75,7 @@ def merged_work(view: View) -> Iterator[Item]:
     for run in gates.merged_onto(view):
         commits = run.value[BENEATH]
         shown = " ".join(each.partition(" ")[0] for each in commits[:3])
-        why = unjudged_below(run.input["base"], commits)
+        why = unchecked_below(run.input["base"], commits)
         yield _merged(view, run, why, f"git show {shown}", "beneath")
 
 
@@ -131,7 +133,7 @@ def _left(task: Task, flow: str, since: str | None, pending: str = "") -> Item:
     return Item("gates", task.id, since, message, command, key, node=task.id, goal=task.goal)
 
 
-def go_on(run: Run) -> str:
+def command_to_continue(run: Run) -> str:
     """The command that continues a submission or a merge."""
     return f"hookline {run.flow} {run.input['taskId']}"
 

@@ -11,7 +11,7 @@ from hookline.flows.called_runs import callers, first_caller
 from hookline.flows.outcomes import is_stuck, last_parked, what_waits
 from hookline.queries.sessions import KILLED, PARKED, PLANNED, resume_command
 from hookline.queries.waiting.item import Item, sentence
-from hookline.queries.waiting.merges import GATED, go_on
+from hookline.queries.waiting.merges import GATED, command_to_continue
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -32,10 +32,10 @@ WHY = {
 
 
 def resting_sessions(view: View, found: Iterable[SessionFacts]) -> Iterator[Item]:
-    """Sessions that do not go on by themselves."""
+    """Sessions that do not continue by themselves."""
     for known in found:
         if known.status in WHY or known.reason == PLANNED:
-            word = WHY.get(sessions.told_as(known.status, known.limit))
+            word = WHY.get(sessions.outcome_word(known.status, known.limit))
             why = [UNABLE if known.problem is not None else word, known.reason]
             # Who held it last is another one each time that a process is gone.
             when = known.since or f"{known.status} {view.runs.holder(known.run_id)[1]}"
@@ -54,7 +54,7 @@ def resting_sessions(view: View, found: Iterable[SessionFacts]) -> Iterator[Item
 
 
 def session_key(run_id: str, when: str) -> str:
-    """What names a session that does not go on, since a moment."""
+    """What names a session that does not continue, since a moment."""
     return f"session {run_id} {when}"
 
 
@@ -101,7 +101,7 @@ def _stuck(view: View, run: Run) -> Item:
     remedy = f"; {event.data['help']}" if event.data.get("help") else ""
     message = sentence(f"the flow {run.flow} cannot continue: {run.reason or 'parked'}{remedy}")
     resume = f"hookline flow resume {first_caller(view, run).run_id}"
-    command = go_on(run) if run.flow in GATED else resume
+    command = command_to_continue(run) if run.flow in GATED else resume
     key = f"run {run.run_id} {event.seq}"
     return Item("run", run.run_id, event.timestamp, message, command, key, node=run.run_id)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def detach_argument(p: ArgumentParser) -> None:
-    """Whether the command goes on without its terminal."""
+    """Whether the command continues without its terminal."""
     p.add_argument("--detach", action="store_true", help="run in the background, and return")
 
 
@@ -40,7 +40,7 @@ LOOK_AGAIN = 0.3
 
 
 def show_worker_log(app: App, *, follow: bool) -> int:
-    """Print what the worker in the background has said; `follow` goes on until it ends."""
+    """Print what the worker in the background has said; `follow` continues until it ends."""
     path = log_of(app.project, WORKER)
     if not os.path.exists(path):
         help = "`hookline work --detach` starts one; `hookline status` shows what runs"

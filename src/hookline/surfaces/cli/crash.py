@@ -1,4 +1,4 @@
-"""What happens to errors: JSON for programs, and a log to paste for a bug of ours."""
+"""What happens to errors: JSON for programs, and a log to paste for a bug of Hookline."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def ignored(number: int, frame: FrameType | None) -> None:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    # Only the first counts: shells and the kernel send several, and a second ^C would cut short
+    # Only the first counts: shells and the kernel send several, and a second ^C would interrupt
     # what the first one has begun.
     for each in ENDINGS:
         signal.signal(each, ignored)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 argparse._ = str  # type: ignore[attr-defined]
 PACKAGE = "hookline.surfaces.cli"
 
-# Command -> (module, the table in it, summary); a group's table has commands of its own. They are
+# Command -> (module, the table in it, summary); a group's table has its own commands. They are
 # listed as a newcomer needs them.
 SECTIONS: Mapping[str, Mapping[str, tuple[str, str, str]]] = {
     "Start here": {
@@ -158,7 +158,7 @@ def _as_utf8(word: str) -> str:
 
 
 def _replace_closed_streams() -> None:
-    """Whoever closed stdout or stderr wants to hear nothing, and that is no error."""
+    """Whoever closed stdout or stderr wants to hear nothing, and that is not an error."""
     sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115  # kept for the whole process
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
@@ -197,7 +197,7 @@ def _last_resort(problem: Exception, argv: Sequence[str]) -> int:
 
 
 def _surroundings(problem: OSError) -> HooklineError | None:
-    """What is wrong around us, and no bug: stdout takes no more, or our folder is gone."""
+    """What is wrong around us, and not a bug: stdout is full, or our folder is gone."""
     if _is_of_stdout(problem):
         _drop_stdout()
         return HooklineError(f"cannot write to stdout: {problem.strerror}")
@@ -268,7 +268,7 @@ def _settle_names(args: argparse.Namespace) -> None:
 
 
 def _bare() -> str:
-    """What is meant by `hookline` alone: how the project stands, or how to begin."""
+    """What is meant by `hookline` alone: the project's status, or how to begin."""
     from hookline.errors import NoProject
     from hookline.project import find_project
 

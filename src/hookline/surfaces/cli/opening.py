@@ -49,13 +49,13 @@ def deliver(app: App) -> None:
     """
     _warn_of_trouble(app)
     _call_hooks(app)
-    if app.announces:
+    if app.watch.announces:
         _announce(app)
         _send(app)
 
 
 def _announce(app: App) -> None:
-    if app.should_look():
+    if app.watch.should_look():
         # What waits is found by much that most commands do without.
         from hookline.operations.announcements import announce
 
@@ -154,7 +154,7 @@ def ring() -> None:
 
 @contextmanager
 def resumed_by(command: str) -> Iterator[None]:
-    """Where the store fails in the middle of the work, say how it goes on, and not: again."""
+    """Where the store fails in the middle of the work, say how it continues, not: again."""
     try:
         yield
     except StoreGone:

@@ -44,7 +44,7 @@ def say(text: str = "") -> None:
 
 
 def say_row(text: str, hang: int) -> None:
-    """A line of a list; on a terminal a long one goes on below, indented, and breaks at words."""
+    """A line of a list; on a terminal a long one continues below, indented, and breaks at words."""
     if is_terminal(sys.stdout):
         text = wrapped(text, columns(), hang)
     for line in text.split("\n"):
@@ -158,7 +158,7 @@ def stdout_file() -> int:
 
 @contextmanager
 def spoken(*streams: TextIO) -> Iterator[None]:
-    """If nobody is left to be told something, as on a closed terminal, it is done all the same."""
+    """If nobody is left to be told something, as on a closed terminal, it is done anyway."""
     try:
         yield
         for stream in streams:

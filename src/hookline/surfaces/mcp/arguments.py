@@ -175,7 +175,7 @@ class TaskComplete(TaskId):
 
 
 class TaskBlock(TaskId):
-    """What stands in a task's way."""
+    """What blocks a task."""
 
     reason: str
     required_knowledge: list[str] | None = None
@@ -191,7 +191,7 @@ class DepAdd(TaskId):
 
 
 class NoteAdd(ToolArguments):
-    """A note to write down."""
+    """A note to record."""
 
     kind: Kind
     text: str
@@ -207,11 +207,11 @@ class NoteList(ToolArguments):
 
 
 class CheckpointCreate(TaskId):
-    """Where an agent stands."""
+    """Where an agent is in its task."""
 
     execution_phase: str | None = None
     execution_step: int | str | None = None
-    agent_context: Annotated[dict[str, Any], _about("what you must know to go on")] | None = None
+    agent_context: Annotated[dict[str, Any], _about("what you must know to continue")] | None = None
     draft_content: str | None = None
     draft_type: str | None = None
     expires_in_minutes: Annotated[float, _about("default: 7 days")] | None = None
@@ -256,7 +256,7 @@ def read(kind: type[ToolArguments], arguments: Mapping[str, Any], tool: str) -> 
         msgspec.json.encode(given)  # half a surrogate pair is text that nothing can store
         return msgspec.convert(given, kind)
     except (UnicodeEncodeError, RecursionError) as problem:
-        raise BadInput(f"{tool}: the arguments are no JSON that can be stored") from problem
+        raise BadInput(f"{tool}: the arguments are not JSON that can be stored") from problem
     except msgspec.ValidationError as problem:
         wanted = _allowed(kind, str(problem)) or f"{tool} takes {_fields(kind)}"
         raise BadInput(f"{tool}: {problem}", help=wanted) from problem

@@ -6,22 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.limits import SessionLimits
-from hookline.domain.promises import find_promises
-from hookline.errors import BadInput
-from hookline.hooks.evaluation import AgentReport, record
-from hookline.hooks.registered import check_registration, registration_from
-from hookline.tasks import loops, registrations
-from hookline.wiring import evaluation
+from hookline.hooks.evaluation import AgentReport
+from hookline.operations import loops
+from hookline.tasks import registrations
+from hookline.tasks.loops import plain_promise
 
 if TYPE_CHECKING:
     from hookline.surfaces.mcp import arguments as a
     from hookline.surfaces.mcp.visit import Visit
     from hookline.tasks.loops import Loop, LoopFinding
-
-MAX_OUTPUT = 256 * 1024
-MAX_FILES = 1000
-MAX_PATH = 4096
 
 
 def hook_register(visit: Visit, args: a.HookRegister) -> Any:
@@ -29,9 +22,7 @@ def hook_register(visit: Visit, args: a.HookRegister) -> Any:
     default checks promises, then validation rules. Hooks are asked in the order of registration
     until one says complete or escalate."""
     given = {k: v for k, v in msgspec.to_builtins(args).items() if k != "taskId" and v is not None}
-    new = check_registration(registration_from(given), commands=visit.commands)
-    visit.refuse_others(args.task_id, "register hooks for")
-    made = visit.app.change(registrations.register, args.task_id, new)
+    made = loops.register_hook(visit.app, args.task_id, given, commands=visit.commands)
     return {
         "hookId": made.id,
         "taskId": _task_id(visit, args.task_id),
@@ -62,8 +53,7 @@ def hook_list(visit: Visit, args: a.TaskId) -> Any:
 def hook_clear(visit: Visit, args: a.TaskId) -> Any:
     """Remove the stop hooks that you registered for a task, when its loop ends. Hooks of the
     project stay."""
-    visit.refuse_others(args.task_id, "clear the hooks of")
-    count = visit.app.change(registrations.clear, args.task_id)
+    count = loops.clear_hooks(visit.app, args.task_id)
     return {"taskId": _task_id(visit, args.task_id), "hooksCleared": count}
 
 
@@ -76,29 +66,20 @@ async def hook_evaluate(visit: Visit, args: a.LoopReport) -> Any:
 async def iteration_start(visit: Visit, args: a.LoopStart) -> Any:
     """Begin a loop on a task; the answer has the iterationId. Validation rules of the project run
     besides yours."""
-    with visit.app.read() as view:
-        task = view.graph.task(args.task_id)
-    visit.refuse_others(task.id, "loop on")
-    wanted = tuple(args.completion_promises or loops.PROMISES)
-    find_promises("", wanted)  # refuses what is no promise
-    evaluation.agent_rules(visit.app, args.validation_rules or (), commands=visit.commands)
-    files = evaluation.project_files(visit.app)
-    tree = await files.tree()
-    plan = loops.LoopPlan(
-        limits=_limits(visit, args),
-        completion_promises=wanted,
-        validation_rules=tuple(args.validation_rules or ()),
-        execution_phase=args.execution_phase,
-        base_tree=tree.tree,
-        base_state=files.keep(await files.state()),
+    breaker = msgspec.structs.asdict(args.circuit_breaker) if args.circuit_breaker else {}
+    wishes = loops.LoopWishes(
+        args.max_iterations,
+        args.completion_promises or (),
+        args.validation_rules or (),
+        breaker,
+        args.circuit_breaker_threshold,
+        args.execution_phase,
     )
-    loop = visit.app.change(loops.start, task.id, plan, holder=visit.app.origin.holder)
+    loop, rules = await loops.start(visit.app, args.task_id, wishes, commands=visit.commands)
     return {
         **_standing(loop),
-        "completionPromises": list(wanted),
-        "validationRules": [
-            rule.name for rule in evaluation.rules_for(visit.app, plan.validation_rules)
-        ],
+        "completionPromises": list(loop.plan.completion_promises),
+        "validationRules": rules,
         "startedAt": loop.started_at,
     }
 
@@ -124,71 +105,28 @@ async def iteration_validate(visit: Visit, args: a.LoopReport) -> Any:
 
 async def iteration_next(visit: Visit, args: a.IterationId) -> Any:
     """Begin the next iteration of a loop. Refused at a limit: then stop and call task_block."""
-    files = evaluation.project_files(visit.app)
-    with visit.app.read() as view:
-        was_validated = loops.find_open(view.log, args.iteration_id).finding is not None
-    state = None if was_validated else files.keep(await files.state())
-    loop = visit.app.change(loops.advance, args.iteration_id, state)
+    loop = await loops.advance(visit.app, args.iteration_id)
     return {**_standing(loop), "completionSignal": "CONTINUE"}
 
 
 def iteration_complete(visit: Visit, args: a.IterationComplete) -> Any:
     """End a loop and clear its registered hooks, once the completionSignal is COMPLETE."""
-    with visit.app.read() as view:
-        task = loops.find(view.log, args.iteration_id).task_id
-    loop, cleared = visit.app.change(
-        loops.complete,
-        args.iteration_id,
-        args.completion_promise,
-        summary=args.summary,
-        guarded=evaluation.is_guarded(visit.app, visit.agent, task),
-    )
-    promise = loops.plain_promise(args.completion_promise)
+    given = (args.iteration_id, args.completion_promise, args.summary)
+    loop, cleared = loops.complete(visit.app, visit.agent, *given)
+    promise = plain_promise(args.completion_promise)
     return {
         **_standing(loop),
         "completionPromise": promise,
         "hooksCleared": cleared,
-        "feedback": f"Call task_complete with taskId {task}."
+        "feedback": f"Call task_complete with taskId {loop.task_id}."
         if promise == "COMPLETE"
-        else f"Call task_block with taskId {task} and say what is missing.",
+        else f"Call task_block with taskId {loop.task_id} and say what is missing.",
     }
 
 
 async def _evaluate(visit: Visit, args: a.LoopReport) -> tuple[Loop, bool]:
-    with visit.app.read() as view:
-        loop = loops.find_open(view.log, args.iteration_id)
-        task = view.graph.task(loop.task_id)
-    groups = evaluation.groups_of(visit.app, visit.agent, loop.task_id)
-    rules = evaluation.rules_for(visit.app, loop.plan.validation_rules)
-    verdict = await evaluation.evaluator(visit.app, groups).evaluate(
-        loop, rules, groups, _report(args), taskContent=task.goal
-    )
-    return visit.app.change(record, loop, verdict)
-
-
-def _report(args: a.LoopReport) -> AgentReport:
-    for name, text in (("agentOutput", args.agent_output), ("draftContent", args.draft_content)):
-        if text and len(text.encode("utf-8", "surrogatepass")) > MAX_OUTPUT:
-            help = "pass the end of it: your final message is what counts"
-            raise BadInput(f"{name} has more than {MAX_OUTPUT:,} bytes", help=help)
-    files = args.files_modified
-    if len(files) > MAX_FILES or any(len(each) > MAX_PATH for each in files):
-        help = "leave it out: git knows them"
-        raise BadInput(f"filesModified holds up to {MAX_FILES} paths", help=help)
-    return msgspec.convert(args, AgentReport, from_attributes=True)
-
-
-def _limits(visit: Visit, args: a.LoopStart) -> SessionLimits:
-    """The project's guards; an agent can have stricter ones, not looser ones."""
-    guards = msgspec.structs.asdict(visit.app.sections.session.guards)
-    # Here a failure is an iteration whose rules fail, which only the agent can wish to count.
-    guards["failures"] = args.circuit_breaker_threshold
-    wanted = msgspec.structs.asdict(args.circuit_breaker) if args.circuit_breaker else {}
-    given = (*wanted.values(), args.circuit_breaker_threshold)
-    if any(value is not None and value < 0 for value in given):
-        raise BadInput("a circuit breaker counts iterations: from 1, or 0 for never")
-    found = {n: min(filter(None, (v, wanted.get(n))), default=None) for n, v in guards.items()}
-    return SessionLimits(iterations=args.max_iterations, **found)
+    report = msgspec.convert(args, AgentReport, from_attributes=True)
+    return await loops.evaluate(visit.app, visit.agent, args.iteration_id, report)
 
 
 def _standing(loop: Loop) -> dict[str, str | int | None]:
@@ -207,7 +145,7 @@ def _decision(loop: Loop, checkpoint_created: bool) -> dict[str, Any]:
 
 
 def _finding(loop: Loop) -> LoopFinding:
-    assert loop.finding is not None  # it was written down just now
+    assert loop.finding is not None  # it was recorded just now
     return loop.finding
 
 
@@ -228,7 +166,7 @@ def _feedback(loop: Loop) -> str:
     most = loop.plan.limits.iterations
     if most and loop.iteration >= most:
         return f"{reason}.{told} This was the last of {most} iterations: call task_block."
-    return f"{reason}.{told} Go on, then call iteration_next with iterationId {loop.id}."
+    return f"{reason}.{told} Continue, then call iteration_next with iterationId {loop.id}."
 
 
 def _task_id(visit: Visit, given: str) -> str:

@@ -66,7 +66,7 @@ class SessionRunsLoop(HooklineError):
     """Your session runs the loop: it validates your work when your turn ends."""
 
     code = "session-runs-loop"
-    help = "go on with your work; when it is done, call session_complete and end your turn"
+    help = "continue your work; when it is done, call session_complete and end your turn"
 
 
 class Desk:
@@ -125,7 +125,7 @@ class Desk:
             if inspect.isawaitable(answer):
                 answer = await answer
             may_wait = not tool.reads and visit.app.origin.session is None
-            waits = may_wait and (visit.app.work_waits() or visit.app.should_look())
+            waits = may_wait and (visit.app.work_waits() or visit.app.watch.should_look())
         if waits:
             await self._courier.deliver(signed(self._environ, client))
         value: dict[str, Any] = msgspec.to_builtins(answer)
@@ -162,7 +162,7 @@ def main(environ: Mapping[str, str], *, tools: str | None, commands: bool) -> in
 
     try:
         asyncio.run(serve(Desk(environ, tools=tools, commands=commands)))
-    except asyncio.CancelledError:  # SIGTERM: what it cut short is cleaned up by now
+    except asyncio.CancelledError:  # SIGTERM: what it interrupted is cleaned up by now
         return INTERRUPTED
     return OK
 

@@ -6,22 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.config.task_types import claim_rule
-from hookline.domain.tasks import ACTIVE, BLOCKED, DEFAULT_PRIORITY, OPEN, SPAWNED_BY, STATES
+from hookline.domain.tasks import ACTIVE, DEFAULT_PRIORITY, OPEN, SPAWNED_BY, STATES
 from hookline.errors import BadInput, HooklineError
-from hookline.operations.tasks import PROMISED, SUBMITTED, complete, refuse_judged, session_on
-from hookline.tasks import checkpoints, claims, notes, planned, verbs
+from hookline.operations import claims
+from hookline.operations.tasks import PROMISED, SUBMITTED, change, complete, update, writer
+from hookline.tasks import checkpoints, notes, planned, verbs
 from hookline.tasks.loops import STARTED
 from hookline.tasks.registrations import registered
 
 if TYPE_CHECKING:
-    from hookline.app import App
     from hookline.domain.tasks import Task
-    from hookline.ports.store import Transaction
+    from hookline.operations.tasks import Writer
     from hookline.surfaces.mcp import arguments as a
     from hookline.surfaces.mcp.visit import Visit
-    from hookline.tasks.types import Types
-    from hookline.tasks.verbs import Holder
 
 
 class NoSession(HooklineError):
@@ -57,7 +54,7 @@ def task_create(visit: Visit, args: a.TaskCreate) -> Any:
         depends_on=args.depends_on or (),
         parent=args.parent_task_id,
         notes=args.notes or (),
-        types=_types(visit),
+        types=visit.app.types._replace(by_agent=True),
     )
     return _shown(task)
 
@@ -75,12 +72,8 @@ def task_list(visit: Visit, args: a.TaskList) -> Any:
 
 def task_next(visit: Visit, args: a.TaskNext) -> Any:
     """The best task that is ready to be worked on."""
-    app, agent = visit.app, visit.app.origin.metadata()["triggeredBy"]
-    allowed = claim_rule(app.settings)
-    if args.claim:
-        return _shown(app.change(claims.claim_next, agent, allowed=allowed))
-    with app.read() as view:
-        return _shown(claims.best_ready(view.graph, app.store.now(), agent, allowed))
+    take = claims.claim_next if args.claim else claims.best_ready
+    return _shown(take(visit.app, claims.claimer(visit.app, by_agent=True)))
 
 
 def task_update(visit: Visit, args: a.TaskUpdate) -> Any:
@@ -95,20 +88,10 @@ def task_update(visit: Visit, args: a.TaskUpdate) -> Any:
     changes = {name: value for name, value in given.items() if value is not None}
     if not changes and args.state is None:
         raise BadInput("nothing to update", help=f"give one of {', '.join(given)} or state")
-    types = _types(visit)
-
-    def apply(tx: Transaction, holder: Holder) -> Task:
-        if changes:
-            verbs.update(tx, args.task_id, changes, holder=holder, types=types)
-        if args.state is not None:
-            _move(tx, args, holder)
-        return tx.graph.task(args.task_id)
-
-    if args.state in ("ready", "failed", "cancelled"):
-        _not_own(visit.app, args.task_id)
-    wanted = [*changes, *([args.state] if args.state else ())]
-    refuse_judged(visit.app, args.task_id, "change", wanted)
-    return _shown(visit.app.change(apply, visit.app.origin.holder))
+    task = update(
+        visit.app, args.task_id, changes, _writer(visit), state=args.state, reason=args.reason
+    )
+    return _shown(task)
 
 
 def task_complete(visit: Visit, args: a.TaskComplete) -> Any:
@@ -116,8 +99,7 @@ def task_complete(visit: Visit, args: a.TaskComplete) -> Any:
     task, how = complete(
         visit.app,
         args.task_id,
-        by_agent=True,
-        holder=visit.app.origin.holder,
+        _writer(visit),
         result=args.result,
         artifacts=args.artifacts or (),
     )
@@ -129,14 +111,14 @@ def task_complete(visit: Visit, args: a.TaskComplete) -> Any:
 
 
 def task_block(visit: Visit, args: a.TaskBlock) -> Any:
-    """Say that a task cannot go on, and what a person must provide."""
-    refuse_judged(visit.app, args.task_id, "block", own=True)
-    task = visit.app.change(
-        verbs.block,
+    """Say that a task cannot continue, and what a person must provide."""
+    task = change(
+        visit.app,
         args.task_id,
+        "block",
+        _writer(visit),
         reason=args.reason,
         required_knowledge=args.required_knowledge or (),
-        holder=visit.app.origin.holder,
     )
     return _shown(task)
 
@@ -148,7 +130,7 @@ def dep_add(visit: Visit, args: a.DepAdd) -> Any:
 
 
 def note_add(visit: Visit, args: a.NoteAdd) -> Any:
-    """Write down for the next iteration what you learnt, decided, or are stuck on; without a taskId
+    """Record for the next iteration what you learnt, decided, or are stuck on; without a taskId
     it is for all tasks."""
     return visit.app.change(notes.add, args.kind, args.text, task=args.task_id)
 
@@ -162,7 +144,7 @@ def note_list(visit: Visit, args: a.NoteList) -> Any:
 
 
 def checkpoint_create(visit: Visit, args: a.CheckpointCreate) -> Any:
-    """Keep where you stand in a task, before something risky or when you must stop."""
+    """Keep where you are in a task, before something risky or when you must stop."""
     given = {k: v for k, v in msgspec.structs.asdict(args).items() if v is not None}
     task = given.pop("task_id")
     made = visit.app.change(checkpoints.create, task, checkpoints.CheckpointState(**given))
@@ -187,7 +169,7 @@ def checkpoint_get(visit: Visit, args: a.CheckpointId) -> Any:
 
 
 def checkpoint_resume(visit: Visit, args: a.CheckpointId) -> Any:
-    """Go on from a checkpoint: its data, and what to do. Expired ones are refused."""
+    """Continue from a checkpoint: its data, and what to do. Expired ones are refused."""
     found = visit.app.change(checkpoints.resume, args.checkpoint_id)
     with visit.app.read() as view:
         hooks = len(registered(view.log, found.task_id))
@@ -195,7 +177,7 @@ def checkpoint_resume(visit: Visit, args: a.CheckpointId) -> Any:
     where = " ".join(f"{word} {value}" for word, value in place if value is not None)
     return {
         **_checkpoint(found),
-        "instructions": f"Go on with {found.task_id}"
+        "instructions": f"Continue {found.task_id}"
         + (f" at {where}" if where else "")
         + " from agentContext and draftContent; check the files first, they may have changed."
         + f" Registered hooks are kept ({hooks}); call iteration_start to loop again.",
@@ -222,8 +204,8 @@ def events_tail(visit: Visit, args: a.EventsTail) -> Any:
     return {"events": found[-args.limit :]}
 
 
-def _types(visit: Visit) -> Types:
-    return visit.app.types._replace(by_agent=True)  # whoever calls tools is one
+def _writer(visit: Visit) -> Writer:
+    return writer(visit.app, by_agent=True)  # whoever calls tools is one
 
 
 def _promised(visit: Visit) -> dict[str, str]:
@@ -234,28 +216,6 @@ def _promised(visit: Visit) -> dict[str, str]:
         "message": "Your promise is recorded. The session decides: its validation and stop hooks"
         " run when your turn ends. End your turn now.",
     }
-
-
-def _move(tx: Transaction, args: a.TaskUpdate, holder: Holder) -> None:
-    task = tx.graph.task(args.task_id)
-    if args.state == "active":
-        verbs.start(tx, task.id, holder=holder)
-    elif args.state == "failed":
-        verbs.fail(tx, task.id, error=args.reason, holder=holder)
-    elif args.state == "cancelled":
-        verbs.cancel(tx, task.id, reason=args.reason, holder=holder)
-    elif task.state == BLOCKED:
-        verbs.unblock(tx, task.id, holder=holder)
-    else:
-        claims.release(tx, task.id, reason=args.reason, holder=holder)
-
-
-def _not_own(app: App, task: str) -> None:
-    """An agent does not give up its session's own task: that is for the session or a person."""
-    place = session_on(app, task)
-    if place is not None:
-        help = "if you cannot go on, call task_block and say what you need"
-        raise BadInput(f"{place.task_id} is the task of your session", help=help)
 
 
 def _shown(task: Task) -> dict[str, Any]:

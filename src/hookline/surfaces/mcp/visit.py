@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from hookline.app import App
 from hookline.domain.text.display import visible
 from hookline.operations.announcements import deliver_and_tell
-from hookline.pipeline.judged_work import refuse_others
 from hookline.wiring.retrying import retried
 
 if TYPE_CHECKING:
@@ -33,12 +32,6 @@ class Visit(NamedTuple):
     app: App
     agent: str | None = None
     commands: bool = True
-
-    def refuse_others(self, task_id: str, verb: str) -> None:
-        """Refuse to meddle with a task that the session of another agent works on."""
-        place = self.app.origin.session
-        with self.app.read() as view:
-            refuse_others(view, view.graph.task(task_id), place.run_id if place else None, verb)
 
 
 def in_session(environ: Mapping[str, str]) -> bool:
@@ -76,7 +69,7 @@ class Courier:
         self._running: set[asyncio.Task[None]] = set()
 
     async def deliver(self, environ: Mapping[str, str]) -> None:
-        """Call the hooks that wait; the caller waits a while, slow hooks go on behind its back."""
+        """Call the hooks that wait; the caller waits a while, slow hooks run in the background."""
         if self._broken.is_set():  # what is tried again delivers all that waits
             return
         task = asyncio.create_task(self._drain(environ))
@@ -87,7 +80,7 @@ class Courier:
         breaks.cancel()
 
     async def close(self) -> None:
-        """Stop; calls that were cut short are made again by the next process."""
+        """Stop; calls that were interrupted are made again by the next process."""
         for task in self._running:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)

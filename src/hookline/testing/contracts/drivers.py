@@ -74,7 +74,7 @@ class DriverContract:
             return Agent(driver="mine", command=f"{program} {behaviour}")
 
     `text` is what the agent that answers says, `usage` what it says that it used. The agent of a
-    driver that always begins anew has `resumes = False`.
+    driver that always begins again has `resumes = False`.
     """
 
     name: str
@@ -111,7 +111,7 @@ class DriverContract:
     def test_a_conversation_goes_on(self, tmp_path: Path) -> None:
         talk = Talk(tmp_path, self.profile(tmp_path, "answers"))
         first = talk.turn()
-        assert talk.conversations, "nobody was told how to go on"
+        assert talk.conversations, "nobody was told how to continue"
         again = talk.turn(talk.conversations[-1])
         assert again.error is None
         if self.resumes:
@@ -126,7 +126,7 @@ class DriverContract:
     def test_a_program_that_is_not_there_is_a_failure(self, tmp_path: Path) -> None:
         profile = self.profile(tmp_path, "answers")
         if profile.command is None:
-            pytest.skip("its agent is no program")
+            pytest.skip("its agent is not a program")
         gone = msgspec.structs.replace(profile, command="/no/such/program")
         assert Talk(tmp_path, gone).turn().error
 

@@ -1,24 +1,41 @@
-"""What every forge does, whether git merges beside it or it merges itself."""
+"""What every forge does, whether git merges for it or it merges itself."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+import msgspec
 import pytest
 
+from hookline.adapters.agents.local_agents import LocalAgents
+from hookline.adapters.git.repository.git_repository import GitRepository
+from hookline.adapters.network.http import HttpClient
+from hookline.adapters.processes.process import LocalProcesses
 from hookline.domain.forge import ForgeMissing, MergeOutcome, MergePlan, Remark
+from hookline.domain.payloads import GateContext
+from hookline.hooks.builtin.gates.table import ask_gate
+from hookline.hooks.kinds import Call, World
+from hookline.hooks.registry import Hook
 from hookline.plugins import FORGES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from pathlib import Path
 
+    from hookline.domain.answers import GateAnswer
     from hookline.domain.forge import PullRequest
     from hookline.ports.work import Forge
 
 HEAD = "a" * 40
 T = TypeVar("T")
+_REPOSITORY = (
+    "init --quiet",
+    "config user.name Ada",
+    "config user.email ada@example.org",
+    "commit --quiet --allow-empty --message work",
+)
 
 
 def do(act: Coroutine[Any, Any, T]) -> T:
@@ -38,6 +55,53 @@ class Site(NamedTuple):
             self.forge.open_pull_request(branch, "main", "Say hello", "To all.")
         )
         return found
+
+
+async def _judged(forge: Forge, gate: str, folder: Path, **extra: Any) -> GateAnswer:
+    """What a built-in gate says about a commit in a repository, of which nothing is pushed."""
+    processes = LocalProcesses(str(folder / "blobs"))
+    env = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    root = folder / "repository"
+    if not root.exists():
+        root.mkdir()
+        for line in _REPOSITORY:
+            argv = ("git", *line.split())
+            done = await processes.run(argv, cwd=str(root), env=env, timeout=60)
+            assert done.exit_code == 0, done.stderr
+    repository = GitRepository(processes, str(root), str(root / ".hookline"), env)
+    state = await repository.describe(str(root))
+    context = GateContext(
+        task_id="T-1",
+        task_title="Say hello",
+        branch_name=state.branch or "",
+        base_branch="main",
+        task_path="",
+        task_type=None,
+        agent_name="bot",
+        commits_count=1,
+        worktree=str(root),
+        extra={"trial": True, **extra},
+    )
+    hook = Hook(name=gate, points=("before_merge",), kind="built-in", target=gate)
+    call = Call(
+        point="before_merge", payload=msgspec.json.encode(context), values={}, env={}, timeout=60
+    )
+    world = World(
+        root=str(root),
+        folder=str(root),
+        processes=processes,
+        http=HttpClient(),
+        agents=LocalAgents({}, None, str(root), processes),
+        environ=env,
+        ask=_nobody,
+        repository=repository,
+        forge=forge,
+    )
+    return await ask_gate(hook, call, world)
+
+
+async def _nobody(hook: Any) -> Any:
+    raise AssertionError("no gate asks another hook")
 
 
 class ForgeContract:
@@ -63,6 +127,8 @@ class ForgeContract:
         assert site.forge.name == self.name
         assert site.forge.merges is kind.MERGES
         assert kind.REMOTE is None or isinstance(kind.REMOTE, str)
+        assert site.forge.has_checks is kind.CHECKS
+        assert site.forge.has_reviews is kind.REVIEWS
 
     def test_one_open_pull_request_for_a_branch(self, site: Site) -> None:
         first, again = site.open(), site.open()
@@ -81,9 +147,9 @@ class ForgeContract:
 
     def test_what_is_given_is_changed_and_nothing_else(self, site: Site) -> None:
         number = site.open().number
-        assert do(site.forge.update_pull_request(number, body="Everybody.")).title == "Say hello"
+        assert do(site.forge.update_pull_request(number, body="All of you.")).title == "Say hello"
         changed = do(site.forge.update_pull_request(number, title="Say hi"))
-        assert (changed.title, changed.body) == ("Say hi", "Everybody.")
+        assert (changed.title, changed.body) == ("Say hi", "All of you.")
         assert do(site.forge.pull_request(number)) == changed
 
     def test_a_comment_is_made_once(self, site: Site) -> None:
@@ -114,6 +180,25 @@ class ForgeContract:
             do(site.forge.pull_request(77))
         assert do(site.forge.checks(HEAD)).status == "none"
         assert do(site.forge.reviews(site.open())) == []
+
+    def test_the_gate_ci_status_waits_only_where_checks_may_come(
+        self, site: Site, tmp_path: Path
+    ) -> None:
+        answer = do(_judged(site.forge, "ci_status", tmp_path))
+        assert answer.status == ("pending" if site.forge.has_checks else "skip")
+
+    def test_the_gate_reviews_asks_people_where_they_review(
+        self, site: Site, tmp_path: Path
+    ) -> None:
+        waits = do(_judged(site.forge, "reviews", tmp_path))
+        at_forge = site.forge.has_reviews
+        assert waits.status == "pending"
+        assert waits.context["waitsFor"] == ("reviews" if at_forge else "person")
+        head = waits.context.get("asksAbout")
+        assert (head is None) is at_forge
+        given = {"hook": "reviews", "decision": "approve", "head": head, "by": "ada"}
+        answer = do(_judged(site.forge, "reviews", tmp_path, approvals=[given]))
+        assert answer.status == ("pending" if at_forge else "success")
 
     def test_long_and_odd_texts_are_kept_in_bounds(self, site: Site) -> None:
         number = site.open().number

@@ -14,12 +14,13 @@ import pytest
 from hookline.adapters.agents.local_agents import LocalAgents
 from hookline.adapters.network.http import HttpClient
 from hookline.adapters.processes.process import LocalProcesses
-from hookline.domain.records import Outcome
+from hookline.domain.records import Outcome, Reply
 from hookline.domain.text.cleaning import Cleaner
+from hookline.errors import HookFailure
 from hookline.hooks.calls.call import CallSurroundings, HookCaller
 from hookline.hooks.dispatch import dispatch
 from hookline.hooks.frames import Frame, event_payload
-from hookline.hooks.kinds import Written, read_value
+from hookline.hooks.kinds import Call, World, Written, read_value
 from hookline.hooks.registry import Hook
 from hookline.hooks.rules import RULES
 from hookline.plugins import KINDS
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+SECRET, REDACTED = "swordfish-7310", "[redacted CONTRACT_TOKEN]"
 EVENT = event("task_completed", "T-1", {"result": "fine"}, seq=7)
 
 
@@ -100,7 +102,12 @@ CASES = {
 }
 
 
-async def _no_changes(folder: str) -> list[str]:
+async def _never_ends(hook: Hook, call: Call, world: World) -> Reply:
+    await asyncio.Event().wait()
+    raise AssertionError("nobody sets it")
+
+
+async def _no_changes(payload: Mapping[str, Any]) -> list[str]:
     return []
 
 
@@ -109,19 +116,20 @@ async def _trusts_every(hook: Hook) -> None:
 
 
 def _caller(root: Path, agents: Mapping[str, Any]) -> HookCaller:
-    processes = LocalProcesses(str(root / "blobs"))
+    cleaner = Cleaner({"CONTRACT_TOKEN": SECRET})
+    processes = LocalProcesses(str(root / "blobs"), cleaner)
     return HookCaller(
         CallSurroundings(
             root=str(root),
             folder=str(root / ".hookline"),
             environ=dict(os.environ),
             processes=processes,
-            http=HttpClient(),
-            agents=LocalAgents(agents, None, str(root), processes),
+            http=HttpClient(cleaner),
+            agents=LocalAgents(agents, None, str(root), processes, cleaner),
             repository=None,
             forge=None,
             verify=_trusts_every,
-            cleaner=Cleaner({}),
+            cleaner=cleaner,
             changed_files=_no_changes,
             context=context,
         )
@@ -162,8 +170,8 @@ class KindContract:
             return "missing.json"
 
     `failure` is what the call of the failing hook is recorded with. A kind that shows its payload
-    to nobody says `sees_payload = False`; one that can take for ever has a `hanging`; one whose
-    value names files of the repository has `named`.
+    to nobody says `sees_payload = False`; one that can take forever has a `hanging`, and so has
+    each that says `KEEPS_TIME`; one whose value names files of the repository has `named`.
     """
 
     name: str
@@ -180,7 +188,7 @@ class KindContract:
         raise NotImplementedError
 
     def hanging(self, folder: Path) -> Any:
-        """The value of a hook that takes for ever, and None if there is none."""
+        """The value of a hook that takes forever, and None if there is none."""
 
     def named(self, folder: Path) -> Sequence[Path]:
         """The files that the answering hook is made of: if one changes, it has to be trusted."""
@@ -231,10 +239,38 @@ class KindContract:
         assert (outcome.status, outcome.error) == ("failed", self.failure)
         self._check_failure(rule, answer, outcome)
 
-    def test_it_is_stopped_when_its_time_is_over(self, tmp_path: Path) -> None:
-        value = self.hanging(tmp_path)
-        if value is None:
-            pytest.skip(f"no hook of kind {self.name} takes for ever")
+    def test_no_secret_gets_into_its_record(self, tmp_path: Path) -> None:
+        says = {"status": "failure", "message": f"it is {SECRET}", "remediationPrompt": SECRET}
+        (tmp_path / "answer.json").write_text(json.dumps(says))
+        hook = self.hook("gate", tmp_path, self.answering(tmp_path))
+        answer, (outcome,) = folded(tmp_path, "gate", hook, self.agents)
+        assert (outcome.status, answer["message"]) == ("ok", f"it is {REDACTED}")
+        assert SECRET not in msgspec.json.encode(outcome).decode()
+
+    def test_no_secret_gets_into_the_record_of_its_failure(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        kind = KINDS.load(self.name)
+        if getattr(kind, "CLEANS", False):
+            return  # it fails with what its doors have cleaned
+
+        async def fails(hook: Hook, call: Call, world: World) -> Reply:
+            raise HookFailure(f"it is {SECRET}", stdout=SECRET, stderr=SECRET)
+
+        monkeypatch.setattr(kind, "run", fails)
+        hook = self.hook("gate", tmp_path, self.failing(tmp_path))
+        _, (outcome,) = folded(tmp_path, "gate", hook, self.agents)
+        assert (outcome.status, outcome.error) == ("failed", f"it is {REDACTED}")
+        assert SECRET not in msgspec.json.encode(outcome).decode()
+
+    def test_it_is_stopped_when_its_time_is_over(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        kind, value = KINDS.load(self.name), self.hanging(tmp_path)
+        if value is None:  # then Hookline keeps the time, whatever the kind does
+            assert not getattr(kind, "KEEPS_TIME", False), "nothing shows that it keeps its time"
+            monkeypatch.setattr(kind, "run", _never_ends)
+            value = self.failing(tmp_path)
         hook = self.hook("gate", tmp_path, value, timeout=0.5)
         answer, (outcome,) = folded(tmp_path, "gate", hook, self.agents)
         assert outcome.status == "timeout"

@@ -44,7 +44,7 @@ Answer = TypeVar("Answer")
 # How long an agent may take to obey a cancellation, and to end when there is nothing more to do.
 NEEDS = ("command",)
 GRACE_SECONDS = 2.0
-# What the model itself decided is no failure of the turn: it took place, and whoever reads the
+# What the model itself decided is not a failure of the turn: whoever reads the
 # stop reason decides what follows. A cancellation that nobody here asked for is one.
 SILENCE = "the agent ended its turn without saying anything or using a tool"
 STOPS = frozenset({"end_turn", "max_tokens", "max_turn_requests", "refusal"})
@@ -56,7 +56,7 @@ def reports(profile: Profile) -> Reports | None:
 
 
 async def health(profile: Profile, check: HealthCheck) -> AgentHealth:
-    """The version of an agent that Hookline knows, and whether somebody is logged in."""
+    """The version of an agent that Hookline knows, and whether someone is logged in."""
     return await examined(profile.command or "", check)
 
 

@@ -67,7 +67,7 @@ def reports(profile: Profile) -> Reports:
 
 
 async def health(profile: Profile, check: HealthCheck) -> AgentHealth:
-    """Its version, and whether it says that somebody is logged in."""
+    """Its version, and whether it says that someone is logged in."""
     return await examined(profile.command or PROGRAM, check)
 
 
@@ -122,7 +122,7 @@ def _arguments(profile: Profile, talk: DriverTurn, files: ExitStack) -> list[str
         arguments += ["--mcp-config", servers]
     if request.schema is not None:
         arguments += ["--json-schema", msgspec.json.encode(request.schema).decode()]
-    if request.read_only:  # who is judged must not instruct the judge by the files of the project
+    if request.read_only:  # the project's files must not instruct a gatekeeper
         arguments += ["--setting-sources", "user"]
     if request.read_only or profile.permissions == "read":
         allowed = f"{LOOKING},mcp__{SERVER}"
@@ -134,7 +134,7 @@ def _arguments(profile: Profile, talk: DriverTurn, files: ExitStack) -> list[str
 
 
 def _servers(tools: ToolServer) -> bytes:
-    """Our server, beside those that the user has configured."""
+    """Our server, in addition to those that the user has configured."""
     program, *arguments = tools.argv
     server = {"type": "stdio", "command": program, "args": arguments, "env": dict(tools.env)}
     return msgspec.json.encode({"mcpServers": {SERVER: server}})

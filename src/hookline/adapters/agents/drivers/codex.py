@@ -1,7 +1,7 @@
 """The driver `codex`: Codex's `exec`, its events as a stream of JSON lines.
 
 `read` and `work` are its own sandbox, read-only and workspace-write (which keeps .git and the
-network closed), with nobody to ask; `full` is no sandbox at all. Where the sandbox cannot work,
+network closed), with nobody to ask; `full` means without a sandbox. Where the sandbox cannot work,
 as in many containers, none of its commands runs, and the turn says so as its error.
 """
 
@@ -65,7 +65,7 @@ def reports(profile: Profile) -> Reports:
 
 
 async def health(profile: Profile, check: HealthCheck) -> AgentHealth:
-    """Its version, whether somebody is logged in, and whether its sandbox can work here."""
+    """Its version, whether someone is logged in, and whether its sandbox can work here."""
     found = await examined(profile.command or PROGRAM, check)
     if found.version is None or found.problem is not None or profile.permissions == "full":
         return found
@@ -119,7 +119,7 @@ async def _ask(profile: Profile, talk: DriverTurn, which: list[str]) -> AgentTur
 
 def _arguments(profile: Profile, talk: DriverTurn, files: ExitStack) -> list[str]:
     request = talk.request
-    # Without a network it would try again for ever; Hookline waits, and says so.
+    # Without a network it would try again forever; Hookline waits, and says so.
     bounded = _setting("features.unbounded_connection_retries", False)
     arguments = ["exec", "--json", "--skip-git-repo-check", *bounded]
     if profile.model:
@@ -131,7 +131,7 @@ def _arguments(profile: Profile, talk: DriverTurn, files: ExitStack) -> list[str
         arguments += _server(request.tools)
     if profile.permissions == "full" and not request.read_only:
         return [*arguments, "--dangerously-bypass-approvals-and-sandbox"]
-    if request.read_only:  # who is judged must not instruct the judge by the files of the project
+    if request.read_only:  # the project's files must not instruct a gatekeeper
         arguments += _setting("project_doc_max_bytes", 0)
     is_read = request.read_only or profile.permissions == "read"
     sandbox = "read-only" if is_read else "workspace-write"

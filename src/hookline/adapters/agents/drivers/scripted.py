@@ -1,4 +1,4 @@
-"""The driver `scripted`: an agent whose turns stand in a JSON file, for demos and tests."""
+"""The driver `scripted`: an agent whose turns are in a JSON file, for demos and tests."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Changes(msgspec.Struct, frozen=True):
     async def check(self, folder: str, branch: str | None = None) -> None:
         """Verify that a folder is a checkout to write in, and of that branch; else say what it is.
 
-        What we began there and a crash cut short is undone first. In a task's worktree git then
+        What we began there and a crash interrupted is undone first. In a task's worktree git then
         compares each file by its content: what gates see is what is committed.
         """
         top = self._repo.at(folder).top

@@ -25,7 +25,7 @@ SHOWN_SIDE = 4000
 BASE, OURS, THEIRS = 1, 2, 3
 # So much of a file is read to find markers and passages.
 _READ = LIMIT
-# The base's side of a file that has no lines to mark lies beside it under this name.
+# The base's side of a file that has no lines to mark is put next to it under this name.
 ASIDE = "~theirs"
 _SIZE = 7
 # The last line of a conflict: git names the commit there.
@@ -138,7 +138,7 @@ def _shown(side: bytes | None) -> str | None:
 
 
 def marked(path: str) -> str:
-    """A file as it lies in a checkout."""
+    """A file as it is in a checkout."""
     return read_plain(path).decode("utf-8", "replace")
 
 
@@ -148,7 +148,7 @@ def read_plain(path: str) -> bytes:
 
 
 def passages(text: str) -> tuple[str, str]:
-    """What stands between the markers, of the first side and of the second, passage by passage."""
+    """What is between the markers, of the first side and of the second, passage by passage."""
     for size in sorted(_sizes(text.encode())):
         if (found := _passages(text, size)) != ("", ""):
             return found
@@ -217,7 +217,7 @@ def _markers(onto: str, sizes: set[int]) -> tuple[re.Pattern[bytes], ...]:
 
 
 def _lines(text: bytes, marker: re.Pattern[bytes]) -> Iterator[int]:
-    """The lines of a marker, also where somebody moved them or wrote the text in two bytes each."""
+    """The lines of a marker, also where someone moved them or wrote the text in two bytes each."""
     for number, line in enumerate(text.translate(None, _NO_TEXT).split(b"\n"), 1):
         if marker.fullmatch(line.strip()):
             yield number
@@ -275,7 +275,7 @@ class ConflictFiles:
     async def markers(
         self, top: str, note: ConflictNote, merged: MergedTree
     ) -> tuple[MarkersLeft, ...]:
-        """The files in which markers of ours are left, also where a file got another name."""
+        """The files in which our markers are left, also where a file got another name."""
         asked = ("grep", "--untracked", "-I", "-l", "-z", "-F", "-e", f"> {note.onto}")
         said = await self._repo.git(top, *asked)
         known = {each.path: each for each in merged.conflicts}

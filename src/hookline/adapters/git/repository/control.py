@@ -1,6 +1,6 @@
 """What steers git for all worktrees: settings, hooks, attributes, where an agent can write, too.
 
-No git of ours is needed to look at it, but for settings that changed.
+No git process is needed to look at it, except for settings that changed.
 """
 
 from __future__ import annotations

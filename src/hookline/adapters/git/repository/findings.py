@@ -1,4 +1,4 @@
-"""What must not get into a repository by mistake: large files, repositories inside of the work,
+"""What must not get into a repository by mistake: large files, repositories inside the work,
 commits of submodules that nobody else can get, and files of Hookline's own."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hookline.adapters.git.repository.changes import Changes
 from hookline.adapters.git.repository.plumbing import Plumbing
 from hookline.adapters.git.repository.resolving import Conflicts
 from hookline.adapters.git.repository.state import SHOWN
-from hookline.adapters.git.repository.unjudged import Unjudged
+from hookline.adapters.git.repository.unchecked import UncheckedCommits
 from hookline.adapters.git.repository.upkeep import Upkeep
 from hookline.adapters.git.repository.worktree_folders import Scratch
 from hookline.domain.repository import Elsewhere, WorkFinding, named
@@ -36,7 +36,7 @@ class Findings(msgspec.Struct, frozen=True):
     _changes: Changes
     _conflicts: Conflicts
     _scratch: Scratch
-    _unjudged: Unjudged
+    _unchecked: UncheckedCommits
 
     async def uncommitted(self, folder: str, largest: int) -> tuple[WorkFinding, ...]:
         top = self._repo.at(folder).top
@@ -53,7 +53,7 @@ class Findings(msgspec.Struct, frozen=True):
         pairs = zip(said.names[::2], said.names[1::2], strict=True)
         changed = {name: about.split(" ") for about, name in pairs}
         links = {name: about[3] for name, about in changed.items() if about[1] == _LINK}
-        # The base's checkout would get them in the place of its own, which git takes for ignored.
+        # They would replace the base checkout's own files, which git takes for ignored.
         there = [name for name, about in changed.items() if about[1] != _REMOVED]
         own = [WorkFinding("own", _shown(name)) for name in there if is_own(name)]
         links_found = await self._links(folder, links) if links else ()
@@ -68,7 +68,7 @@ class Findings(msgspec.Struct, frozen=True):
         return (*nested, *(WorkFinding("large", _shown(name), sizes[name]) for name in large))
 
     async def elsewhere(self, folder: str, base: str, start: str | None) -> Elsewhere | None:
-        """Where the work went, of a branch that has no commits of its own; None if there is none.
+        """Where the work went, of a branch without its own commits; None if there is none.
 
         There is none if the branch is still where it began, and no commit was made in its worktree.
         What we merged ourselves is where it belongs.
@@ -76,8 +76,8 @@ class Findings(msgspec.Struct, frozen=True):
         known, head = await self._bases.known(base), await self._repo.tip(folder)
         if await self._changes.landed(head, known.sha):
             return None
-        made = await self._unjudged.made_here(folder)
-        missing = await self._unjudged.not_in(folder, made, known.sha)
+        made = await self._unchecked.made_here(folder)
+        missing = await self._unchecked.not_in(folder, made, known.sha)
         held = [commit for commit in made if commit not in missing]
         if held:
             seen = f"{base} already has commits of the work that bypassed its gates: {named(held)}"
@@ -88,7 +88,7 @@ class Findings(msgspec.Struct, frozen=True):
         if start is not None and head != start:
             where = f"from {start[:12]} to {head[:12]}, which is in {base}"
             return Elsewhere(f"the task's branch was moved {where}")
-        if await self._unjudged.is_log_gone(folder):
+        if await self._unchecked.is_log_gone(folder):
             seen = (
                 "the reflog of the worktree was removed, so commits elsewhere cannot be ruled out"
             )

@@ -21,7 +21,7 @@ from hookline.adapters.git.repository.plumbing import Plumbing
 from hookline.adapters.git.repository.push import Pushes
 from hookline.adapters.git.repository.resolving import Conflicts, KeptBase
 from hookline.adapters.git.repository.state import describe
-from hookline.adapters.git.repository.unjudged import Unjudged
+from hookline.adapters.git.repository.unchecked import UncheckedCommits
 from hookline.adapters.git.repository.upkeep import Upkeep
 from hookline.adapters.git.repository.worktree_folders import Scratch, WorktreeFolders
 from hookline.adapters.git.repository.worktrees import Worktrees
@@ -73,8 +73,8 @@ class GitRepository:
         self.worktrees = Worktrees(repo, self.bases, upkeep, self.changes, self.conflicts, folders)
         ways = (scratch, self.pushes, FastForwards(repo, upkeep, folders), self.trailers)
         self.merges = Merges(repo, self.bases, upkeep, self.changes, files, *ways)
-        self.unjudged = Unjudged(repo, self.bases, folders)
-        own = (self.changes, self.conflicts, scratch, self.unjudged)
+        self.unchecked = UncheckedCommits(repo, self.bases, folders)
+        own = (self.changes, self.conflicts, scratch, self.unchecked)
         self.findings = Findings(repo, self.bases, upkeep, *own)
 
     async def describe(self, folder: str | None = None) -> RepositoryState:

@@ -1,4 +1,4 @@
-"""What work is, compared with its base: its commits, its files, and diffs that judge it.
+"""What work is, compared with its base: its commits, its files, and diffs for reviews.
 
 No attribute and no setting of the repository hides a line of those diffs.
 

@@ -1,9 +1,9 @@
 """Locks between processes that work on one repository; a holder that was killed is cleaned after.
 
-The kernel drops the lock with its holder, but the git that the holder had started goes on. So the
+The kernel drops the lock with its holder, but the git that the holder had started runs on. So the
 lock file names a mark that every such process carries in its environment: the next holder waits
 for them to end, and then removes the lock files of git that nobody will remove any more. So does
-the holder of another lock, once they have ended: git's own locks know nothing of ours.
+the holder of another lock, once they have ended: git's own locks do not know about this one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Merging finished work: the result is built beside the base, which then moves in one step."""
+"""Merging finished work: the result is built next to the base, which then moves in one step."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class Merges(msgspec.Struct, frozen=True):
             return ()
         try:
             refused = await self._steps.advance(ref, ours, sha)
-        except RepositoryError as problem:  # the remote has it, so it is merged all the same
+        except RepositoryError as problem:  # the remote has it, so it is merged anyway
             refused = Refused("rejected", problem.message)
         return () if refused is None else (f"your local {base} was not updated: {refused.reason}",)
 

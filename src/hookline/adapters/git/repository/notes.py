@@ -1,4 +1,4 @@
-"""Notes in the git folder of a task's worktree, about a rebase or a conflict of ours."""
+"""Notes in the git folder of a task's worktree, about our own rebase or conflict there."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class RebaseNote(_Note, frozen=True):
 
 
 class ConflictNote(_Note, frozen=True):
-    """A merge of ours into a worktree. `stopped` is the first commit of the work that does not fit
+    """Our merge into a worktree. `stopped` is the first commit of the work that does not fit
     on the base, `fits` what the commits before it became there.
 
     It is written before the files are, and again once all of them are.

@@ -143,7 +143,7 @@ class Plumbing:
         return os.path.join(self.folder, "worktrees")
 
     def at(self, folder: str) -> Checkout:
-        """The checkout that a folder lies in, verified anew for every git."""
+        """The checkout that a folder is in, verified again for every git process."""
         return checkout_of(folder, self.worktrees)
 
     async def git(self, folder: str, *args: str, **options: Any) -> GitReply:
@@ -224,7 +224,7 @@ class Objects:
     async def check(self, folder: str, *asked: str) -> GitReply:
         """Refuse objects that hold other bytes than their names say; else what git lists of them.
 
-        Git itself does not look: it reads, tests and checks out what somebody put in their place.
+        Git itself does not look: it reads, tests and checks out what someone put in their place.
         """
         # What a partial clone has not fetched yet is not fetched for this.
         look = ("--objects", "--verify-objects", "--missing=allow-promisor", "--quiet")
@@ -261,7 +261,7 @@ class Objects:
         return (await self._repo.git(top, *asked)).text
 
     async def merge_trees(self, folder: str, ours: str, theirs: str) -> MergedTree:
-        """What a merge of two commits comes to. It is made beside every checkout."""
+        """What a merge of two commits comes to. It is made outside every checkout."""
         asked = ("merge-tree", "--write-tree", "--messages", "-z", ours, theirs)
         said = await self._repo.git(folder, *STYLE, *asked)
         if said.code not in (0, 1):

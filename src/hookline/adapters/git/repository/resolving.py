@@ -1,4 +1,4 @@
-"""Conflicts that somebody resolves by editing files alone: what git has to do for it, we do.
+"""Conflicts that someone resolves by editing files alone: what git has to do for it, we do.
 
 The base is merged into the files of a task's worktree and nothing is committed. Whoever resolves
 the conflict edits them, with or without git; then the result is committed on top of the base, as if
@@ -44,7 +44,7 @@ class KeptBase(msgspec.Struct, frozen=True):
     _repo: Plumbing
 
     async def brought(self, top: str, note: ConflictNote, merged: MergedTree) -> set[str]:
-        """What the base changes, without a conflict; the index has it as it lies there."""
+        """What the base changes, without a conflict; the index has it as it is there."""
         asked = ("diff-tree", "-r", *NAMES, note.head, merged.tree)
         brought = set((await self._repo.git(top, *asked, doing="no diff")).names)
         brought -= {each.path for each in merged.conflicts}
@@ -73,14 +73,14 @@ class KeptBase(msgspec.Struct, frozen=True):
         return brought - own
 
     async def restore(self, top: str, note: ConflictNote, merged: MergedTree) -> tuple[str, ...]:
-        """Put back what the base changed, without a conflict, and somebody has changed since.
+        """Put back what the base changed, without a conflict, and someone has changed since.
 
         A file that the work changes as well may be edited, but not be as it was before.
         """
         brought = await self.brought(top, note, merged)
         as_before = brought - await self.changed_since(top, note.head)
         alone = await self._only_theirs(top, note, merged, brought)
-        # A submodule has files of its own, which tests may change.
+        # A submodule has its own files, which tests may change.
         asked = ("diff", "--ignore-submodules=all", *NAMES, merged.tree)
         other = (await self._repo.git(top, *asked, doing="no diff")).names
         undone = sorted(as_before | (alone & {*other}))
@@ -135,7 +135,7 @@ class Conflicts(msgspec.Struct, frozen=True):
     async def find(self, folder: str, base: str, *, answered: bool = True) -> OpenConflict | None:
         """The conflict that is open in a worktree, with what is still to do about it.
 
-        None where there is none of ours, or the merge was ended or something else started.
+        None where Hookline began none, or the merge was ended or something else started.
         Not `answered`: no turn about it has ended well, so it is not known to be resolved.
         """
         top = self._repo.at(folder).top
@@ -198,7 +198,7 @@ class Conflicts(msgspec.Struct, frozen=True):
         top = self._repo.at(folder).top
         async with self._repo.alone_in(top):
             await self._upkeep.recover(top)
-        # Commits may be what somebody made of it who went on with it alone.
+        # Commits may come from someone who continued without Hookline.
         await self._drop(folder, committed=False)
 
     async def _begin(self, top: str, onto: str, branch: str | None) -> Rebased | ConflictNote:
@@ -265,7 +265,7 @@ class Conflicts(msgspec.Struct, frozen=True):
         return False
 
     async def _as_ended(self, top: str, note: ConflictNote, base: str) -> ConflictNote:
-        """The merge as somebody ended it, who may have taken a newer base."""
+        """The merge as someone ended it, who may have taken a newer base."""
         if await self._is_merging(top, note):
             return note
         held = await self._repo.fork(top, (await self._bases.known(base)).sha)
@@ -290,7 +290,7 @@ class Conflicts(msgspec.Struct, frozen=True):
         return OpenConflict(onto=note.onto, files=files, count=count, note=note.text)
 
     async def resolved_files(self, top: str) -> list[str]:
-        """The uncommitted files of a merge of ours that are not as the base has them."""
+        """The uncommitted files of our merge that are not as the base has them."""
         note = self._upkeep.noted_conflict(top)
         if note is None or not await self._is_merging(top, note):
             return []
@@ -333,7 +333,7 @@ class Conflicts(msgspec.Struct, frozen=True):
 
 
 def _lies(top: str, name: str) -> bool:
-    """Whether a file or a link lies there, and not somewhere else by a link on the way."""
+    """Whether a file or a link is there, and not somewhere else by a link on the way."""
     path = os.path.join(top, name)
     folder, found = os.path.dirname(path), entry_at(path)
     is_file = found is not None and stat.S_IFMT(found.st_mode) in (stat.S_IFREG, stat.S_IFLNK)

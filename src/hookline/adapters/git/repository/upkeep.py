@@ -36,7 +36,7 @@ class Upkeep(msgspec.Struct, frozen=True):
         await self._check_ref(top, f"refs/heads/{wanted}")
 
     async def recover(self, top: str) -> None:
-        """Verify a checkout, and end what we began there and a crash cut short."""
+        """Verify a checkout, and end what we began there and a crash interrupted."""
         await self.verify(top)
         await self.end_own_acts(top)
 
@@ -78,7 +78,7 @@ class Upkeep(msgspec.Struct, frozen=True):
         return top
 
     async def end_own_acts(self, top: str) -> None:
-        """Undo a rebase that was cut short, and a merge whose files were being written."""
+        """Undo a rebase that was interrupted, and a merge whose files were being written."""
         await self._end_own_rebase(top)
         note = self.noted_conflict(top)
         if note is not None and note.state == WRITING:
@@ -86,7 +86,7 @@ class Upkeep(msgspec.Struct, frozen=True):
             self.forget_conflict(top)
 
     async def _end_own_rebase(self, top: str) -> None:
-        """Undo a rebase of ours that a crash or a conflict left; anybody else's is not touched."""
+        """Undo our own rebase that a crash or a conflict left; anyone else's is not touched."""
         branch = self._repo.task_branch(top)
         if branch is None:
             return  # nothing is rebased in a checkout of the user's
@@ -99,7 +99,7 @@ class Upkeep(msgspec.Struct, frozen=True):
         if under_way == "rebase" and not note.onto.startswith(_target(place)):
             RebaseNote.forget(place)  # ours is over, and this one is someone else's
             return
-        # Work without commits of its own is moved in one step, which leaves no trace in git.
+        # Work without its own commits is moved in one step, which leaves no trace in git.
         stands = await self._repo.tip(top) == note.head
         stepped = stands and await self._repo.is_ancestor(note.head, note.onto)
         if under_way or stepped or await self._repo.ref(top) != note.ref:
@@ -123,7 +123,7 @@ class Upkeep(msgspec.Struct, frozen=True):
         await self.check_clean(top)
 
     async def put_away(self, top: str) -> str | None:
-        """Keep all that is not committed under a ref of its own, and name it."""
+        """Keep all that is not committed under a separate ref, and name it."""
         await self._repo.git(top, "add", "--all")
         saved = (await self._repo.git(top, "stash", "create", "put away by Hookline")).text
         return await self.keep(top, saved) if saved else None

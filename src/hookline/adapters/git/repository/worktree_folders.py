@@ -1,5 +1,5 @@
 """The folders of worktrees: where they lie, how they are tied to the repository, and those that
-are there for a moment, to build or to test a commit beside everything else."""
+are there for a moment, to build or to test a commit apart from everything else."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ class WorktreeFolders(msgspec.Struct, frozen=True):
         return False
 
     def tie_again(self, path: str) -> bool:
-        """Write the ties anew where git's record of the worktree is whole; whether it was.
+        """Write the ties again where git's record of the worktree is whole; whether it was.
 
-        `git worktree repair` believes what stands in the folder, and would change the record of
+        `git worktree repair` believes what is in the folder, and would change the record of
         another worktree.
         """
         own, name = os.path.join(_real(path), ".git"), os.path.basename(path)
@@ -93,7 +93,7 @@ class WorktreeFolders(msgspec.Struct, frozen=True):
                     yield record, os.path.normpath(link)
 
     def is_locked(self, path: str) -> bool:
-        """Whether somebody ran `git worktree lock` on it."""
+        """Whether someone ran `git worktree lock` on it."""
         own = os.path.join(_real(path), ".git")
         records = (record for record, link in self._records() if link == own)
         return any(os.path.lexists(os.path.join(record, "locked")) for record in records)

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from hookline.domain.text.excerpts import last_line
 from hookline.errors import HookFailure, HookTimeout
 from hookline.hooks.builtin.gates.commands import DetectedTests, find_runner
-from hookline.hooks.builtin.gates.common import LOCAL, Judging, passed, refused, skipped, waiting
+from hookline.hooks.builtin.gates.common import Judging, passed, refused, skipped, waiting
 from hookline.hooks.calls.program import NOT_FOUND, check_exit, failure
 from hookline.hooks.framing import MAX_OUTPUT, ends, framed, printed
 from hookline.hooks.gate_reports import runnable
 from hookline.hooks.language.templates import fill_line
 from hookline.hooks.runners.search import LINTERS, TESTS
+from hookline.hooks.told_commands import ELSEWHERE, named_command
 from hookline.points import POINTS
 from hookline.ports.processes import CannotStart, Finished
 
@@ -85,16 +86,18 @@ async def _check(judging: Judging, table: Table, what: str, retries: int = 0) ->
 
 def _failing(tested: _Tested, into: str | None) -> str:
     """What the author of the work is told about a check that fails."""
-    told = f"`{tested.command}` failed on your work. Run it in this folder to see the failure."
+    source = tested.check.source
+    named = named_command(tested.command, f"what {source} asks for" if source else ELSEWHERE)
+    told = f"{named.begins} failed on your work. Run it in this folder to see the failure."
     if into:
         onto = into.rpartition(" ")[2]
         told = (
-            f"A trial merge of your work into {into} fails `{tested.command}`. Nothing was merged."
+            f"A trial merge of your work into {into} fails {named.name}. Nothing was merged."
             " Run it in this folder, and fix what fails. If it passes here, your work does not fit"
             f" newer commits, which `git log -p HEAD..{onto}` shows: change your work so that it"
             f" does. If you can, run `git rebase {onto}` first, so that you can test it here."
         )
-    return told + printed(f"`{tested.command}`", tested.output)
+    return named.block + told + printed("it", tested.output)
 
 
 async def _run_again(judging: Judging, table: Table, retries: int) -> tuple[_Tested | None, int]:
@@ -144,11 +147,11 @@ async def _end_of(judging: Judging, line: str) -> Finished:
 
 
 async def ci_status(judging: Judging) -> GateAnswer:
-    """The checks of the forge must have passed for the commit that is judged."""
+    """The checks of the forge must have passed for the head of the task's branch."""
     given: CiStatus = judging.arguments
     head = await judging.head()
     await judging.push()
-    found = await judging.forge.checks(head)
+    found = await judging.forge.checks(head, base=await _asked_base(judging))
     short = head[:12]
     if found.status == "success":
         return passed(f"every check of {short} passed", {"ciHead": head})
@@ -161,9 +164,16 @@ async def ci_status(judging: Judging) -> GateAnswer:
     return refused(f"checks of {short} failed: {names}", _broken(with_it, short))
 
 
+async def _asked_base(judging: Judging) -> str | None:
+    """The base whose rules count: checks of pull requests begin when there is one."""
+    context = judging.context
+    pull = await judging.forge.find_pull_request(context.branch_name, context.base_branch)
+    return pull.base if pull is not None else None
+
+
 def _unchecked(judging: Judging, short: str, given: CiStatus) -> GateAnswer:
     """No checks: right after a push they may still start, but without a server they never will."""
-    otherwise = "skip" if judging.forge.name == LOCAL else "pending"
+    otherwise = "pending" if judging.forge.has_checks else "skip"
     message = f"no checks of {short} at {judging.forge.name}"
     if (given.without_checks or otherwise) == "skip":
         return skipped(message)
@@ -175,8 +185,8 @@ def _broken(failed: Sequence[Check], short: str) -> str:
     found = "\n\n".join(ends(_described(each), share) for each in failed)
     return (
         f"These checks failed on the CI server, on your commit {short}. Find the cause in what they"
-        " reported, and fix it. You need no network: all that the server reported is below. It"
-        " checks your fix after your turn.\n\n"
+        " reported, and fix it. You need no network: what the server reported is below. It checks"
+        " your fix after your turn.\n\n"
         + framed("The failed checks", found, MAX_OUTPUT + 4 * SHOWN_CHECKS)
     )
 

@@ -1,4 +1,4 @@
-"""What the built-in gates share: the work to judge, answers, and prompts for an agent."""
+"""What the built-in gates share: the work to check, answers, and prompts for an agent."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 MAX_MESSAGE = 1000
 SOON, LATE = 5.0, 3600.0
-# The forge that is a folder, without a server.
-LOCAL = "local"
 # How a push was refused, in the context of a gate's answer.
 PUSH = "push"
 
@@ -89,7 +87,7 @@ class Judging(NamedTuple):
         return os.path.realpath(self.folder) == os.path.realpath(self.world.root)
 
     async def state(self) -> RepositoryState:
-        """The worktree as git sees it; a HookFailure where no work can be judged."""
+        """The worktree as git sees it; a HookFailure where no work can be checked."""
         state = await self.repository.describe(self.folder)
         if state.blocking is not None:
             raise HookFailure(f"{state.blocking.message}; {state.blocking.help}")
@@ -106,7 +104,7 @@ class Judging(NamedTuple):
             raise EarlyAnswer(refused(message, astray_prompt(state, wanted)))
 
     async def head(self) -> str:
-        """The commit that is judged: where the task's branch is in its worktree."""
+        """The commit that is checked: where the task's branch is in its worktree."""
         state = await self.state()
         self.check_branch(state)
         return str(state.head)
@@ -133,7 +131,7 @@ def passed(message: str, context: dict[str, Any] | None = None) -> GateAnswer:
 
 
 def skipped(message: str) -> GateAnswer:
-    """There was nothing to judge."""
+    """There was nothing to check."""
     return GateAnswer(status="skip", message=_said(message))
 
 

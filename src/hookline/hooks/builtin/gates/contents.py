@@ -131,7 +131,7 @@ async def _replace(judging: Judging, past: dict[str, list[str]]) -> GateAnswer:
 
 
 async def _leaked(judging: Judging, commits: list[str], found: list[str]) -> dict[str, list[str]]:
-    """What somebody else may have read by now, and what nothing takes back."""
+    """What someone else may have read by now, and what nothing takes back."""
     return {LEAKED: found[:5]} if await judging.repository.pushes.seen(commits) else {}
 
 

@@ -58,7 +58,7 @@ class _DiffReader:
             self.files[-1].added.append((self._line, line[1:]))
         elif mark == "-":
             self.files[-1].removed += 1
-        if mark == "\\":  # only says that the line before has no end
+        if mark == "\\":  # only says that the line before lacks its newline
             return
         if mark != "+":
             self._old -= 1

@@ -1,6 +1,6 @@
-"""The gate of agents that judge: each sees the task, the diff and what gates found so far.
+"""The gate of agents that review: each sees the task, the diff and what gates found so far.
 
-Without a clear verdict the gate stays closed. No agent judges its own work.
+Without a clear verdict the gate stays closed. No agent reviews its own work.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ async def gatekeeper(judging: Judging) -> GateAnswer:
         return refused(control_told(changed))
     after = await judging.state()
     if after.head != head:
-        return refused(f"the work changed while it was judged, from {head} to {after.head}")
+        return refused(f"the work changed while it was reviewed, from {head} to {after.head}")
     return _combined(judged, own, head)
 
 
@@ -178,7 +178,7 @@ def comment_line(comment: ReviewComment) -> str:
 
 
 async def _ask(judging: Judging, keeper: Keeper) -> ReviewVerdict:
-    """Ask one gatekeeper; once more, with what was wrong, where its answer is no verdict."""
+    """Ask one gatekeeper; once more, with what was wrong, where its answer is not a verdict."""
     git, folder, base = judging.repository, judging.folder, judging.context.base_branch
     diff = await git.history.diff(folder, base, review_prompts.MAX_DIFF)
     changes = await git.history.changes(folder, base)
@@ -219,9 +219,7 @@ async def _answer(
         raise EarlyAnswer(waiting(message, AGENT, command=turn.problem.command))
     if turn.wait is not None:
         pause = pause_until(turn.wait.until, MODEL_WAIT)
-        raise EarlyAnswer(
-            waiting(f"{keeper}: its model accepts no more requests for now", "model", pause)
-        )
+        raise EarlyAnswer(waiting(f"{keeper}: {turn.wait.reason}", "model", pause))
     if turn.error is not None or turn.interrupted:
         why = turn.error or "its turn was interrupted"
         raise HookFailure(f"{keeper}: {why}", stdout=cut(turn.text, MAX_SAID))
@@ -255,7 +253,7 @@ def _read(text: str) -> ReviewVerdict:
 
 
 def _resolved(judging: Judging) -> tuple[ResolvedGatekeeper, ...]:
-    """The agents that can judge under each name, and those that cannot judge their own work."""
+    """The agents that can review under each name, and those that cannot review their own work."""
     context = judging.context
     worker = Authorship(context.agent_name, context.task_type, judging.world.authors)
     found = gatekeepers(judging.hook, worker)

@@ -44,7 +44,7 @@ class PastCommits:
         history, most = self._history, self._most_binary
         read = await history.contents(self._folder, step.commit, binary, most) if binary else {}
         unseen = [f"{path}: it cannot be looked into" for path in binary if path not in read]
-        # Patterns over megabytes of text take seconds, in which others want to go on.
+        # Patterns over megabytes of text take seconds, in which others want to work.
         return [*await asyncio.to_thread(self._look, files, read), *unseen]
 
     async def _added(self, step: Step) -> list[FileDiff] | None:

@@ -1,4 +1,4 @@
-"""Gates that need the approval of one person or several, for exactly the judged commit."""
+"""Gates that need the approval of one person or several, for exactly the commit that is checked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 from hookline.domain.forge import TOLD, Review, objections
 from hookline.errors import HookFailure
-from hookline.hooks.builtin.gates.common import LOCAL, Judging, passed, refused, skipped, waiting
+from hookline.hooks.builtin.gates.common import Judging, passed, refused, skipped, waiting
 from hookline.hooks.builtin.gates.review_prompts import review_prompt
 from hookline.hooks.framing import framed_wishes
 
@@ -65,15 +65,15 @@ def decisions_of(judging: Judging) -> list[Approval]:
 async def reviews(judging: Judging) -> GateAnswer:
     """A number of people must approve this commit, at the forge or with `gate approve`."""
     given: Reviews = judging.arguments
-    is_local = judging.forge.name == LOCAL
-    if not is_local and judging.skips_pr:
+    at_forge = judging.forge.has_reviews
+    if at_forge and judging.skips_pr:
         return skipped("this work is merged without a pull request")
     head, context = await judging.head(), judging.context
-    if is_local:
-        pull, said = None, _local_reviews(judging)
-    else:
+    if at_forge:
         pull = await judging.forge.find_pull_request(context.branch_name, context.base_branch)
         said = await judging.forge.reviews(pull) if pull is not None else []
+    else:
+        pull, said = None, _local_reviews(judging)
     # A wish about the commit that the forge still shows counts, although we have moved on.
     heads = (head, pull.head if pull is not None else None)
     told = context.extra.get(TOLD)
@@ -87,9 +87,9 @@ async def reviews(judging: Judging) -> GateAnswer:
         return passed(f"{short} is approved by {', '.join(people[:SHOWN])}", {"approvedBy": people})
     so_far = f", by {', '.join(people[:SHOWN])}" if people else ""
     message = f"{short} has {len(people)} of {given.approvals} approvals{so_far}"
-    if is_local:
-        return waiting(message, "person", asksAbout=head)
-    return waiting(message, "reviews", given.retry_after)
+    if at_forge:
+        return waiting(message, "reviews", given.retry_after)
+    return waiting(message, "person", asksAbout=head)
 
 
 def _local_reviews(judging: Judging) -> list[Review]:
@@ -102,10 +102,16 @@ def _local_reviews(judging: Judging) -> list[Review]:
 
 
 def changes_wanted(against: list[Review], head: str) -> GateAnswer:
-    """People ask for changes: what they said goes to the agent, if they said something."""
+    """People ask for changes, or only comment: what they said goes to the agent."""
     told = {each.key: head for each in against}
-    names = ", ".join(sorted({each.by for each in against})[:SHOWN])
-    said = "\n\n".join(f"{each.by}:\n{each.text}" for each in against if each.text.strip())
-    prompt = review_prompt(said, names) if said else None
-    does = "commented" if all(each.comments for each in against) else "asked for changes"
+    asking = [each for each in against if not each.comments]
+    names = ", ".join(sorted({each.by for each in asking or against})[:SHOWN])
+    said = "\n\n".join(_said(each) for each in against if each.text.strip())
+    prompt = review_prompt(said, names, asks=bool(asking)) if said else None
+    does = "asked for changes" if asking else "commented"
     return refused(f"{names} {does}", prompt, {TOLD: told})
+
+
+def _said(review: Review) -> str:
+    does = "comments" if review.comments else "asks for changes"
+    return f"{review.by} {does}:\n{review.text}"

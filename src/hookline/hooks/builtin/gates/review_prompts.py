@@ -22,7 +22,7 @@ _ROUNDS = "Earlier reviews at this gate, and what the author answered"
 
 
 def question(judging: Judging, asked: str | None, changes: Sequence[FileChange], diff: str) -> str:
-    """What a gatekeeper is asked; without words of its own, the general standard is enough."""
+    """What a gatekeeper is asked; without its own instructions, the general standard is enough."""
     context = judging.context
     base = context.base_branch
     reports, rounds = _so_far(judging)
@@ -48,14 +48,15 @@ def question(judging: Judging, asked: str | None, changes: Sequence[FileChange],
 
 
 def question_again(why: str, said: str) -> str:
-    """What a gatekeeper is told whose answer was no verdict."""
+    """What a gatekeeper is told whose answer was not a verdict."""
     last = framed("Your last answer", said, MAX_LAST_ANSWER)
     return told("review", "again", why=why, said=last)
 
 
-def review_prompt(review: str, who: str = "A colleague") -> str:
-    """What the author of the work is told about a review."""
-    return told("review", "reviewed", who=who, review=framed_wishes("The review", review))
+def review_prompt(review: str, who: str = "A colleague", *, asks: bool = True) -> str:
+    """What the author of the work is told about a review, which `asks` for changes or does not."""
+    said = framed_wishes("The review", review)
+    return told("review", "reviewed" if asks else "commented", who=who, review=said)
 
 
 def _listed(changes: Sequence[FileChange]) -> str:

@@ -40,8 +40,8 @@ _KEEP_TIME = frozenset({"run_tests", "lint", "gatekeeper"})
 FORGE_WAIT = 30.0
 
 
-async def judge(hook: Hook, call: Call, world: World) -> GateAnswer:
-    """Ask a built-in gate; a HookFailure where it could not judge."""
+async def ask_gate(hook: Hook, call: Call, world: World) -> GateAnswer:
+    """Ask a built-in gate; a HookFailure where it could not decide."""
     judging = _judging(hook, call, world)
     # Calls of git and the forge have their own time limits; a gate has one only if configured.
     limit = None if hook.target in _KEEP_TIME else hook.timeout
@@ -65,7 +65,7 @@ def _judging(hook: Hook, call: Call, world: World) -> Judging:
         context = msgspec.json.decode(call.payload, type=GateContext)
         arguments = read_arguments(GATE_ARGUMENTS[hook.target], hook.metadata.get("arguments"))
     except msgspec.ValidationError as problem:
-        raise HookFailure(f"a gate cannot judge this: {problem}") from problem
+        raise HookFailure(f"a gate cannot read its context: {problem}") from problem
     except BadInput as problem:
         raise HookFailure(f"{hook.target}: {problem.message}") from problem
     # Without its worktree the hook would be run in the project's folder, on other work.

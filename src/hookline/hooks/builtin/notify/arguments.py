@@ -65,7 +65,7 @@ class Notify(Arguments, frozen=True):
         return tuple(each for each in named if each is not None)
 
 
-# The keys beside `notify`, by the name that they are written with.
+# The keys next to `notify`, by the name that they are written with.
 KEYS = {each.encode_name: each for each in msgspec.structs.fields(Notify) if each.name != "channel"}
 _OF_CHANNEL: dict[str, tuple[str, ...]] = {
     "desktop": (),
@@ -76,8 +76,12 @@ _OF_CHANNEL: dict[str, tuple[str, ...]] = {
     "webhook": ("url", "url_env", "token_env"),
     "email": ("to", "from", "smtp", "user", "password_env"),
 }
-_NEEDED = {"ntfy": ("topic",), "email": ("to", "smtp")}
-# Channels whose URL lets anybody write who knows it.
+# What a channel needs, and how that is written.
+_NEEDED = {
+    "ntfy": {"topic": "topic: my-agents"},
+    "email": {"to": "to: me@example.org", "smtp": 'smtp: "smtp://localhost:25"'},
+}
+# Channels whose URL lets anyone write who knows it.
 _SECRET_URLS = ("slack", "discord")
 
 
@@ -107,9 +111,10 @@ def faults(given: Notify) -> Iterator[tuple[str, Fault]]:
     for name in sorted(used.difference(_OF_CHANNEL[given.channel])):
         told = f"'{name}' has no effect on {given.channel}"
         yield name, Fault("no-effect", told, is_warning=True)
-    for name in _NEEDED.get(given.channel, ()):
+    for name, example in _NEEDED.get(given.channel, {}).items():
         if name not in used:
-            yield "", Fault("missing-key", f"notify: {given.channel} needs '{name}'", "", NEVER)
+            told, help = f"notify: {given.channel} needs '{name}'", f"such as {example}"
+            yield "", Fault("missing-key", told, help, NEVER)
     yield from _url_faults(given)
     yield from _mail_faults(given)
     if given.topic is not None and not _TOPIC.fullmatch(given.topic):
@@ -139,7 +144,7 @@ def _mail_faults(given: Notify) -> Iterator[tuple[str, Fault]]:
     for name, address in (("from", given.sender), *(("to", each) for each in given.recipients)):
         if address is not None and not _ADDRESS.fullmatch(address):
             help = "write it like me@example.org"
-            yield name, Fault("bad-address", f"'{address[:80]}' is no address", help, NEVER)
+            yield name, Fault("bad-address", f"'{address[:80]}' is not an address", help, NEVER)
     if given.smtp is None:
         return
     try:

@@ -131,7 +131,7 @@ def _line(content: Content) -> str:
 
 
 def _word(text: str) -> str:
-    """Text that is no option, for programs that do not know `--`."""
+    """Text that is not an option, for programs that do not know `--`."""
     return text if text[:1].isalnum() else f" {text}"
 
 
@@ -221,7 +221,7 @@ async def _email(sent: _Sent) -> str:
 
 
 def _letter(content: Content, sender: str, recipients: tuple[str, ...]) -> bytes:
-    # Most notifications are no mail, and these modules are large.
+    # Most notifications are not mails, and these modules are large.
     from email.message import EmailMessage
     from email.policy import SMTP
     from email.utils import format_datetime

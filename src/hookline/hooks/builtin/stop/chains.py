@@ -79,7 +79,7 @@ def _where_one(action: str, otherwise: str, decisions: Sequence[StopDecision]) -
 def _not(decisions: Sequence[StopDecision]) -> _ChainVerdict:
     decision = decisions[0]
     if decision.action == "complete":
-        # What completed the hook is no task for the agent, so only the reason is told.
+        # The agent has nothing to do about what completed the hook, so only the reason is told.
         return _ChainVerdict("continue", f"Still the case: {decision.reason}", [])
     return _ChainVerdict("complete", f"Not the case: {decision.reason}", [])
 

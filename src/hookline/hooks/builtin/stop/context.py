@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Arguments(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True):
-    """What a built-in takes; a value that is no mapping is its first field."""
+    """What a built-in takes; a value that is not a mapping is its first field."""
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -120,7 +120,7 @@ class Seen(_ContextPart, frozen=True):
 
 def read_context(context: object) -> Seen:
     """The context as a type, or BadInput that says what does not fit."""
-    return _convert(context, Seen, "this is no context of an iteration")
+    return _convert(context, Seen, "this is not the context of an iteration")
 
 
 def read_arguments(kind: type[A], given: Any) -> A:
@@ -169,8 +169,8 @@ def _said_with(name: str, text: str) -> str:
     return one_line(_PROMISE.sub(" ", text[found[-1].end() :]), MAX_SAID)
 
 
-def go_on(reason: str, prompt: str) -> StopDecision:
-    """The decision that the agent goes on, with what it is told, both within bounds."""
+def continue_with(reason: str, prompt: str) -> StopDecision:
+    """The decision that the agent continues, with what it is told, both within bounds."""
     return StopDecision("continue", bounded(reason, MAX_REASON), bounded(prompt, MAX_PROMPT))
 
 

@@ -12,8 +12,8 @@ from hookline.hooks.builtin.stop.context import (
     FIX,
     Arguments,
     NoArguments,
+    continue_with,
     escalation,
-    go_on,
     read_arguments,
     read_context,
 )
@@ -83,7 +83,7 @@ def _by_results(seen: Seen) -> StopDecision | None:
     rules = plural(len(results), "validation rule")
     said = [f"- {each.rule_name}: {headed_excerpt(each.message or '')}" for each in failing]
     lines = "\n".join(each.removesuffix(": ") for each in said)
-    return go_on(f"{len(failing)} of {rules} {fail}: {told}", f"{FIX}\n{lines}")
+    return continue_with(f"{len(failing)} of {rules} {fail}: {told}", f"{FIX}\n{lines}")
 
 
 def _short(result: RuleResult) -> str:
@@ -92,16 +92,16 @@ def _short(result: RuleResult) -> str:
 
 
 class StopHook(NamedTuple):
-    """A built-in stop hook: how it judges, what it can be told, whether it lives on results."""
+    """A built-in stop hook: how it decides, what it can be told, whether it lives on results."""
 
-    judge: Callable[[Seen, Any], StopDecision]
+    decision: Callable[[Seen, Any], StopDecision]
     arguments: type[Arguments] = NoArguments
     needs_results: bool = False
 
     def decide(self, context: object, arguments: Any = None) -> StopDecision:
         """The decision about an iteration's context."""
         given = read_arguments(self.arguments, arguments)
-        return self.judge(read_context(context), given)
+        return self.decision(read_context(context), given)
 
 
 STOP_BUILTINS: dict[str, StopHook] = {

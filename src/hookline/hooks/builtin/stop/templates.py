@@ -15,8 +15,8 @@ from hookline.hooks.builtin.stop.context import (
     MAX_REASON,
     Arguments,
     bounded,
+    continue_with,
     escalation,
-    go_on,
 )
 from hookline.hooks.language.globs import matches_any
 
@@ -44,7 +44,7 @@ def evidence(seen: Seen, given: Evidence) -> StopDecision:
     if (asked := escalation(seen)) is not None:
         return asked
     wanted = given.checks
-    missing = [*_promise(seen), *_checks(seen, wanted), *_work(seen.work)]
+    missing = [*_checks(seen, wanted), *_work(seen.work), *_promise(seen)]
     if missing or seen.work is None:
         return not_yet(missing)
     proof = [r for r in seen.validation_results if not wanted or r.rule_name in wanted]
@@ -86,9 +86,9 @@ def _checks(seen: Seen, wanted: list[str]) -> Iterator[str]:
 
 def _work(work: WorkSeen | None) -> Iterator[str]:
     if work is None:
-        yield "a diff: what is to be judged has no `work`, which a session adds by itself"
+        yield "a diff: the context has no `work`, which a session adds by itself"
     elif not (work.in_repository or work.error):
-        yield "a repository: outside of one there is no diff, so nothing can be proven"
+        yield "a repository: outside one there is no diff, so nothing can be proven"
     elif work.in_repository and not work.stable:
         yield "checks of this state: files were edited after the checks began"
     else:
@@ -108,7 +108,7 @@ def not_yet(missing: list[str]) -> StopDecision:
     reason = "; ".join(both_ends(each, 200) for each in missing)
     lines = "\n".join(f"- {each}" for each in missing)
     told = f"The work does not count as done yet. Missing:\n{lines}"
-    return go_on(f"Not proven yet; missing: {reason}", told)
+    return continue_with(f"Not proven yet; missing: {reason}", told)
 
 
 class Tdd(Arguments, frozen=True):

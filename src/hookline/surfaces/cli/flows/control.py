@@ -15,7 +15,7 @@ from hookline.errors import BadInput, IllegalTransition
 from hookline.flows import control
 from hookline.flows.called_runs import all_open_called
 from hookline.flows.outcomes import CONTROLS
-from hookline.pipeline.judged_work import JUDGING_FLOWS
+from hookline.pipeline.checked_work import CHECKING_FLOWS
 from hookline.surfaces.cli.command import Command, run_argument
 from hookline.surfaces.cli.flows.show import tell
 from hookline.surfaces.cli.flows.watch import foreground
@@ -48,10 +48,10 @@ def _reason_arguments(p: ArgumentParser) -> None:
 
 
 def _steered(app: App, identifier: str) -> Run:
-    """The run that a command steers; an agent may not steer what judges its work."""
+    """The run that a command steers; an agent may not steer what checks its work."""
     with app.read() as view:
         run = view.runs.find(identifier)
-    if run.flow in JUDGING_FLOWS:
+    if run.flow in CHECKING_FLOWS:
         refuse_agents(os.environ, f"flow control of a {run.flow}")
     return run
 

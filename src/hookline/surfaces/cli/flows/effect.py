@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from hookline.domain.runs import ERROR, OK, Resolution, effect_key
 from hookline.errors import BadInput
 from hookline.flows import journal
-from hookline.pipeline.judged_work import JUDGING_FLOWS
+from hookline.pipeline.checked_work import CHECKING_FLOWS
 from hookline.surfaces.cli.command import Command, run_argument
 from hookline.surfaces.cli.flows.show import effect_json, effect_line
 from hookline.surfaces.cli.opening import reading, writing
@@ -71,13 +71,13 @@ def _post(args: Namespace) -> None:
 
 
 def post(app: App, run_id: str, effect_id: str, resolution: Resolution) -> Run:
-    """Record the result of an effect; whoever advances the run goes on with it."""
+    """Record the result of an effect; whoever advances the run continues with it."""
 
     def record(tx: Transaction) -> Run:
         run = tx.runs.find(run_id)
         if tx.runs.effect(run, effect_id).kind == "breakpoint":
             refuse_agents(os.environ, "effect post to a breakpoint")
-        if run.flow in JUDGING_FLOWS:  # an agent must not write its own verdict
+        if run.flow in CHECKING_FLOWS:  # an agent must not write its own verdict
             refuse_agents(os.environ, f"effect post to a {run.flow}")
         journal.resolve(tx, run, effect_id, resolution, app.blobs)
         return run

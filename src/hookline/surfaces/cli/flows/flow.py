@@ -10,7 +10,7 @@ from hookline.domain import runs
 from hookline.domain.text.display import untrusted
 from hookline.errors import FAILED
 from hookline.flows import journal
-from hookline.pipeline.judged_work import JUDGING_FLOWS
+from hookline.pipeline.checked_work import CHECKING_FLOWS
 from hookline.surfaces.cli.command import Command, no_arguments
 from hookline.surfaces.cli.flows.control import CONTROL_COMMANDS
 from hookline.surfaces.cli.flows.look import LOOK_COMMANDS, flow_json
@@ -57,7 +57,7 @@ def _start_arguments(p: ArgumentParser) -> None:
 
 def _start(args: Namespace) -> int:
     given, metadata = parse_object(args.input, "--input"), parse_object(args.metadata, "--metadata")
-    if args.name in JUDGING_FLOWS:  # an agent could leave out what comes before it
+    if args.name in CHECKING_FLOWS:  # an agent could leave out what comes before it
         refuse_agents(os.environ, f"flow start {args.name}")
     with writing() as app:
         flow = find_typed(app, args.name)
@@ -67,7 +67,7 @@ def _start(args: Namespace) -> int:
             run_id = journal.start(
                 tx, args.name, given, metadata, code_digest=flow.digest, pins=flow.pins
             )
-            # Before anybody else sees the run, and could take it up.
+            # Before anyone else sees the run, and could take it up.
             remember_typed(app, run_id, args.name)
             return run_id
 

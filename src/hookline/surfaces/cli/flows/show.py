@@ -55,13 +55,13 @@ def effect_json(effect: JournalEffect) -> dict[str, Any]:
 
 
 def run_json(run: Run) -> dict[str, Any]:
-    """How a run stands, as the commands that change it show it."""
+    """The status of a run, as the commands that change it show it."""
     same = ("status", "value", "error", "reason")
     return {"runId": run.run_id, **{name: getattr(run, name) for name in same}}
 
 
 def tell(args: Namespace, app: App, run_id: str) -> Run:
-    """Say how a run stands now, and what to do about it; the run."""
+    """Say what the run's status is now, and what to do about it; the run."""
     with app.read() as view:
         run = view.runs.find(run_id)
         open_runs = [run, *all_open_called(view, run.run_id)]

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from hookline.domain import runs
 from hookline.domain.runs import ERROR
-from hookline.errors import FAILED, INTERRUPTED, LIMIT, NEEDS_PERSON, IllegalTransition
+from hookline.errors import FAILED, INTERRUPTED, LIMIT, NEEDS_PERSON
 from hookline.flows import control
-from hookline.flows.called_runs import callers
 from hookline.flows.engine import Done, Parked
 from hookline.flows.one_effect import ask_for_effects, check, run_effect
 from hookline.flows.runner import Runner
 from hookline.operations.announcements import at_work
+from hookline.operations.inside_runs import refuse_inside
 from hookline.surfaces.cli.flows.progress import RunProgress
 from hookline.surfaces.cli.flows.show import effect_json, effect_line, tell
 from hookline.surfaces.cli.opening import deliver, resumed_by, writing
@@ -45,24 +45,8 @@ def foreground(args: Namespace, app: App, run_id: str, max_iterations: int | Non
 
 
 def park(app: App, run_id: str, told: Stopped) -> None:
-    """Leave a run to whoever goes on with it; why it rests says what ended its command."""
+    """Leave a run to whoever continues it; why it rests says what ended its command."""
     app.change(control.park, owner_of(app), run_id, str(told))
-
-
-def refuse_inside(app: App, run_id: str) -> None:
-    """A process that a run waits for cannot wait for the run."""
-    inside = app.environ.get("HOOKLINE_RUN_ID")
-    if inside == run_id or (inside and _is_called(app, inside, run_id)):
-        raise IllegalTransition(
-            f"this process runs inside {run_id}, which cannot advance until it ends",
-            help=f"`hookline effect run {run_id} EFFECT` runs one effect",
-        )
-
-
-def _is_called(app: App, inside: str, run_id: str) -> bool:
-    """Whether a run was called by another, through however many."""
-    with app.read() as view:
-        return run_id in (run.run_id for run in callers(view, inside))
 
 
 async def _watched(

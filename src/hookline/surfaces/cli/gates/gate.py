@@ -1,4 +1,4 @@
-"""`hookline gate`: what gates said about a task's work, and which stand in its way."""
+"""`hookline gate`: what gates said about a task's work, and which reject it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,7 @@ from hookline.domain.text.display import untrusted
 from hookline.errors import BLOCKED, NEEDS_PERSON
 from hookline.hooks.builtin import GATES
 from hookline.hooks.names import short_name, shown_hook
-from hookline.hooks.resolution import Authorship, resolve
-from hookline.hooks.verdicts import verdicts
-from hookline.operations.submissions import refuse_at_work
-from hookline.operations.task_work import try_gates, worker_of
-from hookline.pipeline.judgements import judgements
-from hookline.project import user_folder
-from hookline.sessions.spending import asked_by, authors, cost_of, turns_of
+from hookline.operations import gate_trials
 from hookline.surfaces.cli.command import Command, agent_argument, task_argument
 from hookline.surfaces.cli.gates import show
 from hookline.surfaces.cli.gates.decide import DECIDE_COMMANDS
@@ -27,22 +21,18 @@ from hookline.surfaces.cli.gates.show import verdict_line
 from hookline.surfaces.cli.opening import reading, refuse_unready, writing
 from hookline.surfaces.cli.output import answer, next_step, note, paint, say, say_row, warn
 from hookline.surfaces.cli.work.costs import cost_text, role_lines
+from hookline.wiring.configured import GONE, PUT_BACK
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Callable
 
-    from hookline.app import App
     from hookline.hooks.resolution import GateEntry, Resolved, ResolvedGatekeeper
-    from hookline.hooks.scopes import HookScopes
 
 
 def _list(args: Namespace) -> None:
-    with reading() as app, app.read() as view:
-        task = view.graph.task(args.task)
-        turns = turns_of(view, task.id)
-        judged = judgements(view, task.id, app.blobs)
-        found = [(each, cost_of(asked_by(each.verdict, turns))) for each in judged]
+    with reading() as app:
+        task, found, whole = gate_trials.judged(app, args.task)
     told = [(msgspec.to_builtins(e.verdict), {"answer": e.answer, "cost": c}) for e, c in found]
     if not answer(args, [verdict | more for verdict, more in told]):
         return
@@ -54,9 +44,9 @@ def _list(args: Namespace) -> None:
             say_row(f"    {paint('│', 'dim')} {untrusted(line, show.MAX_SAID)}", 6)
         for line in role_lines(cost.roles):
             say(f"    {paint(line, 'dim')}")
-    if turns:
-        say(f"{paint(task.id, 'bold')} cost {cost_text(cost_of(turns))}")
-        for line in role_lines(cost_of(turns).roles):
+    if whole is not None:
+        say(f"{paint(task.id, 'bold')} cost {cost_text(whole)}")
+        for line in role_lines(whole.roles):
             say(f"  {line}")
     if not found:
         say(f"no gate has checked {task.id} yet")
@@ -72,13 +62,10 @@ def _whose_work(p: ArgumentParser) -> None:
 
 
 def _explain(args: Namespace) -> None:
-    with reading() as app, app.read() as view:
-        task = view.graph.task(args.task)
-        agent = worker_of(app, view, task, args.agent)
-        switches = view.switches.all()
-        profiles = app.sections.agents
-        worker = Authorship(agent, task.type, authors(view, task.id))
-        found = resolve(_scopes(app), worker, profiles, switches)
+    with reading() as app:
+        task, agent, found, is_gone = gate_trials.explain(app, args.task, args.agent)
+    if is_gone:
+        warn(GONE, help=PUT_BACK)
     kind = untrusted(f"type {task.type}" if task.type else "no type", 80)
     title = f"{paint(task.id, 'bold')}  {kind}, agent {untrusted(agent or 'none', 80)}"
     explained = {"taskId": task.id, "type": task.type, "agent": agent, "points": found}
@@ -90,17 +77,6 @@ def _explain(args: Namespace) -> None:
         if not keeper.profiles:
             _warn_of_gap(keeper)
     next_step(f"hookline submit {task.id}")
-
-
-def _scopes(app: App) -> HookScopes:
-    """The hooks at each point; those that were trusted, if hookline.yaml is missing since."""
-    if app.settings is None or not app.settings.is_gone:
-        return app.scopes
-    from hookline.wiring.configured import GONE, PUT_BACK  # a missing file is rare
-    from hookline.wiring.removed import trusted_scopes
-
-    warn(GONE, help=PUT_BACK)
-    return trusted_scopes(app.project, user_folder(app.environ)) or app.scopes
 
 
 def _warn_of_gap(gap: ResolvedGatekeeper) -> None:
@@ -123,7 +99,7 @@ def _entry_line(entry: GateEntry) -> str:
     called = entry.target if entry.kind == "built-in" else entry.hook
     parts = [untrusted(short_name(called), 60)]
     if entry.gatekeepers:
-        parts.append(", ".join(_judge(each) for each in entry.gatekeepers))
+        parts.append(", ".join(_gatekeeper(each) for each in entry.gatekeepers))
     if entry.when:
         parts.append(f"when {untrusted(entry.when, 80)}")
     if not entry.enabled:
@@ -132,7 +108,7 @@ def _entry_line(entry: GateEntry) -> str:
     return f"{'  '.join(parts):44}  {paint(untrusted(place), 'dim')}"
 
 
-def _judge(each: ResolvedGatekeeper) -> str:
+def _gatekeeper(each: ResolvedGatekeeper) -> str:
     profiles = " or ".join(untrusted(name, 80) for name in each.profiles) or "nobody"
     name = untrusted(each.name, 80)
     return name if profiles == name else f"{name} = {profiles}"
@@ -150,15 +126,9 @@ def _run_arguments(p: ArgumentParser) -> None:
 def _run(args: Namespace) -> int:
     with writing() as app:
         refuse_unready(args, app)
-        with app.read() as view:
-            task = view.graph.task(args.task)
-            refuse_at_work(app, view, task)
-            agent = worker_of(app, view, task, args.agent)
-            begun = view.log.last()
         observe = _observer(args.point, quiet=args.json)
-        asyncio.run(try_gates(app, task, args.point, agent, observe))
-        with app.read() as view:
-            found = [each for each in verdicts(view, task.id, after=begun) if each.run is None]
+        trial = gate_trials.try_point(app, args.task, args.point, args.agent, observe)
+        task, found = asyncio.run(trial)
     lines = [verdict_line(each) for each in found] or [f"{args.point}: {AUTO_ACCEPTED}"]
     last = found[-1] if found else None
     if answer(args, found, *lines):

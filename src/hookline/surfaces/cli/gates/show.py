@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from hookline.hooks.verdicts import GateVerdict
-    from hookline.pipeline.judgements import Judgement
+    from hookline.pipeline.gate_reviews import GateReview
 
 MARKS = {"success": OK, "failure": BAD, "skip": SKIPPED, "pending": OPEN}
 # So much of a remediation is shown; `--json` has it whole.
@@ -43,7 +43,7 @@ def output_lines(output: str) -> list[str]:
     return [f"    {paint('│', 'dim')} {each}" for each in (*cut, *shown)]
 
 
-def review_lines(found: Judgement) -> list[str]:
+def review_lines(found: GateReview) -> list[str]:
     """What a reviewer asks for, and what the author said to it."""
     answer = [f"the author said: {found.answer}"] if found.answer else []
     return [*found.comments, *answer]

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain import runs
-from hookline.domain.submissions import AGENT, BUDGET, FORGE, MERGE, PEOPLE, SUBMIT, TRUST
-from hookline.errors import BadInput
-from hookline.operations.submissions import its_merge, merge, submit
-from hookline.pipeline import gate_verbs
+from hookline.domain.submissions import AGENT, BUDGET, FORGE, MERGE, PEOPLE, TRUST
+from hookline.operations.submissions import SubmitWishes, follow, merge, submit
 from hookline.queries.submissions import MERGED, PARKED, SENT_BACK, WAITING, submission_state
 from hookline.surfaces.cli.command import Command, agent_argument, task_argument
 from hookline.surfaces.cli.gates.show import note_remediation
 from hookline.surfaces.cli.gates.watch import watched
 from hookline.surfaces.cli.opening import refuse_unready, writing
 from hookline.surfaces.cli.output import answer, next_step, note, paint, untrusted
-from hookline.trust.people import refuse_agents
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -42,28 +37,21 @@ def _submit_arguments(p: ArgumentParser) -> None:
 
 
 def _submit(args: Namespace) -> int:
-    _refuse_shortcut(args, "submit")
-    _refuse_money(args, "submit")
-    if args.agent is not None:  # whose work it is decides which gates judge it
-        refuse_agents(os.environ, "submit --agent")
     with writing() as app:
         refuse_unready(args, app)
-        begun = asyncio.run(submit(app, args.task, agent=args.agent, skip_pr=args.skip_pr))
+        begun = asyncio.run(submit(app, args.task, _wishes(args, args.agent)))
         _tell_begun(args, begun)
-        run = begun.run
-        _allow(args, app, run)
-        if run.flow == SUBMIT:
-            run = watched(app, run.run_id, quiet=args.json)
-            run = its_merge(app, run) if not args.no_merge else run
-        if run.flow == MERGE and not args.no_merge:
-            run = watched(app, run.run_id, quiet=args.json)
-        return _tell(args, app, run)
+        return _tell(args, app, _followed(args, app, begun.run, merges=not args.no_merge))
 
 
-def _refuse_shortcut(args: Namespace, command: str) -> None:
-    """Without a pull request, the gates that look at one are left out."""
-    if args.skip_pr:
-        refuse_agents(os.environ, f"{command} --skip-pr")
+def _wishes(args: Namespace, agent: str | None = None) -> SubmitWishes:
+    given = {name: getattr(args, name) for name in ("usd", "tokens")}
+    limits = {name: value for name, value in given.items() if value is not None}
+    return SubmitWishes(limits, agent, args.skip_pr)
+
+
+def _followed(args: Namespace, app: App, run: Run, *, merges: bool = True) -> Run:
+    return follow(app, run, lambda each: watched(app, each, quiet=args.json), merges=merges)
 
 
 def _tell_begun(args: Namespace, begun: BegunRun) -> None:
@@ -94,42 +82,20 @@ def _money_arguments(p: ArgumentParser) -> None:
     p.add_argument("--tokens", type=int, metavar="N", help="let the task use this many tokens")
 
 
-def _allow(args: Namespace, app: App, run: Run) -> None:
-    """Let the task cost what was typed."""
-    given = {name: getattr(args, name) for name in ("usd", "tokens")}
-    limits = {name: value for name, value in given.items() if value is not None}
-    if limits:
-        app.change(gate_verbs.allow, run.run_id, limits)
-
-
-def _refuse_money(args: Namespace, command: str) -> None:
-    """What a task may cost is decided by a person."""
-    for name in ("usd", "tokens"):
-        if (value := getattr(args, name)) is not None:
-            refuse_agents(os.environ, f"{command} --{name}")
-            if not 0 < value < float("inf"):
-                raise BadInput(f"--{name} must be greater than 0, not {value:g}")
-
-
 def _skip_argument(p: ArgumentParser) -> None:
     p.add_argument("--skip-pr", action="store_true", help="merge without a pull request")
 
 
 def _merge(args: Namespace) -> int:
-    _refuse_shortcut(args, "merge")
-    _refuse_money(args, "merge")
     with writing() as app:
         refuse_unready(args, app)
-        begun = asyncio.run(merge(app, args.task, skip_pr=args.skip_pr))
-        if begun.run.status in runs.TERMINAL:
-            return _tell(args, app, begun.run)
+        begun = asyncio.run(merge(app, args.task, _wishes(args)))
         if begun.is_new:
             _tell_begun(args, begun)
-        _allow(args, app, begun.run)
-        return _tell(args, app, watched(app, begun.run.run_id, quiet=args.json))
+        return _tell(args, app, _followed(args, app, begun.run))
 
 
-# How it stands
+# Its status
 
 
 def _tell(args: Namespace, app: App, run: Run) -> int:

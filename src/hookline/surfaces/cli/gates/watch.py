@@ -11,11 +11,12 @@ from hookline.flows.runner import Runner
 from hookline.flows.waits import moment_of
 from hookline.hooks.verdicts import merge_wait, verdicts
 from hookline.operations.announcements import at_work
+from hookline.operations.inside_runs import refuse_inside
 from hookline.pipeline import gate_verbs
+from hookline.pipeline.gate_reviews import trouble_of
 from hookline.pipeline.gate_verbs import TURN
-from hookline.pipeline.judgements import trouble_of
 from hookline.points import TOLD_IN_FEED
-from hookline.surfaces.cli.flows.watch import park, refuse_inside
+from hookline.surfaces.cli.flows.watch import park
 from hookline.surfaces.cli.gates.show import COLUMNS, verdict_line
 from hookline.surfaces.cli.live.lines import BAD, OPEN, clock
 from hookline.surfaces.cli.opening import deliver, tell_failure
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from hookline.hooks.verdicts import GateVerdict
     from hookline.ports.store import View
 
-GLANCE = 1.0
+LOOK_AGAIN = 1.0
 
 
 def watched(app: App, run_id: str, *, quiet: bool) -> Run:
@@ -55,7 +56,7 @@ def watched(app: App, run_id: str, *, quiet: bool) -> Run:
 
 async def _advance(app: App, run_id: str, lines: _RunLines) -> None:
     async with at_work(app, lines.call_failed):
-        showing = asyncio.ensure_future(lines.go_on())
+        showing = asyncio.ensure_future(lines.follow())
         try:
             await Runner(engine(app)).run_one(run_id, for_people=False)
         finally:
@@ -73,7 +74,7 @@ class _RunLines:
         with app.read() as view:
             self.run = view.runs.find(run_id)
             effects = view.runs.effects(self.run)
-            # Verdicts of gates that are under way belong to what goes on.
+            # Verdicts of gates that are under way belong to what is under way.
             open_ = (e for e in effects if e.kind == "hook" and e.resolved_seq is None)
             self._begun = min((e.requested_seq for e in open_), default=view.log.last())
         self.task_id: str = self.run.input["taskId"]
@@ -82,12 +83,12 @@ class _RunLines:
         self._told: set[object] = set(known)
         self._pending: object = None
 
-    async def go_on(self) -> None:
+    async def follow(self) -> None:
         """Tell what is new until nobody wants to know any more."""
         with closing(self._app.feeds.wakeup()) as waker:
             while not self._quiet:
                 self.show()
-                await waker.wait(GLANCE)
+                await waker.wait(LOOK_AGAIN)
 
     def show(self) -> None:
         """Tell what is new."""

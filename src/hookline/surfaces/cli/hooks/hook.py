@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,30 +11,23 @@ import msgspec
 
 from hookline.domain.records import OK, SKIPPED
 from hookline.domain.text.display import printable
-from hookline.domain.timestamps import iso
-from hookline.errors import FAILED, BadInput, UnknownEvent
-from hookline.hooks.builtin import notifies
-from hookline.hooks.builtin.notify.content import sample_for
-from hookline.hooks.calls.settle import point_of
-from hookline.hooks.frames import event_payload, event_types
-from hookline.hooks.history.replay import Replayed, call_dry, replay
+from hookline.errors import FAILED, BadInput
+from hookline.operations import dry_runs
 from hookline.points import rule_of
 from hookline.surfaces.cli.command import Command
-from hookline.surfaces.cli.hooks.dispatch import DISPATCH_COMMANDS, runnable, typed_event
+from hookline.surfaces.cli.hooks.dispatch import DISPATCH_COMMANDS
 from hookline.surfaces.cli.hooks.record import RECORD_COMMANDS
 from hookline.surfaces.cli.opening import reading, writing
 from hookline.surfaces.cli.output import answer, next_step, paint, say, say_row, untrusted
 from hookline.surfaces.cli.values import parse_object
 from hookline.trust.people import refuse_agents
-from hookline.wiring.calls import caller
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from hookline.domain.events import Event
     from hookline.domain.records import Outcome
+    from hookline.hooks.history.replay import Replayed
     from hookline.hooks.registry import Hook
-    from hookline.ports.store import View
 
 
 ABOUT = ("author", "version", "tags")
@@ -138,11 +130,11 @@ def _test_arguments(p: ArgumentParser) -> None:
 
 
 def _test(args: Namespace) -> int:
+    payload = None
+    if args.payload:
+        payload = parse_object(_payload_text(args.payload), "--payload")
     with reading() as app:
-        (hook,) = runnable(app, app.scopes.get(args.name))
-        with app.read() as view:
-            event, payload = _subject(args, view, hook)
-            outcome = asyncio.run(call_dry(caller(app), view.graph, hook, event, payload))
+        outcome = asyncio.run(dry_runs.try_hook(app, args.name, seq=args.event, payload=payload))
     shown = msgspec.to_builtins(outcome)
     shown |= {"durationUs": shown.pop("duration_us"), "exitCode": shown.pop("exit_code")}
     if answer(args, shown):
@@ -154,51 +146,6 @@ def _test(args: Namespace) -> int:
             )
         )
     return 0 if outcome.status in (OK, SKIPPED) else FAILED
-
-
-def _subject(args: Namespace, view: View, hook: Hook) -> tuple[Event | None, dict[str, Any]]:
-    if args.payload:
-        payload = parse_object(_payload_text(args.payload), "--payload")
-        return _event_in(payload, hook), payload
-    if args.event is None and notifies(hook):
-        sample = sample_for(hook, iso(time.time()))
-        return sample, event_payload(sample, None)
-    seq = args.event if args.event is not None else _newest(view, hook)
-    event = _event(view, hook, seq)
-    task = view.graph.find(event.node_id) if event.node_id.startswith("T-") else None
-    now = {"task": msgspec.to_builtins(task) if task else None}
-    return event, event_payload(event, view.calls.payload(seq) or now)
-
-
-def _event(view: View, hook: Hook, seq: int) -> Event:
-    event = view.log.find(seq)
-    if event is None:
-        raise UnknownEvent(f"there is no event {seq}; the log ends at {view.log.last()}")
-    if point_of(hook, event) not in hook.points:
-        raise BadInput(
-            f"event {seq} is {event.type}; {untrusted(hook.name)} is called at"
-            f" {', '.join(hook.points)}",
-            help=f"`hookline events --type {event_types(hook.points)[-1]}` shows such events",
-        )
-    return event
-
-
-def _newest(view: View, hook: Hook) -> int:
-    for event in reversed(view.log.events(types=event_types(hook.points))):
-        if point_of(hook, event) in hook.points:
-            return event.seq
-    help = "pass --payload '{...}' or --event N"
-    raise BadInput(f"there is no event of {', '.join(hook.points)} yet", help=help)
-
-
-def _event_in(payload: dict[str, Any], hook: Hook) -> Event | None:
-    if rule_of(hook.points[0]) != "react":
-        return None
-    defaults = {"id": "test", "type": hook.points[0], "nodeId": "system"}
-    event = typed_event(defaults, payload.get("event", {}))
-    payload["event"] = msgspec.to_builtins(event)
-    payload.setdefault("task", None)
-    return event
 
 
 def _payload_text(given: str) -> str:
@@ -218,10 +165,7 @@ def _replay_arguments(p: ArgumentParser) -> None:
 
 def _replay(args: Namespace) -> int:
     with reading() as app:
-        (hook,) = runnable(app, app.scopes.get(args.name))
-        with app.read() as view:
-            event = _event(view, hook, args.event)
-            result = asyncio.run(replay(caller(app), view, hook, event))
+        result = asyncio.run(dry_runs.repeat(app, args.name, args.event))
     if answer(args, result):
         _print_replay(result)
     return 0 if result.same else FAILED

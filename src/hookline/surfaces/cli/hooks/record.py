@@ -58,7 +58,7 @@ def _show_decisions(deciding: list[StopMetrics]) -> None:
     for each in deciding:
         shares = (
             (each.complete, each.complete_percent),
-            (each.go_on, each.continue_percent),
+            (each.continued, each.continue_percent),
             (each.escalate, each.escalate_percent),
         )
         told = "".join(f" {count:>6} {percent:>4.0f}%" for count, percent in shares)

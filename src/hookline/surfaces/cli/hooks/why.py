@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from hookline.app import App
-    from hookline.pipeline.judgements import Judgement
+    from hookline.pipeline.gate_reviews import GateReview
     from hookline.ports.store import View
 
 GATES_SHOWN = 8
 _STYLES = {
     **dict.fromkeys(("matched", "true", "met", "ran", "done"), "green"),
     **dict.fromkeys(
-        ("false", "did not run", "unmet", "was cut short", "has not been sent yet"), "yellow"
+        ("false", "did not run", "unmet", "was interrupted", "has not been sent yet"), "yellow"
     ),
     **dict.fromkeys(("failed", "timed out", "was given up"), "red"),
 }
@@ -80,17 +80,17 @@ def _explain(app: App, view: View, subject: str) -> Explanation:
 
 
 def _task(app: App, view: View, subject: str) -> Explanation:
-    from hookline.pipeline.judgements import judgements  # only tasks need these
+    from hookline.pipeline.gate_reviews import gate_reviews  # only tasks need these
     from hookline.queries.blockers import blocker
 
     task = view.graph.task(subject)
     found = blocker(app, view, task)
-    gates = _gate_steps(judgements(view, task.id, app.blobs))
+    gates = _gate_steps(gate_reviews(view, task.id, app.blobs))
     return explain.explain_task(view, task, gates, (found.reason, found.command) if found else None)
 
 
-def _gate_steps(found: list[Judgement]) -> list[ExplainedStep]:
-    """What was said when the task's work was last judged, and what its author answered."""
+def _gate_steps(found: list[GateReview]) -> list[ExplainedStep]:
+    """What was said when the task's work was last checked, and what its author answered."""
     runs = [each.verdict.run for each in found if each.verdict.run is not None]
     last = [each for each in found if runs and each.verdict.run == runs[-1]]
     steps = []

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from time import localtime, strftime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from hookline.domain.answers import RECEIPT
 from hookline.domain.text import terminal
 from hookline.domain.text.excerpts import excerpt
 from hookline.domain.text.terminal import clean, cut, head, one_line, padded, plural, took, width
@@ -23,8 +24,12 @@ TO_AGENT = "→ agent"
 SHOWN_OUTPUT = 200
 OK, BAD, MIXED, OPEN = ("✓", "green"), ("✗", "red"), ("!", "yellow"), ("●", "yellow")
 SKIPPED = ("–", "dim")  # noqa: RUF001  # the mark of what was skipped
-# How a stop hook's decision is marked: only what is done has a check mark.
-DECIDED = {"complete": OK, "continue": ("·", "dim"), "escalate": MIXED}
+_DECIDED = {"complete": MIXED, "continue": ("·", "dim"), "escalate": MIXED}
+
+
+def decision_mark(action: str, *, is_proven: bool) -> tuple[str, str]:
+    """How a stop hook's decision is marked: only what is done, and proven, has a check mark."""
+    return OK if action == "complete" and is_proven else _DECIDED.get(action, OK)
 
 
 class Piece(NamedTuple):
@@ -37,7 +42,7 @@ class Piece(NamedTuple):
 class ViewLine(NamedTuple):
     """A line of the view; one that wraps loses nothing to a narrow terminal.
 
-    With `hangs`, so many pieces stand before its text, and nothing on its other rows.
+    With `hangs`, so many pieces come before its text, and nothing on its other rows.
     """
 
     pieces: tuple[Piece, ...]
@@ -83,7 +88,7 @@ def step_line(
 
 
 def _short_name(step: ShownStep) -> str:
-    """A hook without a name of its own is called by its point, which stands beside it already.
+    """A hook without its own name is called by its point, which is next to it already.
 
     Where the columns are too few for its number as well, that is left out.
     """
@@ -98,8 +103,8 @@ def _short_name(step: ShownStep) -> str:
 # Hooks
 
 
-def hook_lines(ended: HookEnded, verbose: int) -> Iterator[ViewLine]:
-    """A call of a hook that is over."""
+def hook_lines(ended: HookEnded, verbose: int, *, is_checked: bool = False) -> Iterator[ViewLine]:
+    """A call of a hook that is over; `is_checked` is whether the work has passed its checks."""
     step = ShownStep(ended.point, ended.hook)
     duration = ended.duration_ms / 1000
     if ended.status == "skipped":
@@ -109,19 +114,26 @@ def hook_lines(ended: HookEnded, verbose: int) -> Iterator[ViewLine]:
             yield below(msgspec.json.encode(ended.values).decode())
         return
     if ended.status == "cut":
-        yield step_line(MIXED, step, None, ["cut short"])
+        yield step_line(MIXED, step, None, ["interrupted"])
         return
     if ended.status != "ok":
         yield step_line(BAD, step, duration, [ended.status])
         yield from _end_of(ended.error or "")
         return
     answer = ended.answer if isinstance(ended.answer, dict) else {}
-    mark = MIXED if ended.exit_code else DECIDED.get(str(answer.get("action")), OK)
+    is_proof = ended.exit_code == 0 or _has_receipt(answer)
+    mark = decision_mark(str(answer.get("action")), is_proven=is_checked or is_proof)
+    mark = MIXED if ended.exit_code else mark
     yield step_line(mark, step, duration, _what_it_said(ended, verbose))
     if verbose > 1:
         yield from _shown(_text_of(ended).splitlines(), SHOWN_OUTPUT)
     elif ended.exit_code and ended.stderr:
         yield below(ended.stderr)
+
+
+def _has_receipt(answer: dict[str, Any]) -> bool:
+    kept = answer.get("metadata")
+    return isinstance(kept, dict) and RECEIPT in kept
 
 
 def _what_it_said(ended: HookEnded, verbose: int) -> list[str]:
@@ -159,7 +171,7 @@ def turn_lines(ended: TurnEnded, duration: float, verbose: int) -> Iterator[View
     """A turn that is over."""
     step = ShownStep("agent", ended.step)
     if ended.wait is not None:
-        yield step_line(MIXED, step, duration, ["the model takes no more for now"])
+        yield step_line(MIXED, step, duration, [ended.wait.reason])
         yield from _end_of(ended.error or "")
         return
     if ended.error is not None:
@@ -186,7 +198,7 @@ def _what_it_took(ended: TurnEnded, verbose: int) -> list[str]:
 
 
 def clock(moment: float) -> str:
-    """A moment of today as the clock on the wall shows it."""
+    """A moment of today in local time."""
     return strftime("%H:%M:%S", localtime(moment))
 
 

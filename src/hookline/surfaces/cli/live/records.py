@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.timestamps import seconds
+from hookline.domain.turns import ModelWait
 
 if TYPE_CHECKING:
     from hookline.ports.feeds import FeedRecord
@@ -17,7 +18,7 @@ class _FeedPart(msgspec.Struct, rename="camel", kw_only=True):
 
 
 class _Record(_FeedPart, kw_only=True, tag_field="record"):
-    """A record by its type, which is its tag; what it holds stands beside the type in the feed."""
+    """A record by its type, which is its tag; what it holds is next to the type in the feed."""
 
 
 class Started(_Record, tag="session_started"):
@@ -109,7 +110,7 @@ class TurnEnded(_Record, tag="turn_ended"):
     error: str | None = None
     tools: int = 0
     usage: TurnUsage = msgspec.field(default_factory=TurnUsage)
-    wait: Any = None
+    wait: ModelWait | None = None
     files: list[str] | None = None
 
 
@@ -152,11 +153,11 @@ class Waits(_Record, tag="session_waits"):
 
 
 class Paused(_Record, tag="session_paused"):
-    """The session rests until a person goes on with it."""
+    """The session rests until a person resumes it."""
 
 
 class Resumed(_Record, tag="session_resumed"):
-    """The session goes on."""
+    """The session continues."""
 
 
 class Ended(_Record, tag="session_ended"):

@@ -59,7 +59,7 @@ class Screen:
         columns = self._size()[0] - 1  # the last column would move the cursor to the next row
         lines = [part for line in finished for part in fitted(line, columns)]
         text = "".join(f"{self._painted(line)}\x1b[K\n" for line in lines)
-        # What a person types, as ^C, stands behind the last line and must not begin another.
+        # What a person types, as ^C, is behind the last line and must not begin another.
         drawn = _rows(region, columns - 3, self.room)
         text += "\x1b[K\n".join(map(self._painted, drawn))
         # To the first row of the region. A terminal that became narrower may have broken its lines;

@@ -75,6 +75,8 @@ class Live:
         # The last line that the agent said in its turn, and how many hooks this iteration skipped.
         self._last_words = ""
         self._skipped = 0
+        # Whether the work has passed its checks since the agent last had its turn.
+        self._is_checked = False
 
     def take(self, line: FeedRecord) -> list[ViewLine]:
         """Hear a line of the feed; the lines that are finished by it."""
@@ -121,11 +123,11 @@ class Live:
         if record.status == "skipped" and not self._shows_skips:
             self._skipped += 1
             return
-        yield from lines.hook_lines(record, self.verbose)
+        yield from lines.hook_lines(record, self.verbose, is_checked=self._is_checked)
 
     def _turn_started(self, record: records.TurnStarted, moment: float) -> Iterator[ViewLine]:
         yield from self._open(ShownStep("agent", record.step), moment)
-        self._waits = None
+        self._waits, self._is_checked = None, False
 
     def _turn_ended(self, record: records.TurnEnded, moment: float) -> Iterator[ViewLine]:
         usd, tokens = self._spent
@@ -159,7 +161,7 @@ class Live:
         yield from self._ended(f"{line}\n", shown=self.verbose > 0)
 
     def _ended(self, text: str, *, shown: bool) -> Iterator[ViewLine]:
-        """The lines that a text ends, if they are shown for good: then they are not open too."""
+        """The lines that a text ends, if they are shown permanently: then they are not open too."""
         ended = self._activity.say(text, kept=not shown)
         yield from (below(line) for line in ended if shown)
 
@@ -175,6 +177,7 @@ class Live:
     ) -> Iterator[ViewLine]:
         duration = moment - self._since
         self._step = None
+        self._is_checked = bool(record.results) and all(each.passed for each in record.results)
         yield from lines.validation_lines(record.results, duration)
 
     def _session_waits(self, record: records.Waits, moment: float) -> Iterator[ViewLine]:
@@ -186,7 +189,7 @@ class Live:
 
     def _session_paused(self, record: records.Paused, moment: float) -> Iterator[ViewLine]:
         self.is_paused, self._step = True, None
-        yield from ()  # who runs or watches it says so, with how to go on
+        yield from ()  # who runs or watches it says so, with how to continue
 
     def _session_resumed(self, record: records.Resumed, moment: float) -> Iterator[ViewLine]:
         if self.is_paused:
@@ -198,9 +201,9 @@ class Live:
         self.ended, self._waits = record, None
 
     def _cut(self, moment: float) -> Iterator[ViewLine]:
-        """One step follows another, so one that is still open was cut short."""
+        """One step follows another, so one that is still open was interrupted."""
         if self._step is not None:
-            yield step_line(lines.MIXED, self._step, moment - self._since, ["cut short"])
+            yield step_line(lines.MIXED, self._step, moment - self._since, ["interrupted"])
         self._step = None
 
     def _open(self, step: ShownStep, moment: float) -> Iterator[ViewLine]:

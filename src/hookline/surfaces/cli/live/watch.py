@@ -1,7 +1,7 @@
-"""Following a session's feed, in a thread of its own.
+"""Following a session's feed, in its own thread.
 
 A reader that does not read, or is gone, stops this thread and nothing else: what is not read yet
-waits in the file of the feed, and the session goes on.
+waits in the file of the feed, and the session continues.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class OnScreen(Generic[Heard]):
         self._first = first
 
     def hear(self, lines: Iterable[Heard]) -> None:
-        """Print what is finished, draw what is open, and ring if somebody is called."""
+        """Print what is finished, draw what is open, and ring if someone is called."""
         heard = list(lines)
         if any(map(self._rings, heard)):
             self._screen.ring()
@@ -121,7 +121,7 @@ class OnScreen(Generic[Heard]):
         self._screen.show([])
 
 
-# What becomes of a feed.
+# What happens to a feed.
 Show = AsRecords[Heard] | OnScreen[Heard]
 
 
@@ -133,7 +133,7 @@ class Source(Protocol[Read]):
 
 
 class SessionWatch(Generic[Heard]):
-    """Shows a feed while a session goes on in another thread."""
+    """Shows a feed while a session runs in another thread."""
 
     def __init__(self, reader: Source[Heard], show: Show[Heard]) -> None:
         self._reader = reader

@@ -6,7 +6,7 @@ import sys
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from hookline.domain.timestamps import told
+from hookline.domain.timestamps import moment_text
 from hookline.errors import NEEDS_PERSON
 from hookline.queries.attention import attention
 from hookline.surfaces.cli.command import Command, no_arguments
@@ -31,7 +31,7 @@ def _attention(args: Namespace) -> int:
 
 
 def _show(item: Item, now: str) -> None:
-    since = paint(f"  since {told(item.since, now)}", "dim") if item.since else ""
+    since = paint(f"  since {moment_text(item.since, now)}", "dim") if item.since else ""
     say(f"{paint(f'{item.kind:10}', 'yellow')} {paint(untrusted(item.id), 'bold')}{since}")
     width = max(20, (columns() if is_terminal(sys.stdout) else COLUMNS) - 2)
     for text in (item.goal, item.message):

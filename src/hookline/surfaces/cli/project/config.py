@@ -6,13 +6,9 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from hookline.config import load_settings
-from hookline.config.checks.followed import follows_nothing
-from hookline.config.checks.unguarded import doubts
-from hookline.config.reading.problems import Mark, Problems
 from hookline.config.reading.render import count, github, render, summary
 from hookline.errors import OK, USAGE
-from hookline.project import CONFIG_NAME, find_project, user_folder
+from hookline.project import find_project, user_folder
 from hookline.surfaces.cli.command import Command, no_arguments
 from hookline.surfaces.cli.output import (
     answer,
@@ -24,15 +20,12 @@ from hookline.surfaces.cli.output import (
     say_row,
     untrusted,
 )
-from hookline.trust.frozen import frozen_files
-from hookline.trust.review import changed_since_trusted
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from hookline.config import Problem
     from hookline.config.checks.changed_defaults import ChangedDefault
-    from hookline.config.settings import Settings
     from hookline.project import Project
     from hookline.trust.frozen import FrozenFile
 
@@ -45,14 +38,10 @@ def _check_arguments(parser: ArgumentParser) -> None:
 
 def _check(args: Namespace) -> int:
     project, home = _here()
-    settings = load_settings(project, home)
-    problems = [*settings.problems, *doubts(settings, project.root)]
-    problems += follows_nothing(settings, project.root)
-    problems += _of_forge(project, home, settings, ask=args.forge)
-    problems += _missing(project, home, settings)
-    problems += _removed(project, home, settings)
-    changed = changed_since_trusted(project, home, settings)
-    frozen = [] if settings.has_errors else frozen_files(project, settings)
+    from hookline.queries.config_check import check_configuration  # loads all that it looks at
+
+    checked = check_configuration(project, home, os.environ, ask_forge=args.forge)
+    problems, changed, frozen = checked
     errors, warnings = count(problems)
     form = args.format or ("json" if args.json else "text")
     if form == "json":
@@ -79,61 +68,6 @@ def _show_frozen(found: list[FrozenFile]) -> None:
             say(f"  {untrusted(each.name, 80)}  ({untrusted(each.use, 80)})")
         note("an agent that edits one stops the checks; `follow: true` at a validation rule lets")
         note("it edit the test files that the rule's command names")
-
-
-def _of_forge(project: Project, home: str, settings: Settings, *, ask: bool) -> list[Problem]:
-    """What stands in the way at the forge; offline unless it is to be asked."""
-    if settings.has_errors or (settings.sections.gates.forge == "local" and not ask):
-        return []
-    import asyncio  # only a forge of another machine needs these
-
-    from hookline.wiring.configured import judge
-    from hookline.wiring.forges import forge_problems
-
-    report = Problems()
-    trusted = ask and judge(project, home, settings, os.environ).verdict.trusted
-    found = asyncio.run(forge_problems(project, settings, os.environ, ask=ask, trusted=trusted))
-    for each in found:
-        tell = report.error if ask and each.blocks else report.warning
-        tell(each.code, Mark(CONFIG_NAME), each.message, help=each.help)
-    return report.problems
-
-
-def _removed(project: Project, home: str, settings: Settings) -> list[Problem]:
-    """That the hookline.yaml which was trusted is missing."""
-    if os.path.isfile(project.config):
-        return []
-    from hookline.wiring.configured import GONE, is_removed, judge  # few projects have no such file
-    from hookline.wiring.removed import put_back
-
-    report = Problems()
-    if is_removed(judge(project, home, settings, os.environ)):
-        help = f"restore it with `{put_back(project, home)}`, or run `hookline trust`"
-        report.error("removed", Mark(CONFIG_NAME), GONE, help=help)
-    return report.problems
-
-
-def _missing(project: Project, home: str, settings: Settings) -> list[Problem]:
-    """What hooks and agents call that is not there, as far as that is the configuration's fault."""
-    # `doctor` has the eyes for it, and only this command and that one look.
-    from hookline.config.load import read_settings
-    from hookline.queries.doctor.agents import missing_agents
-    from hookline.queries.doctor.hooks import missing
-
-    report = Problems()
-    for hook, problem in missing(settings.all_hooks, project, os.environ):
-        file, _, line = hook.origin.rpartition(":")
-        mark = Mark(file, int(line), 1) if line.isdecimal() else Mark(hook.origin)
-        consequence = f"'{hook.name}' would fail every time"
-        report.warning("missing", mark, str(problem), help=problem.fix, consequence=consequence)
-    agents = dict(missing_agents(settings, project.root))
-    origins = read_settings(project, home).origins if agents else {}
-    for key, message in agents.items():
-        mark = origins.get(f"agents.{key}", Mark(CONFIG_NAME))
-        agent = key.rpartition(".")[0]
-        consequence = f"no task can be given to '{agent}'"
-        report.warning("missing", mark, message, help="fix the path", consequence=consequence)
-    return report.problems
 
 
 def show_changed(changed: list[ChangedDefault]) -> None:
@@ -169,7 +103,7 @@ def _schema(args: Namespace) -> None:
 
 
 def _show(args: Namespace) -> None:
-    # Showing reads everything again, because the cache does not keep where values stand.
+    # Showing reads everything again, because the cache does not keep where values are.
     from hookline.config.show import effective
     from hookline.wiring.configured import cleaner
 
@@ -185,7 +119,7 @@ def _show(args: Namespace) -> None:
     answer(args, shown, *lines)
     if shown != found:
         note("secrets are shown as [redacted NAME]; hooks and agents inherit your environment,")
-        note("so none has to stand in a file")
+        note("so none has to be in a file")
     if settings.has_errors:
         note("the configuration has errors; `hookline check` lists them")
 

@@ -14,12 +14,12 @@ import msgspec
 
 from hookline.config.detection import VersionControl
 from hookline.errors import FAILED, NoProject
-from hookline.operations.setup.first_file import configuration, unproven
+from hookline.operations.setup.first_file import chosen, configuration, unproven
 from hookline.operations.setup.project import BASE, STORE, check_place, missing, set_up
 from hookline.operations.setup.survey import Survey, remarks, survey
 from hookline.operations.setup.trial import TRIAL_SECONDS, Trial, try_tests
 from hookline.project import CONFIG_NAME, FOLDER_NAME, Project, find_project
-from hookline.queries.doctor.agents import AgentAnswer
+from hookline.queries.doctor.agents import LOGINS, AgentAnswer
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.output import answer, is_terminal, note, paint, say, untrusted
 
@@ -53,7 +53,8 @@ class Found(msgspec.Struct, frozen=True, rename="camel"):
 class InitReport(msgspec.Struct, rename="camel"):
     """What `init --json` prints: what was found, made and tried, and what is left to do.
 
-    `missing` is what was not there before; with `--check`, `file` is what would be written.
+    `missing` is what was not there before, `agent` the one that sessions use; with `--check`,
+    `file` is what would be written.
     """
 
     root: str
@@ -61,6 +62,7 @@ class InitReport(msgspec.Struct, rename="camel"):
     tried: list[Trial] = []
     missing: list[str] = []
     file: str | None = None
+    agent: str | None = None
     created: list[str] = []
     kept: list[str] = []
     trusted: bool = False
@@ -90,9 +92,11 @@ def _init(args: Namespace) -> int | None:
     check_place(project, os.environ)
     found = survey(project, os.environ)
     report = InitReport(project.root, _found(found), missing=list(missing(project, os.environ)))
-    report.notes += remarks(project, found) if CONFIG_NAME in report.missing else ()
+    if CONFIG_NAME in report.missing:
+        report.notes += remarks(project, found)
+        _choose(report, found)
     if not args.json:
-        _show_found(project, found)
+        _show_found(project, found, report.agent)
     if args.check:
         return _check(args, report, found)
     report.tried = _try(args, report, found)
@@ -118,6 +122,16 @@ def _found(found: Survey) -> Found:
         for runners in (found.tests, found.linters)
     )
     return Found(found.agents, tests, linters, found.version_control)
+
+
+def _choose(report: InitReport, found: Survey) -> None:
+    """The agent that sessions will use, with a warning if nobody knows whose account pays."""
+    agent = chosen(found)
+    report.agent = agent.name if agent is not None else None
+    if agent is not None and agent.problem is None and agent.login == "unknown":
+        may = "it may use an account or a provider that you did not choose"
+        other = "`hookline run --agent NAME` uses another agent"
+        report.notes.append(f"sessions use {agent.name}, whose login is unknown: {may}; {other}")
 
 
 def _inside(args: Namespace, project: Project, here: str) -> None:
@@ -154,7 +168,7 @@ def _says(question: str, otherwise: str) -> bool:
 
 
 def _try(args: Namespace, report: InitReport, found: Survey) -> list[Trial]:
-    """Run the tests once, if somebody wants it and the result would be written."""
+    """Run the tests once, if someone wants it and the result would be written."""
     runners = [each for each in found.tests if each.missing is None]
     if args.try_tests and CONFIG_NAME not in report.missing:
         report.notes.append(f"{CONFIG_NAME} exists, nothing was tried: `hookline validate` does it")
@@ -199,19 +213,24 @@ def _set_up(project: Project, report: InitReport, found: Survey) -> None:
 def _note_unproven(report: InitReport, found: Survey) -> None:
     why = unproven(found, report.tried)
     if CONFIG_NAME in report.missing and why is not None:
-        report.notes.append(f"{why}: the agent's promise is believed, without proof")
+        report.notes.append(why)
 
 
 # What is shown
 
 
-def _show_found(project: Project, found: Survey) -> None:
+def _show_found(project: Project, found: Survey, agent: str | None) -> None:
     say(f"{paint('Hookline', 'bold')} in {untrusted(project.root)}")
     say()
     agents = ", ".join(map(_named, found.startable))
-    _line("agents", [agents] if agents else [], "none on PATH")
-    _line("tests", _commands(found.tests), "none found")
-    _line("linter", _commands(found.linters), "none found")
+    is_able = any(each.problem is None for each in found.startable)
+    _line("agents", [agents] if agents else [], "none on PATH", is_good=is_able)
+    for each in (each for each in found.startable if each.name == agent):
+        state = LOGINS[each.login] if each.problem is None else "which cannot work yet"
+        _line("chosen", [f"{paint(each.name, 'bold')}, {state}"], "", is_good=each.problem is None)
+    for name, runners in (("tests", found.tests), ("linter", found.linters)):
+        can_run = any(each.missing is None for each in runners)
+        _line(name, _commands(runners), "none found", is_good=can_run)
     repository = found.version_control
     branch = repository.branch if repository else None
     shown = f"git, branch {untrusted(branch)}" if branch else "git"
@@ -222,15 +241,17 @@ def _show_found(project: Project, found: Survey) -> None:
 def _named(agent: AgentAnswer) -> str:
     """An agent with its version, without the other words that it says."""
     number = re.search(r"\d+(\.\w+)+", agent.version)
-    return f"{agent.name} {untrusted(number[0], 40)}" if number else agent.name
+    named = f"{agent.name} {untrusted(number[0], 40)}" if number else agent.name
+    return named if agent.problem is None else f"{named} (cannot work yet)"
 
 
 def _commands(runners: Sequence[Runner]) -> list[str]:
     return [f"{each.command}  ({untrusted(each.source)})" for each in runners]
 
 
-def _line(name: str, found: list[str], otherwise: str) -> None:
-    mark = paint("✓", "green") if found else paint("·", "dim")
+def _line(name: str, found: list[str], otherwise: str, *, is_good: bool = True) -> None:
+    good = paint("✓", "green") if is_good else paint("!", "yellow")
+    mark = good if found else paint("·", "dim")
     first, *more = found or [otherwise]
     say(f"  {mark} {paint(f'{name:9}', 'dim')} {first}")
     for each in more:

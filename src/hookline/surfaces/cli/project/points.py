@@ -40,7 +40,7 @@ _RULES = {
     ),
     "steer": (
         "hooks run until the first answer",
-        '{"action": "...", ...}; `none` is no answer',
+        '{"action": "...", ...}; `none` is not an answer',
         "{script: .hookline/steer.py}",
     ),
     "guard": (

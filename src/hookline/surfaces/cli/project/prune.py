@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hookline.app import App
 from hookline.domain.text.terminal import plural, size
-from hookline.domain.timestamps import duration, told
+from hookline.domain.timestamps import duration, moment_text
 from hookline.errors import BadInput
 from hookline.operations.pruning import prune
 from hookline.surfaces.cli.command import Command
@@ -59,7 +59,7 @@ def _lines(found: Pruned, now: str) -> Iterator[str]:
         ("snapshots of work", found.snapshots, "file"),
     )
     left = [(what, each, unit) for what, each, unit in rows if each.count]
-    when = told(found.before, now)
+    when = moment_text(found.before, now)
     if not left:
         yield f"nothing to prune of work that was finished before {when}"
     else:

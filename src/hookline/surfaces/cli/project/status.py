@@ -1,13 +1,14 @@
-"""`hookline status`, which a bare `hookline` says too: how the project stands, on one screen."""
+"""`hookline status`, which a bare `hookline` says too: the project's status on one screen."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.domain.text.terminal import padded, plural, size, took, width
-from hookline.domain.timestamps import evening_before, seconds, told
+from hookline.domain.timestamps import evening_before, moment_text, seconds
 from hookline.project import user_folder
 from hookline.queries.status import status
 from hookline.surfaces.cli.command import Command, no_arguments
@@ -37,6 +38,10 @@ LOOK = "status"
 # Merged tasks and items that are named; the rest is counted.
 MOST_NAMED, MOST_ITEMS = 8, 20
 STYLES = {"running": "yellow", "waiting": "red", "parked": "cyan", "merged": "green"}
+STYLES |= dict.fromkeys(("UNTESTED", "UNPROVEN"), "red")
+# How what is finished is told, and what is said instead if nothing has tested it.
+_ENDED = {"merged": "merged", "done": "completed"}
+_LOUD = {"merged": "UNTESTED", "done": "UNPROVEN"}
 NARROW = 60
 
 
@@ -60,14 +65,14 @@ def _status(args: Namespace) -> int:
 
 
 def show(found: Status, now: str) -> None:
-    """Print how a project stands, a line for each thing, each with its command."""
+    """Print the status of a project, a line for each thing, each with its command."""
     lines = [
         *(_at_work("running", each) for each in found.running),
         *(_at_work("parked", each) for each in found.parked),
         *(_at_work("stopped", each) for each in found.resting),
         *(_waits(each, now) for each in found.waiting[:MOST_ITEMS]),
-        *_finished("merged", found.merged, found.since, now),
-        *_finished("done", found.completed, found.since, now),
+        *_finished("merged", found.merged, now),
+        *_finished("done", found.completed, now),
     ]
     if not lines:
         say("nothing runs and nothing waits")
@@ -106,7 +111,9 @@ def _at_work(kind: str, work: AtWork) -> _Line:
     if work.until is not None:
         why = untrusted(work.reason or "it waits", 200)
         then = "then it continues by itself"
-        return _Line(kind, _name(work), f"{why}, until {told(work.until, work.until)}; {then}")
+        return _Line(
+            kind, _name(work), f"{why}, until {moment_text(work.until, work.until)}; {then}"
+        )
     parts = [*_limits(work.limits), *([work.agent] if work.agent else ())]
     if work.since:
         parts.insert(1 if work.limits else 0, took(time.time() - seconds(work.since)))
@@ -114,6 +121,7 @@ def _at_work(kind: str, work: AtWork) -> _Line:
         parts.append(f"process {work.pid}")
     if work.kind == "run" and work.task_id:
         parts.append(work.task_id)
+    parts += [work.reason] if work.reason else ()
     return _Line(kind, _name(work), untrusted(" · ".join(parts), 200), work.command)
 
 
@@ -128,25 +136,32 @@ def _limits(found: list[UsedLimit]) -> Iterator[str]:
     if spent := known.get("usd"):
         yield f"{money(spent.used)}/{money(spent.allowed)}"
     for name, unit in (("minutes", "min"), ("tokens", "tokens")):
-        if (limit := known.get(name)) and limit.used:
-            yield f"{limit.used:,.0f}/{limit.allowed:,.0f} {unit}"
+        if limit := known.get(name):
+            used = f"{limit.used:,.0f}/" if limit.used else "at most "
+            yield f"{used}{limit.allowed:,.0f} {unit}"
 
 
 def _waits(item: Item, now: str) -> _Line:
-    since = f"since {told(item.since, now)}: " if item.since else ""
+    since = f"since {moment_text(item.since, now)}: " if item.since else ""
     return _Line(
         "waiting", untrusted(item.id, 40), f"{since}{untrusted(item.message)}", item.command
     )
 
 
-def _finished(kind: str, found: list[Finished], since: str, now: str) -> Iterator[_Line]:
-    if found:
-        names = ", ".join(untrusted(each.id, 40) for each in found[:MOST_NAMED])
-        more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-        yield _Line(kind, f"{names}{more}", f"since {told(since, now)}", "hookline report")
+def _finished(kind: str, found: list[Finished], now: str) -> Iterator[_Line]:
+    """What is finished and tested, in a line; what is not, each with why."""
+    tested = [each for each in found if not each.untested]
+    if tested:
+        names = ", ".join(untrusted(each.id, 40) for each in tested[:MOST_NAMED])
+        more = f" and {len(tested) - MOST_NAMED} more" if len(tested) > MOST_NAMED else ""
+        the_last = "the last " if len(tested) > 1 else ""
+        last = f"{the_last}{_ENDED[kind]} {moment_text(tested[-1].at, now)}"
+        yield _Line(kind, f"{names}{more}", last, "hookline report")
     for each in found:
         if each.untested:
-            yield _Line("untested", each.id, f"merged untested: {untrusted(each.untested, 200)}")
+            why = f"{_ENDED[kind]} {moment_text(each.at, now)}: {untrusted(each.untested, 200)}"
+            command = f"hookline report {untrusted(shlex.quote(each.id))}"
+            yield _Line(_LOUD[kind], untrusted(each.id, 40), why, command)
 
 
 COMMANDS = {

@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.config import load_settings
 from hookline.domain.text.excerpts import first_few
 from hookline.errors import FAILED, Untrusted
-from hookline.operations.setup.first_base import keep_base
-from hookline.project import Project, find_project, user_folder, user_name
+from hookline.project import Project, find_project, user_folder
 from hookline.surfaces.cli.command import Command, TaskName
 from hookline.surfaces.cli.output import answer, is_terminal, next_step, note, paint, say, say_json
 from hookline.surfaces.cli.project.config import show_changed
-from hookline.trust.book import TrustBook, TrustVerdict
-from hookline.trust.configured import configured_uses
-from hookline.trust.manifest import Manifest, fingerprint
+from hookline.trust.book import TrustBook
 from hookline.trust.people import refuse_agents
-from hookline.trust.review import changed_since_trusted
-from hookline.trust.stores import owns_store
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from hookline.config.checks.changed_defaults import ChangedDefault
+    from hookline.operations.granting import TrustCase
+    from hookline.trust.adoption import Adopted
 
 MOST_RUNS = 20
 _MARKS = {"+": "green", "-": "red", "@": "cyan"}
@@ -52,28 +47,6 @@ class TrustState(msgspec.Struct, frozen=True):
     changes: list[dict[str, str]]
 
 
-class _Case(NamedTuple):
-    """All that the command looks at before anyone decides.
-
-    `recorded` is the verdict without HOOKLINE_TRUST, which does not make a grant needless.
-    """
-
-    project: Project
-    home: str
-    book: TrustBook
-    uses: dict[str, str]
-    manifest: Manifest
-    verdict: TrustVerdict
-    recorded: TrustVerdict
-    store_id: str | None
-    changed: list[ChangedDefault]
-
-    @property
-    def foreign_store(self) -> bool:
-        """Whether there is a store that this user neither created nor adopted."""
-        return self.store_id is not None and not owns_store(self.home, self.project, self.store_id)
-
-
 def trust(args: Namespace) -> int | None:
     """Show what would be trusted or what changed since, ask, and record the answer."""
     refuse_agents(os.environ, "trust")
@@ -85,32 +58,21 @@ def trust(args: Namespace) -> int | None:
     if args.revoke:
         _revoke(TrustBook(home), project, args)
         return None
-    case = _look(project, home)
+    from hookline.operations import granting  # opens the store, which `--revoke` must do without
+
+    case = granting.look(project, home, os.environ)
     if args.show:
         _show(case, args)
-    elif case.recorded.trusted and not (case.foreign_store or case.changed or args.always):
+    elif case.is_settled and not args.always:
         _report(case, args, "nothing to do")
     else:
         return _decide(case, args)
     return None
 
 
-def _look(project: Project, home: str) -> _Case:
-    # Opens the store, which `--revoke` must do without.
-    from hookline.wiring.stores import store_identity
+def _decide(case: TrustCase, args: Namespace) -> int | None:
+    from hookline.operations import granting
 
-    settings = load_settings(project, home)
-    uses = configured_uses(project, settings)
-    manifest = fingerprint(project, uses)
-    changed = changed_since_trusted(project, home, settings)
-    book = TrustBook(home)
-    verdict = book.verdict(project, manifest, os.environ)
-    recorded = book.verdict(project, manifest, {})
-    store_id = store_identity(project)
-    return _Case(project, home, book, uses, manifest, verdict, recorded, store_id, changed)
-
-
-def _decide(case: _Case, args: Namespace) -> int | None:
     if not args.json:
         _present(case, args)
     if not args.yes:
@@ -119,23 +81,15 @@ def _decide(case: _Case, args: Namespace) -> int | None:
         if not agreed(future if args.always else "Trust these?"):
             note("nothing was trusted")
             return FAILED
-    if case.store_id is not None and case.foreign_store:
-        _adopt(case, case.store_id)
-    case.book.grant(case.project, case.manifest, always=args.always)
-    if case.store_id is not None:
-        keep_base()
-    verdict = case.book.verdict(case.project, case.manifest, {})
-    _report(case._replace(verdict=verdict), args, "trusted")
+    case, adopted = granting.grant(case, os.environ, always=args.always)
+    if adopted is not None:
+        _tell_adopted(adopted)
+    _report(case, args, "trusted")
     next_step("hookline check", "is the configuration valid?")
     return None
 
 
-def _adopt(case: _Case, store_id: str) -> None:
-    """What a store would do by itself was not among the files that its user looked at."""
-    from hookline.wiring.stores import adopt  # a foreign store is rare
-
-    metadata = {"triggeredBy": user_name(os.environ)}
-    adopted = adopt(case.project, case.home, store_id, metadata)
+def _tell_adopted(adopted: Adopted) -> None:
     if adopted.calls:
         note(f"waiting hook calls in the store: {adopted.calls}; none of them will be made")
     if adopted.runs:
@@ -145,7 +99,7 @@ def _adopt(case: _Case, store_id: str) -> None:
         note(f"hooks that were enabled or disabled in the store are as configured again: {names}")
 
 
-def _require_terminal(case: _Case, args: Namespace) -> None:
+def _require_terminal(case: TrustCase, args: Namespace) -> None:
     if is_terminal(sys.stdin) and is_terminal(sys.stderr) and not args.json:
         return
     if args.json:
@@ -163,7 +117,7 @@ def _revoke(book: TrustBook, project: Project, args: Namespace) -> None:
     answer(args, {"revoked": was_trusted}, told)
 
 
-def _show(case: _Case, args: Namespace) -> None:
+def _show(case: TrustCase, args: Namespace) -> None:
     if _report(case, args, "trusted" if case.verdict.trusted else "not trusted"):
         say(f"hash: {case.manifest.hash}")
         _list(case)
@@ -171,11 +125,11 @@ def _show(case: _Case, args: Namespace) -> None:
             say(f"{change.kind}: {_shown(change.path)}")
 
 
-def _report(case: _Case, args: Namespace, word: str) -> bool:
+def _report(case: TrustCase, args: Namespace, word: str) -> bool:
     return answer(args, _state(case), f"{word}: {_shown(case.verdict.why)}")
 
 
-def _present(case: _Case, args: Namespace) -> None:
+def _present(case: TrustCase, args: Namespace) -> None:
     say(f"{_shown(case.project.root)}: {_shown(case.recorded.why)}")
     changes = case.recorded.changes
     all_new = all(change.kind == "added" for change in changes)
@@ -186,17 +140,10 @@ def _present(case: _Case, args: Namespace) -> None:
     show_changed(case.changed)
     if case.foreign_store:
         say("the folder also holds a store of tasks that you did not create")
-        _warn_of_runs(case.project)
+        if runs := case.cancelled_runs():
+            say(f"its unfinished runs will be cancelled: {first_few(runs, MOST_RUNS)}")
     if args.always:
         note("with --always, later changes will run without asking")
-
-
-def _warn_of_runs(project: Project) -> None:
-    from hookline.wiring.stores import unfinished_runs
-
-    found = unfinished_runs(project)
-    if found:
-        say(f"its unfinished runs will be cancelled: {first_few(found, MOST_RUNS)}")
 
 
 def say_diff(text: str) -> None:
@@ -213,7 +160,7 @@ def agreed(question: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _list(case: _Case) -> None:
+def _list(case: TrustCase) -> None:
     width = max((len(_shown(entry.name)) for entry in case.manifest.entries), default=0)
     for entry in case.manifest.entries:
         name = _shown(entry.name).ljust(width)
@@ -225,7 +172,7 @@ def _shown(line: str) -> str:
     return "".join(c if c.isprintable() or c == "\t" else f"\\x{ord(c):02x}" for c in line)
 
 
-def _state(case: _Case) -> TrustState:
+def _state(case: TrustCase) -> TrustState:
     verdict, covered = case.verdict, case.manifest
     files = [TrustedFile(e.name, e.size, e.digest, case.uses[e.path]) for e in covered.entries]
     changes = [change._asdict() for change in verdict.changes]

@@ -68,7 +68,7 @@ def _file(file: _File) -> str:
 def _line(line: str) -> str:
     kind = _CLASSES.get(line[:1])
     shown = text(line)
-    # Each is a block of its own, so that its colour reaches the edge.
+    # Each is its own block, so that its colour reaches the edge.
     return f'<span class="{kind}">{shown}</span>' if kind else f"<span>{shown}</span>"
 
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hookline.domain.text.display import untrusted
-from hookline.surfaces.cli.reports import words
+from hookline.surfaces.cli.reports import phrases
 from hookline.surfaces.cli.work.costs import cost_text
 
 if TYPE_CHECKING:
@@ -20,15 +20,15 @@ _SPECIAL = re.compile(r"([\\`*\[\]<>|]|:(?=//)|(?<=www)\.)")
 _LEADING = re.compile(r"^(|\d+(?=[.)](?:\s|$)))([#+=.)-])")
 # What a forge takes for a person or an issue: a mark without width parts it.
 _REFERENCE = re.compile(r"([@#])(?=\w)")
-_MARKS = {words.GOOD_MARK: "✅", words.BAD_MARK: "❌", words.OTHER_MARK: "🟡"}
+_MARKS = {phrases.GOOD_MARK: "✅", phrases.BAD_MARK: "❌", phrases.OTHER_MARK: "🟡"}
 _LONGEST = 500
 
 
 def lines(found: ProjectReport) -> Iterator[str]:
     """The report, line by line."""
-    yield f"## {text(found.project)}: {words.period(found)}"
+    yield f"## {text(found.project)}: {phrases.period(found)}"
     yield ""
-    yield text(words.headline(found))
+    yield text(phrases.headline(found))
     if found.waiting:
         yield from ("", "### Waits for you", "")
         for item in found.waiting:
@@ -59,32 +59,32 @@ def code(value: str) -> str:
 
 
 def _task(task: ReportedTask, found: ProjectReport) -> Iterator[str]:
-    outcome = f"**{words.outcome_text(task.outcome)}**"
+    outcome = f"**{phrases.outcome_text(task.outcome)}**"
     yield f"- {_mark(task.outcome)} **{task.task_id}** {text(task.goal)}: {outcome}"
-    if why := words.why_text(task, found):
+    if why := phrases.why_text(task, found):
         yield f"  - {text(why)}"
-    facts = (words.merge_text(task, found.until), words.change_text(task.change))
+    facts = (phrases.merge_text(task, found.until), phrases.change_text(task.change))
     if any(facts):
         yield f"  - {text(' · '.join(each for each in facts if each))}"
-    for _, proof in words.proof_texts(task):
+    for _, proof in phrases.proof_texts(task):
         yield f"  - {text(proof)}"
     if task.cost.turns:
         yield f"  - {text(cost_text(task.cost))}"
-        roles = words.role_texts(task.cost)
+        roles = phrases.role_texts(task.cost)
         yield from (f"    - {text(each)}" for each in roles if len(roles) > 1)
 
 
 def _session(session: ReportedSession) -> str:
-    how = f"{session.status} {words.iterations_text(session.iterations)}"
+    how = f"{phrases.outcome_text(session.status)} {phrases.iterations_text(session.iterations)}"
     why = f": {session.why}" if session.why else ""
-    name = f"{_mark(session.status)} **{text(session.name)}** ({session.run_id})"
+    name = f"{_MARKS[phrases.session_mark(session)]} **{text(session.name)}** ({session.run_id})"
     return f"- {name} {text(how + why)}"
 
 
 def _item(item: Item, now: str) -> Iterator[str]:
-    yield f"- **{text(item.id)}** {text(words.item_text(item, now))}"
+    yield f"- **{text(item.id)}** {text(phrases.item_text(item, now))}"
     yield f"  - {code(item.command)}"
 
 
 def _mark(outcome: str) -> str:
-    return _MARKS[words.mark_of(outcome)]
+    return _MARKS[phrases.mark_of(outcome)]

@@ -39,6 +39,9 @@ _BAD = frozenset(
 _BAD |= {"sent back", "merged untested", "completed unproven"}
 
 
+OTHER = "other"
+
+
 class Markup(str):
     """Text that is HTML already."""
 
@@ -83,7 +86,7 @@ def text(value: object) -> str:
 
 
 def time(moment: str | None, *, day: bool = False) -> Markup:
-    """A moment by the clock on the wall; the same in UTC where the pointer rests."""
+    """A moment in local time; the same in UTC where the pointer rests."""
     if moment is None:
         return Markup("")
     found = local(moment)
@@ -108,14 +111,14 @@ def folded(title: str, content: str, *, is_open: bool = False) -> str:
     )
 
 
-def badge(status: str) -> Markup:
-    """A word that says how something ended."""
-    return Markup(f'<span class="badge {class_of(status)}">{text(status)}</span>')
+def badge(status: str, kind: str | None = None) -> Markup:
+    """A word that says how something ended, in the colour of its kind."""
+    return Markup(f'<span class="badge {kind or class_of(status)}">{text(status)}</span>')
 
 
 def class_of(status: str) -> str:
     """Whether a word stands for something good, bad or neither."""
-    return "good" if status in _GOOD else "bad" if status in _BAD else "other"
+    return "good" if status in _GOOD else "bad" if status in _BAD else OTHER
 
 
 def section(title: str, content: str) -> str:
@@ -136,7 +139,8 @@ def pairs(rows: Iterable[tuple[str, object]]) -> str:
 def table(columns: Sequence[Column], rows: Iterable[Sequence[object]], kind: str = "") -> str:
     """Rows under heads; on a narrow screen each row is a list of names and values.
 
-    Rows of `lines` are a few words there, and `slim` ones are no wider than they need.
+    Rows of `lines` are a few words there, those of an `overview` never more than that, and `slim`
+    ones are only as wide as they need.
     """
     top = "".join(f'<th class="{each.kind}">{text(each.name)}</th>' for each in columns)
     body = "".join(f"<tr>{_cells(columns, row)}</tr>\n" for row in rows)
@@ -146,9 +150,15 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[object]], kind: str
     return f'<table class="{kind}">\n{heads}\n<tbody>\n{body}</tbody>\n</table>\n'
 
 
+def _name(column: Column, cell: object) -> str:
+    """What is next to a value on a narrow screen: 2 files, 1 file."""
+    is_one = column.kind == COUNTED and cell == 1
+    return column.name.removesuffix("s") if is_one else column.name
+
+
 def _cells(columns: Sequence[Column], row: Sequence[object]) -> str:
     return "".join(
-        f'<td class="{each.kind}" data-name="{text(each.name)}">'
+        f'<td class="{each.kind}" data-name="{text(_name(each, cell))}">'
         f"{text('' if cell is None else cell)}</td>"
         for each, cell in zip(columns, row, strict=True)
     )

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from hookline.domain.text.terminal import took
 from hookline.surfaces.cli.live.lines import money
-from hookline.surfaces.cli.reports import page, words
+from hookline.surfaces.cli.reports import page, phrases
 from hookline.surfaces.cli.reports.diff_html import diff_html
 from hookline.surfaces.cli.reports.page import COUNTED, NUMBER, SHORT, WIDE, Column, Markup
-from hookline.surfaces.cli.reports.session_page import costs_html
+from hookline.surfaces.cli.reports.session_tables import costs_html
 from hookline.surfaces.cli.work.costs import computed_text
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ def parts(found: ProjectReport) -> Iterator[str]:
     """The page, part by part."""
     yield page.head(f"{found.project}: report · Hookline")
     yield f"<header>\n<h1>{page.text(found.project)}</h1>\n"
-    yield f"<p>{page.text(words.period(found))}</p>\n"
-    yield f"<p>{page.text(words.headline(found))}</p>\n</header>\n"
+    yield f"<p>{page.text(phrases.period(found))}</p>\n"
+    yield f"<p>{page.text(phrases.headline(found))}</p>\n</header>\n"
     yield page.section("Waits for you", "".join(_item(each, found.until) for each in found.waiting))
     yield page.section(
         "Tasks", page.table(_OVERVIEW, [_line(each) for each in found.tasks], "lines")
@@ -67,7 +67,7 @@ def parts(found: ProjectReport) -> Iterator[str]:
 
 
 def _item(item: Item, now: str) -> str:
-    said = page.text(words.item_text(item, now))
+    said = page.text(phrases.item_text(item, now))
     return (
         f'<div class="waits"><p><b>{page.text(item.id)}</b>{said}</p>'
         f"<code>{page.text(item.command)}</code></div>\n"
@@ -82,25 +82,30 @@ def _line(task: ReportedTask) -> Sequence[object]:
         _badge(task),
         task.goal,
         _commit(task.merged.sha if task.merged else None),
-        "" if task.change and task.change.unknown else words.change_text(task.change),
+        "" if task.change and task.change.unknown else phrases.change_text(task.change),
         took(cost.seconds) if cost.turns else "",
         f"{money(cost.usd)}{computed_text(cost)}" if cost.usd is not None else "",
     )
 
 
 def _commit(commit: str | None) -> Markup:
-    return page.code(commit, words.short(commit)) if commit else Markup("")
+    return page.code(commit, phrases.short(commit)) if commit else Markup("")
 
 
 def _badge(task: ReportedTask) -> Markup:
-    loud = words.outcome_text(task.outcome)
-    return Markup(page.badge(task.outcome).replace(f">{task.outcome}<", f">{page.text(loud)}<"))
+    return page.badge(phrases.outcome_text(task.outcome), page.class_of(task.outcome))
+
+
+def _session_badge(session: ReportedSession) -> Markup:
+    is_open = phrases.session_mark(session) == phrases.OTHER_MARK
+    kind = page.OTHER if is_open else page.class_of(session.status)
+    return page.badge(phrases.outcome_text(session.status), kind)
 
 
 def _session(session: ReportedSession) -> Sequence[object]:
     return (
         session.name,
-        page.badge(session.status),
+        _session_badge(session),
         session.run_id,
         session.task_id,
         session.agent,
@@ -112,16 +117,19 @@ def _session(session: ReportedSession) -> Sequence[object]:
 def _task(task: ReportedTask, found: ProjectReport) -> str:
     name = page.text(task.task_id)
     is_bad = page.class_of(task.outcome) == "bad"
-    facts = [words.merge_text(task, found.until), task.why]
-    said = "".join(f"<p>{page.text(each)}</p>\n" for each in facts if each)
-    unproven = '<p class="failed">Nothing was checked.</p>\n' if not task.proofs and is_bad else ""
+    facts = [(phrases.merge_text(task, found.until), ""), (task.why, _kind_of_why(task))]
+    said = "".join(f'<p class="{kind}">{page.text(each)}</p>\n' for each, kind in facts if each)
     diff = diff_html(task.change, "Changes") if task.change is not None else ""
     return (
         f'<article class="card{" bad" if is_bad else ""}" id="{name}">\n'
         f"<h3>{name} {page.text(task.goal)} {_badge(task)}</h3>\n{said}"
-        f"{page.table(_PROOFS, [_proof(each) for each in task.proofs])}{unproven}"
+        f"{page.table(_PROOFS, [_proof(each) for each in task.proofs])}"
         f"{costs_html(task.cost)}{diff}</article>\n"
     )
+
+
+def _kind_of_why(task: ReportedTask) -> str:
+    return "failed" if task.outcome in phrases.LOUD else ""
 
 
 def _proof(proof: Proof) -> Sequence[object]:

@@ -8,22 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.domain.sessions import COMPLETED
 from hookline.domain.text.terminal import plural, thousands, took
 from hookline.domain.timestamps import seconds
 from hookline.hooks.names import short_name
 from hookline.queries.diffs import with_iteration_changes
+from hookline.queries.project_report import UNPROVEN
 from hookline.queries.pruned import GONE
 from hookline.queries.report import session_report
 from hookline.queries.session_story import Checked, Fired, Told, ToldTurn, piped_text, receipts
 from hookline.queries.sessions import EndedIteration
-from hookline.surfaces.cli.gates.show import review_lines
 from hookline.surfaces.cli.live.lines import money
 from hookline.surfaces.cli.output import answer
-from hookline.surfaces.cli.reports import page
+from hookline.surfaces.cli.reports import page, phrases
 from hookline.surfaces.cli.reports.diff_html import diff_html
 from hookline.surfaces.cli.reports.files import write_page
 from hookline.surfaces.cli.reports.page import COUNTED, NUMBER, SHORT, WIDE, Column, Markup
-from hookline.surfaces.cli.work.costs import computed_text, unfinished_text, who
+from hookline.surfaces.cli.reports.session_tables import tables
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from hookline.domain.runs import Run
     from hookline.queries.report import IterationLine, SessionReport, ToldIteration
     from hookline.queries.session_story import Step
-    from hookline.sessions.spending import WholeCost
 
+COMPLETE = "complete"
 # What happened in the last ones is what people look for.
 OPEN_AT_END = 1
 _UNITS = {"usd": "money", "no_change": "iterations without a change"}
@@ -60,7 +61,7 @@ def _parts(found: SessionReport, now: str) -> Iterator[str]:
     proofs = [receipt for each in found.story for receipt in receipts(each.chapter)]
     yield page.section("Proof", "".join(receipt_html(each) for each in proofs[-1:]))
     yield page.section("Iterations", "".join(_iterations(found)))
-    yield from _tables(found)
+    yield from tables(found)
     held = "".join(page.folded(f"{each.point}: {each.hook}", each.text) for each in found.held)
     yield page.section("Held for the agent", held)
     yield page.foot(now)
@@ -68,7 +69,7 @@ def _parts(found: SessionReport, now: str) -> Iterator[str]:
 
 def _summary(found: SessionReport) -> Iterator[str]:
     known = found.known
-    yield f"<header>\n<h1>{page.text(known.name)} {page.badge(known.status)}</h1>\n"
+    yield f"<header>\n<h1>{page.text(known.name)} {_status(found)}</h1>\n"
     yield f"<p>{page.text(known.goal)}</p>\n"
     yield page.pairs(
         (
@@ -87,6 +88,16 @@ def _summary(found: SessionReport) -> Iterator[str]:
         when = page.time(found.pruned, day=True)
         yield f'<p class="notice">{page.text(GONE)} were pruned on {when}.</p>\n'
     yield "</header>\n"
+
+
+def _status(found: SessionReport) -> Markup:
+    """Its status; what only its agent says is said so, unless gates look at it."""
+    known = found.known
+    if known.status != COMPLETED or found.proven:
+        return page.badge(known.status)
+    if known.branch is not None:
+        return page.badge(known.status, page.OTHER)
+    return page.badge(phrases.outcome_text(UNPROVEN), page.class_of(UNPROVEN))
 
 
 def _limits(found: SessionReport) -> str:
@@ -126,17 +137,19 @@ _LINE = (
 def _overview(found: SessionReport) -> str:
     older = f"{found.left_out:,} older iterations are not listed."
     left_out = f"<p>{older}</p>\n" if found.left_out else ""
-    return left_out + page.table(_LINE, [_line(each) for each in found.overview], "lines")
+    return left_out + page.table(
+        _LINE, [_line(each, found) for each in found.overview], "lines overview"
+    )
 
 
-def _line(line: IterationLine) -> Sequence[object]:
+def _line(line: IterationLine, found: SessionReport) -> Sequence[object]:
     ended = line.ended
     duration = took(seconds(ended.timestamp) - seconds(line.began)) if line.began else ""
     checks = f"{ended.passed}/{ended.rules}" if ended.rules else ""
     is_short = ended.rules and ended.passed < ended.rules
     return (
         Markup(f'<a href="#i{int(ended.iteration or 0)}">{int(ended.iteration or 0)}</a>'),
-        page.badge(_decision(ended)),
+        _decision_badge(ended, found),
         page.time(line.began),
         duration,
         len(ended.files_modified) or "",
@@ -156,6 +169,13 @@ def _decision(ended: EndedIteration) -> str:
     return ended.decision or ended.status or "not over"
 
 
+def _decision_badge(ended: EndedIteration, found: SessionReport) -> Markup:
+    """What was decided; a claim that nothing has proven is not green."""
+    decision = _decision(ended)
+    is_claim = decision == COMPLETE and not found.proven
+    return page.badge(decision, page.OTHER if is_claim else None)
+
+
 # The story
 
 
@@ -165,23 +185,22 @@ def _iterations(found: SessionReport) -> Iterator[str]:
         yield f"<p>Only the newest {len(found.story):,} are told here.</p>\n"
     last = len(found.story) - OPEN_AT_END
     for number, each in enumerate(found.story):
-        is_on_branch = found.known.branch is not None
-        yield _iteration(each, is_open=number >= last, is_on_branch=is_on_branch)
+        yield _iteration(each, found, is_open=number >= last)
 
 
-def _iteration(told: ToldIteration, *, is_open: bool, is_on_branch: bool) -> str:
+def _iteration(told: ToldIteration, found: SessionReport, *, is_open: bool) -> str:
     chapter = told.chapter
     ended = chapter.ended or EndedIteration()
-    status = _decision(ended)
     number = chapter.iteration if chapter.iteration is not None else "?"
     why = ended.reason or ended.error or ""
     steps = "".join(_STEPS[type(step)](step) for step in chapter.steps)
     fired = (each.decision for each in chapter.steps if isinstance(each, Fired))
     decided = [each.reason for each in fired if each is not None]
     said = f"<p>{page.text(why)}</p>\n" if why not in decided else ""  # or the decision says it
-    title = f"Iteration {page.text(number)} {page.badge(status)} <small>{_cost(ended)}</small>"
+    badge = _decision_badge(ended, found)
+    title = f"Iteration {page.text(number)} {badge} <small>{_cost(ended)}</small>"
     # In a worktree the first files that were kept are those that its branch began with.
-    since = " since its branch began" if chapter.base and is_on_branch else ""
+    since = " since its branch began" if chapter.base and found.known.branch else ""
     title_of = f"Changes{since}" if chapter.tree else "Committed"
     changed = diff_html(told.change, title_of) if told.change else ""
     names = page.folded("Names of changed files", "\n".join(ended.files_modified))
@@ -257,7 +276,8 @@ def _fired(fired: Fired) -> str:
     action = fired.decision.action
     content = f"<p>{page.text(fired.decision.reason)}</p>\n"
     content += page.folded("Next prompt", fired.decision.next_prompt or "")
-    return calls + _item(action, f"decision: {action}", page.time(fired.at), content)
+    mark = action if action != COMPLETE else ""  # its badge says whether that is proven
+    return calls + _item(mark, f"decision: {action}", page.time(fired.at), content)
 
 
 def _call(point: str, call: Delivery) -> str:
@@ -281,7 +301,7 @@ def _call(point: str, call: Delivery) -> str:
 
 
 def _unsaid(stderr: str, *others: str) -> str:
-    """What a hook printed on stderr, unless it stands there already."""
+    """What a hook printed on stderr, unless it is there already."""
     return "" if any(stderr.strip() in each for each in others) else stderr
 
 
@@ -325,79 +345,3 @@ def _edited_tests(receipt: Mapping[str, Any]) -> str:
     ]
     columns = (Column("edited test"), Column("added", NUMBER), Column("removed", NUMBER))
     return page.table(columns, rows) if rows else ""
-
-
-# The rest
-
-
-def _tables(found: SessionReport) -> Iterator[str]:
-    task = found.known.task_id
-    tasks = [
-        (t.id, page.badge(t.state), t.goal, t.result or t.block_reason or "") for t in found.tasks
-    ]
-    yield page.section(
-        "Tasks",
-        page.table(
-            (Column("task", SHORT), Column("state", SHORT), Column("goal"), Column("result")), tasks
-        ),
-    )
-    yield page.section(f"What {task} cost", costs_html(found.cost))
-    yield page.section(f"Gates of {task}", page.table(_GATES, _gates(found)))
-    passed_by = [
-        (page.time(at, day=True), o.point, short_name(o.hook), o.by, o.reason)
-        for at, o in found.overridden
-    ]
-    columns = (Column("when", SHORT), *map(Column, ("point", "gate", "by", "why")))
-    yield page.section("Overridden gates", page.table(columns, passed_by))
-    notes = [(page.time(each.created_at, day=True), each.kind, each.text) for each in found.notes]
-    columns = (Column("when", SHORT), Column("kind"), Column("note", WIDE))
-    yield page.section("Notes", page.table(columns, notes))
-
-
-_COSTS = (
-    Column("role"),
-    Column("agent"),
-    Column("turns", NUMBER),
-    Column("time", NUMBER),
-    Column("tokens in", NUMBER),
-    Column("tokens out", NUMBER),
-    Column("money", NUMBER),
-)
-
-
-def costs_html(cost: WholeCost) -> str:
-    """What agents cost, by role."""
-    if not cost.turns:
-        return ""
-    named = [(each.role, who(each), each) for each in cost.roles]
-    whole = [("all", "", cost)] if len(named) > 1 else []
-    rows = [
-        (
-            *(role, agent, f"{each.turns}{unfinished_text(each)}", took(each.seconds)),
-            *(f"{n:,}" if each.tokens else "" for n in (each.input_tokens, each.output_tokens)),
-            f"{money(each.usd)}{computed_text(each)}" if each.usd is not None else "",
-        )
-        for role, agent, each in (*named, *whole)
-    ]
-    return page.table(_COSTS, rows)
-
-
-_GATES = (
-    Column("when", SHORT),
-    Column("point", SHORT),
-    Column("gate"),
-    Column("verdict", SHORT),
-    Column("what was said", WIDE),
-)
-
-
-def _gates(found: SessionReport) -> list[Sequence[object]]:
-    """What gates, reviewers and merges said about the work, and what its author answered."""
-    return [
-        (
-            *(page.time(verdict.started_at), verdict.point, short_name(verdict.hook or "")),
-            *(page.badge(verdict.status), "\n".join([verdict.message, *review_lines(each)])),
-        )
-        for each in found.gates
-        for verdict in (each.verdict,)
-    ]

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from hookline.queries import proofs
 from hookline.surfaces.cli.output import paint, say, say_row, untrusted
-from hookline.surfaces.cli.reports import words
+from hookline.surfaces.cli.reports import phrases
 from hookline.surfaces.cli.work.costs import cost_text
 
 if TYPE_CHECKING:
     from hookline.queries.project_report import ProjectReport, ReportedSession, ReportedTask
     from hookline.queries.waiting.item import Item
 
-_STYLES = {words.GOOD_MARK: "green", words.BAD_MARK: "red", words.OTHER_MARK: "yellow"}
+_STYLES = {phrases.GOOD_MARK: "green", phrases.BAD_MARK: "red", phrases.OTHER_MARK: "yellow"}
 _PROOFS = {proofs.FAILED: "red", proofs.NONE: "red", proofs.WAITS: "yellow", proofs.SKIPPED: "dim"}
 _INDENT = 8
 MOST_SHOWN = 300
@@ -21,8 +21,8 @@ MOST_SHOWN = 300
 
 def show(found: ProjectReport) -> None:
     """Print a report."""
-    say_row(f"{paint(untrusted(found.project), 'bold')}: {words.period(found)}", 2)
-    say_row(words.headline(found), 2)
+    say_row(f"{paint(untrusted(found.project), 'bold')}: {phrases.period(found)}", 2)
+    say_row(phrases.headline(found), 2)
     if found.tasks:
         _title("Tasks")
     for task in found.tasks:
@@ -46,18 +46,18 @@ def _title(text: str) -> None:
 
 def _show_task(task: ReportedTask, found: ProjectReport) -> None:
     longest = max(len(each.outcome) for each in found.tasks)
-    outcome = paint(f"{words.outcome_text(task.outcome):{longest}}", _style(task.outcome))
+    outcome = paint(f"{phrases.outcome_text(task.outcome):{longest}}", _style(task.outcome))
     name = paint(f"{task.task_id:5}", "bold")
     say_row(f"{_mark(task.outcome)} {name} {outcome}  {untrusted(task.goal, 90)}", _INDENT)
-    if why := words.why_text(task, found):
-        _below(why, _style(task.outcome) if task.outcome in words.LOUD else "dim")
-    facts = (words.merge_text(task, found.until), words.change_text(task.change))
+    if why := phrases.why_text(task, found):
+        _below(why, _style(task.outcome) if task.outcome in phrases.LOUD else "dim")
+    facts = (phrases.merge_text(task, found.until), phrases.change_text(task.change))
     if any(facts):
         _below(" · ".join(each for each in facts if each))
-    for status, text in words.proof_texts(task):
+    for status, text in phrases.proof_texts(task):
         _below(text, _PROOFS.get(status, ""))
     if task.cost.turns:
-        roles = words.role_texts(task.cost)
+        roles = phrases.role_texts(task.cost)
         _below("; ".join(roles) if len(roles) < 3 else cost_text(task.cost), "dim")
         for each in roles if len(roles) > 2 else ():
             _below(f"  {each}", "dim")
@@ -70,23 +70,24 @@ def _below(text: str, style: str = "") -> None:
 
 def _show_session(session: ReportedSession) -> None:
     name = paint(untrusted(session.name, 40), "bold")
-    status = paint(session.status, _style(session.status))
-    how = f"{words.iterations_text(session.iterations)}"
+    mark = phrases.session_mark(session)
+    status = paint(phrases.outcome_text(session.status), _STYLES[mark])
+    how = f"{phrases.iterations_text(session.iterations)}"
     why = f": {untrusted(session.why, 200)}" if session.why else ""
     about = paint(f"({session.run_id}, {session.task_id})", "dim")
-    say_row(f"{_mark(session.status)} {name}  {status} {how}{why} {about}", 4)
+    say_row(f"{paint(mark, _STYLES[mark])} {name}  {status} {how}{why} {about}", 4)
 
 
 def _show_item(item: Item, now: str) -> None:
     head = f"{paint('!', 'yellow')} {paint(untrusted(item.id), 'bold')}"
-    say_row(f"{head} {untrusted(words.item_text(item, now), MOST_SHOWN)}", 4)
+    say_row(f"{head} {untrusted(phrases.item_text(item, now), MOST_SHOWN)}", 4)
     say(f"    {paint(untrusted(item.command), 'cyan')}")
 
 
 def _mark(outcome: str) -> str:
-    mark = words.mark_of(outcome)
+    mark = phrases.mark_of(outcome)
     return paint(mark, _STYLES[mark])
 
 
 def _style(outcome: str) -> str:
-    return _STYLES[words.mark_of(outcome)]
+    return _STYLES[phrases.mark_of(outcome)]

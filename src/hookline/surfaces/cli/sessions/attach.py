@@ -113,7 +113,7 @@ def _begin(args: Namespace, app: App, known: SessionFacts) -> tuple[FeedReader, 
 def logs_arguments(p: ArgumentParser) -> None:
     """What `session logs` takes."""
     session_argument(p, obvious=f"the one at work, else the newest; `{WORKER}` means the worker")
-    p.add_argument("-f", "--follow", action="store_true", help="go on until the session ends")
+    p.add_argument("-f", "--follow", action="store_true", help="continue until the session ends")
     verbose_argument(p)
 
 

@@ -8,17 +8,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from hookline.domain.text.excerpts import last_line
 from hookline.flows import control
 from hookline.flows.outcomes import INTERRUPT
 from hookline.flows.runner import Runner
 from hookline.operations.announcements import at_work
-from hookline.points import TOLD_IN_FEED
+from hookline.operations.inside_runs import refuse_inside
+from hookline.operations.session_control import told_in_feed
 from hookline.queries.sessions import endings, facts, resume_command, spent
 from hookline.sessions.verbs import ask_to_stop
-from hookline.surfaces.cli.flows.watch import refuse_inside
 from hookline.surfaces.cli.live.screen import a_few
 from hookline.surfaces.cli.live.view import Live
 from hookline.surfaces.cli.live.watch import (
@@ -34,10 +31,8 @@ from hookline.wiring.engine import engine
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable
 
     from hookline.app import App
-    from hookline.domain.records import Delivery
     from hookline.flows.engine import Done, Parked
     from hookline.ports.feeds import FeedReader, FeedRecord
     from hookline.queries.sessions import SessionFacts
@@ -50,7 +45,7 @@ NOW = "stopping now; ^C again exits at once, and `hookline run --resume` continu
 def drive(
     args: Namespace, app: App, run_id: str, reader: FeedReader, signals: Stopping
 ) -> SessionFacts:
-    """Advance a session until it is over, paused or parked; how it stands then."""
+    """Advance a session until it is over, paused or parked; its status then."""
     refuse_inside(app, run_id)
     with app.read() as view:
         command = resume_command(facts(view, view.runs.find(run_id)))
@@ -87,30 +82,6 @@ async def _advance(
         if now:
             app.change(control.send, run_id, INTERRUPT, {})
 
-    async with at_work(app, _told_of(app, run_id), watch.say):
+    async with at_work(app, told_in_feed(app, run_id), watch.say):
         with steps(signals, stop, watch.say, (AFTER_TURN, NOW)):
             return await Runner(engine(app)).run_one(run_id)
-
-
-def _told_of(app: App, run_id: str) -> Callable[[Delivery], None]:
-    """Hooks of events are called beside the session; who watches it hears of them as well."""
-    tell = app.feeds.of(run_id)
-
-    def observe(row: Delivery) -> None:
-        if row.point in TOLD_IN_FEED:
-            return
-        hook = app.scopes.find(row.hook)
-        piped = hook is not None and hook.pipe_output
-        if piped or row.failure:
-            told = {name: getattr(row, name) for name in ("point", "hook", "status", "error")}
-            told |= {
-                "durationMs": (row.duration_us or 0) / 1000,
-                "exitCode": row.exit_code,
-                "stderr": last_line(row.stderr or "") if row.exit_code else "",
-                "answer": msgspec.to_builtins(row.answer),
-                "piped": piped,
-                "seq": row.event_seq,
-            }
-            tell("hook_ended", told)
-
-    return observe

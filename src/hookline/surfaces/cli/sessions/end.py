@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from hookline.domain import sessions
 from hookline.domain.tasks import DEPENDS_ON
 from hookline.domain.text.terminal import plural
-from hookline.errors import FAILED, INTERRUPTED, LIMIT, NEEDS_PERSON, OK
-from hookline.queries.sessions import CANCELLED, PARKED, PLANNED, resume_command
+from hookline.queries.session_ends import session_end
+from hookline.queries.sessions import CANCELLED, PLANNED, resume_command
 from hookline.surfaces.cli.output import answer, next_step, note, paint, say, spoken, untrusted
 
 if TYPE_CHECKING:
@@ -19,14 +19,6 @@ if TYPE_CHECKING:
     from hookline.ports.store import View
     from hookline.queries.sessions import SessionFacts
 
-EXITS = {
-    sessions.COMPLETED: OK,
-    sessions.FAILED: FAILED,
-    CANCELLED: FAILED,
-    sessions.ESCALATED: NEEDS_PERSON,
-    sessions.LIMIT: LIMIT,
-    sessions.STOPPED: INTERRUPTED,
-}
 STYLES = {sessions.COMPLETED: "green", sessions.LIMIT: "yellow", sessions.STOPPED: "yellow"}
 
 
@@ -34,20 +26,13 @@ def tell_end(
     args: Namespace, known: SessionFacts, ended: dict[str, Any] | None, help: str | None = None
 ) -> int:
     """Tell how a session ended, or that it only rests, with help for that; the exit code."""
-    if not known.is_over and known.status not in EXITS:
-        with spoken(sys.stdout, sys.stderr):
-            _tell_rest(args, known, help)
-        return NEEDS_PERSON if known.status == PARKED else OK
-    outcome = known.status if known.status in EXITS else sessions.FAILED
-    if ended is None or ended["outcome"] != outcome:  # it broke: no ending was written
-        reason = known.reason or ("by a person" if outcome == CANCELLED else "its run failed")
-        ended = {"outcome": outcome, "reason": reason, "iterations": known.iteration}
+    end = session_end(known, ended)
     with spoken(sys.stdout, sys.stderr):
-        if answer(args, {"type": "session_ended", "data": ended}):
-            _tell(known, ended)
-    if outcome == sessions.COMPLETED and (ended.get("taskHeld") or ended.get("taskError")):
-        return NEEDS_PERSON  # what was done is not taken for it
-    return OK if ended.get("waitsFor") else EXITS[outcome]
+        if end.data is None:
+            _tell_rest(args, known, help)
+        elif answer(args, {"type": "session_ended", "data": end.data}):
+            _tell(known, end.data)
+    return end.exit_code
 
 
 def tell_plan(args: Namespace, view: View, known: SessionFacts) -> None:
@@ -74,12 +59,6 @@ def tell_plan(args: Namespace, view: View, known: SessionFacts) -> None:
         )
 
 
-def parked_help(view: View, known: SessionFacts) -> str | None:
-    """What has to be done before a session that is parked can go on."""
-    events = view.log.events(node_id=known.run_id, types=("run_parked",))
-    return events[-1].data.get("help") if events and known.status == PARKED else None
-
-
 def _tell_rest(args: Namespace, known: SessionFacts, help: str | None) -> None:
     """The process ends, the session does not."""
     if not args.json:
@@ -97,7 +76,7 @@ def _tell(known: SessionFacts, ended: dict[str, Any]) -> None:
     outcome = ended["outcome"]
     count = plural(ended["iterations"], "iteration")
     why = untrusted(str(ended.get("message") or ended["reason"]), 500)
-    word = sessions.told_as(outcome, ended["reason"])
+    word = sessions.outcome_word(outcome, ended["reason"])
     say(f"{paint(word, STYLES.get(word, 'red'))} after {count}: {why}")
     if held := ended.get("taskHeld"):
         _tell_held(known, held)

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING
 from hookline.domain.sessions import STOPPED
 from hookline.errors import UsageError
 from hookline.operations.resume import go_on, refuse_silence, to_go_on_with
-from hookline.operations.sessions import NewSession, prepare_worktree, start
+from hookline.operations.sessions import NewSession, is_unchecked, prepare_worktree, start
+from hookline.queries.session_ends import parked_help
 from hookline.queries.sessions import facts, last_ending
 from hookline.sessions.names import check_name
 from hookline.surfaces.cli.background import detach_argument, tell_detached
 from hookline.surfaces.cli.command import Command, TaskName, run_of_folder
 from hookline.surfaces.cli.opening import refuse_unready, tell_frozen, writing
-from hookline.surfaces.cli.output import note, untrusted
+from hookline.surfaces.cli.output import note, untrusted, warn
 from hookline.surfaces.cli.sessions.arguments import given_limits, limit_arguments, verbose_argument
 from hookline.surfaces.cli.sessions.drive import drive
-from hookline.surfaces.cli.sessions.end import parked_help, tell_end, tell_plan
+from hookline.surfaces.cli.sessions.end import tell_end, tell_plan
 from hookline.surfaces.cli.stopping import Stopping
 from hookline.trust.people import as_called, is_in_session, refuse_agents
 from hookline.wiring.profiles import chosen_agent
@@ -31,6 +32,13 @@ if TYPE_CHECKING:
 
     from hookline.app import App
     from hookline.queries.sessions import SessionFacts
+
+
+UNCHECKED = "no check is live: the agent's promise is believed, and its work counts as unproven"
+ADD_CHECK = (
+    "write your tests under `validation:` in hookline.yaml, and `stop: [evidence]` under `hooks:`;"
+    " then run `hookline trust`"
+)
 
 
 def _arguments(p: ArgumentParser) -> None:
@@ -60,7 +68,7 @@ def _run(args: Namespace) -> int:
         return resume(args)
     called = as_called(os.environ)
     if called.get("HOOKLINE_AGENT") or is_in_session(called):
-        refuse_agents(os.environ, "run")  # it would have a budget of its own, and so on for ever
+        refuse_agents(os.environ, "run")  # it would have its own budget, and so on forever
     limits = given_limits(args)
     if args.name is not None:
         check_name(args.name)
@@ -70,12 +78,12 @@ def _run(args: Namespace) -> int:
         agent = chosen_agent(app, args.agent, limits.get("usd"))
         wanted = NewSession(agent=agent, limits=limits, shows_plan=not args.yes, **given)
         place = asyncio.run(prepare_worktree(app, args.task, wanted.agent))
-        if args.detach:
-            if not args.json:
-                tell_frozen(app)
-            return _detach(args, app, start(app, wanted, place, detached=True))
         if not args.json:
             tell_frozen(app)
+            if place is None and is_unchecked(app, agent):
+                warn(UNCHECKED, help=ADD_CHECK)
+        if args.detach:
+            return _detach(args, app, start(app, wanted, place, detached=True))
         with Stopping() as signals:
             run_id = start(app, wanted, place)
             known = drive(args, app, run_id, app.feeds.reader(run_id), signals)
@@ -103,7 +111,7 @@ def _detach(
 
 
 def resume(args: Namespace) -> int:
-    """Go on with a session that was stopped, paused, killed or reached a limit."""
+    """Continue a session that was stopped, paused, killed or reached a limit."""
     limits = given_limits(args)
     with writing() as app:
         refuse_unready(args, app)

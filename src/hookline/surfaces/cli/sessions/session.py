@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -12,11 +12,12 @@ from hookline.domain import sessions
 from hookline.domain.text.terminal import clean, padded, plural, size, thousands, took, width
 from hookline.domain.timestamps import seconds
 from hookline.queries import sessions as queries
+from hookline.queries.proofs import session_unproven
 from hookline.queries.pruned import GONE
 from hookline.queries.sessions import facts, known_session, next_command, session_details
 from hookline.sessions.names import all_sessions, find
 from hookline.surfaces.cli.command import Command
-from hookline.surfaces.cli.live.lines import DECIDED, OK, money
+from hookline.surfaces.cli.live.lines import BAD, decision_mark, money
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import answer, next_step, paint, say, say_row, untrusted
 from hookline.surfaces.cli.sessions import arguments, steer
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Iterator, Sequence
 
+    from hookline.domain.runs import Run
+    from hookline.ports.store import View
     from hookline.queries.sessions import EndedIteration, SessionDetails, SessionFacts
 
 STYLES = {
@@ -46,26 +49,40 @@ def _list_arguments(p: ArgumentParser) -> None:
 def _list(args: Namespace) -> None:
     with reading() as app, app.read() as view:
         chosen = islice(all_sessions(view), None if args.all else LISTED)
-        found = [facts(view, run) for run in chosen]
-    if not answer(args, found):
+        found = [_listed(view, run) for run in chosen]
+    if not answer(args, [each.known for each in found]):
         return
     for line in _lines(found):
         say_row(line, 4)
     if not found:
         say('no sessions; `hookline run "what the agent should do"` starts one')
     else:
-        next_step(next_command(found[0]))
+        next_step(next_command(found[0].known))
 
 
-def _lines(found: Sequence[SessionFacts]) -> Iterator[str]:
-    """Sessions in columns; what differs in length and kind, its goal and why, stands last."""
-    table = [_cells(each) for each in found]
+class _Listed(NamedTuple):
+    """A session, and whether only its agent says that it is complete."""
+
+    known: SessionFacts
+    is_claim: bool
+
+
+def _listed(view: View, run: Run) -> _Listed:
+    """What gates look at next needs no proof yet."""
+    known = facts(view, run)
+    is_own = known.status == sessions.COMPLETED and known.branch is None
+    return _Listed(known, is_own and session_unproven(view, run) is not None)
+
+
+def _lines(found: Sequence[_Listed]) -> Iterator[str]:
+    """Sessions in columns; what differs in length and kind, its goal and why, comes last."""
+    table = [_cells(each.known) for each in found]
     widths = [max(map(width, column)) for column in zip(*table, strict=True)]
-    for known, cells in zip(found, table, strict=True):
+    for (known, is_claim), cells in zip(found, table, strict=True):
         name, status, *where = map(padded, cells, widths)
-        style = STYLES.get(known.status, "bold")
+        style = "red" if is_claim else STYLES.get(known.status, "bold")
         told = f"{paint(name, 'bold')}  {paint(status, style)}  {paint('  '.join(where), 'dim')}"
-        yield f"{told}  {untrusted(known.goal, 60)}{_more(known)}"
+        yield f"{told}  {untrusted(known.goal, 60)}{_more(known, is_claim=is_claim)}"
 
 
 def _cells(known: SessionFacts) -> tuple[str, ...]:
@@ -74,7 +91,9 @@ def _cells(known: SessionFacts) -> tuple[str, ...]:
     return name, known.status, known.run_id, f"iteration {known.iteration}", agent, age
 
 
-def _more(known: SessionFacts) -> str:
+def _more(known: SessionFacts, *, is_claim: bool) -> str:
+    if is_claim:
+        return "  (UNPROVEN: only its agent says so)"
     if known.pid is not None:
         return f"  (in process {known.pid})"
     if known.until is not None:
@@ -92,10 +111,13 @@ def _show_arguments(p: ArgumentParser) -> None:
 def _show(args: Namespace) -> None:
     with reading() as app, app.read() as view:
         known = known_session(view, args.name, "show")
-        told = session_details(view, view.runs.find(known.run_id), app.blobs)
-    if not answer(args, {**msgspec.to_builtins(known), **msgspec.to_builtins(told)}):
+        run = view.runs.find(known.run_id)
+        told = session_details(view, run, app.blobs)
+        listed, proven = _listed(view, run), session_unproven(view, run) is None
+    shown = {**msgspec.to_builtins(known), **msgspec.to_builtins(told), "proven": proven}
+    if not answer(args, shown):
         return
-    say_row(next(_lines([known])), 4)
+    say_row(next(_lines([listed])), 4)
     rows = {
         "goal": known.goal,
         "task": known.task_id,
@@ -110,7 +132,7 @@ def _show(args: Namespace) -> None:
         if value:
             say_row(f"  {paint(f'{name:9}', 'dim')} {untrusted(str(value), 500)}", 12)
     for each in told.history[-SHOWN_ITERATIONS:]:
-        say(f"  {_iteration_line(each)}")
+        say_row(f"  {_iteration_line(each, is_proven=proven)}", 6)
     for check in told.failed_checks:
         first, _, more = (check["message"] or "").partition("\n")
         say(f"    {paint('✗', 'red')} {untrusted(check['ruleName'])}  {untrusted(first)}")
@@ -141,13 +163,16 @@ def _amount(number: float) -> str:
     return f"{number:.2f}".rstrip("0").rstrip(".")
 
 
-def _iteration_line(ended: EndedIteration) -> str:
+def _iteration_line(ended: EndedIteration, *, is_proven: bool) -> str:
     decision = ended.decision or "failed"
-    mark = paint("✗", "red") if ended.status == "failed" else paint(*DECIDED.get(decision, OK))
+    is_bad = ended.status == "failed" or decision == "failed"
+    mark = BAD if is_bad else decision_mark(decision, is_proven=is_proven)
     by = f" by {untrusted(ended.hook, 40)}" if ended.hook else ""
     why = untrusted(ended.reason or ended.error or "", 160)
     files = plural(len(ended.files_modified), "file")
-    return f"{mark} iteration {ended.iteration}  {decision}{by}: {why}  {paint(files, 'dim')}"
+    return (
+        f"{paint(*mark)} iteration {ended.iteration}  {decision}{by}: {why}  {paint(files, 'dim')}"
+    )
 
 
 def _show_waiting(kind: str, where: str, text: str) -> None:

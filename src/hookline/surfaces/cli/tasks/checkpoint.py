@@ -1,4 +1,4 @@
-"""`hookline checkpoint`: where an agent stood in a task, to look at or to go on from."""
+"""`hookline checkpoint`: where an agent was in a task, to look at or to continue from."""
 
 from __future__ import annotations
 

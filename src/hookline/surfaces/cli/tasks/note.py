@@ -1,4 +1,4 @@
-"""`hookline note`: what agents and people write down for whoever works here next."""
+"""`hookline note`: what agents and people leave for whoever works here next."""
 
 from __future__ import annotations
 

@@ -14,13 +14,10 @@ from hookline.surfaces.cli.opening import reading, writing
 from hookline.surfaces.cli.output import answer, next_step, paint, untrusted, warn
 from hookline.surfaces.cli.tasks.show import task_line
 from hookline.surfaces.cli.values import parse_json
-from hookline.tasks import claims, verbs
-from hookline.tasks.verbs import Holder
 from hookline.trust.people import refuse_agents
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable, Collection
 
     from hookline.app import App
     from hookline.domain.tasks import Task
@@ -35,15 +32,15 @@ def _next_arguments(p: ArgumentParser) -> None:
 
 
 def _next(args: Namespace) -> None:
+    from hookline.operations import claims  # `task add` does without
+
     if args.claim:
         with writing() as app:
-            agent, lease = _agent(app, args), duration(args.lease)
-            task = app.change(claims.claim_next, agent, lease, allowed=_allowed(app, args))
-            _answer_claim(args, task)
+            who = claims.claimer(app, args.agent)
+            _answer_claim(args, claims.claim_next(app, who, duration(args.lease)))
         return
-    with reading() as app, app.read() as view:
-        allowed = _allowed(app, args)
-        best = claims.best_ready(view.graph, app.store.now(), _agent(app, args), allowed)
+    with reading() as app:
+        best = claims.best_ready(app, claims.claimer(app, args.agent))
     answer_task(args, best, "")
     next_step(f"hookline task claim {best.id}")
 
@@ -63,17 +60,18 @@ def _claim_arguments(p: ArgumentParser) -> None:
 
 
 def _claim(args: Namespace) -> None:
+    from hookline.operations import claims  # `task add` does without
+
     with writing() as app:
         if args.renew:
             token = args.token if args.token is not None else app.origin.holder.token
             if token is None:
                 raise BadInput("--renew needs --token N")
-            app.change(claims.renew, args.id, token, duration(args.lease))
+            task = claims.renew(app, args.id, token, duration(args.lease))
         else:
-            agent, lease = _agent(app, args), duration(args.lease)
-            app.change(claims.claim, args.id, agent, lease, allowed=_allowed(app, args))
-        with app.read() as view:
-            _answer_claim(args, view.graph.task(args.id))
+            who = claims.claimer(app, args.agent)
+            task = claims.claim(app, args.id, who, duration(args.lease))
+        _answer_claim(args, task)
 
 
 def _answer_claim(args: Namespace, task: Task) -> None:
@@ -90,7 +88,7 @@ def _reason_arguments(p: ArgumentParser) -> None:
 
 
 def _release(args: Namespace) -> None:
-    _change(args, claims.release, "release", "released", reason=args.reason)
+    _change(args, "release", "released", reason=args.reason)
 
 
 # working
@@ -105,7 +103,7 @@ def _start_arguments(p: ArgumentParser) -> None:
 def _start(args: Namespace) -> None:
     context = parse_json(args.context, "--context") if args.context else {}
     then = "hookline task complete {} --result TEXT"
-    _change(args, verbs.start, "start", "started", then, context=context, at=_moment(args))
+    _change(args, "start", "started", then, context=context, at=_moment(args))
 
 
 def _complete_arguments(p: ArgumentParser) -> None:
@@ -118,25 +116,24 @@ def _complete_arguments(p: ArgumentParser) -> None:
 
 
 def _complete(args: Namespace) -> None:
-    from hookline.operations.tasks import PROMISED, SUBMITTED, complete  # only this verb needs it
+    from hookline.operations import tasks  # `task add` does without
 
     with writing() as app:
-        task, how = complete(
+        task, how = tasks.complete(
             app,
             args.id,
-            by_agent=app.origin.by_agent,
-            holder=_holder(app, args),
+            tasks.writer(app, args.token),
             result=args.result,
             artifacts=args.artifact,
             at=_moment(args),
             without_gates=args.without_gates,
         )
-        if how == PROMISED:
+        if how == tasks.PROMISED:
             text = f"{task.id}: recorded as a promise; stop hooks decide when your turn ends"
             answer(args, task, text)
             return
-        answer_task(args, task, f"{how}: its gates decide" if how == SUBMITTED else how)
-        next_step(f"hookline submit {task.id}" if how == SUBMITTED else "hookline task ready")
+        answer_task(args, task, f"{how}: its gates decide" if how == tasks.SUBMITTED else how)
+        next_step(f"hookline submit {task.id}" if how == tasks.SUBMITTED else "hookline task ready")
 
 
 def _block_arguments(p: ArgumentParser) -> None:
@@ -149,11 +146,11 @@ def _block_arguments(p: ArgumentParser) -> None:
 def _block(args: Namespace) -> None:
     given = {"reason": args.reason, "required_knowledge": args.required_knowledge}
     then = "hookline task unblock {}"
-    _change(args, verbs.block, "block", "blocked", then, own=True, **given)
+    _change(args, "block", "blocked", then, **given)
 
 
 def _unblock(args: Namespace) -> None:
-    _change(args, verbs.unblock, "unblock", "unblocked")
+    _change(args, "unblock", "unblocked")
 
 
 def _update_arguments(p: ArgumentParser) -> None:
@@ -168,6 +165,8 @@ def _update_arguments(p: ArgumentParser) -> None:
 
 
 def _update(args: Namespace) -> None:
+    from hookline.operations import tasks  # `task add` does without
+
     given = {
         "goal": args.goal,
         "labels": args.label,
@@ -180,14 +179,13 @@ def _update(args: Namespace) -> None:
     if args.changes is not None:
         changes["changes"] = given_changes(args, "task update")
     with writing() as app:
-        holder = writer(app, args, "change", changes)
-        task = app.change(verbs.update, args.id, changes, holder=holder, types=app.types)
+        task = tasks.update(app, args.id, changes, tasks.writer(app, args.token))
         answer_task(args, task, "updated")
         warn_of_type(args, app, *([task] if args.type else ()))
 
 
 def _cancel(args: Namespace) -> None:
-    _change(args, verbs.cancel, "cancel", "cancelled", reason=args.reason)
+    _change(args, "cancel", "cancelled", reason=args.reason)
 
 
 def _fail_arguments(p: ArgumentParser) -> None:
@@ -196,14 +194,14 @@ def _fail_arguments(p: ArgumentParser) -> None:
 
 
 def _fail(args: Namespace) -> None:
-    _change(args, verbs.fail, "fail", "failed", error=args.error)
+    _change(args, "fail", "failed", error=args.error)
 
 
 def _delete(args: Namespace) -> None:
+    from hookline.operations import tasks  # `task add` does without
+
     with writing() as app:
-        with app.read() as view:
-            identifier = view.graph.task(args.id).id
-        edges = app.change(verbs.delete, identifier, holder=writer(app, args, "delete"))
+        identifier, edges = tasks.delete(app, args.id, tasks.writer(app, args.token))
         deleted = {"id": identifier, "edgesRemoved": edges}
         answer(args, deleted, f"{identifier} deleted, {edges} edges removed")
 
@@ -211,44 +209,22 @@ def _delete(args: Namespace) -> None:
 # shared
 
 
-def _change(
-    args: Namespace,
-    verb: Callable[..., Task],
-    does: str,
-    told: str,
-    then: str = "",
-    *,
-    own: bool = False,
-    **given: Any,
-) -> None:
-    """Carry out a verb on a task that somebody may hold; `then` is what to type next."""
+def _change(args: Namespace, verb: str, told: str, then: str = "", **given: Any) -> None:
+    """Carry out a verb on a task that someone may hold; `then` is what to type next."""
+    from hookline.operations import tasks  # `task add` does without
+
     with writing() as app:
-        task = app.change(verb, args.id, holder=writer(app, args, does, own=own), **given)
+        task = tasks.change(app, args.id, verb, tasks.writer(app, args.token), **given)
         answer_task(args, task, told)
         if then:
             next_step(then.format(task.id))
 
 
-def writer(
-    app: App, args: Namespace, verb: str, changes: Collection[str] = (), *, own: bool = False
-) -> Holder:
-    """Who writes; an agent does not to work that a session or gates judge, but for its `own`."""
-    if app.origin.by_agent:
-        from hookline.operations.tasks import refuse_judged  # only agents need it
-
-        refuse_judged(app, args.id, verb, changes, own=own)
-    return _holder(app, args)
-
-
-def _holder(app: App, args: Namespace) -> Holder:
-    return app.origin.holder if args.token is None else Holder(token=args.token)
-
-
-def warn_of_type(args: Namespace, app: App, *tasks: Task) -> None:
+def warn_of_type(args: Namespace, app: App, *found: Task) -> None:
     """Tell a person about each type that is not configured although others are."""
     if args.json:
         return
-    for kind in dict.fromkeys(task.type for task in tasks):
+    for kind in dict.fromkeys(task.type for task in found):
         if problem := app.types.unknown(kind):
             warn(untrusted(problem, 300))
 
@@ -270,23 +246,6 @@ def given_changes(args: Namespace, command: str) -> str | None:
 def _held_one(p: ArgumentParser) -> None:
     task_argument(p, "id")
     p.add_argument("--token", type=int, metavar="N", help="your claim's token")
-
-
-def _agent(app: App, args: Namespace) -> str:
-    own = str(app.origin.metadata()["triggeredBy"])
-    if args.agent not in (None, own):
-        # Whose work it is decides which gates judge it, and who may be its gatekeeper.
-        refuse_agents(app.environ, "task claim --agent of somebody else")
-    return str(args.agent or own)
-
-
-def _allowed(app: App, args: Namespace) -> Callable[[str, str | None], bool]:
-    """Types of tasks name the agents that may take them; people may take any."""
-    if not args.agent and not app.origin.holder.agent:
-        return claims.open_to_all
-    from hookline.config.task_types import claim_rule  # only agents need it
-
-    return claim_rule(app.settings)
 
 
 def _moment(args: Namespace) -> str | None:

@@ -112,7 +112,9 @@ def _show_arguments(p: ArgumentParser) -> None:
 
 
 def _show(args: Namespace) -> None:
-    from hookline.pipeline.judgements import judgements  # only this verb tells costs and reviews
+    from hookline.pipeline.gate_reviews import (
+        gate_reviews,
+    )  # only this verb tells costs and reviews
     from hookline.queries.blockers import blocker
     from hookline.sessions.spending import cost_of, turns_of
     from hookline.surfaces.cli.gates.show import review_lines
@@ -126,7 +128,7 @@ def _show(args: Namespace) -> None:
             return
         dependents = [e.from_id for e in view.graph.edges_to(task.id, "depends_on")]
         events = view.log.events(node_id=task.id)
-        found = judgements(view, task.id, app.blobs)
+        found = gate_reviews(view, task.id, app.blobs)
         review = review_lines(found[-1]) if found and waits is not None else []
         show_task(task, dependents, events, cost_lines(cost), waits, review)
     if waits is not None:

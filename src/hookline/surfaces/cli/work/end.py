@@ -80,5 +80,5 @@ def _next_command(found: WorkAccount) -> tuple[str, str]:
     if found.needs_person or found.left_alone:
         return "hookline attention", "what waits for you"
     if found.outcome in ("stopped", "limit"):
-        return "hookline work", "goes on"
+        return "hookline work", "continues"
     return "hookline task graph", ""

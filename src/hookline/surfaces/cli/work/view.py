@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.sessions import told_as
+from hookline.domain.sessions import outcome_word
 from hookline.domain.text.terminal import clean, cut, one_line, padded, plural, took
 from hookline.domain.timestamps import seconds
 from hookline.hooks.names import shown_hook
@@ -120,7 +120,7 @@ class Board:
         if strand is None:
             return
         strand.hear(line)
-        # Gates are told of by their verdicts, and a session by its beginning.
+        # Gates are told about by their verdicts, and a session by its beginning.
         if self._verbose and strand.what == SESSION and line["type"] != "session_started":
             for each in strand.live.take(line):
                 yield ViewLine((_task(strand.task), *each.pieces))
@@ -129,8 +129,8 @@ class Board:
 
     def _task_begun(self, data: told.TaskBegun) -> Iterator[ViewLine]:
         self._open(data, SESSION)
-        goes_on = "goes on with" if data.resumed else "begins"
-        yield _told(data, "", f"{_agent(data)} {goes_on}: {one_line(data.goal)}")
+        verb = "continues" if data.resumed else "begins"
+        yield _told(data, "", f"{_agent(data)} {verb}: {one_line(data.goal)}")
 
     def _session_ended(self, data: told.SessionEnded) -> Iterator[ViewLine]:
         if data.waits_for:
@@ -140,7 +140,7 @@ class Board:
             told = f"{_agent(data)} cannot work, and takes no more tasks"
             yield _told(data, "red", f"{told}: {one_line(data.problem.told)}")
             return
-        outcome = told_as(data.outcome, data.reason)
+        outcome = outcome_word(data.outcome, data.reason)
         style = "" if outcome == "completed" else "yellow"
         after = plural(data.iterations or 0, "iteration")
         why = one_line(str(data.message or data.reason))
@@ -151,7 +151,7 @@ class Board:
         yield from ()
 
     def _gate(self, data: told.GateSpoke) -> Iterator[ViewLine]:
-        if data.hook is None:  # no gate stands there
+        if data.hook is None:  # no gate is listed there
             return
         spent = took(data.duration_ms / 1000) if data.duration_ms is not None else ""
         point = padded(one_line(data.point), POINT_COLUMNS)
@@ -201,7 +201,7 @@ class Board:
         else:
             yield _told(data, "green", f"merged {sha}")
 
-    def _completed(self, data: told.NothingToJudge) -> Iterator[ViewLine]:
+    def _completed(self, data: told.CompletedWithoutCommit) -> Iterator[ViewLine]:
         yield _told(data, "green", "completed: there was no commit to check")
 
     def _sent_back(self, data: told.SentBack) -> Iterator[ViewLine]:
@@ -248,7 +248,7 @@ class Board:
 
 _ENDINGS = (
     *(told.SessionEnded, told.Submitted, told.WorkMerged),
-    *(told.NothingToJudge, told.RunFailed, told.RunParked),
+    *(told.CompletedWithoutCommit, told.RunFailed, told.RunParked),
 )
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import math
-import os
 from typing import TYPE_CHECKING
 
-from hookline.errors import BadInput, IllegalTransition
+from hookline.operations.inside_runs import refuse_worker
 from hookline.points import TOLD_IN_FEED
 from hookline.surfaces.cli.background import detach_argument, tell_detached
 from hookline.surfaces.cli.command import Command
@@ -19,12 +17,9 @@ from hookline.surfaces.cli.stopping import Stopping, steps
 from hookline.surfaces.cli.work.end import tell_end
 from hookline.surfaces.cli.work.flows import serve_flows
 from hookline.surfaces.cli.work.view import Board
-from hookline.trust.people import refuse_agents
-from hookline.wiring.forges import check_forge
-from hookline.wiring.work import check_repository
-from hookline.worker.loop import WorkBudget
+from hookline.worker.loop import WorkBudget, check_budget
 from hookline.worker.records import WorkRecord
-from hookline.worker.shift import Shift, lanes
+from hookline.worker.worker_run import WorkerRun, check_place, lanes
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -33,11 +28,10 @@ if TYPE_CHECKING:
 
     from hookline.app import App
     from hookline.domain.records import Delivery
+    from hookline.errors import BadInput
     from hookline.surfaces.cli.live.watch import Show
     from hookline.worker.loop import Worker
     from hookline.worker.news import Told
-
-MOST_LANES = 64
 
 AFTER_TURNS = "taking no more; stopping after these turns; ^C again stops now"
 NOW = "stopping now; ^C again exits at once, and `hookline work` continues"
@@ -61,20 +55,18 @@ def _arguments(p: ArgumentParser) -> None:
 
 
 def _work(args: Namespace) -> int:
-    _check_numbers(args)
+    budget = check_budget(args.agents, WorkBudget(args.tasks, args.minutes, args.usd))
     with writing() as app:
         if args.flows:
             return _detach(args, app) if args.detach else serve_flows(args, app)
-        _refuse_inside(app)
-        refuse_agents(os.environ, "work")
+        refuse_worker(app)
         refuse_unready(args, app)
         agents = lanes(app, args.agents, args.agent or (), _warn_of_missing, args.usd)
-        asyncio.run(check_repository(app))
-        for problem in asyncio.run(check_forge(app)):
+        for problem in asyncio.run(check_place(app)):
             warn(f"{untrusted(problem.message, 300)}; {untrusted(problem.help, 300)}")
         if args.detach:
             return _detach(args, app)
-        return _take_tasks(args, app, agents)
+        return _take_tasks(args, app, agents, budget)
 
 
 def _detach(args: Namespace, app: App) -> int:
@@ -82,7 +74,11 @@ def _detach(args: Namespace, app: App) -> int:
 
     words = [word for word in args.words if word not in ("--detach", "--json")]
     made = detach_worker(app, ["work", *words])
-    ways = {"status": "hookline status", "watch": "hookline logs work", "stop": "hookline stop"}
+    ways = {
+        "status": "hookline status",
+        "watch": "hookline logs work --follow",
+        "stop": "hookline stop work",
+    }
     tell_detached(args, made, "the worker runs", ways)
     return 0
 
@@ -90,66 +86,53 @@ def _detach(args: Namespace, app: App) -> int:
 # Tasks
 
 
-def _take_tasks(args: Namespace, app: App, agents: list[tuple[str, ...]]) -> int:
+def _take_tasks(
+    args: Namespace, app: App, agents: list[tuple[str, ...]], budget: WorkBudget
+) -> int:
     types = args.types.split(",") if args.types else None
     _warn_of_types(app, types)
-    shift = Shift(app, agents, types)
+    worker_run = WorkerRun(app, agents, types)
     board = Board(len(agents), args.usd, verbose=args.verbose)
     show: Show[Told] = OnScreen(board, app.environ)
     if args.json:
         show = AsRecords(lambda told: isinstance(told, WorkRecord))
     with Stopping() as signals:
-        with resumed_by("hookline work"), SessionWatch(shift.news, show) as watch:
+        with resumed_by("hookline work"), SessionWatch(worker_run.news, show) as watch:
             try:
-                worker = asyncio.run(_serve(args, shift, watch, signals))
+                worker = asyncio.run(_serve(budget, worker_run, watch, signals, once=args.once))
             except asyncio.CancelledError:  # ^C for the third time
                 raise KeyboardInterrupt from None
-        code = tell_end(args, shift.account(worker))
+        code = tell_end(args, worker_run.account(worker))
     if worker.trouble is not None:
         raise worker.trouble
     return code
 
 
 async def _serve(
-    args: Namespace, shift: Shift, watch: SessionWatch[Told], signals: Stopping
+    budget: WorkBudget,
+    worker_run: WorkerRun,
+    watch: SessionWatch[Told],
+    signals: Stopping,
+    *,
+    once: bool,
 ) -> Worker:
     def stopped_by(stop: Callable[..., None]) -> AbstractContextManager[None]:
         return steps(signals, stop, watch.say, (AFTER_TURNS, NOW))
 
-    def failed(row: Delivery) -> None:  # hooks of events are called beside the sessions
+    def failed(row: Delivery) -> None:  # hooks of events are called next to the sessions
         if row.failure and row.point not in TOLD_IN_FEED:
             watch.say(untrusted(row.failure, 300))
 
-    return await shift.serve(
-        WorkBudget(args.tasks, args.minutes, args.usd),
-        once=args.once,
+    return await worker_run.serve(
+        budget,
+        once=once,
         tell=watch.say,
         failed=failed,
         stopped_by=stopped_by,
     )
 
 
-# What is refused at the start, and not task by task for ever
-
-
-def _check_numbers(args: Namespace) -> None:
-    if not 1 <= args.agents <= MOST_LANES:
-        raise BadInput(f"--agents must be 1 to {MOST_LANES}")
-    if args.tasks is not None and args.tasks < 1:
-        raise BadInput("--tasks must be at least 1")
-    for name in ("minutes", "usd"):
-        value = getattr(args, name)
-        if value is not None and not (math.isfinite(value) and value > 0):
-            raise BadInput(f"--{name} must be more than 0")
-
-
-def _refuse_inside(app: App) -> None:
-    run_id = app.environ.get("HOOKLINE_RUN_ID")
-    if run_id:
-        raise IllegalTransition(
-            f"this process runs inside {run_id}, which would then wait for itself",
-            help="start the worker from your own terminal",
-        )
+# What is refused at the start, and not task by task forever
 
 
 def _warn_of_missing(problem: BadInput) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MAX_COMMENTS = 50
 
 
-class Judgement(NamedTuple):
+class GateReview(NamedTuple):
     """A verdict, the reviewer's comments in it, and the author's answer to it."""
 
     verdict: GateVerdict
@@ -34,10 +34,10 @@ class Judgement(NamedTuple):
     answer: str = ""
 
 
-def judgements(view: View, task_id: str, blobs: Blobs) -> list[Judgement]:
+def gate_reviews(view: View, task_id: str, blobs: Blobs) -> list[GateReview]:
     """What gates and merges said about a task's work, in order."""
     found = [*verdicts(view, task_id), *_troubles(view, task_id, blobs)]
-    rows = [Judgement(each, comments(each)) for each in sorted(found, key=lambda each: each.seq)]
+    rows = [GateReview(each, comments(each)) for each in sorted(found, key=lambda each: each.seq)]
     for run, effect in _effects(view, task_id):
         if effect.kind == "agent" and effect.resolved_seq is not None:
             _note_answer(rows, run, effect, blobs)
@@ -91,7 +91,7 @@ def _troubles(view: View, task_id: str, blobs: Blobs) -> Iterator[GateVerdict]:
         )
 
 
-def _note_answer(rows: list[Judgement], run: Run, effect: JournalEffect, blobs: Blobs) -> None:
+def _note_answer(rows: list[GateReview], run: Run, effect: JournalEffect, blobs: Blobs) -> None:
     """Put the author's answer next to what they were asked to fix."""
     value = shown(effect.value, blobs)
     said = value.get("error") or value.get("text") if isinstance(value, dict) else None

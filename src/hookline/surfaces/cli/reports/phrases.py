@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hookline.domain.text.excerpts import first_few
 from hookline.domain.text.terminal import plural
-from hookline.domain.timestamps import local, told
+from hookline.domain.timestamps import local, moment_text
 from hookline.queries import proofs
 from hookline.queries.project_report import BAD, GOOD, UNPROVEN, UNTESTED
 from hookline.surfaces.cli.work.costs import cost_text, who
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hookline.queries.changes import Change
-    from hookline.queries.project_report import ProjectReport, ReportedTask
+    from hookline.queries.project_report import ProjectReport, ReportedSession, ReportedTask
     from hookline.queries.proofs import Proof
     from hookline.queries.waiting.item import Item
     from hookline.sessions.spending import WholeCost
@@ -25,15 +25,21 @@ LOUD = (UNTESTED, UNPROVEN)
 _ORDER = (*GOOD[:1], UNTESTED, *GOOD[1:], UNPROVEN, *BAD)
 _SHORT = 12
 _CHECKS = 8
-# How a session stands, in the words of a report.
-GOOD_SESSIONS, BAD_SESSIONS = ("completed",), ("failed", "escalated", "limit", "killed", "parked")
+# The status of a session, in the words of a report.
+BAD_SESSIONS = ("failed", "escalated", "limit", "killed", "parked")
 
 
 def mark_of(outcome: str) -> str:
     """A mark that says whether all is well."""
-    if outcome in (*GOOD, *GOOD_SESSIONS):
+    if outcome in GOOD:
         return GOOD_MARK
     return BAD_MARK if outcome in (*BAD, *BAD_SESSIONS) else OTHER_MARK
+
+
+def session_mark(session: ReportedSession) -> str:
+    """The mark of a session: what only its agent says, and gates have not checked, is open."""
+    mark = mark_of(session.status)
+    return OTHER_MARK if mark == GOOD_MARK and not session.proven else mark
 
 
 def outcome_text(outcome: str) -> str:
@@ -42,9 +48,10 @@ def outcome_text(outcome: str) -> str:
 
 
 def period(found: ProjectReport) -> str:
-    """From when to when, by the clock on the wall."""
+    """From when to when, in local time."""
     zone = local(found.until).strftime("%Z")
-    return f"since {told(found.since, found.until)}, until {told(found.until, found.until)} {zone}"
+    since, until = (moment_text(each, found.until) for each in (found.since, found.until))
+    return f"since {since}, until {until} {zone}"
 
 
 def headline(found: ProjectReport) -> str:
@@ -65,9 +72,9 @@ def why_text(task: ReportedTask, found: ProjectReport) -> str:
 
 
 def item_text(item: Item, now: str) -> str:
-    """Since when something waits, and why; its name stands before it."""
+    """Since when something waits, and why; its name comes before it."""
     about = f" {item.goal}" if item.goal else ""
-    since = f" since {told(item.since, now)}" if item.since else ""
+    since = f" since {moment_text(item.since, now)}" if item.since else ""
     return f"{about} ({item.kind}){since}: {item.message}"
 
 
@@ -91,7 +98,7 @@ def merge_text(task: ReportedTask, now: str) -> str:
     merged = task.merged
     if merged is None:
         return ""
-    return f"merged {told(merged.at, now)} into {merged.base} as {short(merged.sha)}"
+    return f"merged {moment_text(merged.at, now)} into {merged.base} as {short(merged.sha)}"
 
 
 def proof_texts(task: ReportedTask) -> Iterator[tuple[str, str]]:
@@ -102,7 +109,7 @@ def proof_texts(task: ReportedTask) -> Iterator[tuple[str, str]]:
             checks = [_check(each) for each in found if each.commit == commit]
             on = f" on {short(commit)}" if commit else ""
             yield status, f"{_VERBS[status]}{on}: {first_few(checks, _CHECKS)}"
-    if not task.proofs and task.outcome in LOUD:
+    if not task.proofs and task.outcome == UNTESTED:  # `why` says it of what is unproven
         yield proofs.NONE, "nothing was checked"
 
 

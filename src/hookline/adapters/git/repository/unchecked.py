@@ -1,4 +1,4 @@
-"""Commits that no gate judged: in the base, or made where the work of a task does not belong."""
+"""Commits that no gate has checked: in the base, or made where a task's work does not belong."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Move(NamedTuple):
         return self.how.startswith(_MAKING) and not self.how.endswith(_NOT_MADE)
 
 
-class Unjudged(msgspec.Struct, frozen=True):
+class UncheckedCommits(msgspec.Struct, frozen=True):
     """Looks for commits that went past the gates."""
 
     _repo: Plumbing
@@ -84,7 +84,7 @@ class Unjudged(msgspec.Struct, frozen=True):
     async def moved_behind(self, base: str) -> list[Commit]:
         ref = f"refs/heads/{base}"
         if await self._bases.remote(base) is not None or not await self._is_logged():
-            return []  # what is merged is the remote's, where anybody may push
+            return []  # what is merged is the remote's, where anyone may push
         checkout, now = await self._folders.checkout_of(ref), await self._repo.commit(ref)
         moves = _moves(self._repo.at(checkout).git_dir) if checkout is not None else []
         if now is None or not moves or moves[-1].sha == now or not moves[-1].sha.strip("0"):

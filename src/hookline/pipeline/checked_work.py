@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from hookline.ports.store import View
 
-JUDGING_FLOWS = frozenset({sessions.FLOW, SUBMIT, MERGE})
+CHECKING_FLOWS = frozenset({sessions.FLOW, SUBMIT, MERGE})
 # Signals that do not affect the verdict on the work.
 HARMLESS = frozenset({"note"})
 
@@ -31,10 +31,12 @@ def refuse_verdict(view: View, task: Task, verb: str, changes: Collection[str] =
     """Refuse a decision about work that a session or gates are checking."""
     if changes and HARMLESS.issuperset(changes):
         return
-    judge = judge_of(view, task)
-    if judge is not None:
+    checker = checker_of(view, task)
+    if checker is not None:
         help = "say in your last message, or in a note, what you want done"
-        raise PeopleOnly(f"{task.id} is checked by {judge}: only a person can {verb} it", help=help)
+        raise PeopleOnly(
+            f"{task.id} is checked by {checker}: only a person can {verb} it", help=help
+        )
 
 
 def refuse_others(view: View, task: Task, own_run: str | None, verb: str) -> None:
@@ -45,7 +47,7 @@ def refuse_others(view: View, task: Task, own_run: str | None, verb: str) -> Non
         raise PeopleOnly(why, help="leave it a note: note_add, or `hookline note add`")
 
 
-def judge_of(view: View, task: Task) -> str | None:
+def checker_of(view: View, task: Task) -> str | None:
     """What decides about a task's work now, as a message names it; None if nothing does."""
     for _, name in _sessions(view, task):
         return f"session '{name}'"

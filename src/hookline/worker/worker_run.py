@@ -9,8 +9,10 @@ from hookline.flows.runner import Runner
 from hookline.operations.announcements import at_work
 from hookline.operations.worktrees import remove_finished
 from hookline.wiring.engine import engine
+from hookline.wiring.forges import check_forge
 from hookline.wiring.hosts import serving
 from hookline.wiring.profiles import chosen_agent
+from hookline.wiring.work import check_repository
 from hookline.worker.account import WorkAccount, account
 from hookline.worker.loop import WorkBudget, Worker
 from hookline.worker.news import News
@@ -23,10 +25,11 @@ if TYPE_CHECKING:
 
     from hookline.app import App
     from hookline.domain.records import Delivery
+    from hookline.domain.repository import SetupProblem
     from hookline.domain.tasks import Task
 
 
-class Shift:
+class WorkerRun:
     """A worker over an opened project; `news` may be read from another thread meanwhile."""
 
     def __init__(
@@ -72,6 +75,12 @@ class Shift:
     def _left_alone(self, task: Task, problem: HooklineError) -> None:
         code, message, help = problem.code, problem.message, problem.help
         self.news.put(CannotBegin(task_id=task.id, code=code, message=message, help=help))
+
+
+async def check_place(app: App) -> Sequence[SetupProblem]:
+    """Refuse a repository that cannot be worked on; what the forge would refuse."""
+    await check_repository(app)
+    return await check_forge(app)
 
 
 def lanes(
