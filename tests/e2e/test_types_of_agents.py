@@ -237,7 +237,9 @@ ask() {{ printf '{{"jsonrpc":"2.0","id":%s,"method":"%s","params":%s}}\\n' "$1" 
 hello='{{"protocolVersion":"2025-06-18","capabilities":{{}},"clientInfo":{{"name":"c","version":"1"}}}}'
 add='{{"name":"task_create","arguments":{{"goal":"around","type":"chore"}}}}'
 label='{{"name":"task_update","arguments":{{"taskId":"T-2","labels":["review"]}}}}'
-{{ ask 1 initialize "$hello"; ask 2 tools/call "$add"; ask 3 tools/call "$label"; sleep 2; }} |
+answered() {{ grep -q '"id":3' "$here/said"; }}
+{{ ask 1 initialize "$hello"; ask 2 tools/call "$add"; ask 3 tools/call "$label"
+  until answered; do sleep 0.05; done; }} |
   env -i {keeps} HOOKLINE_DIR="{root}/.hookline" {python} -m hookline mcp > "$here/said" 2>&1
 """
 

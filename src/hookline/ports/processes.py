@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # Every process of an agent's turn has this in its environment, in whichever group it is.
 TURN_MARK = "HOOKLINE_TURN"
+# And every program of a hook or an effect the key of its call.
+CALL_MARK = "HOOKLINE_IDEMPOTENCY_KEY"
 
 
 class ProcessGroup(msgspec.Struct, frozen=True):

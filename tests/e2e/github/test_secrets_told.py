@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 HOOKS = """\
 before_submit: [{name: fails, command: 'LEAK_EXIT=$(test -e told; echo $?) ./leak.py'},
 {name: says, command: './leak.py go "$SUCCESS"'}, run_tests, create_pr],
-before_merge: [gatekeeper: [qa]]"""
+before_merge: [ci_status, gatekeeper: [qa]]"""
 
 
 def test_what_people_see_of_work_that_leaks(line: HubPipeline, hub: Hub, cli: Cli) -> None:
@@ -29,7 +29,11 @@ def test_what_people_see_of_work_that_leaks(line: HubPipeline, hub: Hub, cli: Cl
     verdict = {"verdict": "approve", "summary": words, "comments": [remark]}
     (line.box / "verdict").write_text(by_go(json.dumps(verdict)))
     line.begin_at(hub, hooks=HOOKS, agents=keepers(line, qa=f"cat {line.box}/verdict"))
-    line.turn('work; if [ "$n" = 2 ]; then touch told; fi; "$HOOKLINE_PROJECT/leak.py"\n')
+    line.turn('work; [ "$n" = 1 ] || echo "$n" > told; "$HOOKLINE_PROJECT/leak.py"\n')
+    hub.ci = lambda sha: "success" if len(line.prompts("T-1")) > 2 else "failure"
+    hub.output = {"title": words, "summary": words, "text": words}
+    line_of_log = {"path": "log", "start_line": 1, "annotation_level": "failure"}
+    hub.annotations = [{**line_of_log, "message": words, "raw_details": words}]
     leaks("task", "add", f"Write a part\n\n{words}")
     leaks("work", "--once")
     assert [pull["merged"] for pull in hub.pulls.values()] == [True]
@@ -41,7 +45,8 @@ def test_what_people_see_of_work_that_leaks(line: HubPipeline, hub: Hub, cli: Cl
     said = json.dumps([[pull["title"], pull["body"]] for pull in hub.pulls.values()])
     sent = [said, *hub.comments, *hub.messages, str(hub.reviews)]
     log = line.git("log", "--format=%B", "main", at=line.remote)
-    told = "".join(path.read_text() for path in (line.box / "T-1").iterdir())
+    told = "\n".join(line.prompts("T-1"))
+    assert "log:1: failure: [redacted OPENAI_API_KEY]" in told
     assert "[redacted DB_PASSWORD]" in said
     assert "[redacted DB_PASSWORD]" in "".join(hub.comments)
     leaks.check(sent="\n".join(sent), log=log, told=told)

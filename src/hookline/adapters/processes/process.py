@@ -22,7 +22,7 @@ from hookline.adapters.processes.identity import SIGKILL, has_proc
 from hookline.adapters.processes.leader import Leader
 from hookline.adapters.processes.reaper import Reaper
 from hookline.domain.text.cleaning import Cleaner
-from hookline.ports.processes import TURN_MARK, CannotStart, Finished
+from hookline.ports.processes import CALL_MARK, TURN_MARK, CannotStart, Finished
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -68,7 +68,7 @@ class LocalProcesses(msgspec.Struct, frozen=True):
     ) -> Finished:
         loop = asyncio.get_running_loop()
         started = loop.time()
-        process = start(argv, cwd, env, piped=bool(stdin))
+        process = self._start(argv, cwd, env, piped=bool(stdin))
         cleaning = None if self.exact else self._cleaning()
         # Whoever listens takes all of it; nothing of it is left on the disk.
         blobs = self.blobs if on_output is None else None
@@ -95,7 +95,7 @@ class LocalProcesses(msgspec.Struct, frozen=True):
         line_limit: int,
         on_start: Callable[[ProcessGroup], None] | None = None,
     ) -> AsyncIterator[Dialogue]:
-        process = start(argv, cwd, env, piped=True)
+        process = self._start(argv, cwd, env, piped=True)
         dialogue = LocalDialogue(process, line_limit, self._cleaning())
         group = dialogue.leader.group()
         try:
@@ -105,6 +105,19 @@ class LocalProcesses(msgspec.Struct, frozen=True):
         finally:
             dialogue.close()
             self._end(group)
+
+    def _start(
+        self, argv: Sequence[str], cwd: str, env: Mapping[str, str], *, piped: bool
+    ) -> subprocess.Popen[bytes]:
+        """Start a program that the reaper knows of, whenever this process is killed."""
+        if self.reaper is None or (mark := _mark(env)) is None:
+            return start(argv, cwd, env, piped=piped)
+        self.reaper.expect(mark)
+        try:
+            return start(argv, cwd, env, piped=piped)
+        except BaseException:
+            self.reaper.expect_no_more(mark)
+            raise
 
     def _begin(
         self,
@@ -116,6 +129,8 @@ class LocalProcesses(msgspec.Struct, frozen=True):
         turn = env.get(TURN_MARK)
         if self.reaper is not None:
             self.reaper.watch(group, f"{TURN_MARK}={turn}" if turn else None)
+            if (mark := _mark(env)) is not None:
+                self.reaper.expect_no_more(mark)
         if on_start is not None:
             on_start(group)
 
@@ -126,6 +141,13 @@ class LocalProcesses(msgspec.Struct, frozen=True):
 
     def _cleaning(self) -> Stream | None:
         return None if self.cleaner is None else self.cleaner.stream()
+
+
+def _mark(env: Mapping[str, str]) -> str | None:
+    """What only one call's programs have in their environment: what this process has not."""
+    marks = (name for name in (TURN_MARK, CALL_MARK) if env.get(name) not in ("", None))
+    own = (name for name in marks if env[name] != os.environ.get(name))
+    return next((f"{name}={env[name]}" for name in own), None)
 
 
 class _Child:

@@ -29,6 +29,16 @@ class Reaper:
         self._pipe = -1
         self._running: dict[int, str] = {}
 
+    def expect(self, mark: str) -> None:
+        """A program with this in its environment is about to start, and may work at once."""
+        if self._process is None:
+            self._start()
+        self._tell(f"? {mark}")
+
+    def expect_no_more(self, mark: str) -> None:
+        """It is watched now, or could not be started."""
+        self._tell(f"! {mark}")
+
     def watch(self, group: ProcessGroup, mark: str | None = None) -> None:
         """A program runs; whatever has the `mark` in its environment belongs to it."""
         line = f"+ {group.pgid} {group.start_time} {group.boot_id} {mark or ''}"

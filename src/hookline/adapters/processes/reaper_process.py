@@ -13,18 +13,24 @@ GRACE, LOOK_AGAIN = 2.0, 0.05
 def main() -> None:
     """Listen for what runs until the sender is gone; then end what still runs."""
     running: dict[str, list[str]] = {}
+    expected: set[str] = set()
     for line in sys.stdin:
-        sign, pgid, *more = line.split()
-        if sign == "+":
+        sign, _, rest = line.rstrip("\n").partition(" ")
+        pgid, *more = rest.split()
+        if sign == "?":
+            expected.add(rest)
+        elif sign == "!":
+            expected.discard(rest)
+        elif sign == "+":
             running[pgid] = more
         else:
             running.pop(pgid, None)
-    if running:
+    if running or expected:
         sys.path.extend(sys.argv[1:])
-        _end(running)
+        _end(running, expected)
 
 
-def _end(running: dict[str, list[str]]) -> None:
+def _end(running: dict[str, list[str]], expected: set[str]) -> None:
     """Tell every group to end, and kill what does not; one whose number is another's is left."""
     import time
 
@@ -34,6 +40,7 @@ def _end(running: dict[str, list[str]]) -> None:
     known = ((int(pgid), int(start), boot) for pgid, (start, boot, *_) in running.items())
     groups = [ProcessGroup(*each) for each in known]
     marks = [mark.encode() for _, _, *found in running.values() for mark in found]
+    marks += [mark.encode() for mark in expected]
 
     def send(signal: int) -> bool:
         sent = [kill_group(group, signal) for group in groups]

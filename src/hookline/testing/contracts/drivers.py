@@ -132,7 +132,7 @@ class DriverContract:
 
     def test_a_turn_ends_when_its_time_is_over(self, tmp_path: Path) -> None:
         talk = Talk(tmp_path, self.profile(tmp_path, "hangs"))
-        assert talk.turn(timeout=2).error
+        assert talk.turn(timeout=0.5).error
         deadline = time.monotonic() + PATIENCE
         while any(kill_group(group, 0) for group in talk.groups):
             assert time.monotonic() < deadline, "a process of the agent was left behind"

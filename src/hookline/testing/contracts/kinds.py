@@ -271,7 +271,7 @@ class KindContract:
             assert not getattr(kind, "KEEPS_TIME", False), "nothing shows that it keeps its time"
             monkeypatch.setattr(kind, "run", _never_ends)
             value = self.failing(tmp_path)
-        hook = self.hook("gate", tmp_path, value, timeout=2)
+        hook = self.hook("gate", tmp_path, value, timeout=0.5)
         answer, (outcome,) = folded(tmp_path, "gate", hook, self.agents)
         assert outcome.status == "timeout"
         self._check_failure("gate", answer, outcome)
