@@ -29,11 +29,15 @@ gates: {test: 'make test', tries: 1}
 """
 
 
+PAST = "past the gates"
+
+
 class Act(NamedTuple):
     """What an agent does to its worktree, and the reason for which its task must come back."""
 
     script: str
     reason: str = ""  # empty: the work is merged all the same
+    told: str = ""  # what people are told of work that is merged
 
 
 ACTS = {
@@ -149,6 +153,17 @@ ACTS = {
     "hides its edits": Act(
         "git add log && git update-index --assume-unchanged log", "git was told not to look at log"
     ),
+    "commits in the user's checkout": Act(
+        f'new=$(git -C "$user" commit-tree -p HEAD -m "{PAST}" HEAD^{{tree}})'
+        f' && git -C "$user" update-ref -m "commit: {PAST}" HEAD "$new"',
+        told=f"main holds 1 commit that Hookline has not judged: [0-9a-f]+ {PAST}",
+    ),
+    "pushes to main": Act(
+        f'git add -A && git commit -qm "{PAST}" && if git remote | grep -q .;'
+        " then git push -q origin HEAD:main;"
+        ' else git -C "$user" merge -q --ff-only "$(git rev-parse HEAD)"; fi',
+        "main has the task's commits|bypassed its gates",
+    ),
 }
 # The acts of the issue that are tried whenever the tests run.
 SHORT = (
@@ -160,6 +175,8 @@ SHORT = (
     "points .git at the user's",
     "sets core.worktree of its own",
     "takes main",
+    "commits in the user's checkout",
+    "pushes to main",
 )
 # An agent that was killed with its worker must not go on in what is around a broken worktree.
 TURN = """\
@@ -294,6 +311,13 @@ class Hostile(Crashes):
         shutil.rmtree(self.cli.root / ".git" / "refs" / "replace", ignore_errors=True)
         shutil.rmtree(self.cli.root / ".git" / "hookline")
         (self.cli.root / ".git" / "hooks" / "post-merge").unlink(missing_ok=True)
+        if self.git("log", "-1", "--format=%s", f"{self._theirs}..HEAD") == PAST:
+            self.git("update-ref", "-m", "reset", "HEAD", "HEAD~1")
+
+    @property
+    def _theirs(self) -> str:
+        """The base that counts, as the user's checkout knows it."""
+        return "origin/main" if self.has_remote else "main"
 
     # What must hold
 
@@ -302,8 +326,9 @@ class Hostile(Crashes):
         assert self.git("symbolic-ref", "HEAD") == "refs/heads/main"
         self.git("merge-base", "--is-ancestor", self.head, "HEAD")
         marked = "--format=%(trailers:key=Task,valueonly,separator=%x2C)"
-        moves = self.git("log", "--first-parent", marked, f"{self.head}..HEAD").split()
-        ours = self.git("log", "--first-parent", "--format=%H", f"{self.head}..HEAD").split()
+        since = ("--first-parent", "--invert-grep", f"--grep=^{PAST}$", f"{self.head}..HEAD")
+        moves = self.git("log", marked, *since).split()
+        ours = self.git("log", "--format=%H", *since).split()
         assert len(moves) == len(ours), "a commit that is no merge of ours"
         assert self.look() == self.before
 
@@ -316,10 +341,11 @@ class Hostile(Crashes):
         merges, state = self.merges().count(task), self.cli.task(task)
         if not act.reason:
             assert (merges, state["state"]) == (1, "completed"), (said, state)
-            return
-        assert (merges, state["state"]) == (0, "needs_continuation"), (said, state)
+        else:
+            assert (merges, state["state"]) == (0, "needs_continuation"), (said, state)
         waiting = [each for each in self.cli("attention", "--json").json if task in str(each)]
-        assert any(re.search(act.reason, str(each)) for each in waiting), (said, waiting)
+        reason = act.reason or act.told
+        assert not reason or any(re.search(reason, str(each)) for each in waiting), (said, waiting)
 
     def check_all(self) -> None:
         """Everything, once nobody works any more."""

@@ -282,7 +282,7 @@ def test_the_commands_of_a_day_run_and_write_nothing_of_that(
 
 
 @pytest.mark.torture
-@pytest.mark.parametrize("hostile", OTHERS, ids=named)
+@pytest.mark.parametrize("hostile", [*FULLY, *OTHERS], ids=named)
 def test_every_command_in_every_hostile_repository(
     cli: Cli, place: Place, hostile: Callable[[Place], None]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
@@ -108,7 +109,16 @@ def test_a_store_in_the_place_of_yours_is_told(cli: Cli) -> None:
         code, error = cli.refused(*words)
         assert (code, error["code"]) == (1, "store-replaced")
         assert "hookline trust" in error["help"]
+    told = "not the store that you created or adopted here: it was replaced"
+    for reader in ("task list", "status", "attention", "session list"):
+        read = cli(*reader.split(), "--json")
+        assert told in read.stderr, reader
+        assert json.loads(read.stdout) is not None, reader
+    assert told in cli("attention").stdout
+    checks = {each["name"]: each["status"] for each in cli("doctor", "--json").json["checks"]}
+    assert checks["store owner"] == "failed"
     assert cli("trust", "--yes").code == 0
+    assert cli("task", "list", "--json").stderr == ""
     assert cli.add("in the new one") == "T-1"
 
 

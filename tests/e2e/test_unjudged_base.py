@@ -57,8 +57,28 @@ def test_a_base_that_was_moved_behind_its_checkout_is_told_once(line: Pipeline, 
     assert cli.json("attention") == []
 
 
-def test_people_commit_in_their_checkout_while_agents_work(line: Pipeline, cli: Cli) -> None:
-    line.begin(GATE + "gates: {test: 'true'}\n", remote=False)
+@pytest.mark.parametrize("remote", [True, False])
+def test_a_commit_in_the_checkout_while_an_agent_works_is_told(
+    line: Pipeline, cli: Cli, remote: bool
+) -> None:
+    line.begin(GATE + "gates: {test: 'true'}\n", remote=remote)
+    line.turn('git -C "$HOOKLINE_PROJECT" commit -q --allow-empty -m mine; work\n')
+    task = cli.add("a part")
+    cli("work", "--once")
+    assert cli.task(task)["state"] == "completed"
+    [item] = cli("attention", "--json").json
+    told = "main holds 1 commit that Hookline has not judged: "
+    assert told in item["message"]
+    assert " mine" in item["message"]
+    assert told in cli("task", "show", task).stdout.replace("\n", " ")
+    name = cli.json("session", "list")[0]["name"]
+    assert cli("session", "report", name, "--output", "report.html").code == 0
+    assert told in (cli.root / "report.html").read_text()
+
+
+def test_a_commit_on_another_branch_of_the_checkout_is_not_told(line: Pipeline, cli: Cli) -> None:
+    line.begin(GATE + "gates: {test: 'true', base: main}\n", remote=False)
+    line.git("switch", "--quiet", "--create", "mine")
     line.turn('git -C "$HOOKLINE_PROJECT" commit -q --allow-empty -m mine; work\n')
     task = cli.add("a part")
     assert cli("work", "--once").code == 0

@@ -204,6 +204,35 @@ def test_a_commit_that_git_shows_as_another(line: Gated, cli: Cli) -> None:
     line.check_clean(tip=True)  # the commits of a branch go onto main one by one
 
 
+LOCKS = 'trap "touch $(git rev-parse --git-common-dir)/refs/remotes/origin/main.lock" EXIT'
+# A commit that no reflog shows as made, and that the remote's main seems to have.
+HIDES = """\
+work; git add --all
+c=$(git commit-tree -m hidden -p HEAD "$(git write-tree)")
+git update-ref HEAD "$c"; git update-ref refs/remotes/origin/main "$c"
+echo x > other
+"""
+
+
+@pytest.mark.parametrize(
+    ("act", "gate", "file"),
+    [
+        ("seq 100 > big", "{diff_limits: {lines: 50}}", "big"),
+        (f"seq 100 > big; {LOCKS}", "{diff_limits: {lines: 50}}", "big"),
+        ("echo x > kept", "{diff_limits: {forbid: [kept]}}", "kept"),
+        ("head -c 6000000 /dev/zero > huge", "", "huge"),
+    ],
+)
+def test_a_base_that_was_moved_to_hide_commits(
+    line: Gated, cli: Cli, act: str, gate: str, file: str
+) -> None:
+    line.guard(last=gate, more="gates: {test: 'true', tries: 1}\n")
+    line.turn(f"{act}\n{HIDES}")
+    task = cli.add("a part")
+    assert line.worker(code=4)["sentBack"] == [task]
+    assert line.git("ls-tree", "--name-only", "main", file, at=line.main) == ""
+
+
 def test_a_result_that_somebody_else_built(line: Gated, cli: Cli) -> None:
     line.guard()
     task, place = line.work("good")

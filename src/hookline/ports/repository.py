@@ -213,6 +213,11 @@ class UncheckedCommits(Protocol):
     async def made_in_checkout(self, start: str | None, spans: Sequence[Span]) -> list[Commit]:
         """Commits since `start` that were made in the project's checkout in these spans of time."""
 
+    async def made_on_base(
+        self, base: str, start: str | None, spans: Sequence[Span]
+    ) -> list[Commit]:
+        """Those of them that the base has, here or at its remote."""
+
 
 class Pushes(Protocol):
     """Branches of tasks at a remote."""

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hookline.project import FOLDER_NAME
 from hookline.queries.sessions import facts
 from hookline.queries.waiting import hooks, merges, sessions, tasks
+from hookline.queries.waiting.item import Item, sentence
 from hookline.sessions.ending import is_passed_over
 from hookline.tasks.task_runs import live_sessions
+from hookline.wiring.stores import REPLACED
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from hookline.app import App
     from hookline.ports.store import View
-    from hookline.queries.waiting.item import Item
 
 
 def attention(app: App) -> list[Item]:
@@ -27,6 +31,7 @@ def items(app: App, view: View) -> list[Item]:
     known = {run.run_id: facts(view, run) for run in live}
     left = [known[run.run_id] for run in live if not is_passed_over(view, run)]
     return [
+        *_replaced_store(app),
         *hooks.held_back_hooks(app),
         *sessions.resting_sessions(view, left),
         *sessions.failed_sessions(view, known.values()),
@@ -40,3 +45,8 @@ def items(app: App, view: View) -> list[Item]:
         *hooks.failing_hooks(app, view),
         *hooks.dead_calls(view),
     ]
+
+
+def _replaced_store(app: App) -> Iterator[Item]:
+    if REPLACED in app.store.notices:
+        yield Item("store", FOLDER_NAME, None, sentence(REPLACED), "hookline doctor", "store")

@@ -9,6 +9,13 @@ from hookline.adapters.processes.identity import owner_is_here, owner_pid
 from hookline.adapters.store.sqlite import Identity, SqliteStore
 from hookline.errors import StoreError, StoreOlder, StoreReadOnly, StoreReplaced, Untrusted
 from hookline.files import TOP_MODE, keep_private, own_folder, publish, refuse_links
+from hookline.trust.stores import (
+    adopt_store,
+    forget_store,
+    owns_store,
+    prove_adoptable,
+    recorded_store,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,8 +27,7 @@ if TYPE_CHECKING:
 
 _IGNORED = b"*\n!.gitignore\n!hooks/\n!hooks/**\n!flows/\n!flows/**\n"
 GONE = "the store that was here is gone, with its tasks and its log; a new one was created"
-
-
+REPLACED = "this is not the store that you created or adopted here: it was replaced"
 NOTHING_STORED = "sqlite://:memory:"
 
 
@@ -68,16 +74,16 @@ def open_project_store(project: Project, home: str, *, read_only: bool = False) 
     if not os.path.exists(project.database):
         return open_store(NOTHING_STORED)
     try:
-        return open_store(project.store_url, read_only=True)
+        store = open_store(project.store_url, read_only=True)
     except StoreOlder:
         _open_own(project, home).close()
-        return open_store(project.store_url, read_only=True)
+        store = open_store(project.store_url, read_only=True)
+    if recorded_store(home, project) not in (None, store.id):
+        store.notices.append(REPLACED)
+    return store
 
 
 def _open_own(project: Project, home: str) -> Store:
-    # Commands that only read do not ask whose the store is.
-    from hookline.trust.stores import adopt_store, forget_store, recorded_store
-
     recorded, notices = recorded_store(home, project), []
     if not os.path.exists(project.database):
         prepare_folder(project.folder)
@@ -95,8 +101,6 @@ def _open_own(project: Project, home: str) -> Store:
 
 
 def _refuse_foreign(project: Project, home: str, found: Identity, recorded: str | None) -> None:
-    from hookline.trust.stores import owns_store
-
     # An empty store of the expected schema is harmless, wherever it came from. A process that was
     # killed before it stored anything leaves such a store.
     if found.store_id == recorded or (recorded is None and found.is_empty()):
@@ -105,9 +109,7 @@ def _refuse_foreign(project: Project, home: str, found: Identity, recorded: str 
     if owns_store(home, project, found.store_id):
         return
     if recorded is not None:
-        raise StoreReplaced(
-            f"{project.database} is not the store that you created or adopted: it was replaced"
-        )
+        raise StoreReplaced(f"{project.database}: {REPLACED}")
     raise Untrusted(
         f"{project.folder} was not created by you: its store is read-only",
         help="look at it with `hookline doctor`, then run `hookline trust`",
@@ -189,7 +191,6 @@ def adopt(project: Project, home: str, store_id: str, metadata: dict[str, str]) 
     and because it cannot be undone, that the store can become theirs is proved before.
     """
     from hookline.trust.adoption import adopt as adopt_contents  # rarely done
-    from hookline.trust.stores import adopt_store, prove_adoptable
 
     def admit(found: Identity) -> None:
         if _with_our_schema(found) != store_id:

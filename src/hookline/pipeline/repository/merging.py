@@ -28,6 +28,8 @@ from hookline.pipeline.repository.merge_trust import unfit_result
 from hookline.pipeline.repository.merged_tests import KEY, TREES, MergedTests
 from hookline.pipeline.repository.requests import MergeResult, RepoRequest
 from hookline.sessions.git_control import GitControl
+from hookline.sessions.spending import turn_spans
+from hookline.tasks.work_record import start_of
 
 if TYPE_CHECKING:
     from hookline.flows.attempt import Attempt
@@ -200,9 +202,12 @@ class Merging:
         return msgspec.structs.replace(facts, sha=landed.sha, notices=notices, beneath=below)
 
     async def _note_beneath(self) -> None:
-        """Record, for people, which commits the base was moved to behind its checkout."""
-        known = self._facts.beneath()
-        found = await self._repository.unchecked.moved_behind(self._asked.base)
+        """Record, for people, which commits the base got past the gates."""
+        asked, known, unchecked = self._asked, self._facts.beneath(), self._repository.unchecked
+        with self._around.store.read() as view:
+            start, spans = start_of(view, asked.task_id), turn_spans(view, asked.task_id)
+        found = await unchecked.moved_behind(asked.base)
+        found += await unchecked.made_on_base(asked.base, start, spans)
         new = [told for each in found if (told := told_commit(each)) not in known]
         if new:
             self._note(BENEATH, [*known, *new])

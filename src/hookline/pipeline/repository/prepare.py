@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hookline.domain.pages.taskpage import commit_message, task_page, trailers_of
@@ -69,6 +70,8 @@ class Preparation:
         work.settled = True  # no conflict is open, or it is resolved
         # Before anything is written there: the folder may be something else by now.
         await self._repository.changes.check(asked.worktree, asked.branch)
+        # The agent can move what is known of the remote, and hide commits by that.
+        await self._repository.bases.head(asked.base)
         with self._around.store.read() as view:
             work.task_path = export_task(view, self._task, asked.worktree)
         state = await self._repository.describe(asked.worktree)
@@ -80,7 +83,8 @@ class Preparation:
         if work.refused is not None:
             return
         if work.commits:
-            work.fork = await self._repository.history.merge_base(asked.worktree, asked.base)
+            with suppress(RepositoryError):  # gates that compare them say it, with what to do
+                work.fork = await self._repository.history.merge_base(asked.worktree, asked.base)
         else:
             await self._note_missing_commits()
 

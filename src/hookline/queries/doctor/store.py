@@ -97,7 +97,8 @@ def _file_checks(store: StoreInspection, project: Project, home: str) -> Iterato
     else:
         theirs = "you did not create it" if recorded is None else "it was replaced by another one"
         message = f"{theirs}: it is read-only, commands that write are refused"
-        yield warning("store owner", message, "look at it, then run: hookline trust")
+        tell = warning if recorded is None else failed
+        yield tell("store owner", message, "look at it, then run: hookline trust")
     view = store.view(store_id)
     fold, announced = Fold(), dict[str, Announced]()
     for each in guarded("log", lambda: _log_checks(view, fold, announced)):

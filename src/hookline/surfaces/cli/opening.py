@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from hookline.app import App
-from hookline.errors import BROKEN, ConfigError, StoreError, StoreGone
+from hookline.errors import BROKEN, ConfigError, StoreError, StoreGone, StoreReplaced
 from hookline.hooks.builtin import notifies
 from hookline.surfaces.cli.output import is_terminal, note, paint, untrusted, warn
 from hookline.wiring.configured import GONE, PUT_BACK
@@ -29,6 +29,8 @@ def reading() -> closing[App]:
     """The project, to look at. Read commands never call hooks."""
     app = App.open(read_only=True)
     app.ring = ring  # a hook may be tried
+    for notice in app.store.notices:
+        warn(notice, help=str(StoreReplaced.help))
     return closing(app)
 
 

@@ -75,6 +75,10 @@ class Bases:
         known = await self.known(base)
         if not said.code:
             return known
+        # A lock that an agent left would keep what it made of the remote's branch.
+        listed = await self._repo.ask("ls-remote", remote, f"refs/heads/{base}", timeout=NETWORK)
+        if not listed.code and listed.text.partition("\t")[0] not in ("", known.sha):
+            raise RepositoryError(f"{base} cannot be updated from {remote}: {said.err}")
         notice = f"{remote} could not be asked for {base}, using its last known state: {said.err}"
         return known._replace(notices=(notice,))
 

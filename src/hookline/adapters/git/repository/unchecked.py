@@ -105,6 +105,15 @@ class UncheckedCommits(msgspec.Struct, frozen=True):
         is_old = self._repo.is_ancestor
         return [each for sha, each in made.items() if not await is_old(sha, start)]
 
+    async def made_on_base(
+        self, base: str, start: str | None, spans: Sequence[Span]
+    ) -> list[Commit]:
+        made = missing = await self.made_in_checkout(start, spans)
+        here = await self._repo.commit(f"refs/heads/{base}")
+        for tip in {(await self._bases.known(base)).sha, here or ""} - {""}:
+            missing = await self.not_in(self._repo.root, missing, tip)
+        return [each for each in made if each not in missing]
+
     async def is_log_gone(self, folder: str) -> bool:
         return not _moves(self._repo.at(folder).git_dir) and await self._is_logged()
 

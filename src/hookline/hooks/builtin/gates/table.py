@@ -37,6 +37,8 @@ GATES: dict[str, Callable[[Judging], Awaitable[GateAnswer]]] = {
 }
 # What these start has its own time limit, and then reports its output so far.
 _KEEP_TIME = frozenset({"run_tests", "lint", "gatekeeper"})
+# They compare the work with its base, and whoever works here can move what is known of the remote.
+_COMPARE = frozenset({"secrets", "diff_limits", "gatekeeper"})
 FORGE_WAIT = 30.0
 
 
@@ -47,6 +49,8 @@ async def ask_gate(hook: Hook, call: Call, world: World) -> GateAnswer:
     limit = None if hook.target in _KEEP_TIME else hook.timeout
     try:
         async with asyncio.timeout(limit) as deadline:
+            if hook.target in _COMPARE:
+                await judging.repository.bases.head(judging.context.base_branch)
             return await GATES[hook.target](judging)
     except EarlyAnswer as early:
         return early.answer
