@@ -96,3 +96,15 @@ def test_parts_of_a_plan_are_not_planned_again(cli: Cli) -> None:
     assert line.merges() == ["T-2", task]
     assert ["# Plan first" in each for each in line.prompts(task)] == [True, False]
     assert ["# Plan first" in each for each in line.prompts("T-2")] == [False]
+
+
+def test_programs_are_told_that_a_plan_waits_without_reading_the_reason(cli: Cli) -> None:
+    rig = Rig(cli)
+    rig.configure({})
+    rig.turns(PLAN)
+    cli("run", "--plan", "Say hello", "--name", "s", "--agent", "bot")
+    (waiting,) = cli.json("session", "list")
+    assert waiting["planned"] is True
+    cli.json("flow", "cancel", "R-1", quiet=False)
+    (over,) = cli.json("session", "list")
+    assert (over["status"], "planned" in over) == ("cancelled", False)

@@ -11,6 +11,7 @@ import pytest
 
 from hookline.plugins import KINDS
 from tests.e2e.gate_rig import Repo
+from tests.e2e.session_rig import Rig
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -195,6 +196,39 @@ def test_every_kind_is_cleaned_and_stopped(
     assert "swordfish" not in shown
     folder = cli.root / ".hookline"
     assert not any(b"swordfish" in path.read_bytes() for path in folder.glob("hookline.db*"))
+
+
+ORACLE = """
+from hookline.domain.records import Reply
+from hookline.errors import BadInput
+from hookline.hooks.kinds import REVIEWER
+
+VALUE = str
+TOLD_AS = "an oracle is asked"
+SPEAKS_AS = REVIEWER
+
+async def run(hook, call, world):
+    return Reply(answer={"action": "complete", "reason": "it is fine"})
+
+def look(hook, root, environ):
+    if hook.target == "nobody":
+        raise BadInput("there is no oracle 'nobody'", help="ask another one")
+    return f"asks {hook.target}"
+"""
+
+
+def test_a_kind_says_itself_what_agents_and_people_are_told_of_it(
+    cli: Cli, packages: Packages
+) -> None:
+    packages.install("oracle", ORACLE, "oracle", "kinds")
+    rig = Rig(cli)
+    rig.configure({"stop": [{"oracle": "delphi"}], "task_created": [{"oracle": "nobody"}]})
+    assert rig.run(iterations=1).said[:2] == (0, "completed")
+    assert "oracle: an oracle is asked" in rig.prompts()[0].text
+    found = {each["message"]: each for each in cli("doctor", "--json").json["checks"]}
+    assert found["asks delphi"]["status"] == "ok"
+    missing = found["there is no oracle 'nobody'"]
+    assert (missing["status"], missing["fix"].startswith("ask another one")) == ("failed", True)
 
 
 RECORDS = """

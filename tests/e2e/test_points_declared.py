@@ -61,6 +61,18 @@ def test_a_point_declared_anywhere_in_a_session_reaches_the_agent(
     assert told == (2 if stage == VALIDATION else order.count("fired"))
 
 
+def test_a_point_before_validation_fires_where_nothing_validates(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = POINTS["pre_iteration"]
+    declared = known._replace(name="pre_validation", stage=VALIDATION, delivery=HELD)
+    monkeypatch.setitem(POINTS, "pre_validation", declared)
+    rig = Rig(cli)
+    rig.configure({"pre_validation": [hook("echo fired >> order")], "stop": ["default"]})
+    rig.run(iterations=1)
+    assert (cli.root / "order").read_text().split() == ["fired"]
+
+
 def test_no_other_module_lists_the_points_of_sessions_and_gates() -> None:
     names = {name for name, point in POINTS.items() if point.rule in (FEED, GATE)}
     found = []

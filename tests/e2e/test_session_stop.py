@@ -272,3 +272,23 @@ def test_the_word_of_the_sessions_own_agent_is_a_promise(cli: Cli) -> None:
     rig.configure({})
     assert rig.run().said[:2] == (0, "completed")
     assert cli.task("T-1")["state"] == "completed"
+
+
+def test_only_stop_hooks_that_look_at_the_diff_make_git_be_asked(cli: Cli) -> None:
+    """A line of a hook may mention their names."""
+    validated = "SELECT count(*) FROM effects WHERE json_extract(args, '$.rules') IS NOT NULL"
+    says = '{"action": "complete", "reason": "checked the evidence"}'
+    rig = Rig(cli)
+    rig.configure({"stop": [{"command": f"echo '{says}'"}]})
+    assert rig.run(iterations=1).said[:2] == (0, "completed")
+    assert cli.rows(validated) == [(0,)]
+    rig.configure({"stop": [{"any_of": ["promise", {"not": "checked"}]}]})
+    rig.run(iterations=1, name="t")
+    assert cli.rows(validated) == [(1,)]
+
+
+def test_output_of_a_stop_hook_is_not_piped_and_breaks_nothing(cli: Cli) -> None:
+    says = '{"action": "complete", "reason": "fine"}'
+    rig = Rig(cli)
+    rig.configure({"stop": [hook(f"echo '{says}'")]})
+    assert rig.run(iterations=1).said[:2] == (0, "completed")

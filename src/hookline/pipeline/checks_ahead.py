@@ -14,6 +14,7 @@ from hookline.domain.submissions import OF_PULL_REQUESTS, GateSettings, Submissi
 from hookline.errors import HookFailure
 from hookline.hooks.builtin.gates.commands import RUNNERS, runner_line
 from hookline.hooks.gate_reports import command_of
+from hookline.hooks.kinds import declares
 from hookline.hooks.names import short_name
 from hookline.hooks.resolution import Authorship, gatekeepers
 from hookline.hooks.told_commands import (
@@ -53,13 +54,6 @@ _LIMITS = ("files", "lines", "bytes")
 
 # These do something to the work, and reject nothing that is wrong with it.
 _STEPS = ("rebase_on_main", "create_pr")
-# What is not run by a line of the agent's own.
-_KINDS = {
-    "script": "a script of the project is run",
-    "python": "a function of the project is called",
-    "http": "a web service is asked",
-    "agent": "an agent is asked",
-}
 
 
 class _Work(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
@@ -245,7 +239,7 @@ def _own(hook: Hook) -> str:
     """A check that is not built in, and that the agent cannot run."""
     if hook.kind == "command":
         return _only_there(hook.target)
-    return _KINDS.get(hook.kind, "a check of the project is asked")
+    return str(declares(hook.kind, "TOLD_AS", "a check of the project is asked"))
 
 
 def _only_there(line: str) -> str:

@@ -13,6 +13,7 @@ from hookline.hooks.calls.program import json_object
 from hookline.hooks.frames import field_values
 from hookline.hooks.framing import framed_wishes, printed
 from hookline.hooks.gate_reports import JUDGED, command_of, report
+from hookline.hooks.kinds import PROGRAM, REVIEWER, declares
 from hookline.hooks.names import short_name
 from hookline.hooks.rules import RULES, Called
 from hookline.hooks.told_commands import named_command
@@ -101,12 +102,13 @@ def _rejection(hook: Hook, outcome: Outcome, values: Mapping[str, str]) -> str |
     wish = outcome.answer.remediation_prompt if outcome.status == OK else None
     if not wish:
         return None
-    if hook.kind == "agent":
-        return review_prompt(wish)
     if hook.kind == "built-in":
         return str(wish)
+    speaker = declares(hook.kind, "SPEAKS_AS")
+    if speaker == REVIEWER:
+        return review_prompt(wish)
     is_plain = outcome.exit_code and json_object(outcome.stdout) is None
-    if hook.kind not in ("command", "script") or not is_plain:
+    if speaker != PROGRAM or not is_plain:
         name = short_name(hook.name)
         return f"The gate {name} rejected your work.\n\n" + framed_wishes("What it says", wish)
     line = command_of(hook, values) or hook.target

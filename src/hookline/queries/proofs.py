@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain.answers import AUTO_ACCEPTED, RECEIPT, StopDecision, stored_answer
+from hookline.domain.answers import RECEIPT, StopDecision, stored_answer
 from hookline.domain.events import FIRED as POINT_FIRED
 from hookline.hooks.gate_reports import JUDGED
 from hookline.hooks.names import shown_hook
@@ -50,12 +50,11 @@ def gate_proofs(view: View, task_id: str, runs: Iterable[Run]) -> list[Proof]:
 
 
 def _gate_proof(verdict: GateVerdict, heads: _Heads | None) -> Proof:
-    is_none = verdict.hook is None and verdict.message == AUTO_ACCEPTED
     judged = verdict.context.get(JUDGED) or (heads.at(verdict.seq) if heads else None)
     return Proof(
         point=verdict.point,
         check=shown_hook(verdict.hook) if verdict.hook else "no gate",
-        status=NONE if is_none else _STATUSES.get(verdict.status, FAILED),
+        status=NONE if verdict.hook is None else _STATUSES.get(verdict.status, FAILED),
         commit=str(judged) if judged else None,
         at=verdict.started_at,
         message=verdict.message,

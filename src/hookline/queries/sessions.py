@@ -40,7 +40,8 @@ OVER = frozenset({sessions.COMPLETED, sessions.FAILED, CANCELLED})
 class SessionFacts(msgspec.Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True):
     """A session as every command shows it; `used` is how much of its `limit` is used.
 
-    `problem` is why its agent cannot work until a person has repaired something.
+    `problem` is why its agent cannot work until a person has repaired something. One that is
+    `planned` is paused until a person starts the plan that its agent has made.
     """
 
     run_id: str
@@ -59,6 +60,7 @@ class SessionFacts(msgspec.Struct, rename="camel", frozen=True, kw_only=True, om
     used: float | None = None
     since: str | None = None
     problem: AgentProblem | None = None
+    planned: bool = False
 
     @property
     def is_alive(self) -> bool:
@@ -195,8 +197,9 @@ def _ending(view: View, run: Run) -> Mapping[str, Any]:
 
 def _pause(view: View, run: Run) -> Mapping[str, Any]:
     paused = view.log.latest(run.run_id, ("session_paused",))
-    is_planned = paused is not None and paused.data.get("planned")
-    return {"reason": PLANNED, "since": paused.timestamp} if paused and is_planned else {}
+    if paused is None or not paused.data.get("planned"):
+        return {}
+    return {"planned": True, "reason": PLANNED, "since": paused.timestamp}
 
 
 def unstarted_plan(view: View, task: Task) -> SessionFacts | None:
@@ -205,7 +208,7 @@ def unstarted_plan(view: View, task: Task) -> SessionFacts | None:
     while parent is not None:
         run = session_on(view, parent)
         known = facts(view, run) if run is not None else None
-        if known is not None and known.reason == PLANNED:
+        if known is not None and known.planned:
             return known
         above = view.graph.find(parent)
         parent = above.parent_task_id if above is not None else None

@@ -15,7 +15,7 @@ from hookline.domain.timestamps import iso
 from hookline.files import entry_at
 from hookline.queries.attention import attention
 from hookline.queries.proofs import session_unproven
-from hookline.queries.sessions import PAUSED, PLANNED, WAITING, UsedLimit, countdown, endings, facts
+from hookline.queries.sessions import PAUSED, WAITING, UsedLimit, countdown, endings, facts
 from hookline.queries.waiting.item import Item
 from hookline.tasks.task_runs import live_sessions
 from hookline.wiring.hosts import is_held, workers
@@ -104,7 +104,7 @@ def status(app: App, since: str) -> Status:
 
 def _rests(known: SessionFacts) -> bool:
     """Whether a person stopped or paused a session; why others wait is told elsewhere."""
-    return known.status in (sessions.STOPPED, PAUSED) and known.reason != PLANNED
+    return known.status in (sessions.STOPPED, PAUSED) and not known.planned
 
 
 def _workers(app: App) -> list[tuple[int, float]]:

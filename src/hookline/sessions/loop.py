@@ -171,19 +171,10 @@ class _Session:
         self, turn: Turn, step: str = "", checked: dict[str, Any] | None = None
     ) -> TurnVerdict:
         """Validation first, unless nothing changed since; then the stop hooks see its results."""
-        if checked is None and not (self._plan.rules or self._plan.evidence):
-            checked = {"results": []}
         files = {"filesModified": turn.files_modified}
         if checked is None:
             await self._whole(lambda: self._talk.fire(VALIDATION, files, step))
-            asked = {
-                "rules": self._plan.rules,
-                "output": turn.text,
-                "base": self._state.base if self._plan.evidence else None,
-                "session": self._chapter.identity,
-            }
-            name = f"validation{step}"
-            checked = await self._whole(lambda: self._ctx.own("validate", asked, id=name))
+            checked = await self._validated(turn, step)
         promises = msgspec.to_builtins([*find_promises(turn.text), *turn.promised])
         context = {
             "executionPhase": None,
@@ -200,6 +191,20 @@ class _Session:
         verdict = TurnVerdict(said=turn, checked=checked, decision=decision)
         asked_for = help_asked_for(payload) if verdict.is_complete else None
         return verdict.undone(asked_for, "escalate") if asked_for else verdict
+
+    async def _validated(self, turn: Turn, step: str) -> dict[str, Any]:
+        """What the rules say, and what changed if a stop hook looks at it."""
+        if not (self._plan.rules or self._plan.evidence):
+            return {"results": []}
+        asked = {
+            "rules": self._plan.rules,
+            "output": turn.text,
+            "base": self._state.base if self._plan.evidence else None,
+            "session": self._chapter.identity,
+        }
+        name = f"validation{step}"
+        found: dict[str, Any] = await self._whole(lambda: self._ctx.own("validate", asked, id=name))
+        return found
 
     async def _after(self, turn: Turn, verdict: TurnVerdict) -> TurnVerdict:
         """Fire the points after the stop hooks; urgent output reaches the agent at once."""

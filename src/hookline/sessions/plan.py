@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.flows.definitions.finder import Flow
+from hookline.hooks.builtin.stop.table import STOP_BUILTINS
+from hookline.hooks.chains import with_children
 from hookline.points import POINTS
 from hookline.sessions import prompts
 from hookline.sessions.loop import session
@@ -75,6 +77,6 @@ def _points(scopes: HookScopes) -> list[str]:
 
 def _needs_diff(scopes: HookScopes) -> bool:
     """Whether a stop hook looks at what changed, by itself or in a chain."""
-    hooks = [*scopes.hooks_at("stop"), *scopes.all_hooks_at("stop")]
-    told = [msgspec.json.encode((hook.target, hook.metadata)) for hook in hooks]
-    return any(name in each for each in told for name in (b"checked", b"evidence"))
+    hooks = with_children([*scopes.hooks_at("stop"), *scopes.all_hooks_at("stop")])
+    named = [STOP_BUILTINS.get(hook.target) for hook in hooks if hook.kind == "built-in"]
+    return any(each is not None and each.needs_diff for each in named)

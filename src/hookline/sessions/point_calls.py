@@ -159,7 +159,8 @@ def _as_event(view: View, run: Run, effect: JournalEffect) -> tuple[dict[str, An
 
 def piped(hook: Hook, outcome: Outcome, point: str) -> HookOutput | None:
     """A hook's output for the agent; None if it has none."""
-    text = prompts.capped(fed_text(outcome)) if hook.pipe_output else ""
+    feeds = hook.pipe_output and points.rule_of(point) == points.FEED
+    text = prompts.capped(fed_text(outcome)) if feeds else ""
     if not text:
         return None
     deliver = hook.metadata.get("deliver", "next")

@@ -15,6 +15,7 @@ from hookline.adapters.processes.process import LocalProcesses
 from hookline.adapters.processes.reaper import Reaper
 from hookline.adapters.store.inspection import StoreInspection as StoreInspection
 from hookline.adapters.store.inspection import inspected as inspected
+from hookline.adapters.store.inspection import store_engine as store_engine
 from hookline.domain.text.cleaning import Cleaner
 
 if TYPE_CHECKING:

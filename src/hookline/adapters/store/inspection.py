@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.adapters.store.database import SCHEMA_VERSION, Database
 from hookline.adapters.store.sqlite import Identity, View, identify
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterator
+
+
+OLDEST = (3, 35, 0)  # the first with RETURNING
+
+
+class StoreEngine(NamedTuple):
+    """The program that keeps stores on this machine, and the oldest version that will do."""
+
+    name: str
+    version: str
+    oldest: str
+    is_supported: bool
+
+
+def store_engine() -> StoreEngine:
+    """What stores are kept by here."""
+    is_supported = sqlite3.sqlite_version_info >= OLDEST
+    return StoreEngine("SQLite", sqlite3.sqlite_version, "3.35", is_supported)
 
 
 class StoreInspection:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from hookline.config.checks.unguarded import RUN_TESTS, has_gates
+from hookline.hooks.kinds import PROGRAM, declares
 from hookline.hooks.language.templates import OPTION
 from hookline.points import DECIDE, GATE, rule_of
 
@@ -79,7 +80,8 @@ def _has_tests_of_its_own(settings: Settings) -> bool:
 
 def _has_programs_that_judge(settings: Settings) -> bool:
     return any(
-        hook.kind in ("command", "script") and {GATE, DECIDE} & set(map(rule_of, hook.points))
+        declares(hook.kind, "SPEAKS_AS") == PROGRAM
+        and {GATE, DECIDE} & set(map(rule_of, hook.points))
         for hook in settings.all_hooks
     )
 

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from hookline.ports.work import Forge
 
 
+# Who speaks in the answer of a hook.
+PROGRAM, REVIEWER = "program", "reviewer"
+
+
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """One call of one hook: the payload as JSON, its variables, and the time it has.
 
@@ -78,6 +82,11 @@ class Kind(Protocol):
     What it returns or raises is cleaned of secrets, unless it says with `CLEANS` that all of it
     comes through doors that do so. It is stopped when its time is over, unless it says with
     `KEEPS_TIME` that it stops on its own, with all that it has started.
+
+    `TOLD_AS` is what an agent is told of a check of this kind. `SPEAKS_AS` says who rejects work at
+    a gate: a `PROGRAM`, by its exit code and what it prints, or a `REVIEWER`; without it, the
+    project. With `look(hook, root, environ)`, `doctor` says what a hook would call, or, by the
+    HooklineError that it raises, what is missing.
     """
 
     VALUE: Any

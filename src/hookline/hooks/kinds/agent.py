@@ -14,7 +14,7 @@ from hookline.domain.turns import HOOK, Purpose
 from hookline.errors import HookFailure, HookTimeout, did_you_mean
 from hookline.hooks.calls.program import MAX_ANSWER, json_object
 from hookline.hooks.calls.question import answer_schema, cut, question
-from hookline.hooks.kinds import Fault, Reading
+from hookline.hooks.kinds import REVIEWER, Fault, Reading
 from hookline.hooks.registry import NEVER, NOTHING
 from hookline.hooks.replies import json_objects
 from hookline.hooks.resolution import own_work
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 VALUE = Annotated[str, Meta(min_length=1, description="An agent profile to ask.")]
 RUNS = NOTHING
 CLEANS = KEEPS_TIME = True
+TOLD_AS = "an agent is asked"
+SPEAKS_AS = REVIEWER
 SHOWN_OF_ANSWER = 32 * 1024
 # Among other words an answer is looked for near the end: each brace there costs a try.
 SEARCHED = 64 * 1024

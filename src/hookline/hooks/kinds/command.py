@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta
 
 from hookline.hooks.calls.program import reply_of, run_program
-from hookline.hooks.kinds import Fault, Reading
+from hookline.hooks.kinds import PROGRAM, Fault, Reading
 from hookline.hooks.registry import LINE
 from hookline.points import EVENT, POINTS
 
@@ -23,6 +23,7 @@ SHELL = "/bin/sh"
 VALUE = Annotated[str, Meta(min_length=1, description="A shell line.", extra={"reads": "line"})]
 RUNS = LINE
 CLEANS = KEEPS_TIME = True
+SPEAKS_AS = PROGRAM
 
 
 def read(written: Written) -> Reading:

@@ -34,6 +34,7 @@ _HEADER_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e\t]*[\x21-\x7e])?")
 VALUE = Annotated[str, Meta(min_length=1, description="A URL to POST to.")]
 RUNS = NOTHING
 CLEANS = KEEPS_TIME = True
+TOLD_AS = "a web service is asked"
 _EXAMPLE = "write it like https://example.org/hook"
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 VALUE = Annotated[str, Meta(min_length=1, description="A function, as module:function.")]
 RUNS = FUNCTION
 CLEANS = KEEPS_TIME = True
+TOLD_AS = "a function of the project is called"
 _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 

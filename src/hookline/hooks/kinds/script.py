@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from hookline.errors import HookFailure
 from hookline.hooks.calls.program import reply_of, run_program
-from hookline.hooks.kinds import Fault, Reading
+from hookline.hooks.kinds import PROGRAM, Fault, Reading
 from hookline.hooks.registry import FILE, NEVER
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 VALUE = Annotated[str, Meta(min_length=1, description="An executable file: JSON in, JSON out.")]
 RUNS = FILE
 CLEANS = KEEPS_TIME = True
+TOLD_AS = "a script of the project is run"
+SPEAKS_AS = PROGRAM
 
 
 def read(written: Written) -> Reading:

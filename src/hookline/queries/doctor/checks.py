@@ -6,7 +6,6 @@ import asyncio
 import os
 import platform
 import shutil
-import sqlite3
 import sys
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,7 @@ from hookline.errors import HooklineError, LinkedFolder
 from hookline.files import refuse_links
 from hookline.wiring.configured import trust_in
 from hookline.wiring.forges import forge_problems, is_remote
-from hookline.wiring.inspection import repository_error
+from hookline.wiring.inspection import repository_error, store_engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 OK, WARNING, FAILED, SKIPPED = "ok", "warning", "failed", "skipped"
 OLDEST_PYTHON = (3, 11)
-OLDEST_SQLITE = (3, 35, 0)  # the first with RETURNING
 LITTLE_SPACE, NO_SPACE = 200 << 20, 10 << 20
 
 
@@ -87,10 +85,12 @@ def machine_checks(home: str) -> Iterator[Diagnosis]:
         yield ok("python", f"{python} at {sys.executable}")
     else:
         yield failed("python", f"{python} is too old", "install Python 3.11 or newer")
-    if sqlite3.sqlite_version_info >= OLDEST_SQLITE:
-        yield ok("sqlite", sqlite3.sqlite_version)
+    engine = store_engine()
+    if engine.is_supported:
+        yield ok(engine.name.lower(), engine.version)
     else:
-        yield failed("sqlite", f"{sqlite3.sqlite_version} is too old", "install SQLite 3.31")
+        fix = f"install {engine.name} {engine.oldest} or newer"
+        yield failed(engine.name.lower(), f"{engine.version} is too old", fix)
     yield _home(home)
 
 

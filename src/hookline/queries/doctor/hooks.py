@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from hookline.config import load_settings
-from hookline.errors import HookFailure
+from hookline.errors import HookFailure, HooklineError
 from hookline.hooks.builtin import NOTIFY, notifies, secret_names
 from hookline.hooks.builtin.notify.channels import desktop_program
 from hookline.hooks.chains import with_children
+from hookline.hooks.kinds import declares
 from hookline.queries.doctor.checks import Diagnosis, failed, ok, skipped, warning
 from hookline.wiring.inspection import is_refused
 from hookline.wiring.profiles import first_program
@@ -75,11 +76,24 @@ def program_checks(project: Project, home: str, environ: Mapping[str, str]) -> I
         name = f"hook {hook.name}"
         if not hook.enabled:
             yield skipped(name, "switched off")
-        elif (look := _LOOKS.get(NOTIFY if notifies(hook) else hook.kind)) is not None:
+        else:
             try:
-                yield ok(name, look(hook, project, environ))
+                if (seen := _seen(hook, project, environ)) is not None:
+                    yield ok(name, seen)
             except Missing as problem:
                 yield failed(name, str(problem), f"{problem.fix} ({hook.origin})")
+
+
+def _seen(hook: Hook, project: Project, environ: Mapping[str, str]) -> str | None:
+    """What a hook would call; None if nothing is known of its kind."""
+    look = _LOOKS.get(NOTIFY if notifies(hook) else hook.kind)
+    if look is not None:
+        return look(hook, project, environ)
+    own = declares(hook.kind, "look")
+    try:
+        return None if own is None else str(own(hook, project.root, environ))
+    except HooklineError as problem:
+        raise Missing(problem.message, problem.help or "correct the hook") from problem
 
 
 def missing(hooks: Sequence[Hook], project: Project, environ: Mapping[str, str]) -> _Found:

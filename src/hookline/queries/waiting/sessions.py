@@ -9,7 +9,7 @@ from hookline.domain import runs, sessions
 from hookline.domain.tasks import CREATED, READY
 from hookline.flows.called_runs import callers, first_caller
 from hookline.flows.outcomes import is_stuck, last_parked, what_waits
-from hookline.queries.sessions import KILLED, PARKED, PLANNED, resume_command
+from hookline.queries.sessions import KILLED, PARKED, resume_command
 from hookline.queries.waiting.item import Item, sentence
 from hookline.queries.waiting.merges import GATED, command_to_continue
 
@@ -34,7 +34,7 @@ WHY = {
 def resting_sessions(view: View, found: Iterable[SessionFacts]) -> Iterator[Item]:
     """Sessions that do not continue by themselves."""
     for known in found:
-        if known.status in WHY or known.reason == PLANNED:
+        if known.status in WHY or known.planned:
             word = WHY.get(sessions.outcome_word(known.status, known.limit))
             why = [UNABLE if known.problem is not None else word, known.reason]
             # Who held it last is another one each time that a process is gone.

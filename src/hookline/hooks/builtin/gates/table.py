@@ -12,13 +12,9 @@ from hookline.domain.forge import ForgeError, ForgeTemporary
 from hookline.domain.payloads import GateContext
 from hookline.domain.repository import RepositoryError
 from hookline.errors import BadInput, HookFailure, HookTimeout
+from hookline.hooks.builtin.gates import branch, checks, contents, keepers, people
 from hookline.hooks.builtin.gates.arguments import GATE_ARGUMENTS
-from hookline.hooks.builtin.gates.branch import create_pr, rebase_on_main
-from hookline.hooks.builtin.gates.checks import ci_status, lint, run_tests
 from hookline.hooks.builtin.gates.common import EarlyAnswer, Judging, pause_until, told, waiting
-from hookline.hooks.builtin.gates.contents import diff_limits, secrets
-from hookline.hooks.builtin.gates.keepers import gatekeeper
-from hookline.hooks.builtin.gates.people import human, reviews
 from hookline.hooks.builtin.stop.context import read_arguments
 
 if TYPE_CHECKING:
@@ -29,11 +25,10 @@ if TYPE_CHECKING:
     from hookline.hooks.registry import Hook
 
 GATES: dict[str, Callable[[Judging], Awaitable[GateAnswer]]] = {
-    gate.__name__: gate
-    for gate in (
-        *(rebase_on_main, run_tests, create_pr, lint, secrets),
-        *(diff_limits, ci_status, gatekeeper, human, reviews),
-    )
+    name: gate
+    for module in (branch, checks, contents, keepers, people)
+    for name, gate in vars(module).items()
+    if name in GATE_ARGUMENTS and getattr(gate, "__module__", None) == module.__name__
 }
 # What these start has its own time limit, and then reports its output so far.
 _KEEP_TIME = frozenset({"run_tests", "lint", "gatekeeper"})

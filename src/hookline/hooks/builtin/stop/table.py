@@ -92,11 +92,15 @@ def _short(result: RuleResult) -> str:
 
 
 class StopHook(NamedTuple):
-    """A built-in stop hook: how it decides, what it can be told, whether it lives on results."""
+    """A built-in stop hook: how it decides, what it can be told, whether it lives on results.
+
+    One that `needs_diff` looks at what changed since the session began.
+    """
 
     decision: Callable[[Seen, Any], StopDecision]
     arguments: type[Arguments] = NoArguments
     needs_results: bool = False
+    needs_diff: bool = False
 
     def decide(self, context: object, arguments: Any = None) -> StopDecision:
         """The decision about an iteration's context."""
@@ -105,11 +109,11 @@ class StopHook(NamedTuple):
 
 
 STOP_BUILTINS: dict[str, StopHook] = {
-    "checked": StopHook(checked),
+    "checked": StopHook(checked, needs_diff=True),
     "default": StopHook(default),
     "validation": StopHook(validation, needs_results=True),
     "promise": StopHook(promise),
-    "evidence": StopHook(templates.evidence, templates.Evidence, needs_results=True),
+    "evidence": StopHook(templates.evidence, templates.Evidence, True, needs_diff=True),
     "tdd": StopHook(templates.tdd, templates.Tdd),
     "security-remediation": StopHook(templates.security_remediation, templates.SecurityRemediation),
     "checkpoint": StopHook(templates.checkpoint, templates.PlannedCheckpoint),

@@ -10,7 +10,7 @@ from hookline.domain import sessions
 from hookline.domain.tasks import DEPENDS_ON
 from hookline.domain.text.terminal import plural
 from hookline.queries.session_ends import session_end
-from hookline.queries.sessions import CANCELLED, PLANNED, resume_command
+from hookline.queries.sessions import CANCELLED, resume_command
 from hookline.surfaces.cli.output import answer, next_step, note, paint, say, spoken, untrusted
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def tell_end(
 
 def tell_plan(args: Namespace, view: View, known: SessionFacts) -> None:
     """Show the tasks that a session has planned, and how they are changed; else nothing."""
-    if known.reason != PLANNED:
+    if not known.planned:
         return
     import shutil  # only a plan needs these
 
@@ -64,7 +64,7 @@ def _tell_rest(args: Namespace, known: SessionFacts, help: str | None) -> None:
     if not args.json:
         why = f": {untrusted(known.reason)}" if known.reason else ""
         note(f"{untrusted(known.name)} is {known.status}{why}")
-        first = f"{untrusted(help).removesuffix(' and start again')}; then " if help else ""
+        first = f"{untrusted(help)}; then " if help else ""
         note(f"{first}resume it with `{resume_command(known)}`")
 
 
