@@ -26,7 +26,14 @@ from hookline.domain.timestamps import iso
 from hookline.hooks.builtin.gates.common import PUSH
 from hookline.hooks.gate_reports import BENEATH, LEAKED
 from hookline.hooks.names import short_name, shown_hook
-from hookline.hooks.verdicts import OWN_WORK, asked_person, merge_wait, said_by, verdicts_of
+from hookline.hooks.verdicts import (
+    FORGE_FAILED,
+    OWN_WORK,
+    asked_person,
+    merge_wait,
+    said_by,
+    verdicts_of,
+)
 from hookline.pipeline.gate_verbs import TURN, wait_of
 from hookline.pipeline.repository.requests import UNTRUSTED, WAITS
 from hookline.sessions.git_control import changed_in
@@ -160,6 +167,8 @@ def _failed_gate(task_id: str, last: GateVerdict, again: str) -> Help | None:
     if last.context.get(OWN_WORK):
         pass_by = f"hookline gate override {task_id} {shlex.quote(hook)} --reason TEXT"
         return Help("configure another agent for this gate, or review the work yourself", pass_by)
+    if last.context.get(FORGE_FAILED):
+        return Help("", again)
     if last.timed_out:
         return Help(f"give {hook} more time with `timeout:` in hookline.yaml", again)
     if last.exit_code in NOT_RUN:
