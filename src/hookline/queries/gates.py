@@ -141,19 +141,29 @@ def _sent_back_help(app: App, view: View, task: Task) -> Help | None:
     kind = merge.get("kind")
     if kind == "local-edits":
         return _edits_help(merge, again)
+    last = next(iter(verdicts_of(view, run)[-1:]), None)
+    if "diverged" in (kind, last.context.get(PUSH) if last else None):
+        return _others_help(app, run, again)
     if help := _push_help(kind, again):
         return help
     if merge.get("status") in (UNTRUSTED, WAITS):
         return Help("nothing is left to fix in the work: ask again once the wait is over", again)
-    last = next(iter(verdicts_of(view, run)[-1:]), None)
     if last is not None and last.status == "pending":
         hook = shown_hook(last.hook or "a gate")
         return Help(f"see to what {hook} waits for, then ask it again", again)
     return _failed_gate(task.id, last, again) if last and last.status == "failure" else None
 
 
+def _others_help(app: App, run: Run, again: str) -> Help:
+    """How commits that someone else pushed to the branch of the work get into it."""
+    place, branch = (shlex.quote(str(run.input[name])) for name in ("worktree", "branch"))
+    remote = shlex.quote(app.sections.gates.remote or "origin")
+    hint = f"someone else pushed to {branch}: rebase the work onto that, and submit it again"
+    return Help(hint, f"git -C {place} pull --rebase {remote} {branch} && {again}")
+
+
 def _push_help(kind: str | None, again: str) -> Help | None:
-    if kind in ("rejected", "diverged"):
+    if kind == "rejected":
         return Help("the remote refused the push: check its rules and your permissions", again)
     if kind == "unreachable":
         return Help("check the remote: `git ls-remote` must work", again)
