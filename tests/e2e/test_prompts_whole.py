@@ -156,3 +156,13 @@ def test_the_tool_server_tells_of_one_loop_and_serves_what_prompts_name(cli: Cli
     named = {tool for tool in served["tools"] if re.search(rf"\b{tool}\b", told)}
     assert {"note_add", "task_create", "dep_add", "task_complete"} <= named
     assert named <= set(served["tools-in-a-session"])
+
+
+def test_a_session_after_one_that_asked_a_person_is_told_what_was_asked(cli: Cli) -> None:
+    line, task = begin(cli, "echo 'Which colour? <promise>BLOCKED</promise>'; exit 0\n")
+    assert cli("run", "--task", task, "--agent", "bot", "--name", "first").code == 4
+    assert cli("task", "unblock", task).code == 0
+    cli("run", "--task", task, "--agent", "bot", "--name", "second")
+    told = line.prompts(task)[-1]
+    assert "# Asked before\n" in told
+    check_prompt(cli, "asked-before", told, THEIRS)

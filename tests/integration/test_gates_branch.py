@@ -72,7 +72,7 @@ def test_a_conflict_leaves_the_tree_clean_and_tells_both_sides(desk: Desk) -> No
     assert answer.message == "conflict with main in greeting"
     prompt = answer.remediation_prompt or ""
     assert f"git rebase {newest[:12]}" in prompt
-    assert "on the next submission Hookline merges main into your files for you to edit" in prompt
+    assert "Hookline then merges main into your files, and you edit them" in prompt
     mine, theirs = prompt.index("hello from the task"), prompt.index("hello from main")
     assert prompt.index("your side:") < mine < prompt.index("--- main:") < theirs
     assert desk.head == head
@@ -194,7 +194,7 @@ def test_commits_of_others_on_the_branch_are_not_pushed_over(shared: Desk) -> No
     answer = shared.ask("create_pr")
     assert answer.status == "failure"
     assert "from someone else" in answer.message
-    assert "rebase yours onto them" in (answer.remediation_prompt or "")
+    assert answer.remediation_prompt is None, "a person brings them into the work"
     assert shared.place.git("rev-parse", BRANCH, at=shared.place.remote) == theirs
 
 

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from hookline.domain.repository import Merged, OpenConflict, Rebased
+from hookline.hooks.builtin.gates.conflict_prompts import resolve_prompt
 from tests.integration.repository_rig import Place, do
+from tests.prompts.snapshots import check_prompt
 
 
 def opened(place: Place, path: str) -> OpenConflict:
@@ -60,6 +62,7 @@ def test_a_file_that_became_a_link(place: Place) -> None:
     found = opened(place, made.path)
     kinds = {file.path.partition("~")[0]: file.kind for file in found.files}
     assert set(kinds) == {"thing"}
+    check_prompt("part-conflict-names", resolve_prompt("main", found))
     for file in found.files:
         (Path(made.path) / file.path).unlink()
     place.write("thing", "both\n", at=made.path)
@@ -91,6 +94,7 @@ def test_commits_of_a_submodule_that_went_apart(tmp_path: Path) -> None:
     undecided = do(place.repository().conflicts.find(made.path, "main", answered=False))
     assert undecided is not None
     assert undecided.undecided
+    check_prompt("part-conflict-submodule", resolve_prompt("main", found))
     assert (Path(made.path) / "lib" / "theirs").exists()
     place.write("made-to-fit", "x\n", at=made.path)
     head = closed(place, made.path)

@@ -53,6 +53,16 @@ def test_what_is_asked_and_asked_again(sides: Sides, tmp_path: Path) -> None:
     check_prompt("conflict-undone", undone, {str(tmp_path): ""})
 
 
+def test_a_turn_that_broke_off_once_no_marker_was_left(sides: Sides, tmp_path: Path) -> None:
+    sides.start(TEXT)
+    task = sides.part(MINE, theirs=THEIRS)
+    sides.turn(f"{BOTH}[ $n != 1 ] || exit 3\n")
+    sides.submit(task)
+    _, again = sides.prompts(task)
+    assert "no marker is left." in again
+    check_prompt("conflict-no-markers", again, {str(tmp_path): ""})
+
+
 def test_what_has_no_lines(sides: Sides, tmp_path: Path) -> None:
     sides.start(KINDS)
     task = sides.part(MY_KINDS, theirs=THEIR_KINDS)

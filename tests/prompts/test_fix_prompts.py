@@ -183,3 +183,36 @@ def test_another_branch_that_is_checked_out(line: Pipeline) -> None:
     place = rejected(line, gates())
     line.git("switch", "--quiet", "--create", "elsewhere", at=place)
     compare("fix-branch", line, the_prompt(line))
+
+
+def test_a_git_operation_that_is_not_finished(line: Pipeline) -> None:
+    rejected(line, gates({"command": "test -e CHANGELOG"}))
+    line.turn("[ $n != 1 ] || git bisect start > /dev/null\n")
+    line.cli("submit", "T-1", "--agent", "bot")
+    _, prompt = line.prompts("T-1")
+    compare("fix-operation", line, prompt)
+
+
+def test_work_of_which_only_commits_count(line: Pipeline) -> None:
+    strict = gates({"command": "test -e CHANGELOG"}).replace(
+        "{tries", "{uncommitted: refuse, tries"
+    )
+    rejected(line, strict)
+    prompt = the_prompt(line)
+    assert "Commit your changes: only what is committed counts." in prompt
+    compare("fix-uncommitted", line, prompt)
+
+
+def test_what_two_reviewers_reject(line: Pipeline) -> None:
+    answer = f"cat > /dev/null; echo '{json.dumps(ASKS)}'"
+    rejected(line, gates({"gatekeeper": ["qa", "ops"]}), qa=answer, ops=answer)
+    prompt = the_prompt(line)
+    assert "2 colleagues reviewed your work and asked for changes." in prompt
+    compare("fix-two-reviews", line, prompt)
+
+
+def test_work_that_breaks_the_configuration(line: Pipeline) -> None:
+    place = rejected(line, gates())
+    (place / "hookline.yaml").write_text("version: 1\nhooks: {before_lunch: [{command: eat}]}\n")
+    line.commit("another configuration", at=place)
+    compare("fix-configuration", line, the_prompt(line))

@@ -31,6 +31,8 @@ _BEFORE_TURN = {BUDGET: "unpaid", AGENT: "problem"}
 NO_VERDICT = "noVerdict"
 # Every agent that could review has worked on the task.
 OWN_WORK = "ownWork"
+# The forge did not do what the gate asked of it, and the message says what helps.
+FORGE_FAILED = "forgeFailed"
 NO_VERDICT_YET = "there is no verdict yet"
 OVERRIDDEN, STARTED = "gate_overridden", "task_started"
 

@@ -26,7 +26,14 @@ from hookline.domain.timestamps import iso
 from hookline.hooks.builtin.gates.common import PUSH
 from hookline.hooks.gate_reports import BENEATH, LEAKED
 from hookline.hooks.names import short_name, shown_hook
-from hookline.hooks.verdicts import OWN_WORK, asked_person, merge_wait, said_by, verdicts_of
+from hookline.hooks.verdicts import (
+    FORGE_FAILED,
+    OWN_WORK,
+    asked_person,
+    merge_wait,
+    said_by,
+    verdicts_of,
+)
 from hookline.pipeline.gate_verbs import TURN, wait_of
 from hookline.pipeline.repository.requests import UNTRUSTED, WAITS
 from hookline.sessions.git_control import changed_in
@@ -134,19 +141,29 @@ def _sent_back_help(app: App, view: View, task: Task) -> Help | None:
     kind = merge.get("kind")
     if kind == "local-edits":
         return _edits_help(merge, again)
+    last = next(iter(verdicts_of(view, run)[-1:]), None)
+    if "diverged" in (kind, last.context.get(PUSH) if last else None):
+        return _others_help(app, run, again)
     if help := _push_help(kind, again):
         return help
     if merge.get("status") in (UNTRUSTED, WAITS):
         return Help("nothing is left to fix in the work: ask again once the wait is over", again)
-    last = next(iter(verdicts_of(view, run)[-1:]), None)
     if last is not None and last.status == "pending":
         hook = shown_hook(last.hook or "a gate")
         return Help(f"{hook} still waits: deal with what it names, then ask it again", again)
     return _failed_gate(task.id, last, again) if last and last.status == "failure" else None
 
 
+def _others_help(app: App, run: Run, again: str) -> Help:
+    """How commits that someone else pushed to the branch of the work get into it."""
+    place, branch = (shlex.quote(str(run.input[name])) for name in ("worktree", "branch"))
+    remote = shlex.quote(app.sections.gates.remote or "origin")
+    hint = f"someone else pushed to {branch}: rebase the work onto that, and submit it again"
+    return Help(hint, f"git -C {place} pull --rebase {remote} {branch} && {again}")
+
+
 def _push_help(kind: str | None, again: str) -> Help | None:
-    if kind in ("rejected", "diverged"):
+    if kind == "rejected":
         return Help("the remote refused the push: check its rules and your permissions", again)
     if kind == "unreachable":
         return Help("check the remote: `git ls-remote` must work", again)
@@ -160,6 +177,8 @@ def _failed_gate(task_id: str, last: GateVerdict, again: str) -> Help | None:
     if last.context.get(OWN_WORK):
         pass_by = f"hookline gate override {task_id} {shlex.quote(hook)} --reason TEXT"
         return Help("configure another agent for this gate, or review the work yourself", pass_by)
+    if last.context.get(FORGE_FAILED):
+        return Help("", again)
     if last.timed_out:
         return Help(f"give {hook} more time with `timeout:` in hookline.yaml", again)
     if last.exit_code in NOT_RUN:

@@ -201,6 +201,11 @@ def fault(kind: Any, status: int = 0, body: bytes = b"", **headers: str) -> Call
     return arrange
 
 
+def denied_checks(desk: Desk) -> None:
+    green(desk)
+    desk.hub.faults.append(Fault("GET", "/check-runs", "answer", 401, b"{}"))
+
+
 def nothing(desk: Desk) -> None:
     pass
 
@@ -270,6 +275,10 @@ SCENARIOS: dict[str, list[Step]] = {
         Step(fault("answer", 401, b'{"message": "Bad credentials"}'), BACK, ["token"], SUBMIT),
         Step(nothing, MERGED, command=SUBMIT),
     ],
+    "401 to a gate": [
+        Step(denied_checks, BACK, ["ci_status", "token"], SUBMIT),
+        Step(nothing, MERGED, command=SUBMIT),
+    ],
     "403, the rate limit": [
         Step(
             fault("answer", 403, b"{}", x_ratelimit_remaining="0", x_ratelimit_reset=LATER),
@@ -318,6 +327,7 @@ def test_what_happens_there(hub: Hub, line: HubPipeline, name: str) -> None:
         assert outcome == step.outcome, said
         for words in step.says:
             assert words in said
+        assert "fix the gate" not in said
     for head in hub.landed[landed_before:]:
         assert head in hub.green - green_before, "merged, and nobody knew what CI says"
     ends = [step.outcome for step in SCENARIOS[name]]

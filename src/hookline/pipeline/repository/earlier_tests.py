@@ -56,7 +56,7 @@ def with_base_tests(answer: GateAnswer, names: list[str], base: str) -> GateAnsw
     lead = (
         f"Your work edits tests that check it: {files}. The merged result must pass with these"
         f" files as they are in {base}, too. Make your work pass both versions; if the goal cannot"
-        " be reached so, say why and end with `<promise>BLOCKED</promise>`."
+        " be reached so, that needs a person."
     )
     prompt = answer.remediation_prompt
     return msgspec.structs.replace(

@@ -11,7 +11,6 @@ from hookline.domain.records import OK, SKIPPED
 from hookline.domain.repository import Prepared, Refused
 from hookline.domain.submissions import Submission
 from hookline.errors import HookFailure
-from hookline.hooks.builtin.gates.common import refusal
 from hookline.hooks.names import short_name
 from hookline.pipeline.repository import unmerged
 from hookline.pipeline.repository.merged_tests import call_gate
@@ -51,18 +50,11 @@ class ForgeMerge:
         branch, remote = self._asked.branch, self._forge.push_remote
         pushed = await self._repository.pushes.push(self._asked.worktree, branch, remote)
         if isinstance(pushed, Refused):
-            return self._not_pushed(pushed)
+            return unmerged.refused_by_git(pushed)
         for gate in gates:
             if (found := await self._checked(gate, prepared.head)) is not None:
                 return found
         return None if pull is None else await self._objection(prepared, pull)
-
-    def _not_pushed(self, pushed: Refused) -> MergeResult:
-        found = unmerged.refused_by_git(pushed)
-        if pushed.kind == "diverged":
-            prompt = refusal(pushed, self._asked.branch, str(self._forge.push_remote))[1]
-            found.status, found.remediation_prompt = "failed", prompt
-        return found
 
     def _check_gates(self) -> list[Hook]:
         """The gates that ask for the forge's checks of this work."""

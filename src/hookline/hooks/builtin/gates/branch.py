@@ -69,9 +69,10 @@ async def _hindered(judging: Judging, problem: RepositoryError) -> GateAnswer:
 
 def unfinished_prompt(operation: str) -> str:
     """How an agent finishes or aborts a git operation that is in progress."""
+    end = "git bisect reset" if operation == "bisect" else f"git {operation} --abort"
     return (
         f"Git is in the middle of a {operation} in this folder, so your work cannot be checked."
-        f" Finish the {operation}, or end it with `git {operation} --abort` if it is not wanted."
+        f" Finish the {operation}, or end it with `{end}` if it is not wanted."
         " Lose no work."
     )
 

@@ -180,14 +180,10 @@ def astray_prompt(state: RepositoryState, wanted: str) -> str:
 
 def refusal(pushed: Refused, branch: str, remote: str) -> tuple[str, str | None]:
     """Why a push failed, and what an agent can do about it."""
-    output = framed("What was said", f"{pushed.reason}\n{pushed.output}")
-    if pushed.kind == "diverged":
-        return (
-            pushed.reason,
-            f"The branch `{branch}` at {remote} has commits that you do not have. Fetch them and"
-            f" rebase yours onto them, so that nobody's work is lost.\n\n{output}",
-        )
+    if pushed.kind == "diverged":  # whoever has no network cannot get what others pushed
+        return pushed.reason, None
     if pushed.kind == "rejected":
+        output = framed("What was said", f"{pushed.reason}\n{pushed.output}")
         return (
             pushed.reason,
             f"A rule or a hook of {remote} rejected the push of `{branch}`. If it names something"

@@ -14,8 +14,16 @@ from hookline.domain.repository import RepositoryError
 from hookline.errors import BadInput, HookFailure, HookTimeout
 from hookline.hooks.builtin.gates import branch, checks, contents, keepers, people
 from hookline.hooks.builtin.gates.arguments import GATE_ARGUMENTS
-from hookline.hooks.builtin.gates.common import EarlyAnswer, Judging, pause_until, told, waiting
+from hookline.hooks.builtin.gates.common import (
+    EarlyAnswer,
+    Judging,
+    pause_until,
+    refused,
+    told,
+    waiting,
+)
 from hookline.hooks.builtin.stop.context import read_arguments
+from hookline.hooks.verdicts import FORGE_FAILED, NO_VERDICT
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -55,7 +63,9 @@ async def ask_gate(hook: Hook, call: Call, world: World) -> GateAnswer:
         raise HookTimeout(f"timed out after {limit or 0:g} s") from late
     except ForgeTemporary as later:
         return waiting(later.message, "forge", pause_until(later.until, FORGE_WAIT))
-    except (RepositoryError, ForgeError, BadInput) as problem:
+    except ForgeError as problem:
+        return refused(told(problem), None, {NO_VERDICT: True, FORGE_FAILED: True})
+    except (RepositoryError, BadInput) as problem:
         raise HookFailure(told(problem)) from problem
 
 
