@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 from typing import TYPE_CHECKING
 
 from hookline.domain.sessions import FLOW as SESSION
 from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.domain.text.display import untrusted
-from hookline.domain.timestamps import evening_before, past, told
+from hookline.domain.timestamps import evening_before, past, told, typed
 from hookline.errors import BadInput
 from hookline.project import user_folder
 from hookline.queries.diffs import with_changes
@@ -68,8 +69,9 @@ def _tell_project(args: Namespace, app: App) -> None:
     if args.since is None and (found.tasks or found.sessions):
         _remember(app, found)
     elif args.since is None and last is not None and not args.json:
-        again = f"hookline report --since {_last(app, SINCE)}"
-        note(f"nothing was done since the last report, {told(last, now)}; again: {again}")
+        again = f"hookline report --since {typed(_last(app, SINCE) or last)}"
+        note(f"nothing was done since the last report, {told(last, now)}")
+        note(f"again: {again}")
 
 
 def _last(app: App, at: str) -> str | None:
@@ -120,7 +122,8 @@ def _tell(args: Namespace, app: App, found: ProjectReport, name: str) -> None:
         answer(args, found, *markdown.lines(found))
     elif answer(args, found):
         terminal.show(found)
-        about = f" --since {found.since}" if name == PAGE else f" {found.tasks[0].task_id}"
+        since = shlex.quote(args.since or typed(found.since))
+        about = f" --since {since}" if name == PAGE else f" {found.tasks[0].task_id}"
         next_step(f"hookline report{about} --html", "the same with diffs")
 
 
