@@ -40,6 +40,21 @@ def test_what_waits_has_its_command(cli: Cli) -> None:
     assert item["command"] in shown
 
 
+@pytest.mark.parametrize("words", [("status",), ("attention",), ("report", "--since", "1h")])
+def test_a_long_command_is_broken_where_a_shell_reads_on(cli: Cli, words: tuple[str, ...]) -> None:
+    rig = Rig(cli)
+    rig.turns("echo '<promise>BLOCKED</promise>'")
+    rig.configure()
+    assert rig.run().code == 4
+    terminal = Terminal(cli, *words, columns=60, rows=50, env={"COLUMNS": ""})
+    terminal.shows("hookline run --resume --name s")
+    terminal.ends()
+    lines = [line.strip().removeprefix("type: ") for line in terminal.everything]
+    terminal.close()
+    first = lines.index('hookline session message s "YOUR ANSWER" &&')
+    assert lines[first + 1] == "hookline run --resume --name s"
+
+
 def test_what_was_done_is_news_until_a_person_has_looked(cli: Cli) -> None:
     rig = Rig(cli)
     rig.turns(PROMISE)

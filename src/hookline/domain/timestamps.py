@@ -97,6 +97,11 @@ def local(moment: str) -> datetime:
     return datetime.fromisoformat(moment).astimezone()
 
 
+def typed(moment: str) -> str:
+    """A moment as people can type it: `2026-01-17T18:00Z`; a part of a second is left out."""
+    return f"{moment.partition('.')[0].rstrip('Z').removesuffix(':00')}Z"
+
+
 def moment_text(moment: str, now: str) -> str:
     """A moment for people: `07:42`, `yesterday 18:00`, `2026-01-17 18:00`."""
     found, here = local(moment), local(now)

@@ -23,6 +23,7 @@ _STYLES = {"bold": 1, "dim": 2, **{name: code for code, name in enumerate(_COLOU
 # What `paint` marks a style with until it is printed. It is another one in each process, so that
 # nobody else's text can hold it: of all codes in a line, only ours reach the terminal.
 _MARK = f"\x1b{os.urandom(8).hex()}"
+_THEN = " && hookline "
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -49,6 +50,19 @@ def say_row(text: str, hang: int) -> None:
         text = wrapped(text, columns(), hang)
     for line in text.split("\n"):
         say(line)
+
+
+def say_command(lead: str, command: str, style: str = "") -> None:
+    """A command to type, behind its lead; on a terminal a long one is broken where a shell allows.
+
+    So it can be copied as it is: a shell reads on after `&&`.
+    """
+    parts, hang = [command], _seen(lead)
+    if is_terminal(sys.stdout) and hang + _seen(command) > columns():
+        parts = command.replace(_THEN, _THEN.replace("&& ", "&&\n")).split("\n")
+    for number, part in enumerate(parts):
+        shown = untrusted(part)
+        say(f"{' ' * hang if number else lead}{paint(shown, style) if style else shown}")
 
 
 def columns() -> int:
@@ -178,7 +192,11 @@ def report(text: str) -> None:
 def next_step(command: str, why: str = "") -> None:
     """The next useful command; said to people only, not to pipes."""
     if is_terminal(sys.stdout) and is_terminal(sys.stderr):
-        note(paint(f"next: {command}" + (f"  ({why})" if why else ""), "dim", sys.stderr))
+        told, because = f"next: {command}", f"  ({why})" if why else ""
+        fits = _seen(told) + _seen(because) <= columns()
+        for line in (f"{told}{because}",) if fits else (told, f"    {because}"):
+            if line.strip():
+                note(paint(line, "dim", sys.stderr))
 
 
 def shown(text: str) -> str:

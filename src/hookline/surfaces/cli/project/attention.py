@@ -11,7 +11,15 @@ from hookline.errors import NEEDS_PERSON
 from hookline.queries.attention import attention
 from hookline.surfaces.cli.command import Command, no_arguments
 from hookline.surfaces.cli.opening import reading
-from hookline.surfaces.cli.output import answer, columns, is_terminal, paint, say, untrusted
+from hookline.surfaces.cli.output import (
+    answer,
+    columns,
+    is_terminal,
+    paint,
+    say,
+    say_command,
+    untrusted,
+)
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -37,7 +45,7 @@ def _show(item: Item, now: str) -> None:
     for text in (item.goal, item.message):
         for line in wrap(untrusted(text or ""), width, break_on_hyphens=False):
             say(f"  {line}")
-    say(f"  {paint('type:', 'dim')} {untrusted(item.command)}")
+    say_command(f"  {paint('type:', 'dim')} ", item.command)
 
 
 COMMANDS = {"attention": Command("show what waits for a person", no_arguments, _attention)}

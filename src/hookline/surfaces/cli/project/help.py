@@ -49,9 +49,10 @@ Code that comes with a repository runs only after `hookline trust`: hookline.yam
 names, and .hookline/hooks. After a change, what changed waits until you trust it again. An agent
 runs as your user: this is not a security boundary.""",
     "undo": """\
-A session in your own folder changes files and commits nothing: `git diff` shows it, `git restore .`
-undoes it. The work of a task is on its own branch, hookline/T-12; a merge is a commit like any
-other (`git revert -m 1`). `hookline stop` stops an agent, `hookline task cancel` a task.""",
+A session in your own folder changes files and commits nothing: `git status` shows it,
+`git stash -u` takes it away. The work of a task is on its own branch, hookline/T-12; a merge is a
+commit like any other (`git revert -m 1`). `hookline stop` stops an agent, `hookline task cancel`
+a task.""",
 }
 
 

@@ -20,6 +20,7 @@ from hookline.surfaces.cli.output import (
     is_terminal,
     paint,
     say,
+    say_command,
     untrusted,
     wrapped,
 )
@@ -99,7 +100,7 @@ def _print(line: _Line, names: int) -> None:
         say(f"{text}{' ' * (room - used - width(line.command))}{paint(line.command, 'dim')}")
     else:
         _say(text, room)
-        say(f"          {paint(line.command, 'dim')}")
+        say_command(" " * 10, line.command, "dim")
 
 
 def _say(text: str, room: int) -> None:

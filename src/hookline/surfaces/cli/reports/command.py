@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 from typing import TYPE_CHECKING
 
 from hookline.domain.sessions import FLOW as SESSION
-from hookline.domain.timestamps import evening_before, moment_text, past
+from hookline.domain.timestamps import evening_before, moment_text, past, typed
 from hookline.errors import BadInput
 from hookline.operations.reports import last_report, remember_report, run_about
 from hookline.queries.diffs import with_changes
@@ -60,11 +61,8 @@ def _tell_project(args: Namespace, app: App) -> None:
     if args.since is None and (found.tasks or found.sessions):
         remember_report(app, found)
     elif args.since is None and last.until is not None and not args.json:
-        again = f"hookline report --since {last.since}"
-        note(
-            f"nothing was done since the last report, {moment_text(last.until, now)};"
-            f" again: {again}"
-        )
+        note(f"nothing was done since the last report, {moment_text(last.until, now)}")
+        note(f"again: hookline report --since {typed(last.since or last.until)}")
 
 
 def _tell_subject(args: Namespace, app: App) -> None:
@@ -92,7 +90,8 @@ def _tell(args: Namespace, app: App, found: ProjectReport, name: str) -> None:
         answer(args, found, *markdown.lines(found))
     elif answer(args, found):
         terminal.show(found)
-        about = f" --since {found.since}" if name == PAGE else f" {found.tasks[0].task_id}"
+        since = shlex.quote(args.since or typed(found.since))
+        about = f" --since {since}" if name == PAGE else f" {found.tasks[0].task_id}"
         next_step(f"hookline report{about} --html", "the same with diffs")
 
 

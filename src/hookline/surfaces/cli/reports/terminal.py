@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hookline.queries import proofs
-from hookline.surfaces.cli.output import paint, say, say_row, untrusted
+from hookline.surfaces.cli.output import paint, say, say_command, say_row, untrusted
 from hookline.surfaces.cli.reports import phrases
 from hookline.surfaces.cli.work.costs import cost_text
 
@@ -81,7 +81,7 @@ def _show_session(session: ReportedSession) -> None:
 def _show_item(item: Item, now: str) -> None:
     head = f"{paint('!', 'yellow')} {paint(untrusted(item.id), 'bold')}"
     say_row(f"{head} {untrusted(phrases.item_text(item, now), MOST_SHOWN)}", 4)
-    say(f"    {paint(untrusted(item.command), 'cyan')}")
+    say_command("    ", item.command, "cyan")
 
 
 def _mark(outcome: str) -> str:

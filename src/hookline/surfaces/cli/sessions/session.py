@@ -135,7 +135,7 @@ def _show(args: Namespace) -> None:
         say_row(f"  {_iteration_line(each, is_proven=proven)}", 6)
     for check in told.failed_checks:
         first, _, more = (check["message"] or "").partition("\n")
-        say(f"    {paint('✗', 'red')} {untrusted(check['ruleName'])}  {untrusted(first)}")
+        say_row(f"    {paint('✗', 'red')} {untrusted(check['ruleName'])}  {untrusted(first)}", 6)
         _show_lines(more)
     for output in told.held:
         where = f"{untrusted(output.point)} {untrusted(output.hook)}"
