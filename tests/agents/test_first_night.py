@@ -1,4 +1,7 @@
-"""A stranger's first night: init, run --detach, the terminal is closed, status, report."""
+"""A stranger's first night: init, run --detach, the terminal is closed, status, report.
+
+On public repositories Hookline is installed by pip, into a new environment.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ import pytest
 from tests.agents.model import Reply, Rule
 from tests.agents.problem_lab import NO_NAMESPACES
 from tests.agents.public_repositories import REPOSITORIES
-from tests.agents.rig import need_namespaces, program
+from tests.agents.rig import PROJECT, need_namespaces, program
 from tests.agents.session_desk import PATIENCE, WORKERS, asked, script
 from tests.e2e.conftest import PROGRAM, Cli, eventually
 from tests.e2e.terminal_rig import Terminal
@@ -44,6 +47,7 @@ class Night:
         self.worker = WORKERS[AGENTS[agent]]
         self._home = folder / "agent-home"
         self._kept = folder / "kept"
+        self._installed: tuple[Path, ...] = ()
         repository.make(self.cli.root)
         self.cli.put(".gitignore", "__pycache__/\n.pytest_cache/\nignored/\nnode_modules/\n")
         for words in (
@@ -72,9 +76,20 @@ class Night:
             rules = [*script(f"iteration {number} of", does, done), *rules]
         return rules
 
+    def install(self) -> None:
+        """Install this checkout into a new environment, whose `hookline` is then typed."""
+        place = self.cli.root.parent / "environment"
+        for words in (
+            ("venv", str(place)),
+            ("pip", "--python", str(place), "install", str(PROJECT)),
+        ):
+            subprocess.run((sys.executable, "-m", *words), check=True, capture_output=True)
+        self._installed = (place / "bin",)
+
     def log_in(self, model: ScriptedModel) -> None:
         """Both agents speak to this model alone."""
-        programs = (Path(sys.executable).parent, Path(program("claude")).parent)
+        own = (Path(sys.executable).parent, Path(program("claude")).parent)
+        programs = (*self._installed, *own)
         self.cli.env |= {
             **model.claude_env(self._home),
             **model.codex_home(self._home),
@@ -118,6 +133,8 @@ def _has_namespaces() -> bool:
 def night(tmp_path: Path, agent: str, name: str) -> Iterator[Night]:
     program(agent)
     made = Night(tmp_path, REPOSITORIES[name], agent)
+    if (agent, name) in PUBLIC:
+        made.install()
     yield made
     made.cli.close()
 
