@@ -18,7 +18,7 @@ from hookline.adapters.store.sqlite import SqliteStore
 from hookline.domain.runs import OK, Request, Resolution
 from hookline.flows import journal
 from hookline.flows.replay import digest
-from hookline.wiring.engine import engine
+from hookline.wiring.running.engine import engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

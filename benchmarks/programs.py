@@ -14,7 +14,7 @@ from hookline.domain.events import Event
 from hookline.hooks.frames import Frame, event_payload
 from hookline.hooks.registry import Hook
 from hookline.hooks.rules import RULES
-from hookline.wiring.calls import caller
+from hookline.wiring.calling.calls import caller
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator

@@ -18,10 +18,10 @@ from hookline.hooks.calls.settle import Settling, promote_missed, settle
 from hookline.hooks.registry import Hook, HookContext
 from hookline.hooks.scopes import HookScopes
 from hookline.project import Project, find_project, user_folder
-from hookline.wiring import configured
-from hookline.wiring.origin import Origin
-from hookline.wiring.stores import open_blobs, open_call_log, open_feeds, open_project_store
-from hookline.wiring.watching import EventWatch
+from hookline.wiring.calling.watching import EventWatch
+from hookline.wiring.project import configured
+from hookline.wiring.project.origin import Origin
+from hookline.wiring.project.stores import open_blobs, open_call_log, open_feeds, open_project_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -149,7 +149,9 @@ class App:
 
         Returns how many events that were, and what failed since the last delivery.
         """
-        from hookline.wiring.calls import deliverer  # starts processes: few commands need that
+        from hookline.wiring.calling.calls import (
+            deliverer,  # starts processes: few commands need that
+        )
 
         delivered = Delivered(await deliverer(self).drain())
         delivered.failures = tuple(self._failures)
@@ -179,7 +181,7 @@ class App:
 
     def context(self) -> HookContext:
         """What a python hook may look at."""
-        from hookline.wiring.calls import live_context  # opens a connection of its own
+        from hookline.wiring.calling.calls import live_context  # opens a connection of its own
 
         return live_context(self)
 
@@ -223,7 +225,7 @@ class App:
 
 def open_context(environ: Mapping[str, str]) -> HookContext:
     """The context of a python hook that runs in a child: the store is read as it is."""
-    from hookline.wiring.calls import live_context
+    from hookline.wiring.calling.calls import live_context
 
     return live_context(App.open(environ=environ, read_only=True))
 

@@ -99,7 +99,7 @@ def resolve_hooks(
 
     Without an `app`, those of the project that the current folder is in.
     """
-    from hookline.wiring.calls import recorder  # who writes a gate calls none
+    from hookline.wiring.calling.calls import recorder  # who writes a gate calls none
 
     with _opened(app) as project:
         found = project.scopes.hooks_at(
@@ -123,7 +123,7 @@ def run_hooks(
     """
     import asyncio  # who writes a gate asks none
 
-    from hookline.wiring.gates import ask_gates
+    from hookline.wiring.calling.gates import ask_gates
 
     point, agent = HookPoint(hook_point), agent_name or ctx.agent_name
     payload = {**msgspec.to_builtins(ctx), "agent_name": agent}

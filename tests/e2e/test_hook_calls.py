@@ -184,7 +184,11 @@ def test_a_command_hook_loads_what_it_uses(cli: Cli) -> None:
         *("httpx", "httpcore", "_ssl", "yaml", "mcp"),
         *(f"hookline.{room}" for room in rooms),
         *("hookline.adapters.forges", "hookline.adapters.github", "hookline.adapters.git"),
-        *("hookline.adapters.network", "hookline.adapters.agents", "hookline.wiring.engine"),
+        *(
+            "hookline.adapters.network",
+            "hookline.adapters.agents",
+            "hookline.wiring.running.engine",
+        ),
     )
     assert not [each for each in loaded if each.startswith(unused)]
     assert "hookline.hooks.kinds.command" in loaded

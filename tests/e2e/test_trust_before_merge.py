@@ -10,7 +10,8 @@ import pytest
 
 from hookline.app import App
 from hookline.errors import Untrusted
-from hookline.wiring import repositories, trusting
+from hookline.wiring.project import trusting
+from hookline.wiring.working import repositories
 from tests.e2e.gate_rig import Repo
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from hookline.flows import journal
 from hookline.flows.definitions.finder import Flow
 from hookline.flows.engine import Done, Parked
 from hookline.flows.runner import Runner
-from hookline.wiring.engine import engine as make_engine
+from hookline.wiring.running.engine import engine as make_engine
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,8 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from hookline.errors import StoreBusy
-from hookline.wiring import retrying
-from hookline.wiring.delivering import delivered
+from hookline.wiring.calling import retrying
+from hookline.wiring.calling.delivering import delivered
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from hookline.domain.sessions import HeldOutput
 from hookline.hooks.calls.firing import Firing, fire
 from hookline.hooks.calls.record import Recorder
 from hookline.hooks.registry import Hook
-from hookline.wiring.calls import caller
+from hookline.wiring.calling.calls import caller
 from tests.integration.engine_world import World
 
 if TYPE_CHECKING:

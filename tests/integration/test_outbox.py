@@ -18,7 +18,7 @@ from hookline.queries.attention import attention
 from hookline.queries.outbox import waits_for
 from hookline.tasks import verbs
 from hookline.testing import Clock
-from hookline.wiring.notifications import send_due
+from hookline.wiring.calling.notifications import send_due
 from tests.inbox import Inbox, listening
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from hookline.app import App
 from hookline.hooks.calls.firing import Firing, fire
 from hookline.hooks.calls.record import Recorder
 from hookline.tasks import verbs
-from hookline.wiring.calls import caller
+from hookline.wiring.calling.calls import caller
 from tests.e2e.conftest import is_running
 from tests.in_process import run_in_process
 

@@ -17,9 +17,9 @@ from hookline.domain.events import SYSTEM_NODE, Event
 from hookline.domain.sessions import FLOW
 from hookline.queries import announced
 from hookline.queries.attention import items
-from hookline.wiring import delivering
-from hookline.wiring.hosts import dead_holders
-from hookline.wiring.notifications import is_anything_due, send_due
+from hookline.wiring.calling import delivering
+from hookline.wiring.calling.notifications import is_anything_due, send_due
+from hookline.wiring.running.hosts import dead_holders
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -23,7 +23,7 @@ from hookline.hooks.frames import event_payload, event_types
 from hookline.hooks.history.replay import Replayed, call_dry, replay
 from hookline.points import POINTS, REACT, rule_of
 from hookline.trust.people import refuse_agents
-from hookline.wiring.calls import caller
+from hookline.wiring.calling.calls import caller
 
 if TYPE_CHECKING:
     from collections.abc import Callable

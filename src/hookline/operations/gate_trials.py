@@ -91,6 +91,6 @@ def _scopes(app: App) -> HookScopes:
     """The hooks at each point; those that were trusted, if hookline.yaml is missing since."""
     if app.settings is None or not app.settings.is_gone:
         return app.scopes
-    from hookline.wiring.removed import trusted_scopes  # a missing file is rare
+    from hookline.wiring.project.removed import trusted_scopes  # a missing file is rare
 
     return trusted_scopes(app.project, user_folder(app.environ)) or app.scopes

@@ -12,7 +12,7 @@ from hookline.trust.configured import configured_uses
 from hookline.trust.manifest import fingerprint
 from hookline.trust.review import changed_since_trusted
 from hookline.trust.stores import owns_store
-from hookline.wiring.stores import adopt, store_identity, unfinished_runs
+from hookline.wiring.project.stores import adopt, store_identity, unfinished_runs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

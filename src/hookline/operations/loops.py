@@ -13,7 +13,7 @@ from hookline.hooks.evaluation import record
 from hookline.hooks.registered import check_registration, registration_from
 from hookline.pipeline.checked_work import refuse_others
 from hookline.tasks import loops, registrations
-from hookline.wiring import evaluation
+from hookline.wiring.calling import evaluation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

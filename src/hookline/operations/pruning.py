@@ -19,7 +19,7 @@ from hookline.errors import StoreBusy, StoreFull
 from hookline.files import Removed, added, entry_at, own_folder, remove_tree, sweep
 from hookline.queries.finished_work import FinishedWork
 from hookline.queries.pruned import pruned_at
-from hookline.wiring.hosts import is_held, served_runs
+from hookline.wiring.running.hosts import is_held, served_runs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

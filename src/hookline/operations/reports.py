@@ -12,7 +12,7 @@ from hookline.project import user_folder
 from hookline.queries.references import is_run, is_task
 from hookline.sessions.names import find
 from hookline.trust.people import under_agent
-from hookline.wiring.looks import last_look, remember_look
+from hookline.wiring.project.looks import last_look, remember_look
 
 if TYPE_CHECKING:
     from hookline.app import App

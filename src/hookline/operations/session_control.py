@@ -15,7 +15,7 @@ from hookline.flows import control
 from hookline.flows.outcomes import INTERRUPT
 from hookline.points import TOLD_IN_FEED
 from hookline.queries.sessions import known_session, resume_command
-from hookline.wiring.hosts import interrupt, workers
+from hookline.wiring.running.hosts import interrupt, workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,9 +17,9 @@ from hookline.sessions.state import LEASE_MARGIN, PINS
 from hookline.tasks import verbs
 from hookline.tasks.claims import check_allowed
 from hookline.tasks.planned import needs_no_plan
-from hookline.wiring.flows import flows_of_ours
-from hookline.wiring.forges import check_forge
-from hookline.wiring.work import begin_work
+from hookline.wiring.running.flows import flows_of_ours
+from hookline.wiring.working.forges import check_forge
+from hookline.wiring.working.work import begin_work
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,8 +19,8 @@ from hookline.sessions.starting import session_on
 from hookline.tasks.task_runs import runs_on
 from hookline.tasks.work_record import is_excused
 from hookline.trust.people import refuse_agents
-from hookline.wiring.flows import flow_finder
-from hookline.wiring.repositories import repository
+from hookline.wiring.running.flows import flow_finder
+from hookline.wiring.working.repositories import repository
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

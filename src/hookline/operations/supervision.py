@@ -17,13 +17,13 @@ from hookline.domain.timestamps import iso
 from hookline.errors import HooklineError
 from hookline.files import bytes_of
 from hookline.operations.announcements import deliver_and_tell
-from hookline.wiring import detached
-from hookline.wiring.hosts import workers
+from hookline.wiring.running import detached
+from hookline.wiring.running.hosts import workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hookline.wiring.detached import Detached
+    from hookline.wiring.running.detached import Detached
 
 T = TypeVar("T")
 # How long the command that detaches waits until the other one is at work.

@@ -14,9 +14,9 @@ from hookline.pipeline import gate_verbs
 from hookline.pipeline.gate_payload import gate_payload
 from hookline.queries.sessions import last_ending
 from hookline.sessions.task_file import export_task
-from hookline.wiring.gates import ask_gates
-from hookline.wiring.repositories import repository
-from hookline.wiring.work import pin_base
+from hookline.wiring.calling.gates import ask_gates
+from hookline.wiring.working.repositories import repository
+from hookline.wiring.working.work import pin_base
 
 if TYPE_CHECKING:
     from collections.abc import Callable

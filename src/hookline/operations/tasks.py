@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from hookline.app import App
     from hookline.ports.store import Transaction
-    from hookline.wiring.origin import SessionPlace
+    from hookline.wiring.project.origin import SessionPlace
 
 PROMISED, SUBMITTED, COMPLETED = "promised", "submitted", "completed"
 CHANGES: Mapping[str, Callable[..., Task]] = {

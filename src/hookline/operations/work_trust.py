@@ -14,8 +14,8 @@ from hookline.pipeline.repository.merge_trust import project_at
 from hookline.project import user_folder
 from hookline.trust.book import TaskGrant, TrustBook
 from hookline.trust.manifest import Manifest
-from hookline.wiring.repositories import repository
-from hookline.wiring.trusting import merge_trust
+from hookline.wiring.project.trusting import merge_trust
+from hookline.wiring.working.repositories import repository
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

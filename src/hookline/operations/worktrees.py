@@ -9,7 +9,7 @@ from hookline.domain.repository import Cleaned, Kept, RepositoryError, Worktree
 from hookline.domain.tasks import ACTIVE, OPEN, Task, is_task_id
 from hookline.pipeline.gate_verbs import run_of
 from hookline.sessions.starting import session_on
-from hookline.wiring.repositories import repository
+from hookline.wiring.working.repositories import repository
 
 if TYPE_CHECKING:
     from hookline.app import App

@@ -10,7 +10,7 @@ from hookline.queries.waiting import hooks, merges, sessions, tasks
 from hookline.queries.waiting.item import Item, sentence
 from hookline.sessions.ending import is_passed_over
 from hookline.tasks.task_runs import live_sessions
-from hookline.wiring.stores import REPLACED
+from hookline.wiring.project.stores import REPLACED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,8 +17,8 @@ from hookline.queries import sessions
 from hookline.queries.gates import asked_help, last_flow, left_help, open_question, waiting
 from hookline.sessions.ending import is_passed_over
 from hookline.tasks.task_runs import live_sessions
-from hookline.wiring.hosts import is_held
-from hookline.wiring.profiles import chosen_agent
+from hookline.wiring.running.hosts import is_held
+from hookline.wiring.working.profiles import chosen_agent
 
 if TYPE_CHECKING:
     from hookline.app import App

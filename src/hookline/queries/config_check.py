@@ -16,7 +16,7 @@ from hookline.queries.doctor.agents import missing_agents
 from hookline.queries.doctor.hooks import missing
 from hookline.trust.frozen import frozen_files
 from hookline.trust.review import changed_since_trusted
-from hookline.wiring.configured import GONE, is_removed, trust_in
+from hookline.wiring.project.configured import GONE, is_removed, trust_in
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,7 +57,9 @@ def _of_forge(
     """What the forge would refuse."""
     if settings.has_errors:
         return []
-    from hookline.wiring.forges import forge_problems  # only a forge of another machine needs it
+    from hookline.wiring.working.forges import (
+        forge_problems,  # only a forge of another machine needs it
+    )
 
     report = Problems()
     trusted = ask and trust_in(project, home, settings, environ).verdict.trusted
@@ -74,7 +76,7 @@ def _removed(
     """That the hookline.yaml which was trusted is missing."""
     if os.path.isfile(project.config):
         return []
-    from hookline.wiring.removed import put_back  # few projects have no such file
+    from hookline.wiring.project.removed import put_back  # few projects have no such file
 
     report = Problems()
     if is_removed(trust_in(project, home, settings, environ)):

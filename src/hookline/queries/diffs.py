@@ -12,7 +12,7 @@ import msgspec
 
 from hookline.domain.repository import RepositoryError
 from hookline.errors import Untrusted
-from hookline.wiring.repositories import repository
+from hookline.wiring.working.repositories import repository
 
 if TYPE_CHECKING:
     from hookline.app import App

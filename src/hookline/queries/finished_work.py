@@ -13,7 +13,7 @@ from hookline.domain.runs import TERMINAL
 from hookline.domain.sessions import FLOW as SESSION
 from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.domain.tasks import OPEN, is_task_id
-from hookline.wiring.hosts import is_held
+from hookline.wiring.running.hosts import is_held
 
 if TYPE_CHECKING:
     from hookline.domain.runs import RunOutline

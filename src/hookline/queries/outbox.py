@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from hookline.domain.timestamps import iso, seconds
 from hookline.hooks.calls.release import release_of
-from hookline.wiring.hosts import is_held
-from hookline.wiring.notifications import outbox_rules
+from hookline.wiring.calling.notifications import outbox_rules
+from hookline.wiring.running.hosts import is_held
 
 if TYPE_CHECKING:
     from hookline.app import App

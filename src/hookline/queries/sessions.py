@@ -20,7 +20,7 @@ from hookline.sessions.names import all_sessions, find
 from hookline.sessions.spending import limits_of
 from hookline.sessions.starting import session_on
 from hookline.tasks.task_runs import live_sessions
-from hookline.wiring.hosts import is_held, is_of_another_boot, owner_pid
+from hookline.wiring.running.hosts import is_held, is_of_another_boot, owner_pid
 
 if TYPE_CHECKING:
     from hookline.domain.events import Event

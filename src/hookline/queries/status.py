@@ -18,7 +18,7 @@ from hookline.queries.proofs import session_unproven
 from hookline.queries.sessions import PAUSED, WAITING, UsedLimit, countdown, endings, facts
 from hookline.queries.waiting.item import Item
 from hookline.tasks.task_runs import live_sessions
-from hookline.wiring.hosts import is_held, workers
+from hookline.wiring.running.hosts import is_held, workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -26,7 +26,7 @@ from hookline.pipeline.gate_verbs import open_runs
 from hookline.queries.gates import waiting
 from hookline.sessions.spending import Spending
 from hookline.tasks.task_runs import live_sessions
-from hookline.wiring.stores import open_store
+from hookline.wiring.project.stores import open_store
 from hookline.worker import records
 from hookline.worker.gate_news import GateNews, RunUnderWay
 from hookline.worker.records import WorkRecord, record

@@ -18,7 +18,7 @@ from hookline.queries.sessions import unstarted_plan
 from hookline.sessions.spending import Spending
 from hookline.sessions.state import LEASE_MARGIN
 from hookline.tasks import claims, planned, verbs
-from hookline.wiring.work import begin_work
+from hookline.wiring.working.work import begin_work
 from hookline.worker.agent_sessions import UnableAgents, best_known, free_name, stopped
 from hookline.worker.loop import Begun
 

@@ -8,11 +8,11 @@ from hookline.errors import BadInput, HooklineError
 from hookline.flows.runner import Runner
 from hookline.operations.announcements import at_work
 from hookline.operations.worktrees import remove_finished
-from hookline.wiring.engine import engine
-from hookline.wiring.forges import check_forge
-from hookline.wiring.hosts import serving
-from hookline.wiring.profiles import chosen_agent
-from hookline.wiring.work import check_repository
+from hookline.wiring.running.engine import engine
+from hookline.wiring.running.hosts import serving
+from hookline.wiring.working.forges import check_forge
+from hookline.wiring.working.profiles import chosen_agent
+from hookline.wiring.working.work import check_repository
 from hookline.worker.account import WorkAccount, account
 from hookline.worker.loop import WorkBudget, Worker
 from hookline.worker.news import News

@@ -37,6 +37,6 @@ def _unchosen(app: App) -> Base | None:
         return None
     import asyncio  # few projects are being set up, and git is asked
 
-    from hookline.wiring.work import first_base
+    from hookline.wiring.working.work import first_base
 
     return asyncio.run(first_base(app))

@@ -19,14 +19,14 @@ from hookline.project import CONFIG_NAME, FOLDER_NAME, user_folder
 from hookline.trust.book import TrustBook
 from hookline.trust.people import under_agent
 from hookline.trust.stores import recorded_store
-from hookline.wiring.configured import load_configuration, trust_in
-from hookline.wiring.stores import open_project_store
+from hookline.wiring.project.configured import load_configuration, trust_in
+from hookline.wiring.project.stores import open_project_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from hookline.project import Project
-    from hookline.wiring.configured import Trust
+    from hookline.wiring.project.configured import Trust
 
 STORE, BASE = "store", "base branch"
 

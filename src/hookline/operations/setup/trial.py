@@ -15,7 +15,7 @@ from hookline.domain.text.excerpts import error_line, last_line
 from hookline.flows.effects import Gated
 from hookline.hooks.calls.call import base_environment
 from hookline.hooks.kinds.command import SHELL
-from hookline.wiring.inspection import watched_processes
+from hookline.wiring.working.inspection import watched_processes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -18,9 +18,9 @@ from hookline.config.detection import AGENTS, find_agents
 from hookline.config.types import Agent
 from hookline.hooks.calls.call import base_environment
 from hookline.queries.doctor.checks import Diagnosis, ok, skipped, warning
-from hookline.wiring.configured import trust_in
-from hookline.wiring.inspection import agent_health
-from hookline.wiring.profiles import install_command, is_there, program_of, script_problem
+from hookline.wiring.project.configured import trust_in
+from hookline.wiring.working.inspection import agent_health
+from hookline.wiring.working.profiles import install_command, is_there, program_of, script_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

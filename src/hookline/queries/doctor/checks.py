@@ -16,9 +16,9 @@ from hookline.config.checks.unguarded import doubts
 from hookline.config.reading.render import count
 from hookline.errors import HooklineError, LinkedFolder
 from hookline.files import refuse_links
-from hookline.wiring.configured import trust_in
-from hookline.wiring.forges import forge_problems, is_remote
-from hookline.wiring.inspection import repository_error, store_engine
+from hookline.wiring.project.configured import trust_in
+from hookline.wiring.working.forges import forge_problems, is_remote
+from hookline.wiring.working.inspection import repository_error, store_engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

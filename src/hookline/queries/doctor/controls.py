@@ -25,9 +25,9 @@ from hookline.points import TASK
 from hookline.queries.doctor.checks import Diagnosis, failed, ok
 from hookline.tasks import verbs
 from hookline.trust.book import TrustBook
-from hookline.wiring.calls import caller
-from hookline.wiring.configured import trust_in
-from hookline.wiring.inspection import is_alive, process_identity
+from hookline.wiring.calling.calls import caller
+from hookline.wiring.project.configured import trust_in
+from hookline.wiring.working.inspection import is_alive, process_identity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping

@@ -22,8 +22,8 @@ from hookline.hooks.builtin.notify.channels import desktop_program
 from hookline.hooks.chains import with_children
 from hookline.hooks.kinds import declares
 from hookline.queries.doctor.checks import Diagnosis, failed, ok, skipped, warning
-from hookline.wiring.inspection import is_refused
-from hookline.wiring.profiles import first_program
+from hookline.wiring.working.inspection import is_refused
+from hookline.wiring.working.profiles import first_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -14,7 +14,7 @@ from hookline.domain.timestamps import seconds
 from hookline.flows import journal
 from hookline.queries.doctor.checks import Diagnosis, failed, many, ok, warning
 from hookline.queries.pruned import last_prune
-from hookline.wiring.hosts import is_held
+from hookline.wiring.running.hosts import is_held
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -36,8 +36,8 @@ from hookline.queries.doctor.checks import (
 )
 from hookline.queries.doctor.runs import flow_checks, run_checks
 from hookline.trust.stores import recorded_store
-from hookline.wiring.hosts import is_held
-from hookline.wiring.inspection import StoreInspection, inspected
+from hookline.wiring.running.hosts import is_held
+from hookline.wiring.working.inspection import StoreInspection, inspected
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

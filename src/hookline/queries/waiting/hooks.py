@@ -9,7 +9,7 @@ from hookline.errors import BROKEN
 from hookline.points import GATE, NOTIFYING, rule_of
 from hookline.project import CONFIG_NAME, user_folder
 from hookline.queries.waiting.item import Item, sentence
-from hookline.wiring.configured import GONE
+from hookline.wiring.project.configured import GONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,9 @@ ACTION = "action_error"
 def held_back_hooks(app: App) -> Iterator[Item]:
     """Hooks that may not run now: their configuration is lost, broken or not trusted."""
     if app.settings is not None and app.settings.is_gone:
-        from hookline.wiring.removed import put_back  # reads configuration, which is rare here
+        from hookline.wiring.project.removed import (
+            put_back,  # reads configuration, which is rare here
+        )
 
         command = put_back(app.project, user_folder(app.environ))
         yield Item("hooks", CONFIG_NAME, None, sentence(GONE), command, "hooks gone")

@@ -12,7 +12,7 @@ from hookline.hooks.names import shown_hook
 from hookline.pipeline.gate_verbs import open_runs, unchecked_below, wait_of
 from hookline.queries import gates
 from hookline.queries.waiting.item import Item, goal_of, sentence, since_state
-from hookline.wiring.hosts import EVERY_RUN, is_held, served_runs
+from hookline.wiring.running.hosts import EVERY_RUN, is_held, served_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.domain.sessions import UnknownSession
 from hookline.surfaces.cli.output import answer, paint, say
-from hookline.wiring.detached import WORKER, log_of
-from hookline.wiring.hosts import workers
+from hookline.wiring.running.detached import WORKER, log_of
+from hookline.wiring.running.hosts import workers
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Mapping
 
     from hookline.app import App
-    from hookline.wiring.detached import Detached
+    from hookline.wiring.running.detached import Detached
 
 
 def detach_argument(p: ArgumentParser) -> None:

@@ -13,7 +13,7 @@ from hookline.app import App
 from hookline.errors import BROKEN, ConfigError, StoreError, StoreGone, StoreReplaced
 from hookline.hooks.builtin import notifies
 from hookline.surfaces.cli.output import is_terminal, note, paint, untrusted, warn
-from hookline.wiring.configured import GONE, PUT_BACK
+from hookline.wiring.project.configured import GONE, PUT_BACK
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -66,7 +66,10 @@ def _announce(app: App) -> None:
 
 
 def _send(app: App) -> None:
-    from hookline.wiring.notifications import is_anything_due, send_due  # few projects have any
+    from hookline.wiring.calling.notifications import (  # few projects have any
+        is_anything_due,
+        send_due,
+    )
 
     if is_anything_due(app):
         asyncio = _asyncio(tls=_needs_tls(app))
@@ -82,7 +85,9 @@ def _call_hooks(app: App) -> None:
     if app.work_waits():
         try:
             asyncio = _asyncio(tls=_needs_tls(app))
-            from hookline.wiring.calls import deliver_own  # after asyncio, which it loads too
+            from hookline.wiring.calling.calls import (
+                deliver_own,  # after asyncio, which it loads too
+            )
 
             left = asyncio.run(deliver_own(app))
         except StoreGone:
@@ -99,7 +104,7 @@ def _call_hooks(app: App) -> None:
 def tell_held(app: App) -> None:
     """Say which calls only another process can make now."""
     if app.work_waits():
-        from hookline.wiring.calls import held_calls  # few commands have one to call
+        from hookline.wiring.calling.calls import held_calls  # few commands have one to call
 
         _tell_held(app, held_calls(app))
 
@@ -196,7 +201,7 @@ def refuse_unready(args: Namespace, app: App) -> None:
 
 def tell_frozen(app: App) -> None:
     """Say before the start which files an agent must leave alone."""
-    from hookline.wiring.trusting import frozen  # few commands start agents
+    from hookline.wiring.project.trusting import frozen  # few commands start agents
 
     if names := [untrusted(each.name, 80) for each in frozen(app)]:
         shown = ", ".join(names[:MOST_FROZEN]) + (", ..." if len(names) > MOST_FROZEN else "")

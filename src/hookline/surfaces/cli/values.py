@@ -34,7 +34,7 @@ def known_variables() -> Mapping[str, str]:
         # Most configurations add none, and to load them would be to load them twice.
         if not any(b"env" in read_regular(path, LARGEST) for path in places if isfile(path)):
             return os.environ
-        from hookline.wiring.configured import load_configuration
+        from hookline.wiring.project.configured import load_configuration
 
         settings = load_configuration(project, home)
     except (HooklineError, OSError):  # told by the command, if it needs a project

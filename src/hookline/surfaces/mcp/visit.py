@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hookline.app import App
 from hookline.domain.text.display import visible
 from hookline.operations.announcements import deliver_and_tell
-from hookline.wiring.retrying import retried
+from hookline.wiring.calling.retrying import retried
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -19,7 +19,7 @@ from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.demo.script import SCRIPT
 from hookline.surfaces.cli.demo.stage import Stage, stage_folder
 from hookline.surfaces.cli.output import paint, say_json
-from hookline.wiring.stores import open_store
+from hookline.wiring.project.stores import open_store
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

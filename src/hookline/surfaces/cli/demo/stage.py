@@ -16,7 +16,7 @@ import msgspec
 import hookline
 from hookline.errors import HooklineError
 from hookline.surfaces.cli.output import paint, say
-from hookline.wiring.demo import demo_git, demo_processes, end_children
+from hookline.wiring.working.demo import demo_git, demo_processes, end_children
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

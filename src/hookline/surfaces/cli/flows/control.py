@@ -23,8 +23,8 @@ from hookline.surfaces.cli.opening import reading, writing
 from hookline.surfaces.cli.output import answer, next_step, note, untrusted
 from hookline.surfaces.cli.values import parse_json
 from hookline.trust.people import refuse_agents
-from hookline.wiring.calls import owner_of
-from hookline.wiring.flows import flow_finder, remember_typed, renew_typed
+from hookline.wiring.calling.calls import owner_of
+from hookline.wiring.running.flows import flow_finder, remember_typed, renew_typed
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

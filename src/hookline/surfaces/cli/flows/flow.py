@@ -20,7 +20,7 @@ from hookline.surfaces.cli.opening import reading, writing
 from hookline.surfaces.cli.output import answer, answer_rows, next_step, paint
 from hookline.surfaces.cli.values import parse_object
 from hookline.trust.people import refuse_agents
-from hookline.wiring.flows import find_typed, flow_finder, remember_typed
+from hookline.wiring.running.flows import find_typed, flow_finder, remember_typed
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

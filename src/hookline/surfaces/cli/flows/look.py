@@ -19,7 +19,7 @@ from hookline.surfaces.cli.command import Command, run_argument
 from hookline.surfaces.cli.flows.show import STYLES, effect_json, effect_line, run_line
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import answer, answer_rows, next_step, note, paint, say_json
-from hookline.wiring.flows import find_typed
+from hookline.wiring.running.flows import find_typed
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

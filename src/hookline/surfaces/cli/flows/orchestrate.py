@@ -16,7 +16,7 @@ from hookline.surfaces.cli.flows.watch import foreground
 from hookline.surfaces.cli.opening import writing
 from hookline.surfaces.cli.output import answer, next_step, note, untrusted
 from hookline.trust.people import refuse_agents
-from hookline.wiring.calls import owner_of
+from hookline.wiring.calling.calls import owner_of
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

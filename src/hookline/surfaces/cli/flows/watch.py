@@ -18,8 +18,8 @@ from hookline.surfaces.cli.flows.show import effect_json, effect_line, tell
 from hookline.surfaces.cli.opening import deliver, resumed_by, writing
 from hookline.surfaces.cli.output import note, report, say_json
 from hookline.surfaces.cli.stopping import Stopped, run_to_end
-from hookline.wiring.calls import owner_of
-from hookline.wiring.engine import engine
+from hookline.wiring.calling.calls import owner_of
+from hookline.wiring.running.engine import engine
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -15,7 +15,7 @@ from hookline.surfaces.cli.command import Command, task_argument
 from hookline.surfaces.cli.opening import writing
 from hookline.surfaces.cli.output import answer, next_step, untrusted
 from hookline.trust.people import refuse_agents
-from hookline.wiring.work import person
+from hookline.wiring.working.work import person
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -21,7 +21,7 @@ from hookline.surfaces.cli.gates.show import verdict_line
 from hookline.surfaces.cli.opening import reading, refuse_unready, writing
 from hookline.surfaces.cli.output import answer, next_step, note, paint, say, say_row, warn
 from hookline.surfaces.cli.work.costs import cost_text, role_lines
-from hookline.wiring.configured import GONE, PUT_BACK
+from hookline.wiring.project.configured import GONE, PUT_BACK
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -22,8 +22,8 @@ from hookline.surfaces.cli.live.lines import BAD, OPEN, clock
 from hookline.surfaces.cli.opening import deliver, tell_failure
 from hookline.surfaces.cli.output import note, paint, untrusted
 from hookline.surfaces.cli.stopping import Stopped, run_to_end
-from hookline.wiring.engine import engine
-from hookline.wiring.hosts import serving
+from hookline.wiring.running.engine import engine
+from hookline.wiring.running.hosts import serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import answer, next_step, paint, printable, say, untrusted
 from hookline.surfaces.cli.values import read_text
-from hookline.wiring.evaluation import validation_world
+from hookline.wiring.calling.evaluation import validation_world
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -21,7 +21,7 @@ from hookline.sessions.names import find
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import answer, paint, printable, say, say_row, untrusted
-from hookline.wiring.hosts import is_held
+from hookline.wiring.running.hosts import is_held
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -105,7 +105,7 @@ def _schema(args: Namespace) -> None:
 def _show(args: Namespace) -> None:
     # Showing reads everything again, because the cache does not keep where values are.
     from hookline.config.show import effective
-    from hookline.wiring.configured import cleaner
+    from hookline.wiring.project.configured import cleaner
 
     project, home = _here()
     found, settings = effective(project, home)

@@ -25,7 +25,7 @@ from hookline.surfaces.cli.output import (
     wrapped,
 )
 from hookline.trust.people import under_agent
-from hookline.wiring.looks import last_look, remember_look
+from hookline.wiring.project.looks import last_look, remember_look
 
 if TYPE_CHECKING:
     from argparse import Namespace

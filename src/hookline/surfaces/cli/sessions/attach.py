@@ -33,7 +33,7 @@ from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import note, untrusted
 from hookline.surfaces.cli.sessions.arguments import session_argument, verbose_argument
 from hookline.surfaces.cli.sessions.end import tell_end
-from hookline.wiring.detached import WORKER
+from hookline.wiring.running.detached import WORKER
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

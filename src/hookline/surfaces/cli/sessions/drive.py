@@ -27,7 +27,7 @@ from hookline.surfaces.cli.live.watch import (
 )
 from hookline.surfaces.cli.opening import resumed_by
 from hookline.surfaces.cli.stopping import Stopping, steps
-from hookline.wiring.engine import engine
+from hookline.wiring.running.engine import engine
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -23,8 +23,8 @@ from hookline.surfaces.cli.sessions.drive import drive
 from hookline.surfaces.cli.sessions.end import tell_end, tell_plan
 from hookline.surfaces.cli.stopping import Stopping
 from hookline.trust.people import as_called, is_in_session, refuse_agents
-from hookline.wiring.profiles import chosen_agent
-from hookline.wiring.work import begin_work
+from hookline.wiring.working.profiles import chosen_agent
+from hookline.wiring.working.work import begin_work
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -17,7 +17,7 @@ from hookline.surfaces.cli.sessions.arguments import (
 )
 from hookline.surfaces.cli.values import read_text
 from hookline.trust.people import refuse_agents
-from hookline.wiring.detached import WORKER
+from hookline.wiring.running.detached import WORKER
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

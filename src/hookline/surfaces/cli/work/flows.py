@@ -14,8 +14,8 @@ from hookline.surfaces.cli.opening import resumed_by, tell_held
 from hookline.surfaces.cli.output import next_step, note, say, say_json, untrusted
 from hookline.surfaces.cli.stopping import Stopped, run_to_end
 from hookline.surfaces.cli.work.end import SHOWN
-from hookline.wiring.engine import engine
-from hookline.wiring.hosts import serving
+from hookline.wiring.running.engine import engine
+from hookline.wiring.running.hosts import serving
 
 if TYPE_CHECKING:
     from argparse import Namespace

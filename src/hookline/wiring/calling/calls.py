@@ -16,10 +16,10 @@ from hookline.hooks.calls.record import Recorder
 from hookline.hooks.frames import DRY_RUN
 from hookline.hooks.registry import HookContext
 from hookline.ports.processes import ProcessGroup
-from hookline.wiring import deferred
-from hookline.wiring.hosts import is_free
-from hookline.wiring.stores import open_store
-from hookline.wiring.trusting import hook_verifier, worktrees
+from hookline.wiring.calling import deferred
+from hookline.wiring.project.stores import open_store
+from hookline.wiring.project.trusting import hook_verifier, worktrees
+from hookline.wiring.running.hosts import is_free
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

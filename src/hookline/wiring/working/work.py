@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hookline.domain.repository import RepositoryError, Worktree
 from hookline.sessions.task_file import export_task
 from hookline.tasks import work_record
-from hookline.wiring.repositories import repository
+from hookline.wiring.working.repositories import repository
 
 if TYPE_CHECKING:
     from hookline.app import App

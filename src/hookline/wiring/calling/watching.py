@@ -30,13 +30,13 @@ class EventWatch:
         if self.announces and event.type not in NOTIFYING and self._may_matter(tx, event):
             tx.announcements.look_at(event.seq)
         if event.type in RUN_ENDS or (event.type in TASK_ENDS and tx.waits_for_task(event.node_id)):
-            from hookline.wiring.flows import go_on_after  # few tasks belong to runs
+            from hookline.wiring.running.flows import go_on_after  # few tasks belong to runs
 
             go_on_after(self._app, tx, event)
 
     def start_flow(self, tx: Transaction, name: str, context: Mapping[str, Any]) -> str:
         """Start a run of a flow in the caller's transaction; its id."""
-        from hookline.wiring.flows import start_flow  # few hooks start flows
+        from hookline.wiring.running.flows import start_flow  # few hooks start flows
 
         return start_flow(self._app, tx, name, context)
 
@@ -49,7 +49,7 @@ class EventWatch:
         """Whether something may wait for a person since someone last looked."""
         if not (self.announces and self._app.delivers):
             return False
-        from hookline.wiring.hosts import dead_holders  # few projects announce anything
+        from hookline.wiring.running.hosts import dead_holders  # few projects announce anything
 
         with self._app.read() as view:
             known = view.announcements

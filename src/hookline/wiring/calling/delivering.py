@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from hookline.adapters.feeds.wakeup import AsyncWaker
 from hookline.flows.runner import Heartbeat
-from hookline.wiring.retrying import retried
-from hookline.wiring.stores import open_store
+from hookline.wiring.calling.retrying import retried
+from hookline.wiring.project.stores import open_store
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

@@ -9,7 +9,7 @@ from hookline.adapters.git.repository.git_repository import GitRepository
 from hookline.adapters.git.work import GitWork
 from hookline.adapters.processes.process import LocalProcesses
 from hookline.tasks.work_record import pinned_base
-from hookline.wiring.trusting import is_trusted
+from hookline.wiring.project.trusting import is_trusted
 
 if TYPE_CHECKING:
     from hookline.app import App

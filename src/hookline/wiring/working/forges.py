@@ -12,9 +12,9 @@ from hookline.domain.submissions import PEOPLE
 from hookline.errors import BrokenPlugin
 from hookline.plugins import FORGES
 from hookline.ports.work import Forge, ForgeKind, ForgeSite
-from hookline.wiring.configured import cleaner
-from hookline.wiring.repositories import repository
-from hookline.wiring.trusting import is_trusted
+from hookline.wiring.project.configured import cleaner
+from hookline.wiring.project.trusting import is_trusted
+from hookline.wiring.working.repositories import repository
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

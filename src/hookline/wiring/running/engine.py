@@ -18,13 +18,13 @@ from hookline.pipeline.own_flows import OWN_FLOWS
 from hookline.project import user_folder
 from hookline.trust.configured import notification_variables
 from hookline.trust.merging import configuration_errors
-from hookline.wiring.agents import agents, own_tools
-from hookline.wiring.calls import owner_of, recorder
-from hookline.wiring.debugging import debugger
-from hookline.wiring.flows import call_flow, flow_finder
-from hookline.wiring.forges import forge
-from hookline.wiring.repositories import git_work, repository
-from hookline.wiring.trusting import frozen, is_current, merge_trust, verifier, worktrees
+from hookline.wiring.calling.calls import owner_of, recorder
+from hookline.wiring.project.trusting import frozen, is_current, merge_trust, verifier, worktrees
+from hookline.wiring.running.debugging import debugger
+from hookline.wiring.running.flows import call_flow, flow_finder
+from hookline.wiring.working.agents import agents, own_tools
+from hookline.wiring.working.forges import forge
+from hookline.wiring.working.repositories import git_work, repository
 
 if TYPE_CHECKING:
     from hookline.app import App

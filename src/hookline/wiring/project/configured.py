@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hookline.tasks.types import Types
     from hookline.trust.book import TrustVerdict
     from hookline.trust.manifest import Manifest
-    from hookline.wiring.origin import Origin
+    from hookline.wiring.project.origin import Origin
 
 
 GONE = f"{CONFIG_NAME} was removed after you trusted it: its gates still apply, and work waits"

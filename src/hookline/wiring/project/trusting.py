@@ -9,7 +9,7 @@ from hookline.hooks.builtin import notifies
 from hookline.project import CONFIG_NAME, user_folder
 from hookline.trust.manifest import MISSING, Manifest, examine
 from hookline.trust.watch import Renewed, TrustWatch
-from hookline.wiring.configured import load_configuration, trust_in
+from hookline.wiring.project.configured import load_configuration, trust_in
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -41,7 +41,7 @@ def verifier(app: App) -> Callable[[], Awaitable[None]]:
             verify()
         except Untrusted as problem:
             from hookline.domain.repository import RepositoryError
-            from hookline.wiring.repositories import repository
+            from hookline.wiring.working.repositories import repository
 
             try:
                 async with repository(app).merges.at_rest():

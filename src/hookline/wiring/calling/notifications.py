@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from hookline.domain.timestamps import seconds
 from hookline.hooks.calls.release import OutboxRules, next_due
-from hookline.wiring.configured import schedule
-from hookline.wiring.hosts import is_free
+from hookline.wiring.project.configured import schedule
+from hookline.wiring.running.hosts import is_free
 
 if TYPE_CHECKING:
     from hookline.app import App
@@ -21,7 +21,7 @@ async def send_due(app: App, *, leaving: bool = False) -> int:
         return 0
     # It starts programs and talks to servers, and mostly there is nothing to send.
     from hookline.hooks.calls.outbox import Sender
-    from hookline.wiring.calls import recorder
+    from hookline.wiring.calling.calls import recorder
 
     name = os.path.basename(app.project.root)
     sender = Sender(recorder(app), outbox_rules(app), owner=app.owner, project=name)

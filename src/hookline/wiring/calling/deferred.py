@@ -59,7 +59,7 @@ def gatekeeper_agents(app: App, processes: Processes) -> Agents:
     """Agents that hooks ask."""
 
     def load() -> Agents:
-        from hookline.wiring import agents
+        from hookline.wiring.working import agents
 
         return agents.gatekeeper_agents(app, processes)
 
@@ -70,7 +70,7 @@ def repository(app: App) -> Repository:
     """The project's repository."""
 
     def load() -> Repository:
-        from hookline.wiring import repositories
+        from hookline.wiring.working import repositories
 
         return repositories.repository(app)
 
@@ -81,7 +81,7 @@ def forge(app: App) -> Forge:
     """Where the project's pull requests are made."""
 
     def load() -> Forge:
-        from hookline.wiring import forges
+        from hookline.wiring.working import forges
 
         return forges.forge(app)
 
@@ -99,7 +99,7 @@ def ring(app: App) -> None:
 
 async def changed_files(app: App, payload: Mapping[str, Any]) -> list[str]:
     """What `changed()` looks at: of a gate's work all that it changes, else what is uncommitted."""
-    from hookline.wiring.repositories import git_work
+    from hookline.wiring.working.repositories import git_work
 
     work, base = git_work(app), payload.get("base_branch")
     if base is None:

@@ -17,8 +17,8 @@ from hookline.hooks.evaluation import Evaluator, Groups, ProjectFiles, Senses
 from hookline.hooks.registered import configured_hooks, hook_of
 from hookline.hooks.validation import ValidationWorld, validate
 from hookline.tasks.registrations import registered
-from hookline.wiring.calls import caller
-from hookline.wiring.repositories import git_work
+from hookline.wiring.calling.calls import caller
+from hookline.wiring.working.repositories import git_work
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

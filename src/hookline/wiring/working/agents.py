@@ -12,7 +12,7 @@ from hookline.ports.agents import Agents, ToolServer
 from hookline.sessions.spending import record_turn, refusal
 from hookline.trust.people import under_agent
 from hookline.trust.worktrees import TrustedGatekeepers
-from hookline.wiring.trusting import worktrees
+from hookline.wiring.project.trusting import worktrees
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

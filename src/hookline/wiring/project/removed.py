@@ -9,7 +9,7 @@ from hookline.config.load import read_settings
 from hookline.hooks.scopes import HookScopes
 from hookline.project import CONFIG_NAME
 from hookline.trust.book import TrustBook
-from hookline.wiring.configured import registered
+from hookline.wiring.project.configured import registered
 
 if TYPE_CHECKING:
     from hookline.project import Project

@@ -15,7 +15,7 @@ from hookline.pipeline.own_flows import OWN_FLOWS, own_flows
 from hookline.project import user_folder
 from hookline.trust.flows import TypedFlows
 from hookline.trust.people import under_agent
-from hookline.wiring.trusting import watcher
+from hookline.wiring.project.trusting import watcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

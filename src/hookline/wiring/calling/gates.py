@@ -8,7 +8,7 @@ from uuid import uuid4
 from hookline.digest import sha256
 from hookline.domain.submissions import OF_PULL_REQUESTS
 from hookline.hooks.calls.firing import Firing, fire
-from hookline.wiring.calls import recorder
+from hookline.wiring.calling.calls import recorder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,0 +1,1 @@
+"""What calls hooks, and what follows from events."""

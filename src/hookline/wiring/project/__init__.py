@@ -1,0 +1,1 @@
+"""What opens a project: its store, its configuration, its trust, and who acts."""

@@ -1,0 +1,1 @@
+"""What advances runs, and which processes do."""

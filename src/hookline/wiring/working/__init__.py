@@ -1,0 +1,1 @@
+"""What agents work with: profiles, repositories, forges."""
