@@ -64,14 +64,16 @@ NATIVE: dict[str, Callable[[Mapping[str, Any], RunIteration], dict[str, Any]]] =
 }
 
 
-def native_outcome(hook: Hook, payload: Mapping[str, Any], tick: RunIteration) -> Outcome | None:
+def native_outcome(
+    hook: Hook, payload: Mapping[str, Any], iteration: RunIteration
+) -> Outcome | None:
     """What one of these hooks says; None for any other."""
     native = NATIVE.get(hook.target) if hook.kind == "built-in" else None
-    return Outcome(hook.name, OK, native(payload, tick)) if native is not None else None
+    return Outcome(hook.name, OK, native(payload, iteration)) if native is not None else None
 
 
 def steering_values(run: Run, runs: str | None) -> dict[str, str]:
-    """The variables that hooks of a iteration find besides the payload."""
+    """The variables that hooks of an iteration find besides the payload."""
     folder = {"run_dir": run_folder(runs, run)} if runs is not None else {}
     return {"flow": run.flow, **folder}
 

@@ -53,8 +53,8 @@ async def fire(
         pending = view.runs.pending(run) if run is not None else []
 
         async def call(hook: Hook, given: dict[str, Any]) -> Outcome:
-            tick = RunIteration(pending, frozenset(), str(given.get("status", "waiting")))
-            outcome = native_outcome(hook, given, tick)
+            iteration = RunIteration(pending, frozenset(), str(given.get("status", "waiting")))
+            outcome = native_outcome(hook, given, iteration)
             if outcome is None:
                 frame = (hook, event, given, point, rule)
                 outcome = await call_dry(calls, view.graph, *frame, values=values)

@@ -83,7 +83,7 @@ class Kind(Protocol):
     comes through doors that do so. It is stopped when its time is over, unless it says with
     `KEEPS_TIME` that it stops on its own, with all that it has started.
 
-    `TOLD_AS` is what an agent is told of a check of this kind. `SPEAKS_AS` says who rejects work at
+    `TOLD_AS` is what an agent is told about such a check. `SPEAKS_AS` says who rejects work at
     a gate: a `PROGRAM`, by its exit code and what it prints, or a `REVIEWER`; without it, the
     project. With `look(hook, root, environ)`, `doctor` says what a hook would call, or, by the
     HooklineError that it raises, what is missing.
