@@ -156,7 +156,7 @@ ACTS = {
     "commits in the user's checkout": Act(
         f'new=$(git -C "$user" commit-tree -p HEAD -m "{PAST}" HEAD^{{tree}})'
         f' && git -C "$user" update-ref -m "commit: {PAST}" HEAD "$new"',
-        told=f"main holds 1 commit that Hookline has not judged: [0-9a-f]+ {PAST}",
+        told=f"main holds 1 commit that no gate has checked: [0-9a-f]+ {PAST}",
     ),
     "pushes to main": Act(
         f'git add -A && git commit -qm "{PAST}" && if git remote | grep -q .;'

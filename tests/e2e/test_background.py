@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -61,6 +63,18 @@ def test_a_session_goes_on_when_its_terminal_is_closed(cli: Cli) -> None:
     assert "UNPROVEN  make-it-work  completed " in cli("status").stdout
     log = (cli.root / ".hookline/logs/R-1.log").read_text()
     assert "completed after 1 iteration" in log
+
+
+def test_no_module_of_the_project_is_taken_for_one_of_hookline(cli: Cli) -> None:
+    prepare(cli, go=True)
+    for name in ("msgspec", "hookline"):
+        cli.put(f"{name}/__init__.py", "open('ran', 'w').close()\nraise SystemExit('planted')\n")
+    # As the installed command does, whose own folder is not the project's.
+    typed = (sys.executable, "-P", "-m", "hookline", "run", "make it work", "--detach")
+    subprocess.run(typed, cwd=cli.root, env=cli.env, check=True, capture_output=True)
+    eventually(lambda: ended(cli), "the end")
+    assert cli.events("session_ended")[0]["data"]["outcome"] == "completed"
+    assert not (cli.root / "ran").exists()
 
 
 def test_a_killed_session_is_resumed_once(cli: Cli) -> None:

@@ -67,7 +67,7 @@ def test_a_commit_in_the_checkout_while_an_agent_works_is_told(
     cli("work", "--once")
     assert cli.task(task)["state"] == "completed"
     [item] = cli("attention", "--json").json
-    told = "main holds 1 commit that Hookline has not judged: "
+    told = "main holds 1 commit that no gate has checked: "
     assert told in item["message"]
     assert " mine" in item["message"]
     assert told in cli("task", "show", task).stdout.replace("\n", " ")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,6 +20,7 @@ from hookline.flows.outcomes import Observe, Temporary
 from hookline.hooks.actions import perform
 from hookline.hooks.calls.program import MAX_ANSWER, json_object, whole_output
 from hookline.ports.processes import CannotStart, Dialogue, Finished, Processes, ProcessGroup
+from hookline.programs import own_program
 from hookline.tasks import verbs
 
 if TYPE_CHECKING:
@@ -286,7 +286,7 @@ class _Programs:
     async def call(self, attempt: Attempt) -> Resolution:
         """Call a Python function."""
         args = attempt.args
-        argv = (sys.executable, "-P", "-m", "hookline.pyhook", "call", args["function"])
+        argv = own_program("hookline.pyhook", "call", args["function"])
         given = {"args": args["args"], "kwargs": args["kwargs"]}
         done = await self._run(attempt, argv, stdin=msgspec.json.encode(given))
         _check_temporary(args["function"], done)

@@ -20,6 +20,7 @@ from hookline.hooks.followed import without_followed
 from hookline.hooks.kinds.command import SHELL
 from hookline.hooks.projectfiles import files_like, is_there, read_file, stamp
 from hookline.hooks.rules import unsaid
+from hookline.programs import own_program
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -188,7 +189,7 @@ async def _file_existence(rule: ValidationRule, world: ValidationWorld, output: 
 async def _custom(rule: ValidationRule, world: ValidationWorld, output: str) -> _Ruling:
     assert rule.python is not None
     # -P: a json.py in the project's root must not replace the one that Hookline imports.
-    argv = (sys.executable, "-P", "-m", "hookline.pyhook", "payload", rule.python)
+    argv = own_program("hookline.pyhook", "payload", rule.python)
     given = {"ruleName": rule.name, "agentOutput": output, "project": world.root}
     finished = await _run(argv, world, _time(rule), msgspec.json.encode(given))
     message = json_object(whole_output(finished))

@@ -237,6 +237,8 @@ class Gating:
                 return None
             self.conflict, self.unresolved, prompt = name, prompt, opened.prompt
             self.note = opened.note
+        if not self.prepared.goal:  # where people merge, their objection comes first
+            await self.prepare()
         turn = await self._turn(prompt, made + 1)
         said = self._note_attempt({"gate": short_name(name), "message": message}, turn, review)
         if turn.git_changed:

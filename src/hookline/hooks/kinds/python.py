@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
@@ -14,6 +13,7 @@ from hookline.hooks.calls.program import failure, printed_object, run_program
 from hookline.hooks.kinds import Fault, Reading
 from hookline.hooks.registry import FUNCTION, NEVER
 from hookline.points import REACT, rule_of
+from hookline.programs import own_program
 
 if TYPE_CHECKING:
     from hookline.hooks.kinds import Call, World, Written
@@ -42,7 +42,7 @@ async def run(hook: Hook, call: Call, world: World) -> Reply:
         raise HookFailure(f"'{hook.target}' does not name a function: write it as module:function")
     first = "event" if rule_of(call.point) == REACT else "payload"
     # -P: a json.py in the project's root must not replace the one that Hookline imports.
-    argv = (sys.executable, "-P", "-m", "hookline.pyhook", first, hook.target)
+    argv = own_program("hookline.pyhook", first, hook.target)
     finished = await run_program(argv, hook, call, world)
     message = _message(finished)
     if "error" in message:

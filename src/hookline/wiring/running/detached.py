@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.adapters.processes.detached import leave_parent as leave_parent
 from hookline.adapters.processes.detached import run_watched, start_detached
 from hookline.adapters.processes.identity import is_alive
+from hookline.programs import own_program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,10 +41,10 @@ def log_of(project: Project, name: str) -> str:
 def start(project: Project, words: Sequence[str], name: str, env: Mapping[str, str]) -> Detached:
     """Run a command of Hookline in the background, watched over."""
     log = log_of(project, name)
-    argv = (sys.executable, "-m", _SUPERVISOR, project.root, *words)
+    argv = own_program(_SUPERVISOR, project.root, *words)
     return Detached(start_detached(argv, cwd=project.root, env=env, log=log), log)
 
 
 def run_command(root: str, words: Sequence[str]) -> int:
     """Run a command of Hookline to its end; a negative code is the signal that killed it."""
-    return run_watched((sys.executable, "-m", "hookline", *words), cwd=root)
+    return run_watched(own_program("hookline", *words), cwd=root)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 from hookline.adapters.agents.local_agents import LocalAgents
 from hookline.domain.text.known_secrets import is_secret_name
 from hookline.ports.agents import Agents, ToolServer
+from hookline.programs import own_program
 from hookline.sessions.spending import record_turn, refusal
 from hookline.trust.people import under_agent
 from hookline.trust.worktrees import TrustedGatekeepers
@@ -48,7 +48,7 @@ def own_tools(env: Mapping[str, str]) -> ToolServer:
     """Hookline's own tools, as offered to an agent of a session."""
     passed = {name: value for name, value in env.items() if name.startswith("HOOKLINE_")}
     secrets = {name: value for name, value in env.items() if is_secret_name(name.upper())}
-    return ToolServer((sys.executable, "-P", "-m", "hookline", "mcp"), passed, secrets)
+    return ToolServer(own_program("hookline", "mcp"), passed, secrets)
 
 
 def gatekeeper_agents(app: App, processes: Processes) -> Agents:

@@ -15,6 +15,7 @@ import msgspec
 
 import hookline
 from hookline.errors import HooklineError
+from hookline.programs import own_program
 from hookline.surfaces.cli.output import paint, say
 from hookline.wiring.working.demo import demo_git, demo_processes, end_children
 
@@ -110,7 +111,7 @@ class Stage:
     ) -> tuple[int, str]:
         """Run a command line in the repository; return its exit code and output."""
         # -P: no file in the repository can replace one of Hookline's modules.
-        own = (sys.executable, "-P", "-m", "hookline", *words[1:])
+        own = own_program("hookline", *words[1:])
         argv = (*_SHELL, *(own if words[0] == "hookline" else words))
         lines = _OutputLines(show)
         done = await self._processes.run(
