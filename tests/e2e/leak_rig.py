@@ -183,7 +183,8 @@ class Leaks:
         with closing(sqlite3.connect(self.cli.database)) as store:
             store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         folder = self.cli.root / ".hookline"
-        kept = [path for path in folder.rglob("*") if path.is_file() and "flows" not in path.parts]
+        theirs = {"flows", "worktrees"}  # what people and agents wrote
+        kept = [path for path in folder.rglob("*") if path.is_file() and not theirs & {*path.parts}]
         assert any(path.parent.parent.name == "blobs" for path in kept) or not blobs
         texts = {name: text.encode() for name, text in (self.seen | sent).items()}
         texts |= {str(path): path.read_bytes() for path in (*kept, *files)}
@@ -194,7 +195,7 @@ class Leaks:
             for needle in needles
             if needle in text
         ]
-        assert found == []
+        assert found == [], found
         whole = b"".join(texts.values())
         for name in SECRETS:
             assert f"[redacted {name}]".encode() in whole
