@@ -48,7 +48,7 @@ TIMEOUT = 20.0
 # Larger files, and those after so many bytes, are told apart by their time and size.
 LARGEST_READ, MOST_READ = 4 * 1024 * 1024, 256 * 1024 * 1024
 _NAMES = ("-r", "-z", "--no-renames", "--name-only")
-_NUMBERS = ("diff-tree", "-r", "--numstat", "--no-renames")
+_NUMBERS = ("diff-tree", "-r", "-z", "--numstat", "--no-renames")
 # Hooks and flows there are the project's; everything else is written by Hookline.
 _OWN = f"{FOLDER_NAME}/"
 _SHARED = (f"{_OWN}hooks/", f"{_OWN}flows/")
@@ -246,11 +246,12 @@ class GitWork:
             if base is None:
                 return WorkTree(True, tree)
             said = (await ask("diff-tree", "-r", "-z", "--no-renames", base, tree)).names
-            edited = []
-            for name in counted:
-                place = os.path.normpath(os.path.join(_prefix(folder), name))
-                lines = await ask(*_NUMBERS, base, tree, "--", f":(top,literal){place}")
-                edited += _counts(name, lines.text)
+            edited: list[FileChange] = []
+            if counted:
+                places = {os.path.normpath(os.path.join(_prefix(folder), n)): n for n in counted}
+                only = [f":(top,literal){place}" for place in places]
+                counts = await ask(*_NUMBERS, base, tree, "--", *only)
+                edited = [_count(each, places) for each in counts.names]
         # In turns: how a file differs, and its name.
         found = zip(said[::2], _relative(folder, said[1::2]), strict=True)
         kept = [f"{how} {name}" for how, name in found if not _is_ours(name)]
@@ -273,12 +274,11 @@ def _is_set(at: Checkout, line: bytes) -> bool:
     return any(re.search(line, bytes_of(path, LIMIT), re.I) for path in own_settings(at))
 
 
-def _counts(name: str, text: str) -> list[FileChange]:
-    """What git counted of one file: nothing if it did not change, `-` if it is binary."""
-    if not text:
-        return []
-    added, removed = (int(n) if n.isdecimal() else None for n in text.split("\t")[:2])
-    return [FileChange(printable(name), added, removed)]
+def _count(line: str, names: Mapping[str, str]) -> FileChange:
+    """What git counted of one file: `-` if it is binary."""
+    *counts, place = line.split("\t", 2)
+    added, removed = (int(n) if n.isdecimal() else None for n in counts)
+    return FileChange(printable(names.get(place, place)), added, removed)
 
 
 def branch_at(folder: str) -> str | None:
