@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -79,3 +80,19 @@ def test_what_a_sparse_checkout_leaves_out_is_no_change(project: Rig) -> None:
     project.configure({"stop": ["evidence"]}, validation=RULES)
     project.turns(PROMISE, f"echo 'price = 2' > shop.py; {PROMISE}")
     assert project.run().said == (0, "completed", "Proven: t passed on a diff of 1 file")
+
+
+@pytest.mark.parametrize("stop", STOPS)
+def test_a_session_escalates_if_what_it_began_with_is_gone(project: Rig, stop: str) -> None:
+    project.configure({"stop": [stop]}, validation=RULES)
+    project.cli.put("draft", "not committed\n")
+    project.turns("echo 'price = 2' > shop.py", rest=PROMISE)
+    assert project.run(iterations=1).code == 5
+    kept, gone = (project.cli.root / ".hookline/objects", project.cli.root.parent / "gone")
+    kept.rename(gone)
+    lost = project.resume("--iterations", "9")
+    assert (lost.code, lost.data["iterations"]) == (4, 2)
+    assert "put .hookline/objects back from your backup" in lost.data["reason"]
+    shutil.rmtree(kept)
+    gone.rename(kept)
+    assert project.resume().code == 0

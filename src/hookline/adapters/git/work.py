@@ -19,6 +19,7 @@ from hookline.adapters.git.door import (
     REBASES,
     RESCUED,
     Git,
+    GitFailed,
     NoGit,
     own_settings,
     printable,
@@ -245,7 +246,11 @@ class GitWork:
             tree = (await ask("write-tree")).text
             if base is None:
                 return WorkTree(True, tree)
-            said = (await ask("diff-tree", "-r", "-z", "--no-renames", base, tree)).names
+            try:
+                said = (await ask("diff-tree", "-r", "-z", "--no-renames", base, tree)).names
+            except GitFailed as problem:
+                has = await self._door.run(at, "cat-file", "-e", f"{base}^{{tree}}", aside=aside)
+                return WorkTree(False, error=problem.message, lost=bool(has.code))
             edited: list[FileChange] = []
             if counted:
                 places = {os.path.normpath(os.path.join(_prefix(folder), n)): n for n in counted}
