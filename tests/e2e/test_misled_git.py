@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -96,3 +97,30 @@ def test_a_session_escalates_if_what_it_began_with_is_gone(project: Rig, stop: s
     shutil.rmtree(kept)
     gone.rename(kept)
     assert project.resume().code == 0
+
+
+# Another content for a file of which git thinks that it has not changed since.
+FORGE = """\
+import hashlib, os, subprocess
+def git(*args):
+    return subprocess.run(("git", *args), input=b"x", capture_output=True, check=True).stdout
+old = bytes.fromhex(git("rev-parse", "HEAD:shop.py").decode())
+new = bytes.fromhex(git("hash-object", "-w", "--stdin").decode())
+git("update-index", "--refresh")
+path = ".git/index"
+body = open(path, "rb").read()[:-20].partition(b"TREE")[0].replace(old, new)
+open(path, "wb").write(body + hashlib.sha1(body).digest())
+later = os.stat("shop.py").st_mtime + 3600
+os.utime(path, (later, later))
+"""
+
+
+@pytest.mark.parametrize("stop", STOPS)
+def test_a_forged_index_is_no_change(project: Rig, stop: str) -> None:
+    project.configure({"stop": [stop]}, validation=RULES)
+    (project.box / "forge.py").write_text(FORGE)
+    forge = f"{sys.executable} {project.box}/forge.py"
+    project.turns(f"{forge} && git diff --quiet && {PROMISE}", rest=PROMISE)
+    done = project.run()
+    assert (done.code, done.data["reason"]) == (5, "iterations")
+    assert (project.cli.root / "shop.py").read_text() == "price = 1\n"
