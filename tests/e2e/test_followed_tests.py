@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 TEST = "from one import one\n\n\ndef test_one():\n    assert one() == 1\n"
 WEAK = "def test_one():\n    pass\n"
 LINE = "pytest -q -p no:cacheprovider test_one.py"
+RUNS_BELOW = "pytest -q -p no:cacheprovider tests/test_one.py"
 
 
 @pytest.fixture
@@ -125,6 +126,60 @@ def test_gates_run_the_tests_of_the_base_as_well(cli: Cli) -> None:
     text = pull.read_text()
     assert "## Edited tests" in text
     assert "- test_one.py: +1 -4" in text
+
+
+PASSES = "def pytest_sessionfinish(session, exitstatus):\n    session.exitstatus = 0\n"
+IGNORES = "[pytest]\naddopts = --co\n"
+
+
+@pytest.mark.parametrize(("name", "text"), [("conftest.py", PASSES), ("pytest.ini", IGNORES)])
+def test_what_steers_the_runner_is_an_edited_test(
+    cli: Cli, project: Rig, name: str, text: str
+) -> None:
+    project.turns(f"cat > {name} <<'E'\n{text}E\n{PROMISE}")
+    project.configure({"stop": ["evidence"]}, validation=rules(follow=True))
+    proof = f"Proven: tests passed on a diff of 1 file; edited tests: {name} (+2 -0)"
+    assert project.run().said == (0, "completed", proof)
+
+
+@pytest.mark.parametrize("was_there", [False, True])
+@pytest.mark.parametrize(("name", "text"), [("conftest.py", PASSES), ("pytest.ini", IGNORES)])
+def test_gates_run_tests_without_what_steers_their_runner(
+    cli: Cli, name: str, text: str, was_there: bool
+) -> None:
+    _runner_on_path(cli)
+    line = Pipeline(cli)
+    cli.put("one.py", "def one():\n    return 1\n")
+    cli.put("tests/test_one.py", TEST)
+    if was_there:
+        cli.put(f"tests/{name}", "[pytest]\n" if name == "pytest.ini" else "")
+    cli.put(".gitignore", "__pycache__/\n")
+    rule = {**rules(follow=True)[0], "command": RUNS_BELOW}
+    line.begin(
+        f"gates: {{tries: 0, test: 'true'}}\nvalidation: {json.dumps([rule])}\n", remote=False
+    )
+    cli.put("../text", text)
+    steer = f'cp "$HOOKLINE_PROJECT/../text" tests/{name}'
+    line.turn(f"echo 'def one(): return 2' > one.py; {steer}\n")
+    task = cli.add("change one")
+    cli("work", "--once")
+    assert (line.merges(), cli.task(task)["state"]) == ([], "needs_continuation")
+    assert f"with tests/{name} as in main" in cli("task", "show", task).stdout
+
+
+def test_new_tests_may_come_with_what_they_need(cli: Cli) -> None:
+    _runner_on_path(cli)
+    line = Pipeline(cli)
+    cli.put(".gitignore", "__pycache__/\n")
+    rule = {**rules(follow=True)[0], "command": RUNS_BELOW}
+    line.begin(
+        f"gates: {{tries: 0, test: 'true'}}\nvalidation: {json.dumps([rule])}\n", remote=False
+    )
+    cli.put("../new/conftest.py", "import pytest\n\n\n@pytest.fixture\ndef two(): return 2\n")
+    cli.put("../new/test_one.py", "def test_two(two):\n    assert two == 2\n")
+    line.turn('cp -R "$HOOKLINE_PROJECT/../new" tests\n')
+    task = cli.add("add tests")
+    assert line.worker()["merged"] == [task]
 
 
 def test_a_person_can_pass_work_that_changes_what_is_right(cli: Cli) -> None:

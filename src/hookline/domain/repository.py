@@ -353,7 +353,8 @@ class WorkState(msgspec.Struct, frozen=True):
 class WorkTree(msgspec.Struct, frozen=True, rename="camel"):
     """The content of a folder as a git tree, and how it differs from an earlier one.
 
-    `error` says why git could not tell, `edited` how many lines of some files changed.
+    `error` says why git could not tell, `lost` that the earlier tree is gone, `edited` how many
+    lines of some files changed.
     """
 
     in_repository: bool
@@ -362,3 +363,4 @@ class WorkTree(msgspec.Struct, frozen=True, rename="camel"):
     changed_files: int = 0
     error: str | None = None
     edited: tuple[FileChange, ...] = ()
+    lost: bool = False

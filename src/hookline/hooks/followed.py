@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
+from pathlib import PurePosixPath
 
 from hookline.files import entry_at, read_regular
 from hookline.project import FOLDER_NAME
@@ -22,6 +23,8 @@ _SUBCOMMANDS = frozenset(("run", "watch"))
 _ENDINGS = (".py", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".rb", ".php")
 # They steer the runner, whatever they are called by the line.
 _STEERING = frozenset("conftest.py setup.py noxfile.py tasks.py manage.py spec_helper.rb".split())
+# What pytest reads besides a test, in the folder of the test and in those above it.
+_PYTEST = ("conftest.py", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml")
 # A line with any of these is more than one plain command.
 _SHELL = frozenset(";|&()<>`$\"'\\{}*?[]~#\n")
 
@@ -29,6 +32,13 @@ _SHELL = frozenset(";|&()<>`$\"'\\{}*?[]~#\n")
 def followed_files(root: str, line: str) -> list[str]:
     """The test files that a line names and that may be edited, each as it is written there."""
     return [name for name in _arguments(line) if _is_plain_test(root, name)]
+
+
+def steering_files(root: str, line: str) -> list[str]:
+    """The files that would steer pytest on such a line, whether they are there or not."""
+    tests = [os.path.normpath(name) for name in followed_files(root, line) if name[-3:] == ".py"]
+    folders = {str(folder) for name in tests for folder in PurePosixPath(name).parents}
+    return [os.path.normpath(f"{folder}/{name}") for folder in sorted(folders) for name in _PYTEST]
 
 
 def without_followed(root: str, line: str) -> str:

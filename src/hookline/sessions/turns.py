@@ -15,7 +15,7 @@ from hookline.domain.turns import AgentEvent, AgentTurn, Unpaid
 from hookline.domain.validation import ValidationRule
 from hookline.flows.effects import DEFAULT_TIMEOUT, EffectKind, Surroundings
 from hookline.flows.outcomes import CUT
-from hookline.hooks.followed import followed_files
+from hookline.hooks.followed import followed_files, steering_files
 from hookline.hooks.validation import ValidationWorld, validate
 from hookline.ports.agents import TurnRequest
 from hookline.sessions.git_control import GitControl
@@ -226,7 +226,8 @@ class TurnEffects:
 
 
 def _followed(folder: str, rule: ValidationRule) -> list[str]:
-    return followed_files(folder, rule.command or "")
+    line = rule.command or ""
+    return [*followed_files(folder, line), *steering_files(folder, line)]
 
 
 def _unbegun(unpaid: Unpaid) -> dict[str, Any]:

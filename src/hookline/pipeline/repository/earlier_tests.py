@@ -10,7 +10,7 @@ import msgspec
 
 from hookline.domain.sessions import FLOW as SESSION
 from hookline.domain.validation import ValidationRule
-from hookline.hooks.followed import followed_files
+from hookline.hooks.followed import followed_files, steering_files
 from hookline.sessions.prompts import code
 from hookline.sessions.state import PINS
 from hookline.tasks.task_runs import runs_on
@@ -37,16 +37,28 @@ def followed_commands(view: View, task_id: str) -> list[str]:
 def edited_tests(
     folder: str, commands: Iterable[str], changes: Iterable[FileChange]
 ) -> list[FileChange]:
-    """The test files of those lines that the work changes."""
-    names = {name for line in commands for name in followed_files(folder, line)}
+    """The test files of those lines, and what steers their runner, that the work changes."""
+    known = (followed_files, steering_files)
+    names = {name for line in commands for find in known for name in find(folder, line)}
     return [each for each in changes if each.path in names]
 
 
-def put_back(names: Iterable[str], base: str, folder: str) -> list[str]:
-    """Replace files in a checkout by those of another one; the ones that it has."""
-    known = [name for name in names if os.path.isfile(os.path.join(base, name))]
+def put_back(names: Iterable[str], line: str, base: str, folder: str) -> list[str]:
+    """Replace files of a line in a checkout by those of another one; the ones that differed.
+
+    What steers the runner is removed where the other one has none. A test that is new stays, and
+    where all are new there is nothing to go back to.
+    """
+    tests, steering = followed_files(folder, line), steering_files(folder, line)
+    if not any(os.path.isfile(os.path.join(base, name)) for name in tests):
+        return []
+    known = [n for n in names if n in steering or os.path.isfile(os.path.join(base, n))]
     for name in known:
-        shutil.copyfile(os.path.join(base, name), os.path.join(folder, name))
+        ours, theirs = os.path.join(folder, name), os.path.join(base, name)
+        if os.path.lexists(ours):
+            os.unlink(ours)  # what a link names is not ours to write
+        if os.path.isfile(theirs):
+            shutil.copyfile(theirs, ours)
     return known
 
 

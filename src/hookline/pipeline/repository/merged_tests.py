@@ -159,7 +159,7 @@ class MergedTests:
         for line in commands:
             names = [each.path for each in edited_tests(folder, [line], changes)]
             async with self._repository.scratch(prepared.base_head) as base:
-                names = put_back(names, base, folder)
+                names = put_back(names, line, base, folder)
             answer = await self._ask(_tester(line), folder) if names else None
             if answer is not None and answer.status not in (SUCCESS, SKIP):
                 return with_base_tests(answer, names, prepared.base)

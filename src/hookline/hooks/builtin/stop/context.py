@@ -18,6 +18,10 @@ FIX = "Fix your work until these checks pass. Do not change the checks."
 MAX_REASON = 1000
 MAX_PROMPT = 16 * 1024
 MAX_SAID = 300
+_LOST = (
+    "Git no longer has the files with which the work began, so no change can be shown: put"
+    " .hookline/objects back from your backup and resume, or start a new session"
+)
 
 _PROMISE = re.compile(r"<promise\s*+>\s*+([A-Z]++)\s*+</promise\s*+>")
 
@@ -74,7 +78,8 @@ class WorkSeen(_ContextPart, frozen=True):
 
     `excused` is whether no change is expected, because a person said so or it is a review; `gated`
     whether the work is submitted when it is done, which looks for changes itself. `edited` are the
-    test files that rules follow and that were changed.
+    test files that rules follow and that were changed; `lost` is whether git no longer has what the
+    work began with.
     """
 
     in_repository: bool = False
@@ -85,6 +90,7 @@ class WorkSeen(_ContextPart, frozen=True):
     stable: bool = False
     error: str | None = None
     edited: tuple[EditedTest, ...] = ()
+    lost: bool = False
 
     @property
     def edited_tests(self) -> dict[str, object]:
@@ -148,6 +154,11 @@ def escalation(seen: Seen) -> StopDecision | None:
             reason = f"Agent signaled {told} via <promise>{name}</promise>"
             return StopDecision(action="escalate", reason=f"{reason}: {why}" if why else reason)
     return None
+
+
+def lost_start(seen: Seen) -> StopDecision | None:
+    """The decision where no iteration can show a change, because there is nothing to compare."""
+    return StopDecision("escalate", _LOST) if seen.work is not None and seen.work.lost else None
 
 
 def help_asked_for(context: object) -> str | None:

@@ -14,6 +14,7 @@ from hookline.hooks.builtin.stop.context import (
     NoArguments,
     continue_with,
     escalation,
+    lost_start,
     read_arguments,
     read_context,
 )
@@ -29,7 +30,7 @@ MAX_SHORT = 120
 def checked(seen: Seen, given: NoArguments) -> StopDecision:
     """Complete only on a promise, and only if no rule fails and, in git, something was changed."""
     by_results, work = _by_results(seen), seen.work
-    if (asked := escalation(seen)) is not None:
+    if (asked := escalation(seen) or lost_start(seen)) is not None:
         return asked
     if by_results is not None and by_results.action == "continue":
         return by_results

@@ -17,6 +17,7 @@ from hookline.hooks.builtin.stop.context import (
     bounded,
     continue_with,
     escalation,
+    lost_start,
 )
 from hookline.hooks.language.globs import matches_any
 
@@ -41,7 +42,7 @@ def evidence(seen: Seen, given: Evidence) -> StopDecision:
 
     Escalation goes first: an agent that promises both is not done.
     """
-    if (asked := escalation(seen)) is not None:
+    if (asked := escalation(seen) or lost_start(seen)) is not None:
         return asked
     wanted = given.checks
     missing = [*_checks(seen, wanted), *_work(seen.work), *_promise(seen)]
