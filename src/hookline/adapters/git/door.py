@@ -246,7 +246,7 @@ class Git:
 
         Git is asked for their names only where the repository's own files can have some.
         """
-        if not any(_HOOK_SECTION.search(bytes_of(path, LIMIT)) for path in _own_settings(at)):
+        if not any(_HOOK_SECTION.search(bytes_of(path, LIMIT)) for path in own_settings(at)):
             return {}
         hooks = await self._sections(at, "hook")
         return self._set([(f"{each}.enabled", "false") for each in hooks])
@@ -278,7 +278,8 @@ def _is_hookless(args: tuple[str, ...]) -> bool:
     return _name(("git", *args)) in _HOOKLESS
 
 
-def _own_settings(at: Checkout) -> tuple[str, ...]:
+def own_settings(at: Checkout) -> tuple[str, ...]:
+    """The files of a repository's own settings."""
     shared = (os.path.join(at.common, name) for name in ("config", "config.worktree"))
     return (*shared, os.path.join(at.git_dir, "config.worktree"))
 

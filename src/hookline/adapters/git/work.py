@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import stat
 import tempfile
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 from hookline.adapters.git.checkout import WORKTREES, NoRepository, checkout_of, top_of
-from hookline.adapters.git.door import ALONE, REBASES, RESCUED, Git, NoGit, printable
+from hookline.adapters.git.door import (
+    ALONE,
+    LIMIT,
+    REBASES,
+    RESCUED,
+    Git,
+    NoGit,
+    own_settings,
+    printable,
+)
+from hookline.adapters.git.index import SplitIndex, forget_stats, has_marks
 from hookline.adapters.git.refs import STATUS, branch_in, read_commit, read_status
 from hookline.digest import sha256
 from hookline.domain.repository import (
@@ -23,12 +34,13 @@ from hookline.domain.repository import (
     WorkState,
     WorkTree,
 )
-from hookline.files import entry_at
+from hookline.files import bytes_of, entry_at
 from hookline.project import FOLDER_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
+    from hookline.adapters.git.checkout import Checkout
     from hookline.adapters.git.door import GitReply
     from hookline.ports.processes import Processes
 
@@ -42,6 +54,8 @@ _OWN = f"{FOLDER_NAME}/"
 _SHARED = (f"{_OWN}hooks/", f"{_OWN}flows/")
 _UNKNOWN = "what was done is unknown"
 _NOT_UNDONE = "it cannot be undone"
+# Added to the index, and neither in the commit nor in the folder.
+_NOWHERE = "1 AD "
 _NOTHING = (NoGit, NoRepository)  # a machine without git has no repositories
 
 
@@ -60,6 +74,7 @@ class GitWork:
         trusted: bool = True,
     ) -> None:
         self._door = Git(processes, environ, trusted=trusted)
+        self._trusted = trusted
         self._objects = objects
         self._known: dict[str, tuple[str, str]] = {}
         self._tree = ("", "")
@@ -93,9 +108,31 @@ class GitWork:
 
     async def _uncommitted(self, folder: str) -> tuple[str | None, list[str]]:
         """The commit, and the files that differ from it."""
-        said = await self._git(folder, *STATUS, doing="which files changed is unknown")
-        commit, names = read_status(said.names)
+        at, doing = checkout_of(folder), "which files changed is unknown"
+        if self._trusted and await asyncio.to_thread(_is_misled, at):
+            async with self._own_index(at) as index:
+                said = await self._git(folder, *STATUS, doing=doing, aside=index)
+        else:
+            said = await self._git(folder, *STATUS, doing=doing)
+        commit, names = read_status(each for each in said.names if not each.startswith(_NOWHERE))
         return commit, _seen_from(folder, names)
+
+    @asynccontextmanager
+    async def _own_index(self, at: Checkout) -> AsyncIterator[dict[str, str]]:
+        """A copy of the index with which git looks at every file, for git's environment."""
+        with tempfile.TemporaryDirectory(prefix="hookline-index-") as scratch:
+            copy = os.path.join(scratch, "index")
+            aside = {"GIT_INDEX_FILE": copy}
+            with suppress(FileNotFoundError):
+                shutil.copyfile(os.path.join(at.git_dir, "index"), copy)
+            forget = partial(forget_stats, scratch, is_sha256=_is_sha256(at), marks=True)
+            try:
+                await asyncio.to_thread(forget)
+            except SplitIndex:
+                join = ("update-index", "--no-split-index")
+                await self._door.run(at, *join, doing=_UNKNOWN, aside=aside)
+                await asyncio.to_thread(forget)
+            yield aside
 
     async def state(self, folder: str) -> WorkState:
         try:
@@ -196,20 +233,15 @@ class GitWork:
         self, folder: str, base: str | None, counted: Sequence[str]
     ) -> WorkTree:
         at = checkout_of(folder)
-        index, objects = os.path.join(at.git_dir, "index"), os.path.join(at.common, "objects")
         os.makedirs(self._objects, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix="hookline-index-") as scratch:
-            copy = os.path.join(scratch, "index")
-            if os.path.exists(index):
-                # With its time: git tells by it which files may have changed without a trace.
-                shutil.copy2(index, copy)
+        async with self._own_index(at) as index:
             aside = {
-                "GIT_INDEX_FILE": copy,
+                **index,
                 "GIT_OBJECT_DIRECTORY": os.path.abspath(self._objects),
-                "GIT_ALTERNATE_OBJECT_DIRECTORIES": objects,
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.path.join(at.common, "objects"),
             }
             ask = partial(self._git, folder, doing=_UNKNOWN, aside=aside)
-            await ask("add", "--all")
+            await self._door.run(at, "add", "--all", doing=_UNKNOWN, aside=aside)
             tree = (await ask("write-tree")).text
             if base is None:
                 return WorkTree(True, tree)
@@ -224,6 +256,21 @@ class GitWork:
         kept = [f"{how} {name}" for how, name in found if not _is_ours(name)]
         digest = sha256(os.fsencode("\0".join(kept))).hexdigest() if kept else None
         return WorkTree(True, tree, digest, len(kept), edited=tuple(edited))
+
+
+def _is_misled(at: Checkout) -> bool:
+    """Whether git would not look at some file, other than one that a sparse checkout leaves out."""
+    if _is_set(at, rb"sparsecheckout\s*=\s*true"):
+        return False
+    return has_marks(at.git_dir, is_sha256=_is_sha256(at))
+
+
+def _is_sha256(at: Checkout) -> bool:
+    return _is_set(at, rb"objectformat\s*=\s*sha256")
+
+
+def _is_set(at: Checkout, line: bytes) -> bool:
+    return any(re.search(line, bytes_of(path, LIMIT), re.I) for path in own_settings(at))
 
 
 def _counts(name: str, text: str) -> list[FileChange]:
