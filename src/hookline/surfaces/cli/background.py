@@ -7,9 +7,9 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.sessions import UnknownSession
+from hookline.domain.sessions import WORKER, UnknownSession
 from hookline.surfaces.cli.output import answer, paint, say
-from hookline.wiring.running.detached import WORKER, log_of
+from hookline.wiring.running.detached import log_of
 from hookline.wiring.running.hosts import workers
 
 if TYPE_CHECKING:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from hookline.project import Project
 
 _SUPERVISOR = "hookline.operations.supervision"
-# What a worker in the background, and its log, are called.
-WORKER = "work"
 
 
 class Detached(NamedTuple):
