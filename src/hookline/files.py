@@ -63,6 +63,13 @@ def open_regular(path: str) -> int:
     return _regular(os.open(path, flags), path)
 
 
+def open_own(path: str) -> int:
+    """The same for a file that only Hookline writes, which is never a link."""
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    with _links_told(path):
+        return _regular(os.open(path, flags), path)
+
+
 def real_path(path: str) -> str:
     """As os.path.realpath, which asks for every folder on the way; the kernel knows it at once."""
     if _BY_NUMBER is None:
@@ -179,8 +186,19 @@ def open_to_append(path: str) -> int:
     """A descriptor to add to a regular file in one of our folders, which is made if need be."""
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
     place, name = os.path.split(path)
-    with own_folder(*os.path.split(place)) as folder:
+    with own_folder(*os.path.split(place)) as folder, _links_told(path):
         return _regular(os.open(name, flags, FILE_MODE, dir_fd=folder), path)
+
+
+@contextmanager
+def _links_told(path: str) -> Iterator[None]:
+    """Say of a link that it is one, which the system calls too many levels of links."""
+    try:
+        yield
+    except OSError as problem:
+        if problem.errno != errno.ELOOP:
+            raise
+        raise OSError(errno.ELOOP, "it is a link", path) from problem
 
 
 def _regular(number: int, path: str) -> int:
