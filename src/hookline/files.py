@@ -18,7 +18,7 @@ import msgspec
 from hookline.errors import LinkedFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 TOP_MODE, FOLDER_MODE, FILE_MODE = 0o711, 0o700, 0o600
 # In `.hookline`: what only Hookline writes. `hooks` and `flows` are the user's.
@@ -265,6 +265,14 @@ def added(parts: Iterable[Removed]) -> Removed:
     """All of these together."""
     every = list(parts)
     return Removed(sum(each.count for each in every), sum(each.bytes for each in every))
+
+
+def safe_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment with a PATH without relative folders, which a repository could fill."""
+    parts = environ.get("PATH", "").split(os.pathsep)
+    # An empty PATH means the current folder.
+    path = os.pathsep.join(part for part in parts if os.path.isabs(part)) or os.defpath
+    return {**environ, "PATH": path}
 
 
 def text_of(path: str) -> str:
