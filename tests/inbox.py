@@ -15,6 +15,7 @@ from email import message_from_bytes
 from email.policy import default
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote
 
 import pytest
 
@@ -41,7 +42,7 @@ class Received(NamedTuple):
 class Inbox(ThreadingHTTPServer):
     """Keeps what it is sent; answers with `status`, after what is in `answers` is used up.
 
-    With a `delay` it takes that long to answer.
+    With a `delay` it takes that long to answer. If it `repeats`, a refusal tells its path.
     """
 
     daemon_threads = True
@@ -52,6 +53,7 @@ class Inbox(ThreadingHTTPServer):
         self.status = 200
         self.answers: list[int] = []
         self.delay = 0.0
+        self.repeats = False
 
     @property
     def url(self) -> str:
@@ -78,6 +80,10 @@ class _Handler(BaseHTTPRequestHandler):
         time.sleep(self.server.delay)
         status = self.server.answers.pop(0) if self.server.answers else self.server.status
         said = b"" if status < 300 else b"try later"
+        if said and self.server.repeats:
+            path, _, query = self.path.partition("?")
+            parts = [path, query, *path.split("/"), *query.split("=")]
+            said = f"no service {self.path}: {' '.join(map(unquote, parts))}".encode()
         self.send_response(status)
         self.send_header("content-length", str(len(said)))
         self.end_headers()

@@ -18,7 +18,7 @@ import msgspec
 from hookline.errors import LinkedFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 TOP_MODE, FOLDER_MODE, FILE_MODE = 0o711, 0o700, 0o600
 # In `.hookline`: what only Hookline writes. `hooks` and `flows` are the user's.
@@ -61,6 +61,13 @@ def open_regular(path: str) -> int:
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     return _regular(os.open(path, flags), path)
+
+
+def open_own(path: str) -> int:
+    """The same for a file that only Hookline writes, which is never a link."""
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    with _links_told(path):
+        return _regular(os.open(path, flags), path)
 
 
 def real_path(path: str) -> str:
@@ -179,8 +186,19 @@ def open_to_append(path: str) -> int:
     """A descriptor to add to a regular file in one of our folders, which is made if need be."""
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
     place, name = os.path.split(path)
-    with own_folder(*os.path.split(place)) as folder:
+    with own_folder(*os.path.split(place)) as folder, _links_told(path):
         return _regular(os.open(name, flags, FILE_MODE, dir_fd=folder), path)
+
+
+@contextmanager
+def _links_told(path: str) -> Iterator[None]:
+    """Say of a link that it is one, which the system calls too many levels of links."""
+    try:
+        yield
+    except OSError as problem:
+        if problem.errno != errno.ELOOP:
+            raise
+        raise OSError(errno.ELOOP, "it is a link", path) from problem
 
 
 def _regular(number: int, path: str) -> int:
@@ -247,6 +265,14 @@ def added(parts: Iterable[Removed]) -> Removed:
     """All of these together."""
     every = list(parts)
     return Removed(sum(each.count for each in every), sum(each.bytes for each in every))
+
+
+def safe_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment with a PATH without relative folders, which a repository could fill."""
+    parts = environ.get("PATH", "").split(os.pathsep)
+    # An empty PATH means the current folder.
+    path = os.pathsep.join(part for part in parts if os.path.isabs(part)) or os.defpath
+    return {**environ, "PATH": path}
 
 
 def text_of(path: str) -> str:

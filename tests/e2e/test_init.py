@@ -84,6 +84,18 @@ def test_a_program_of_the_repository_is_never_asked(place: Place) -> None:
     assert "\nagents:" not in place.written
 
 
+@pytest.mark.parametrize("first", [".", "", "tools"])
+def test_a_relative_folder_of_path_gives_no_program(place: Place, first: str) -> None:
+    place.git()
+    place.put("Makefile", "test:\n\ttrue\n")
+    for name in ("git", "make"):
+        place.put(f"{first or '.'}/{name}", f"#!/bin/sh\ntouch {place.base}/ran\n", 0o755)
+    env = {"PATH": f"{first}:{place.programs}:/usr/bin:/bin"}
+    place.ok("init", "--yes", "--try-tests", env=env)
+    place.hookline("doctor", env=env)
+    assert not (place.base / "ran").exists()
+
+
 def test_agents_that_start_become_profiles_that_a_session_can_use(place: Place) -> None:
     for name in ("codex", "opencode"):
         place.program(name, "echo 1.0")

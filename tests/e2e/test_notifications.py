@@ -223,6 +223,29 @@ def test_secrets_stand_in_no_record(rig: Rig, channel: dict[str, Any], status: i
     assert rig.inbox.received or rig.mailbox.letters
 
 
+def test_a_server_that_repeats_its_url_is_not_recorded_with_it(rig: Rig) -> None:
+    rig.configure({"name": "h", "notify": "slack", "url_env": "HOOK_URL"})
+    rig.inbox.status, rig.inbox.repeats = 500, True
+    rig.env["HOOK_URL"] = f"{rig.inbox.url}/services/T00AAAA1/part%20of-it?key=another-part"
+    told = rig.run("task", "add", "Ship it").stderr
+    blocked = rig.run("task", "block", "T-1", "--reason=why?")
+    told += blocked.stdout + blocked.stderr
+    said = [rig.run(*words) for words in (("why", "h"), ("hook", "log"))]
+    texts = [told, *(each.stdout + each.stderr for each in said)]
+    assert "[redacted SECRET part of HOOK_URL]" in said[0].stdout
+    kept = [path for path in rig.cli.root.rglob("*") if path.is_file()]
+    texts += [path.read_bytes().decode("utf-8", "replace") for path in kept]
+    secrets = ("T00AAAA1", "part%20of-it", "part of-it", "another-part")
+    assert [secret for secret in secrets for text in texts if secret in text] == []
+
+
+def test_words_of_a_secret_url_are_left_in_what_is_told(rig: Rig) -> None:
+    rig.configure({"name": "h", "notify": "slack", "url_env": "HOOK_URL"})
+    rig.run("task", "add", "Tidy src/services and secret-part-of-it")
+    goal = rig.run("task", "show", "T-1", "--json").json["goal"]
+    assert goal.startswith("Tidy src/services and [redacted ")
+
+
 def test_a_server_that_repeats_a_secret_is_not_recorded_with_it(rig: Rig) -> None:
     rig.configure({"name": "h", "notify": "webhook", "url_env": "HOOK_URL"})
     rig.inbox.answers = [500]

@@ -321,19 +321,6 @@ def test_a_page_is_one_file_that_loads_and_runs_nothing(cli: Cli, line: Pipeline
     assert "prefers-color-scheme: dark" in text
 
 
-def test_markdown_keeps_foreign_text_as_text(cli: Cli) -> None:
-    rig = Rig(cli)
-    rig.turns(rest=PROMISE)
-    rig.configure({})
-    rig.run(goal=HOSTILE)
-    said = cli("report", "--markdown").stdout
-    assert "<script>" not in said
-    assert "\\<script\\>" in said
-    assert "\\[link\\](http\\://evil)" in said
-    assert "@ada" not in said
-    assert "\\*\\*bold\\*\\*" in said
-
-
 def test_a_terminal_of_80_columns_holds_it(cli: Cli, line: Pipeline) -> None:
     line.begin("hooks: {before_submit: []}\ngates: {test: none}\n", remote=False)
     cli.add(

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 FLOW = "session"
 # The one signal that sessions listen to; its value says what is wanted.
 SIGNAL = "session"
+# What the worker, and its log in the background, are called; no session is.
+WORKER = "work"
 
 COMPLETED, ESCALATED, LIMIT = "completed", "escalated", "limit"
 STOPPED, FAILED = "stopped", "failed"

@@ -17,6 +17,7 @@ from hookline.sessions.state import LEASE_MARGIN, PINS
 from hookline.tasks import verbs
 from hookline.tasks.claims import check_allowed
 from hookline.tasks.planned import needs_no_plan
+from hookline.wiring.running.detached import prepare_log
 from hookline.wiring.running.flows import flows_of_ours
 from hookline.wiring.working.forges import check_forge
 from hookline.wiring.working.work import begin_work
@@ -88,8 +89,9 @@ def start_session(
     def start(tx: Transaction) -> str:
         given = input_for(tx)
         run_id = starting.start(tx, given, code_digest=flow.digest, pins=flow.pins, lease=lease)
-        # This process owns it from the start: if it dies, others notice.
-        if not detached:
+        if detached:
+            prepare_log(app.project, run_id)  # without one, there is no session either
+        else:  # this process owns it from the start: if it dies, others notice
             tx.runs.take(run_id, app.owner, tx.next_token(), time.time() + LEASE)
         return run_id
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from hookline.app import App
 from hookline.domain.events import SYSTEM_NODE
+from hookline.domain.sessions import WORKER
 from hookline.domain.timestamps import iso
 from hookline.errors import HooklineError
 from hookline.files import bytes_of
@@ -56,7 +57,7 @@ def detach_worker(app: App, words: Sequence[str]) -> Detached:
     return _started(
         app,
         words,
-        detached.WORKER,
+        WORKER,
         lambda: any(each.owner not in before for each in workers(folder)),
     )
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from hookline.domain import runs
-from hookline.domain.sessions import UnknownSession
+from hookline.domain.sessions import WORKER, UnknownSession
 from hookline.domain.text.display import untrusted
 from hookline.errors import BadInput
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 EVERY = 1_000_000
 MAX_NAME = 100
 LONGEST_MADE_UP = 28
-_TAKEN = re.compile(r"[RrTt]-\d+")
+# Names of runs and tasks, and of the worker.
+_TAKEN = re.compile(rf"[RrTt]-\d+|{WORKER}")
 
 
 def all_sessions(view: View) -> Iterator[Run]:
@@ -52,7 +53,10 @@ def check_name(name: str) -> str:
     if not name.isprintable() or name != name.strip() or not 0 < len(name) <= MAX_NAME:
         raise BadInput(f"--name must be 1 to {MAX_NAME} printable characters")
     if name.startswith("-") or _TAKEN.fullmatch(name):
-        help = "names like R-3 and T-3 are those of runs and tasks, and a dash begins an option"
+        help = (
+            f"R-3 and T-3 are names of runs and tasks, `{WORKER}` means the worker, "
+            "and a dash begins an option"
+        )
         raise BadInput(f"a session cannot be called '{name}'", help=help)
     return name
 

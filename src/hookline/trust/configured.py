@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.domain.text.known_secrets import parts_of_url
 from hookline.hooks.builtin import notifies, secret_names
 from hookline.hooks.followed import without_followed
 from hookline.trust.cover import covered_uses, keyed_files
@@ -57,8 +58,10 @@ def configured_variables(settings: Settings, environ: Mapping[str, str]) -> dict
             if known != value:  # the same name may have another value for each
                 found[f"{owner}.{name}"] = value
     # What a notification needs is a secret, whatever its variable is called.
-    named = notification_variables(settings).intersection(environ)
-    return found | {f"SECRET {name}": environ[name] for name in named}
+    for name in notification_variables(settings).intersection(environ):
+        found[f"SECRET {name}"] = environ[name]
+        found[f"SECRET part of {name}"] = "\n".join(parts_of_url(environ[name]))
+    return found
 
 
 def notification_variables(settings: Settings) -> set[str]:

@@ -16,7 +16,7 @@ from hookline.adapters.git.repository.locks import MARK, current
 from hookline.adapters.processes.capture import Capture
 from hookline.domain.repository import RepositoryError
 from hookline.errors import Untrusted
-from hookline.files import bytes_of
+from hookline.files import bytes_of, safe_environment
 from hookline.ports.processes import CannotStart
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class Git:
     ) -> None:
         self._processes = processes
         kept = {name: value for name, value in environ.items() if _may_pass(name)}
-        self._env = {**kept, **_FIXED}
+        self._env = {**safe_environment(kept), **_FIXED}
         self._trusted = trusted
         self._allowed: set[Checkout] = set()
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 MIN_LENGTH = 8
+# Letters alone are a word, unless there are more of them.
+LONGEST_WORD = 16
 # How wide the common tools make lines of base64.
 _WIDTHS = (76, 64)
 _URL_SAFE = str.maketrans("+/", "-_")
@@ -73,6 +75,26 @@ def knows(environ: Mapping[str, str], text: str) -> bool:
     """Whether a text holds a secret of the environment."""
     data = text.encode("utf-8", "surrogateescape")
     return any(spelled in data for spelled in spellings(environ))
+
+
+def parts_of_url(url: str) -> list[str]:
+    """What a server may repeat of a URL that is a secret: its path, its query, and parts of them.
+
+    Words that such URLs are made of, such as `services`, give nothing away and occur everywhere.
+    """
+    place, _, query = url.strip().partition("://")[2].partition("#")[0].partition("?")
+    path = f"/{place.partition('/')[2]}"
+    values = [value for _, _, value in (each.partition("=") for each in query.split("&"))]
+    found = [path, query, *path.split("/"), *values]
+    if "%" in url:
+        from urllib.parse import unquote_plus  # few URLs need it
+
+        found += [unquote_plus(each) for each in found]
+    return [each for each in found if len(each) >= MIN_LENGTH and not _is_word(each.strip("/"))]
+
+
+def _is_word(text: str) -> bool:
+    return text.isalpha() and len(text) <= LONGEST_WORD
 
 
 def is_secret_name(name: str) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.config.detection import VersionControl, find_agents, find_repository
-from hookline.files import bytes_of
+from hookline.files import bytes_of, safe_environment
 from hookline.hooks.runners.folder import Runner
 from hookline.hooks.runners.search import LINTERS, TESTS, find_runners
 from hookline.project import CONFIG_NAME
@@ -49,7 +49,8 @@ class Survey(msgspec.Struct, frozen=True, rename="camel"):
 
 def survey(project: Project, environ: Mapping[str, str]) -> Survey:
     """Look around in a project's folder; for a new hookline.yaml, ask the agents on PATH."""
-    root, path = project.root, environ.get("PATH")
+    environ = safe_environment(environ)
+    root, path = project.root, environ["PATH"]
     is_new = not os.path.lexists(project.config)
     unasked = [AgentAnswer(name) for name in find_agents(environ)]
     tests = find_runners(TESTS, root, path)

@@ -12,6 +12,7 @@ import msgspec
 
 from hookline.domain.text.display import untrusted
 from hookline.domain.text.excerpts import error_line, last_line
+from hookline.files import safe_environment
 from hookline.flows.effects import Gated
 from hookline.hooks.calls.call import base_environment
 from hookline.hooks.kinds.command import SHELL
@@ -53,7 +54,7 @@ class Trial(msgspec.Struct, frozen=True, rename="camel"):
 
 def try_tests(runners: Sequence[Runner], root: str, environ: Mapping[str, str]) -> list[Trial]:
     """Run each command once, one after another, as validation would."""
-    env = base_environment(environ)
+    env = base_environment(safe_environment(environ))
     with watched_processes(environ) as processes:
         return asyncio.run(_tried([each.command for each in runners], root, env, processes))
 

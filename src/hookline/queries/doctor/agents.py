@@ -16,6 +16,7 @@ import yaml
 from hookline.config import load_settings
 from hookline.config.detection import AGENTS, find_agents
 from hookline.config.types import Agent
+from hookline.files import safe_environment
 from hookline.hooks.calls.call import base_environment
 from hookline.queries.doctor.checks import Diagnosis, ok, skipped, warning
 from hookline.wiring.project.configured import trust_in
@@ -52,7 +53,7 @@ class AgentAnswer(msgspec.Struct, frozen=True):
 def agent_checks(environ: Mapping[str, str]) -> Iterator[Diagnosis]:
     """Each agent on PATH: whether it can work, and the profile by which `run` can use it."""
     profiles = _suggested(environ)
-    for name, health in asyncio.run(_asked(profiles, _safe(environ))).items():
+    for name, health in asyncio.run(_asked(profiles, environ)).items():
         yield _diagnosis(f"agent {name}", health, f"`run` can use it as {AGENTS[name]}")
     if not profiles:
         yield skipped("agents", "none on PATH; any program can be one: {driver: command}")
@@ -60,11 +61,11 @@ def agent_checks(environ: Mapping[str, str]) -> Iterator[Diagnosis]:
 
 def ask_agents(environ: Mapping[str, str], outside: str | None = None) -> list[AgentAnswer]:
     """Ask each agent on PATH, in an empty folder; none whose program is in the folder `outside`."""
-    safe, profiles = _safe(environ), _suggested(environ)
-    places = {name: shutil.which(name, path=safe["PATH"]) or name for name in profiles}
+    path, profiles = safe_environment(environ)["PATH"], _suggested(environ)
+    places = {name: shutil.which(name, path=path) or name for name in profiles}
     ours = {name for name, path in places.items() if outside and _is_inside(path, outside)}
     asked = {name: each for name, each in profiles.items() if name not in ours}
-    found = asyncio.run(_asked(asked, safe)) if asked else {}
+    found = asyncio.run(_asked(asked, environ)) if asked else {}
     return [_own(name) if name in ours else _answer(name, found[name]) for name in profiles]
 
 
@@ -86,15 +87,9 @@ def _is_inside(program: str, folder: str) -> bool:
     return any(f"{path}/".startswith(f"{top}/") for path in (program, os.path.realpath(program)))
 
 
-def _safe(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment with a PATH without relative folders, which a repository could fill."""
-    parts = environ.get("PATH", "").split(os.pathsep)
-    return {**environ, "PATH": os.pathsep.join(part for part in parts if os.path.isabs(part))}
-
-
 def _suggested(environ: Mapping[str, str]) -> dict[str, Agent]:
     """The agents on PATH, with the profiles that `init` writes for them."""
-    names = find_agents(_safe(environ))
+    names = find_agents(safe_environment(environ))
     return {name: suggested(name) for name in names}
 
 
@@ -104,7 +99,7 @@ def suggested(name: str) -> Agent:
 
 
 async def _asked(profiles: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, AgentHealth]:
-    env = base_environment(environ)
+    env = base_environment(safe_environment(environ))
     asking = (agent_health(each, {**env, **each.env}) for each in profiles.values())
     return dict(zip(profiles, await asyncio.gather(*asking), strict=True))
 

@@ -7,9 +7,10 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.sessions import UnknownSession
+from hookline.domain.sessions import WORKER, UnknownSession
+from hookline.surfaces.cli.opening import open_log
 from hookline.surfaces.cli.output import answer, paint, say
-from hookline.wiring.running.detached import WORKER, log_of
+from hookline.wiring.running.detached import log_of
 from hookline.wiring.running.hosts import workers
 
 if TYPE_CHECKING:
@@ -42,10 +43,10 @@ LOOK_AGAIN = 0.3
 def show_worker_log(app: App, *, follow: bool) -> int:
     """Print what the worker in the background has said; `follow` continues until it ends."""
     path = log_of(app.project, WORKER)
-    if not os.path.exists(path):
+    if not os.path.lexists(path):
         help = "`hookline work --detach` starts one; `hookline status` shows what runs"
         raise UnknownSession("no worker has run in the background", help=help)
-    with open(path, encoding="utf-8", errors="replace") as log:
+    with open_log(path) as log:
         while True:
             is_over = not workers(app.project.folder)
             for line in log:

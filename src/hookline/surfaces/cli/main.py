@@ -17,6 +17,7 @@ from hookline.errors import INTERRUPTED, USAGE, HooklineError, UsageError
 from hookline.surfaces.cli.command import Reference
 from hookline.surfaces.cli.endings import hear_endings
 from hookline.surfaces.cli.output import columns, note, paint, say
+from hookline.surfaces.cli.streams import prepare_streams
 from hookline.surfaces.cli.values import known_variables, typed
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def main() -> NoReturn:
     Everything that must be closed is closed by now. Taking the interpreter apart piece by piece
     would cost a tenth of a command and gain nothing.
     """
-    _replace_closed_streams()
+    prepare_streams()
     hear_endings()
     code = run([_as_utf8(word) for word in sys.argv[1:]])
     try:
@@ -155,13 +156,6 @@ def _as_utf8(word: str) -> str:
         return word if word.isascii() else os.fsencode(word).decode()
     except UnicodeDecodeError:
         return word
-
-
-def _replace_closed_streams() -> None:
-    """Whoever closed stdout or stderr wants to hear nothing, and that is not an error."""
-    sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115  # kept for the whole process
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
-    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
 
 
 def run(argv: Sequence[str]) -> int:

@@ -10,7 +10,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from hookline.app import App
-from hookline.errors import BROKEN, ConfigError, StoreError, StoreGone, StoreReplaced
+from hookline.errors import BROKEN, BadInput, ConfigError, StoreError, StoreGone, StoreReplaced
+from hookline.files import open_own
 from hookline.hooks.builtin import notifies
 from hookline.surfaces.cli.output import is_terminal, note, paint, untrusted, warn
 from hookline.wiring.project.configured import GONE, PUT_BACK
@@ -18,6 +19,7 @@ from hookline.wiring.project.configured import GONE, PUT_BACK
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator, Mapping
+    from typing import TextIO
 
     from hookline.domain.records import Delivery
 
@@ -32,6 +34,14 @@ def reading() -> closing[App]:
     for notice in app.store.notices:
         warn(notice, help=str(StoreReplaced.help))
     return closing(app)
+
+
+def open_log(path: str) -> TextIO:
+    """One of our logs, to read; a link or a pipe in its place is refused."""
+    try:
+        return open(open_own(path), encoding="utf-8", errors="replace")
+    except OSError as problem:
+        raise BadInput(f"{path} cannot be read: {problem.strerror}") from problem
 
 
 @contextmanager

@@ -104,9 +104,20 @@ def _seen(word: str) -> int:
 
 def say_json(value: Any) -> None:
     """Exactly one JSON value on stdout."""
+    say_bytes(json_line(value).encode() + b"\n")
+
+
+def say_bytes(data: bytes) -> None:
+    """Data for stdout in an encoding that is its own."""
     sys.stdout.flush()
-    sys.stdout.buffer.write(json_line(value).encode() + b"\n")
+    sys.stdout.buffer.write(data)
     sys.stdout.flush()
+
+
+def was_heard() -> bool:
+    """Whether what was said got to stdout; not if it was closed from the start."""
+    sys.stdout.flush()
+    return sys.__stdout__ is not None
 
 
 def answer(args: Namespace, value: Any, *lines: str) -> bool:

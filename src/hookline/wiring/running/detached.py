@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from hookline.adapters.processes.detached import leave_parent as leave_parent
 from hookline.adapters.processes.detached import run_watched, start_detached
 from hookline.adapters.processes.identity import is_alive
+from hookline.errors import BadInput
+from hookline.files import open_to_append
 from hookline.programs import own_program
 
 if TYPE_CHECKING:
@@ -17,8 +19,6 @@ if TYPE_CHECKING:
     from hookline.project import Project
 
 _SUPERVISOR = "hookline.operations.supervision"
-# What a worker in the background, and its log, are called.
-WORKER = "work"
 
 
 class Detached(NamedTuple):
@@ -38,9 +38,19 @@ def log_of(project: Project, name: str) -> str:
     return os.path.join(project.folder, "logs", f"{name}.log")
 
 
+def prepare_log(project: Project, name: str) -> str:
+    """The log of a command in the background, made if need be; BadInput if it is not a file."""
+    log = log_of(project, name)
+    try:
+        os.close(open_to_append(log))
+    except OSError as problem:
+        raise BadInput(f"cannot write {log}: {problem.strerror}", help="remove it") from problem
+    return log
+
+
 def start(project: Project, words: Sequence[str], name: str, env: Mapping[str, str]) -> Detached:
     """Run a command of Hookline in the background, watched over."""
-    log = log_of(project, name)
+    log = prepare_log(project, name)
     argv = own_program(_SUPERVISOR, project.root, *words)
     return Detached(start_detached(argv, cwd=project.root, env=env, log=log), log)
 

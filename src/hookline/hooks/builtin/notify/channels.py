@@ -17,6 +17,7 @@ from hookline.domain.events import Event
 from hookline.domain.records import Reply
 from hookline.domain.timestamps import seconds
 from hookline.errors import HookFailure, HookTimeout
+from hookline.files import safe_environment
 from hookline.hooks.builtin.notify.arguments import NTFY, Notify, mail_place
 from hookline.hooks.builtin.notify.content import Content, message_of
 from hookline.hooks.calls.program import ended
@@ -104,10 +105,9 @@ async def _desktop(sent: _Sent) -> str:
 
 def desktop_program(env: Mapping[str, str]) -> str:
     """The first program that shows notifications, never one of a relative folder."""
-    path = env.get("PATH", os.defpath).split(os.pathsep)
-    safe = os.pathsep.join(each for each in path if os.path.isabs(each))
+    path = safe_environment(env)["PATH"]
     for name in _PROGRAMS:
-        if found := shutil.which(name, path=safe):
+        if found := shutil.which(name, path=path):
             return found
     raise HookFailure(f"none of {', '.join(_PROGRAMS)} is on PATH")
 

@@ -6,17 +6,15 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from hookline.errors import BadInput
-from hookline.files import entry_at, open_regular
+from hookline.files import entry_at
 from hookline.hooks.history import metrics
 from hookline.queries.pruned import last_prune
 from hookline.surfaces.cli.command import Command, no_arguments
-from hookline.surfaces.cli.opening import reading
+from hookline.surfaces.cli.opening import open_log, reading
 from hookline.surfaces.cli.output import answer, note, paint, say, untrusted
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from typing import TextIO
 
     from hookline.hooks.history.metrics import StopMetrics
     from hookline.ports.feeds import Feeds
@@ -76,7 +74,7 @@ def _log(args: Namespace) -> None:
     lines: list[str] = []
     for each in (path, f"{path}.1"):  # the older one, where the newer has just begun
         if len(lines) < SHOWN and os.path.exists(each):
-            with _opened(each) as file:
+            with open_log(each) as file:
                 lines = [*file.read().splitlines(), *lines][-SHOWN:]
     told = answer(args, {"path": path, "lines": lines, "pruned": pruned}, *map(untrusted, lines))
     if told and pruned is not None:
@@ -85,19 +83,12 @@ def _log(args: Namespace) -> None:
         _follow(path, feeds)
 
 
-def _opened(path: str) -> TextIO:
-    try:
-        return open(open_regular(path), encoding="utf-8", errors="replace")
-    except OSError as problem:
-        raise BadInput(f"{path} cannot be read: {problem.strerror}") from problem
-
-
 def _follow(path: str, feeds: Feeds) -> None:
     """Print new lines; of a file that made room for another, first what is left of it."""
     sys.stdout.flush()
     folder = os.path.dirname(path)
     os.makedirs(folder, exist_ok=True)
-    file = _opened(path) if os.path.exists(path) else None
+    file = open_log(path) if os.path.exists(path) else None
     if file is not None:
         file.seek(0, os.SEEK_END)
     with feeds.waker(folder) as waker:
@@ -107,7 +98,7 @@ def _follow(path: str, feeds: Feeds) -> None:
                 print(untrusted(line), flush=True)
             found = entry_at(path)
             if found and (file is None or os.fstat(file.fileno()).st_ino != found.st_ino):
-                file = _opened(path)
+                file = open_log(path)
 
 
 RECORD_COMMANDS = {

@@ -91,7 +91,8 @@ class Screen:
 
     def _write(self, text: str) -> None:
         if text:
-            write_all(self._file, text.encode(self._stream.encoding or "utf-8", "replace"))
+            known = self._stream.encoding or "utf-8", self._stream.errors or "replace"
+            write_all(self._file, text.encode(*known))
 
 
 def _rows(region: Sequence[ViewLine], columns: int, room: int) -> list[ViewLine]:

@@ -16,9 +16,9 @@ from hookline.queries.project_report import project_report, task_report
 from hookline.queries.references import is_run, is_task
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading
-from hookline.surfaces.cli.output import answer, next_step, note
+from hookline.surfaces.cli.output import answer, next_step, note, was_heard
 from hookline.surfaces.cli.reports import markdown, project_page, terminal
-from hookline.surfaces.cli.reports.files import write_page
+from hookline.surfaces.cli.reports.files import STDOUT, write_page
 from hookline.surfaces.cli.reports.session_page import tell_session
 
 if TYPE_CHECKING:
@@ -58,8 +58,10 @@ def _tell_project(args: Namespace, app: App) -> None:
     since = past(args.since, now) if args.since is not None else last.until or evening_before(now)
     found = project_report(app, since)
     _tell(args, app, found, PAGE)
+    is_in_file = args.html not in (None, STDOUT)
     if args.since is None and (found.tasks or found.sessions):
-        remember_report(app, found)
+        if was_heard() or is_in_file:
+            remember_report(app, found)
     elif args.since is None and last.until is not None and not args.json:
         note(f"nothing was done since the last report, {moment_text(last.until, now)}")
         note(f"again: hookline report --since {typed(last.since or last.until)}")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from contextlib import suppress
 from shlex import quote
 from typing import TYPE_CHECKING
 
 from hookline.errors import BadInput
 from hookline.files import own_folder, publish
+from hookline.surfaces.cli.output import say_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +23,7 @@ def write_page(app: App, parts: Iterable[str], name: str, output: str | None) ->
     """Write a page where the user wants it, else among the reports; its path, None for stdout."""
     if output == STDOUT:
         for part in parts:
-            sys.stdout.buffer.write(part.encode("utf-8", "replace"))
+            say_bytes(part.encode("utf-8", "replace"))
         return None
     if output:
         _check_place(output, name)

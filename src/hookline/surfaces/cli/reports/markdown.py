@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from hookline.queries.project_report import ProjectReport, ReportedSession, ReportedTask
     from hookline.queries.waiting.item import Item
 
-# What could become a link, a tag, an image, a table or code; and, at the beginning, a structure.
-_SPECIAL = re.compile(r"([\\`*\[\]<>|]|:(?=//)|(?<=www)\.)")
+# What could become a link, a tag, an image, a table, code, a formula or another character; and, at
+# the beginning, a structure.
+_SPECIAL = re.compile(r"([\\`*\[\]<>|&~$]|:(?=//)|(?<=www)\.)")
 _LEADING = re.compile(r"^(|\d+(?=[.)](?:\s|$)))([#+=.)-])")
-# What a forge takes for a person or an issue: a mark without width parts it.
-_REFERENCE = re.compile(r"([@#])(?=\w)")
+# What a forge takes for a person or an issue: a space without width parts it, by its number, as
+# the character itself would be spelled out for terminals.
+_REFERENCE, _PARTED = re.compile(r"([@#])(?=\w)"), r"\1&#8203;"
 _MARKS = {phrases.GOOD_MARK: "✅", phrases.BAD_MARK: "❌", phrases.OTHER_MARK: "🟡"}
 _LONGEST = 500
 
@@ -47,7 +49,7 @@ def lines(found: ProjectReport) -> Iterator[str]:
 def text(value: str) -> str:
     """Foreign text as one line that no renderer takes for anything else."""
     shown = _SPECIAL.sub(r"\\\1", untrusted(value, _LONGEST))
-    return _REFERENCE.sub("\\1\u200b", _LEADING.sub(r"\1\\\2", shown))
+    return _REFERENCE.sub(_PARTED, _LEADING.sub(r"\1\\\2", shown))
 
 
 def code(value: str) -> str:

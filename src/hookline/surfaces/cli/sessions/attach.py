@@ -8,7 +8,7 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from hookline.domain.sessions import LIMIT
+from hookline.domain.sessions import LIMIT, WORKER
 from hookline.errors import IllegalTransition
 from hookline.queries.pruned import GONE, pruned_at
 from hookline.queries.sessions import (
@@ -33,7 +33,6 @@ from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import note, untrusted
 from hookline.surfaces.cli.sessions.arguments import session_argument, verbose_argument
 from hookline.surfaces.cli.sessions.end import tell_end
-from hookline.wiring.running.detached import WORKER
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

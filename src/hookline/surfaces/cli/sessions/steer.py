@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from hookline.domain.sessions import WORKER
 from hookline.operations import session_control as control
 from hookline.queries.sessions import RUNNING, next_command
 from hookline.surfaces.cli.background import detach_argument
@@ -17,7 +18,6 @@ from hookline.surfaces.cli.sessions.arguments import (
 )
 from hookline.surfaces.cli.values import read_text
 from hookline.trust.people import refuse_agents
-from hookline.wiring.running.detached import WORKER
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
