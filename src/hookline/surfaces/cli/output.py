@@ -108,7 +108,7 @@ def say_json(value: Any) -> None:
 
 
 def say_bytes(data: bytes) -> None:
-    """Data for stdout in an encoding that is its own."""
+    """Data for stdout that is already encoded."""
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
     sys.stdout.flush()
