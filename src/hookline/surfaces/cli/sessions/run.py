@@ -14,7 +14,7 @@ from hookline.operations.sessions import NewSession, is_unchecked, prepare_workt
 from hookline.queries.session_ends import parked_help
 from hookline.queries.sessions import facts, last_ending
 from hookline.sessions.names import check_name
-from hookline.surfaces.cli.background import detach_argument, tell_detached
+from hookline.surfaces.cli.background import detach_argument, tell_detached, warn_of_silence
 from hookline.surfaces.cli.command import Command, TaskName, run_of_folder
 from hookline.surfaces.cli.opening import refuse_unready, tell_frozen, writing
 from hookline.surfaces.cli.output import note, untrusted, warn
@@ -111,6 +111,7 @@ def _detach(
 ) -> int:
     from hookline.operations.supervision import detach_session  # few sessions are detached
 
+    warn_of_silence(app)
     made = detach_session(app, run_id, limits)
     with app.read() as view:
         known = facts(view, view.runs.find(run_id))
