@@ -109,7 +109,7 @@ def missing(hooks: Sequence[Hook], project: Project, environ: Mapping[str, str])
                 _LOOKS[hook.kind](hook, project, environ)
             except Missing as problem:
                 yield hook, problem
-    # What is no name of a variable is reported as that, and may be a secret.
+    # What cannot name a variable is reported as that, and may be a secret.
     named = [
         h for h in hooks if (names := secret_names(h)) and all(n.isidentifier() for n in names)
     ]
