@@ -16,6 +16,7 @@ import pytest
 
 from tests.e2e.conftest import eventually
 from tests.e2e.pipeline_rig import Pipeline
+from tests.e2e.session_rig import PROMISE, Rig
 from tests.e2e.terminal_rig import Terminal, prepare
 
 if TYPE_CHECKING:
@@ -168,6 +169,21 @@ def test_after_a_restart_of_the_machine_status_says_what_was_cut(cli: Cli) -> No
     assert "          hookline run --resume --name one\n" in status
     cli.put("go", "")
     assert cli("resume").code == 0
+
+
+def test_who_could_not_be_told_is_said_before_anything_is_detached(cli: Cli) -> None:
+    rig = Rig(cli)
+    slack = {"notify": "slack", "url_env": "SLACK_URL"}
+    rig.configure({"attention_needed": [slack], "stop": ["promise"]})
+    rig.repository()
+    rig.turns(PROMISE)
+    told = "nobody will be told by slack: SLACK_URL is not set"
+    assert told in cli("run", "make it work", "--detach").stderr
+    eventually(lambda: ended(cli), "the end")
+    assert told in cli("work", "--detach").stderr
+    cli("stop", "work")
+    eventually(lambda: running(cli) == [], "rest")
+    assert "SLACK_URL is not set" in "".join(cli("check")[1:])
 
 
 def test_what_is_wrong_is_said_before_anything_is_detached(cli: Cli) -> None:

@@ -280,7 +280,7 @@ def problems(cli: Cli, *entries: dict[str, Any], point: str = "attention_needed"
         ({"notify": "desktop"}, []),
         ({"notify": "bell"}, []),
         ({"notify": "ntfy", "topic": "my-agents"}, []),
-        ({"notify": "slack", "url_env": "SLACK_URL"}, []),
+        ({"notify": "slack", "url_env": "SLACK_URL"}, ["missing"]),
         ({"notify": "email", "to": "me@example.org", "smtp": "smtp://localhost:25"}, []),
         ({"notify": "pigeon"}, ["unknown-value"]),
         ({"notify": None}, ["empty"]),

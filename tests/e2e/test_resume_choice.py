@@ -45,3 +45,17 @@ def test_an_interrupted_session_comes_before_one_at_its_limit(cli: Cli) -> None:
     left = cli("run", "--resume", "--json")
     assert (left.code, json.loads(left.stderr)["error"]["code"]) == (2, "bad-input")
     assert cli("run", "--resume", "--iterations", "3").code == 0
+
+
+def test_of_several_sessions_none_is_guessed(cli: Cli) -> None:
+    cli.put("agent.sh", "cat > /dev/null\necho '<promise>BLOCKED</promise>'\n")
+    cli.configure("agents:\n  ada: {driver: command, command: sh agent.sh}\n")
+    for name in ("one", "two"):
+        cli("run", name, "--name", name)
+    for command in (("resume",), ("run", "--resume")):
+        asked = cli(*command)
+        assert asked.code == 2
+        assert "2 sessions can be resumed" in asked.stderr
+        assert all(name in asked.stderr.splitlines()[-1] for name in ("one", "two"))
+    cli("flow", "cancel", "R-2")
+    assert "resuming one (R-1)" in cli("resume").stderr

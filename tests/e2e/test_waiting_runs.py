@@ -56,6 +56,23 @@ def test_the_reason_of_a_waiting_answer_is_what_is_shown(cli: Cli) -> None:
     )
 
 
+def test_an_answered_question_waits_to_be_continued(cli: Cli) -> None:
+    cli.configure(FLOWS)
+    cli("flow", "start", "asks")
+    assert cli("answer", "R-1", "ok", "yes").stderr == "next: hookline orchestrate R-1\n"
+    told = "ok is answered; it waits to be continued"
+    assert told in cli("flow", "status").stdout
+    assert told in cli("flow", "status", "R-1").stdout
+    assert told in cli("why", "R-1").stdout
+    [item] = cli("attention", "--json").json
+    assert (item["message"], item["command"]) == (
+        f"The flow asks: {told}.",
+        "hookline orchestrate R-1",
+    )
+    assert cli("orchestrate", "R-1").code == 0
+    assert cli.json("attention") == []
+
+
 def test_a_question_is_shown_with_the_reason(cli: Cli) -> None:
     steer(cli, {"action": "waiting", "reason": "the office is closed"})
     assert cli("flow", "start", "asks").code == NEEDS_PERSON

@@ -170,3 +170,18 @@ def test_the_last_line_names_what_is_left_behind(shop: Workshop) -> None:
     assert ended["notTaken"] == []
     _, ended = shop.work("--agent", "bob", code=4)
     assert (ended["merged"], ended["notTaken"]) == (["T-5"], [])
+
+
+def test_a_task_of_an_unknown_type_is_left_alone_and_named(shop: Workshop) -> None:
+    shop.configure("task_types: {code: {}}\ngates: {test: 'true'}\n", agents=BOTH)
+    added = shop.cli("task", "add", "odd", "--type", "coed", "--json")
+    told = "no type of task is called 'coed': did you mean 'code'?"
+    assert (added.json["id"], told in added.stderr) == ("T-1", True)
+    result = shop.cli("work", "--once", "--agent", "ada")
+    assert "1 that no agent here can take (T-1)" in result.stdout
+    [item] = shop.cli("attention", "--json").json
+    assert item["message"].casefold().startswith(told.casefold())
+    assert item["command"] == "hookline task update T-1 --type TYPE"
+    shop.cli("task", "update", "T-1", "--type", "code")
+    _, ended = shop.work("--agent", "ada")
+    assert ended["merged"] == ["T-1"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from hookline.domain import runs
 from hookline.domain.text.excerpts import first_few
 from hookline.errors import HooklineError
@@ -121,6 +123,24 @@ def all_for_person(view: View, own: OwnFlows) -> list[str]:
     found = [run for status in states for run in view.runs.runs(status=status, limit=EVERY)]
     waiting = [run.run_id for run in found if _asks(view, run, own)]
     return sorted(waiting, key=runs.run_number)
+
+
+def answered(view: View, run: Run) -> list[str]:
+    """The breakpoints of a parked run that were answered since it parked."""
+    if run.status != runs.PARKED:
+        return []
+    found = view.runs.resolved_since(run, last_parked(view, run).seq)
+    effects = (view.runs.effect(run, effect_id) for effect_id, *_ in found)
+    return [effect.effect_id for effect in effects if effect.kind == "breakpoint"]
+
+
+def as_answered(view: View, run: Run) -> Run:
+    """The run as it is shown: one whose question is answered only waits to be continued."""
+    names = answered(view, run)
+    if not names:
+        return run
+    told = f"{first_few(names, 3)} {'is' if len(names) == 1 else 'are'} answered"
+    return msgspec.structs.replace(run, reason=f"{told}; it waits to be continued")
 
 
 def last_parked(view: View, run: Run) -> Event:

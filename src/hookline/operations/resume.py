@@ -41,12 +41,20 @@ def to_go_on_with(app: App, name: str | None, limits: Amounts) -> SessionFacts:
             if not found:
                 help = 'start one: hookline run "what the agent should do"'
                 raise UnknownSession("there is no session to resume", help=help)
-            # A session at a limit resumes only if that is raised, so raising one means it.
-            known = min(idle or found, key=lambda s: s.status == sessions.LIMIT and not limits)
+            known = _only(idle, limits) if idle else found[0]
         run, used = view.runs.find(known.run_id), _used(view, known.run_id)
     _refuse(known)
     _refuse_spent(known, {**_limits(app, run), **limits}, used)
     return known
+
+
+def _only(idle: list[SessionFacts], limits: Amounts) -> SessionFacts:
+    """The one that is meant: a session at a limit is, if one is raised, and only then."""
+    meant = [each for each in idle if (each.status == sessions.LIMIT) == bool(limits)] or idle
+    if len(meant) > 1:
+        names = ", ".join(untrusted(each.name, 80) for each in meant)
+        raise BadInput(f"{len(meant)} sessions can be resumed", help=f"name one: {names}")
+    return meant[0]
 
 
 def _refuse(known: SessionFacts) -> None:

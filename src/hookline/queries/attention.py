@@ -36,6 +36,7 @@ def items(app: App, view: View) -> list[Item]:
         *sessions.resting_sessions(view, left),
         *sessions.failed_sessions(view, known.values()),
         *sessions.waiting_runs(view, known),
+        *sessions.answered_runs(app, view),
         *merges.asked_gates(view),
         *merges.pending_gates(app, view),
         *merges.merged_work(view),

@@ -55,8 +55,10 @@ def all_blockers(app: App, view: View) -> dict[str, TaskBlocker]:
     return {task_id: each for task_id, each in found if each is not None}
 
 
-def untaken(app: App, task_type: str | None) -> TaskBlocker | None:
-    """Why no agent can take tasks of a type on this machine; None if one can."""
+def untaken(app: App, task_id: str, task_type: str | None) -> TaskBlocker | None:
+    """Why no agent can take a task of a type on this machine; None if one can."""
+    if unknown := app.types.unknown(task_type):
+        return TaskBlocker(NOT_TAKEN, unknown, f"hookline task update {task_id} --type TYPE")
     problems = []
     for name in implementers(app, task_type):
         try:
@@ -98,7 +100,7 @@ class _Blockers:
             why = f"the plan of {plan.task_id} waits to be started"
             return TaskBlocker(NOT_TAKEN, why, sessions.resume_command(plan))
         if task.state == READY:
-            return untaken(self._app, task.type) if task.claim is None else None
+            return untaken(self._app, task.id, task.type) if task.claim is None else None
         if task.state == ACTIVE:
             return _with_session(session) if session is not None else None
         if task.state not in (BLOCKED, NEEDS_CONTINUATION):

@@ -10,9 +10,11 @@ from hookline.domain import tasks as task_states
 from hookline.domain.repository import control_told
 from hookline.domain.runs import CANCELLED, Run
 from hookline.domain.tasks import BLOCKED, HELD_UP, SETTLED, Task
+from hookline.domain.text.terminal import plural
 from hookline.errors import HooklineError
 from hookline.ports.store import Transaction, View
 from hookline.sessions.git_control import changed_in
+from hookline.sessions.prompts import one_line
 from hookline.sessions.requests import Ending, LostTask, SessionRequest
 from hookline.tasks import claims, registrations, verbs
 from hookline.tasks.verbs import Holder
@@ -44,7 +46,10 @@ def end(tx: Transaction, run: Run, asked: SessionRequest, submit: Submit) -> dic
 
 
 def _instead(tx: Transaction, run: Run, ended: Ending) -> dict[str, str | bool]:
-    """How a completed session ends if it lost its task at the last moment."""
+    """How a session ends otherwise than its flow knew: it lost its task, or more is known."""
+    if ended["outcome"] == sessions.LIMIT and ended["reason"] != "failures":
+        last = _last_wrong(tx, run)
+        return {"message": f"{ended['message']}; last: {last}"} if last else {}
     lost = lost_task(tx, run, is_promised=True) if ended["outcome"] == sessions.COMPLETED else {}
     if not lost:
         return {}
@@ -55,6 +60,22 @@ def _instead(tx: Transaction, run: Run, ended: Ending) -> dict[str, str | bool]:
         "message": reason,
         "resumable": outcome != sessions.FAILED,
     }
+
+
+def _last_wrong(view: View, run: Run) -> str:
+    """What was wrong with the last iteration: its turn failed, or its checks; else empty."""
+    events = view.log.events(node_id=run.run_id, types=("session_iteration_ended",))
+    if not events:
+        return ""
+    last = events[-1].data
+    if last["status"] == "failed":
+        every = len(events) > 1 and all(each.data["status"] == "failed" for each in events)
+        told = "every turn failed" if every else "the turn failed"
+        return f"{told}: {one_line(last['error'] or 'no reason was given')}"
+    if last["passed"] < last["rules"]:
+        failed = f"{last['rules'] - last['passed']} of {plural(last['rules'], 'check')} failed"
+        return one_line(last["reason"] or failed)
+    return ""
 
 
 def break_off(tx: Transaction, run: Run, outcome: str, reason: str) -> None:

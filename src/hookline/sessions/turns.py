@@ -22,6 +22,7 @@ from hookline.sessions.git_control import GitControl
 from hookline.sessions.spending import budget_used_up, purpose_of
 from hookline.sessions.task_file import renew_task_file
 from hookline.sessions.verbs import may_begin
+from hookline.tasks.task_runs import beside
 from hookline.tasks.work_record import is_excused, start_of
 
 if TYPE_CHECKING:
@@ -196,8 +197,7 @@ class TurnEffects:
             followed = [name for rule in rules if rule.follow for name in _followed(folder, rule)]
             tree = await self._tree(run, args["base"], followed)
             stable = after.fingerprint == before.fingerprint
-            known = {"excused": self._is_excused(run), "gated": run.input.get("branch") is not None}
-            value["work"] = {**tree, **known, "stable": stable}
+            value["work"] = {**tree, **self._known(run), "stable": stable}
         return Resolution(OK, value)
 
     async def _work(self, attempt: Attempt) -> Resolution:
@@ -209,10 +209,16 @@ class TurnEffects:
         tree = await self._tree(run, began)
         return Resolution(OK, {**tree, "tree": began or tree.get("tree")})
 
-    def _is_excused(self, run: Run) -> bool:
+    def _known(self, run: Run) -> dict[str, Any]:
+        """What the store knows about the work, and git does not."""
         with self._around.store.read() as view:
             task = view.graph.find(run.input["taskId"])
-            return task is not None and is_excused(view, task)
+            other = beside(view, run, self._around.store.now())
+            return {
+                "excused": task is not None and is_excused(view, task),
+                "gated": run.input.get("branch") is not None,
+                "beside": other.input["name"] if other is not None else None,
+            }
 
     def _folder(self, run: Run) -> str:
         """Where the agent of a run works: the worktree of its task, or the project's root."""

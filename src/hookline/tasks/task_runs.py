@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from hookline.domain.sessions import FLOW as SESSION
 from hookline.domain.submissions import MERGE, SUBMIT
+from hookline.domain.timestamps import seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,22 @@ def runs_on(view: View, task_id: str, *flows: str) -> Iterator[Run]:
 def live_sessions(view: View) -> list[Run]:
     """The sessions that are running or can be resumed."""
     return [view.runs.find(run_id) for run_id in view.sessions.live()]
+
+
+def beside(view: View, run: Run, now: str) -> Run | None:
+    """A session that has worked in the same folder since a session began, if there is one."""
+    types = ("session_iteration", "session_iteration_ended")
+    events = view.log.events(types=types, after=beginning(view, run.run_id).seq)
+    worked = {event.node_id for event in events}
+    at_work = {r.run_id for r in live_sessions(view) if _is_held(view, r, now)}
+    others = (view.runs.find(run_id) for run_id in sorted((worked | at_work) - {run.run_id}))
+    folder = run.input.get("worktree")
+    return next((each for each in others if each.input.get("worktree") == folder), None)
+
+
+def _is_held(view: View, run: Run, now: str) -> bool:
+    holder, _, until = view.runs.holder(run.run_id)
+    return holder is not None and until >= seconds(now)
 
 
 def beginning(view: View, run_id: str) -> Event:

@@ -119,6 +119,7 @@ class TaskPicker:
             and (
                 not any(self._rule(agent, task.type) for agent in able)
                 or unstarted_plan(view, task) is not None
+                or self._app.types.unknown(task.type) is not None
             )
         ]
 
@@ -176,7 +177,8 @@ class TaskPicker:
         return not is_known and unstarted_plan(view, task) is None
 
     def _may_take(self, agent: str, task_type: str | None) -> bool:
-        return self._is_wanted(task_type) and self._rule(agent, task_type)
+        is_known = self._app.types.unknown(task_type) is None
+        return is_known and self._is_wanted(task_type) and self._rule(agent, task_type)
 
     def _is_wanted(self, task_type: str | None) -> bool:
         return self._types is None or task_type in self._types

@@ -99,13 +99,29 @@ def _seen(hook: Hook, project: Project, environ: Mapping[str, str]) -> str | Non
 def missing(hooks: Sequence[Hook], project: Project, environ: Mapping[str, str]) -> _Found:
     """The hooks whose function, file or server cannot be called, wherever they are installed.
 
-    Scripts are checked when the configuration is read, programs on PATH by `doctor`.
+    Of notifications, those whose variables are not set. Scripts are checked when the configuration
+    is read, programs on PATH by `doctor`.
     """
     for hook in with_children(hooks):
         word = first_program(hook.target) if hook.kind == "command" else None
         if hook.kind in ("python", "http") or (word is not None and "/" in word):
             try:
                 _LOOKS[hook.kind](hook, project, environ)
+            except Missing as problem:
+                yield hook, problem
+    # What cannot name a variable is reported as that, and may be a secret.
+    named = [
+        h for h in hooks if (names := secret_names(h)) and all(n.isidentifier() for n in names)
+    ]
+    yield from silent(named, project, environ)
+
+
+def silent(hooks: Sequence[Hook], project: Project, environ: Mapping[str, str]) -> _Found:
+    """The notifications that cannot be sent from this machine."""
+    for hook in hooks:
+        if notifies(hook) and hook.enabled:
+            try:
+                _notify(hook, project, environ)
             except Missing as problem:
                 yield hook, problem
 

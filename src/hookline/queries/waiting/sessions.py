@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 from hookline.domain import runs, sessions
 from hookline.domain.tasks import CREATED, READY
 from hookline.flows.called_runs import callers, first_caller
-from hookline.flows.outcomes import is_stuck, last_parked, what_waits
+from hookline.flows.outcomes import answered, as_answered, is_stuck, last_parked, what_waits
 from hookline.queries.sessions import KILLED, PARKED, resume_command
 from hookline.queries.waiting.item import Item, sentence
 from hookline.queries.waiting.merges import GATED, command_to_continue
+from hookline.wiring.running.hosts import is_served
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
+    from hookline.app import App
     from hookline.domain.runs import JournalEffect, Run
     from hookline.ports.store import View
     from hookline.queries.sessions import SessionFacts
@@ -94,6 +96,24 @@ def waiting_runs(view: View, of_sessions: Collection[str]) -> Iterator[Item]:
                 known.insert(0, str(run.reason))
             why = f" ({'; '.join(known)})" if known else ""
             yield from (_question(run, e, why) for e in pending if e.kind == "breakpoint")
+
+
+def answered_runs(app: App, view: View) -> Iterator[Item]:
+    """Runs whose question is answered, and that no process continues."""
+    for run in reversed(view.runs.runs(status=runs.PARKED, limit=EVERY)):
+        first = first_caller(view, run)
+        if answered(view, run) and not is_served(app.project.folder, first.run_id):
+            message = sentence(f"the flow {run.flow}: {as_answered(view, run).reason}")
+            event = last_parked(view, run)
+            yield Item(
+                "run",
+                run.run_id,
+                event.timestamp,
+                message,
+                f"hookline orchestrate {first.run_id}",
+                f"answered {run.run_id} {event.seq}",
+                node=run.run_id,
+            )
 
 
 def _stuck(view: View, run: Run) -> Item:

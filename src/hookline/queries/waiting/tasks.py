@@ -8,7 +8,7 @@ from hookline.domain import sessions
 from hookline.domain.tasks import BLOCKED, NEEDS_CONTINUATION, READY
 from hookline.pipeline.gate_verbs import run_of
 from hookline.queries import gates
-from hookline.queries.blockers import TaskBlocker, untaken
+from hookline.queries.blockers import untaken
 from hookline.queries.waiting.item import Item, sentence, since_state
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ def held_up_tasks(app: App, view: View, found: Iterable[SessionFacts]) -> Iterat
 
 def untaken_tasks(app: App, view: View) -> Iterator[Item]:
     """Tasks that could start if an agent that may take them were available."""
-    reasons: dict[str | None, TaskBlocker | None] = {}
+    able: set[str | None] = set()  # types that an agent can take
     for task in view.graph.tasks(states=(READY,)):
-        if task.type not in reasons:
-            reasons[task.type] = untaken(app, task.type)
-        found = reasons[task.type]
-        if found is not None and task.claim is None:
+        found = untaken(app, task.id, task.type) if task.type not in able else None
+        if found is None:
+            able.add(task.type)
+        elif task.claim is None:
             yield Item(
                 "task",
                 task.id,

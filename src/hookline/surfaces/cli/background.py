@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.domain.sessions import WORKER, UnknownSession
 from hookline.surfaces.cli.opening import open_log
-from hookline.surfaces.cli.output import answer, paint, say
+from hookline.surfaces.cli.output import answer, paint, say, untrusted, warn
 from hookline.wiring.running.detached import log_of
 from hookline.wiring.running.hosts import workers
 
@@ -24,6 +24,17 @@ if TYPE_CHECKING:
 def detach_argument(p: ArgumentParser) -> None:
     """Whether the command continues without its terminal."""
     p.add_argument("--detach", action="store_true", help="run in the background, and return")
+
+
+def warn_of_silence(app: App) -> None:
+    """Say which notifications could not be sent, before nobody watches."""
+    from hookline.queries.doctor.hooks import silent  # few commands are detached
+
+    hooks = app.settings.all_hooks if app.settings is not None else ()
+    found = silent(hooks, app.project, app.environ)
+    told = {(str(hook.metadata["arguments"]["channel"]), str(why), why.fix) for hook, why in found}
+    for channel, why, fix in sorted(told):
+        warn(f"nobody will be told by {channel}: {untrusted(why, 200)}", help=untrusted(fix, 200))
 
 
 def tell_detached(

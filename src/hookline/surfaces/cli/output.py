@@ -210,6 +210,11 @@ def next_step(command: str, why: str = "") -> None:
                 note(paint(line, "dim", sys.stderr))
 
 
+def tell_next(command: str) -> None:
+    """The next command where nothing happens without it; said to pipes as well."""
+    note(paint(f"next: {command}", "dim", sys.stderr))
+
+
 def shown(text: str) -> str:
     """A line as it is printed: text made visible, between the styles that `paint` put there."""
     first, *painted = text.split(_MARK)

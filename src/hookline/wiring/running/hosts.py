@@ -94,6 +94,11 @@ def served_runs(folder: str) -> set[str]:
     return {each.run_id for each in servers(folder)}
 
 
+def is_served(folder: str, run_id: str) -> bool:
+    """Whether a living process of this machine advances a run."""
+    return not served_runs(folder).isdisjoint((run_id, EVERY_RUN))
+
+
 def workers(folder: str) -> list[Server]:
     """The processes that advance all runs, the oldest first."""
     found = [each for each in servers(folder) if each.run_id == EVERY_RUN]

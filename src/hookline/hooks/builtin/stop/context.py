@@ -77,14 +77,15 @@ class WorkSeen(_ContextPart, frozen=True):
     """The work tree after the checks; `stable` if nothing was edited since they began.
 
     `excused` is whether no change is expected, because a person said so or it is a review; `gated`
-    whether the work is submitted when it is done, which looks for changes itself. `edited` are the
-    test files that rules follow and that were changed; `lost` is whether git no longer has what the
-    work began with.
+    whether the work is submitted when it is done, which looks for changes itself. `beside` is
+    another session that has worked in the same folder meanwhile. `edited` are the test files that
+    rules follow and that were changed; `lost` is whether git has lost what the work began with.
     """
 
     in_repository: bool = False
     excused: bool = False
     gated: bool = False
+    beside: str | None = None
     diff_hash: str | None = None
     changed_files: int = 0
     stable: bool = False

@@ -39,6 +39,8 @@ def checked(seen: Seen, given: NoArguments) -> StopDecision:
     in_git = work is not None and not work.gated and (work.in_repository or work.error)
     if work is not None and in_git and (missing := list(templates.no_change(work))):
         return templates.not_yet(missing)
+    if work is not None and in_git and (shared := templates.whose(work)) is not None:
+        return shared
     count = len(seen.validation_results)
     rules = f"{plural(count, 'check')} passed" if count else "no check is configured"
     changed = f", {plural(work.changed_files, 'file')} changed" if work and work.diff_hash else ""

@@ -18,6 +18,7 @@ from hookline.hooks.builtin.stop.context import (
     continue_with,
     escalation,
     lost_start,
+    one_line,
 )
 from hookline.hooks.language.globs import matches_any
 
@@ -48,6 +49,8 @@ def evidence(seen: Seen, given: Evidence) -> StopDecision:
     missing = [*_checks(seen, wanted), *_work(seen.work), *_promise(seen)]
     if missing or seen.work is None:
         return not_yet(missing)
+    if (shared := whose(seen.work)) is not None:
+        return shared
     proof = [r for r in seen.validation_results if not wanted or r.rule_name in wanted]
     names = ", ".join(dict.fromkeys(result.rule_name for result in proof))
     reason = f"Proven: {names} passed on a diff of {plural(seen.work.changed_files, 'file')}"
@@ -102,6 +105,18 @@ def no_change(work: WorkSeen) -> Iterator[str]:
         yield f"a diff: {headed_excerpt(work.error)}"
     elif not (work.excused or (work.diff_hash and work.changed_files)):
         yield "a change: the diff is empty (ignored files and .hookline do not count)"
+
+
+def whose(work: WorkSeen) -> StopDecision | None:
+    """The decision that a person looks at a change that may be another session's."""
+    if work.beside is None or work.excused:
+        return None
+    reason = (
+        f"Not proven: another session, {one_line(work.beside, 80)}, works in this folder: whose"
+        " change it is cannot be told; if it is right, complete the task yourself; give tasks a"
+        " type, so that each has its own worktree"
+    )
+    return StopDecision("escalate", reason)
 
 
 def not_yet(missing: list[str]) -> StopDecision:

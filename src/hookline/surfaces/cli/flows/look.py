@@ -15,6 +15,7 @@ from hookline.domain.text.numbers import is_number
 from hookline.errors import FAILED, BadInput
 from hookline.flows import journal
 from hookline.flows.definitions import drawing
+from hookline.flows.outcomes import as_answered
 from hookline.surfaces.cli.command import Command, run_argument
 from hookline.surfaces.cli.flows.show import STYLES, effect_json, effect_line, run_line
 from hookline.surfaces.cli.opening import reading
@@ -46,7 +47,7 @@ def _status(args: Namespace) -> None:
         if args.run:
             _show_run(args, view.runs.find(args.run), view)
             return
-        found = view.runs.runs(status=args.status)
+        found = [as_answered(view, run) for run in view.runs.runs(status=args.status)]
     answer_rows(args, found, run_line, "no runs; `hookline flow start NAME` starts one", hang=16)
 
 
@@ -54,6 +55,7 @@ def _show_run(args: Namespace, run: Run, view: View) -> None:
     effects = view.runs.effects(run)
     caller = view.runs.caller_of(run.run_id)
     by = {"calledBy": msgspec.to_builtins(caller)} if caller is not None else {}
+    run = as_answered(view, run)
     shown = {**msgspec.to_builtins(run), **by, "effects": [effect_json(e) for e in effects]}
     answer(args, shown, *_run_lines(view, run, effects, caller))
 
@@ -67,7 +69,7 @@ def _run_lines(
     for effect in effects:
         yield f"  {effect_line(effect)}"
         if effect.called_run and effect.status == runs.PENDING:
-            yield f"    {run_line(view.runs.find(effect.called_run))}"
+            yield f"    {run_line(as_answered(view, view.runs.find(effect.called_run)))}"
 
 
 def _show_arguments(p: ArgumentParser) -> None:

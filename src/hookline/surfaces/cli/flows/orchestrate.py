@@ -14,9 +14,10 @@ from hookline.surfaces.cli.flows.effect import post
 from hookline.surfaces.cli.flows.show import run_json
 from hookline.surfaces.cli.flows.watch import foreground
 from hookline.surfaces.cli.opening import writing
-from hookline.surfaces.cli.output import answer, next_step, note, untrusted
+from hookline.surfaces.cli.output import answer, note, tell_next, untrusted
 from hookline.trust.people import refuse_agents
 from hookline.wiring.calling.calls import owner_of
+from hookline.wiring.running.hosts import is_served
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -67,8 +68,9 @@ def _answer(args: Namespace) -> None:
             run = view.runs.find(run.run_id)
             first = first_caller(view, run)
         told = f"{run.run_id}: {untrusted(effect.effect_id)} is answered with {args.answer}"
-        if answer(args, {**run_json(run), "effectId": effect.effect_id, **value}, told):
-            next_step(f"hookline orchestrate {first.run_id}", "unless a worker is running")
+        told_all = answer(args, {**run_json(run), "effectId": effect.effect_id, **value}, told)
+        if told_all and not is_served(app.project.folder, first.run_id):
+            tell_next(f"hookline orchestrate {first.run_id}")
 
 
 def _breakpoint(run: Run, effects: list[JournalEffect], name: str) -> JournalEffect:

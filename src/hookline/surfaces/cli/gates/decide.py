@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 from hookline.domain.text.terminal import one_line
 from hookline.hooks.names import shown_hook
 from hookline.operations.decisions import decide, override
+from hookline.pipeline.gate_verbs import open_runs
 from hookline.queries.gates import AFTER_MERGE
 from hookline.surfaces.cli.command import Command, task_argument
 from hookline.surfaces.cli.opening import writing
-from hookline.surfaces.cli.output import answer, next_step, untrusted
+from hookline.surfaces.cli.output import answer, next_step, tell_next, untrusted
 from hookline.trust.people import refuse_agents
+from hookline.wiring.running.hosts import is_served
 from hookline.wiring.working.work import person
 
 if TYPE_CHECKING:
@@ -36,8 +38,12 @@ def _decide(decision: str, args: Namespace) -> None:
         told = f"{shown_hook(made.hook or made.point)} gets your answer: {made.decision}"
         if made.point == AFTER_MERGE:
             told = "`attention` no longer lists its merge"
-        if answer(args, made, f"{made.task_id}: {told}") and made.point != AFTER_MERGE:
-            next_step(f"hookline {made.flow} {made.task_id}", "unless a worker is running")
+        if not answer(args, made, f"{made.task_id}: {told}") or made.point == AFTER_MERGE:
+            return
+        with app.read() as view:
+            waiting = [run.run_id for run in open_runs(view) if run.input["taskId"] == made.task_id]
+        if not any(is_served(app.project.folder, each) for each in waiting):
+            tell_next(f"hookline {made.flow} {made.task_id}")
 
 
 def _override_arguments(p: ArgumentParser) -> None:

@@ -13,6 +13,8 @@ from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.domain.text.excerpts import both_ends, excerpt
 from hookline.domain.text.numbers import is_number
 from hookline.errors import UnknownEvent, UnknownHook
+from hookline.flows.called_runs import first_caller
+from hookline.flows.outcomes import answered, as_answered
 from hookline.hooks.history import explain
 from hookline.hooks.history.explain import ExplainedStep, Explanation
 from hookline.queries.outbox import waits_for
@@ -110,7 +112,9 @@ def _run(app: App, view: View, subject: str) -> Explanation:
     if run.flow == SESSION:
         known = facts(view, run)
         return explain.explain_run(view, run, known.status, known.reason, next_command(known))
-    command = f"hookline flow show {run.run_id}"
+    run, command = as_answered(view, run), f"hookline flow show {run.run_id}"
+    if answered(view, run):
+        command = f"hookline orchestrate {first_caller(view, run).run_id}"
     return explain.explain_run(view, run, run.status, run.error or run.reason, command)
 
 

@@ -14,7 +14,7 @@ from hookline.operations.sessions import NewSession, is_unchecked, prepare_workt
 from hookline.queries.session_ends import parked_help
 from hookline.queries.sessions import facts, last_ending
 from hookline.sessions.names import check_name
-from hookline.surfaces.cli.background import detach_argument, tell_detached
+from hookline.surfaces.cli.background import detach_argument, tell_detached, warn_of_silence
 from hookline.surfaces.cli.command import Command, TaskName, run_of_folder
 from hookline.surfaces.cli.opening import refuse_unready, tell_frozen, writing
 from hookline.surfaces.cli.output import note, untrusted, warn
@@ -22,6 +22,7 @@ from hookline.surfaces.cli.sessions.arguments import given_limits, limit_argumen
 from hookline.surfaces.cli.sessions.drive import drive
 from hookline.surfaces.cli.sessions.end import tell_end, tell_plan
 from hookline.surfaces.cli.stopping import Stopping
+from hookline.tasks.task_runs import live_sessions
 from hookline.trust.people import as_called, is_in_session, refuse_agents
 from hookline.wiring.working.profiles import chosen_agent
 from hookline.wiring.working.work import begin_work
@@ -40,6 +41,9 @@ ADD_CHECK = (
     " then run `hookline trust`"
 )
 
+UNTOLD = "whose change is whose cannot be told, so neither can be proven"
+GIVE_TYPE = "give tasks a type, so that each has its own worktree; or wait until it is done"
+
 
 def _arguments(p: ArgumentParser) -> None:
     p.add_argument("goal", nargs="?", help="what the agent should do")
@@ -48,7 +52,7 @@ def _arguments(p: ArgumentParser) -> None:
     p.add_argument("--agent", metavar="NAME", help="the agent profile")
     help = "the session's name (default: generated); with --resume: the session to resume"
     p.add_argument("--name", metavar="S", help=help)
-    help = "resume a session (default: the last one that no limit stopped)"
+    help = "resume a session (default: the only one that no limit stopped)"
     p.add_argument("--resume", action="store_true", help=help)
     help = "let the agent plan first, then show the plan and stop"
     p.add_argument("--plan", action="store_true", help=help)
@@ -82,6 +86,8 @@ def _run(args: Namespace) -> int:
             tell_frozen(app)
             if place is None and is_unchecked(app, agent):
                 warn(UNCHECKED, help=ADD_CHECK)
+            if place is None:
+                _warn_of_others(app)
         if args.detach:
             return _detach(args, app, start(app, wanted, place, detached=True))
         with Stopping() as signals:
@@ -90,11 +96,22 @@ def _run(args: Namespace) -> int:
             return _tell(args, app, known)
 
 
+def _warn_of_others(app: App) -> None:
+    """Say which sessions already work in the project's own folder."""
+    with app.read() as view:
+        found = [facts(view, run) for run in live_sessions(view)]
+    names = [untrusted(each.name, 80) for each in found if each.is_alive and each.branch is None]
+    if names:
+        work = "work" if len(names) > 1 else "works"
+        warn(f"{', '.join(names)} already {work} in this folder: {UNTOLD}", help=GIVE_TYPE)
+
+
 def _detach(
     args: Namespace, app: App, run_id: str, limits: Mapping[str, float] | None = None
 ) -> int:
     from hookline.operations.supervision import detach_session  # few sessions are detached
 
+    warn_of_silence(app)
     made = detach_session(app, run_id, limits)
     with app.read() as view:
         known = facts(view, view.runs.find(run_id))

@@ -181,7 +181,7 @@ def _update(args: Namespace) -> None:
     with writing() as app:
         task = tasks.update(app, args.id, changes, tasks.writer(app, args.token))
         answer_task(args, task, "updated")
-        warn_of_type(args, app, *([task] if args.type else ()))
+        warn_of_type(app, *([task] if args.type else ()))
 
 
 def _cancel(args: Namespace) -> None:
@@ -220,10 +220,8 @@ def _change(args: Namespace, verb: str, told: str, then: str = "", **given: Any)
             next_step(then.format(task.id))
 
 
-def warn_of_type(args: Namespace, app: App, *found: Task) -> None:
+def warn_of_type(app: App, *found: Task) -> None:
     """Tell a person about each type that is not configured although others are."""
-    if args.json:
-        return
     for kind in dict.fromkeys(task.type for task in found):
         if problem := app.types.unknown(kind):
             warn(untrusted(problem, 300))

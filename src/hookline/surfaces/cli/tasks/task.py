@@ -62,7 +62,7 @@ def _add(args: Namespace) -> None:
             types=app.types,
         )
         taking.answer_task(args, task, "added")
-        taking.warn_of_type(args, app, task)
+        taking.warn_of_type(app, task)
         start = f"hookline task start {task.id}"
         next_step(start if task.state == "ready" else "hookline task graph")
 
@@ -79,7 +79,7 @@ def _add_many(args: Namespace) -> None:
             specs = parse(text, name=shown, is_task=lambda each: view.graph.find(each) is not None)
         tasks = app.change(add_all, typed_within(text, specs), types=app.types)
         if answer_rows(args, tasks, task_line, "", hang=TASK_HANG):
-            taking.warn_of_type(args, app, *tasks)
+            taking.warn_of_type(app, *tasks)
             next_step("hookline task ready")
 
 

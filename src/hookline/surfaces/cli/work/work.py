@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hookline.operations.inside_runs import refuse_worker
 from hookline.points import TOLD_IN_FEED
-from hookline.surfaces.cli.background import detach_argument, tell_detached
+from hookline.surfaces.cli.background import detach_argument, tell_detached, warn_of_silence
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.live.watch import AsRecords, OnScreen, SessionWatch
 from hookline.surfaces.cli.opening import refuse_unready, resumed_by, writing
@@ -72,6 +72,7 @@ def _work(args: Namespace) -> int:
 def _detach(args: Namespace, app: App) -> int:
     from hookline.operations.supervision import detach_worker  # few workers are detached
 
+    warn_of_silence(app)
     words = [word for word in args.words if word not in ("--detach", "--json")]
     made = detach_worker(app, ["work", *words])
     ways = {
