@@ -102,4 +102,5 @@ def test_a_gate_fails_where_nothing_can_be_compared(line: Pipeline, cli: Cli) ->
     task, _ = do(line, "true")
     line.worker(code=4)
     assert cli.task(task)["state"] != "completed"
-    assert "which files changed is unknown" in cli.task(task)["blockReason"]
+    assert "git's index" in cli.task(task)["blockReason"]
+    assert "cannot be read" in cli.task(task)["blockReason"]

@@ -37,6 +37,7 @@ def example(tmp_path: Path) -> Iterator[Callable[[str], Cli]]:
         shutil.copytree(EXAMPLES / name, cli.root, dirs_exist_ok=True)
         opened.append(cli)
         _programs(cli, "claude", "codex", "notify-send")
+        cli.env["OVERNIGHT_WEBHOOK"] = "http://127.0.0.1:9/nobody"
         found = cli.json("check")
         assert (found["problems"], found["changedDefaults"]) == ([], [])
         assert cli.json("trust", "--yes")["trusted"]

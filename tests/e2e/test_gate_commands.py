@@ -94,7 +94,7 @@ def test_each_type_has_the_gates_that_the_configuration_gives_it(
 
 def test_other_tasks_have_the_gates_of_the_project(cli: Cli) -> None:
     cli.configure(TYPES)
-    for task in (cli.add("Build it"), cli.add("Build it", "--type", "chore")):
+    for task in (cli.add("Build it"), cli.add("Build it", "--type", "chore", quiet=False)):
         gates = (["rebase_on_main", "create_pr"], "project")
         assert resolved(cli, task)["before_submit"] == gates
 

@@ -147,7 +147,7 @@ def test_an_agent_does_not_meddle_with_the_task_of_another_session(cli: Cli) -> 
 def test_work_of_a_type_with_gates_is_completed_past_them_by_people_alone(cli: Cli) -> None:
     cli.configure("task_types: {product: {hooks: {before_merge: [{human: {}}]}}}\n")
     first, second = cli.add("one", "--type", "product"), cli.add("two", "--type", "product")
-    third = cli.add("three", "--type", "other")
+    third = cli.add("three", "--type", "other", quiet=False)
     after = cli.add("builds on it", "--depends-on", first)
     agent = {"HOOKLINE_AGENT": "bot"}
     assert cli.json("task", "complete", first, env=agent)["state"] == "submitted"

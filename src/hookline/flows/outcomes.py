@@ -127,9 +127,10 @@ def all_for_person(view: View, own: OwnFlows) -> list[str]:
 
 def answered(view: View, run: Run) -> list[str]:
     """The breakpoints of a parked run that were answered since it parked."""
-    if run.status != runs.PARKED:
+    parked = view.log.latest(run.run_id, ("run_parked",)) if run.status == runs.PARKED else None
+    if parked is None:  # a planted store can say so without one
         return []
-    found = view.runs.resolved_since(run, last_parked(view, run).seq)
+    found = view.runs.resolved_since(run, parked.seq)
     effects = (view.runs.effect(run, effect_id) for effect_id, *_ in found)
     return [effect.effect_id for effect in effects if effect.kind == "breakpoint"]
 

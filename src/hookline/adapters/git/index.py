@@ -83,6 +83,18 @@ def forget_stats(git_dir: str, *, is_sha256: bool, marks: bool = False) -> None:
         publish(folder, _NAME, content + digest(content, usedforsecurity=False).digest())
 
 
+def copy_index(git_dir: str, to: str) -> None:
+    """Copy the index of a worktree; nothing is copied where there is none."""
+    try:
+        body = read_regular(os.path.join(git_dir, _NAME), _MOST)
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as problem:
+        raise _unreadable(git_dir) from problem
+    with open(to, "wb") as file:
+        file.write(body)
+
+
 def has_marks(git_dir: str, *, is_sha256: bool) -> bool:
     """Whether git was told not to look at some file, or only git can tell."""
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import shutil
 import stat
 import tempfile
 from contextlib import asynccontextmanager, suppress
@@ -24,7 +23,7 @@ from hookline.adapters.git.door import (
     own_settings,
     printable,
 )
-from hookline.adapters.git.index import SplitIndex, forget_stats, has_marks
+from hookline.adapters.git.index import SplitIndex, copy_index, forget_stats, has_marks
 from hookline.adapters.git.refs import STATUS, branch_in, read_commit, read_status
 from hookline.digest import sha256
 from hookline.domain.repository import (
@@ -124,8 +123,7 @@ class GitWork:
         with tempfile.TemporaryDirectory(prefix="hookline-index-") as scratch:
             copy = os.path.join(scratch, "index")
             aside = {"GIT_INDEX_FILE": copy}
-            with suppress(FileNotFoundError):
-                shutil.copyfile(os.path.join(at.git_dir, "index"), copy)
+            copy_index(at.git_dir, copy)
             forget = partial(forget_stats, scratch, is_sha256=_is_sha256(at), marks=True)
             try:
                 await asyncio.to_thread(forget)

@@ -63,7 +63,7 @@ POINT_DEFAULTS = {point.name: point.defaults for point in POINTS.values()}
 
 def secret_names(hook: Hook) -> list[str]:
     """The environment variables that a notification takes its secrets from."""
-    given = hook.metadata.get("arguments", {})
+    given = hook.metadata.get("arguments", {}) if notifies(hook) else {}
     return [name for key, name in given.items() if key.endswith("_env")]
 
 
