@@ -42,11 +42,8 @@ REASONS = {NO_NETWORK: "model unreachable", problems.USED_UP: "usage limit"}
 # Those that differ most; all others take as long, and are run where time does not matter.
 QUICK = {
     ("Claude Code", NO_LOGIN),
-    ("Claude Code", problems.CREDIT),
     ("Claude Code", NO_NETWORK),
     ("Codex", NO_LOGIN),
-    ("Codex", problems.KEY),
-    ("Codex", NO_NETWORK),
     ("Codex", NOT_INSTALLED),
     ("Codex", GONE),
     ("OpenCode", problems.KEY),

@@ -280,7 +280,7 @@ def test_beside_a_session_nothing_is_lost(cli: Cli, rig: Rig) -> None:
     assert failed_checks(cli) == []
 
 
-@pytest.mark.parametrize("table", ["payloads", "effects"])
+@pytest.mark.parametrize("table", ["payloads", pytest.param("effects", marks=pytest.mark.torture)])
 def test_after_a_kill_it_is_repeated(cli: Cli, table: str) -> None:
     def rows() -> int:
         count: int = cli.rows(f"SELECT count(*) FROM {table}")[0][0]
