@@ -60,7 +60,7 @@ def test_a_question_is_answered_before_an_agent_is_paid_again(cli: Cli) -> None:
     cli("task", "unblock", "T-1")
     cli("run", "--task", "T-1", "--name", "two")
     first = rig.prompts("R-2")[0].text
-    assert in_order(first, "# Asked before", "What was asked", "I need the password.")
+    assert in_order(first, "# Asked before", "Why it stopped", "I need the password.")
     assert "sent back" not in first
 
 

@@ -72,9 +72,7 @@ def test_markers_that_are_left_are_told_by_their_lines_and_asked_for_again(sides
     sides.turn(f"{NO_GIT}[ $n = 1 ] && {{ {first}; }} || {{ {then}\n{BOTH}}}\n")
     sides.submit(task)
     _, again = sides.prompts(task)
-    assert (
-        "- `text`: markers are left in lines 2, 4. Make the file contain what both sides" in again
-    )
+    assert "- `text`: markers are left in lines 2, 4. Make it contain what both sides" in again
     assert "- `moved`: markers are left in line" in again
     assert "`guide`: markers" not in again
     assert sides.shown("guide").splitlines()[-3:] == ["mine", "<<<<<<< HEAD", "theirs"]
@@ -89,7 +87,7 @@ def test_conflicts_without_lines_are_told_in_words_and_decided_by_the_files(side
     (prompt,) = sides.prompts(task)
     told = {
         line[3:].partition("`")[0]: line.partition(": ")[2]
-        for line in prompt.partition("Make each of them contain")[0].splitlines()
+        for line in prompt.partition("Do not undo other changes")[0].splitlines()
         if line.startswith("- `")
     }
     assert "`picture~theirs` is main's, and is removed after your turn" in told["picture"]

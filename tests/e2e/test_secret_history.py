@@ -39,7 +39,7 @@ def test_a_credential_is_in_no_commit_that_is_merged(line: Pipeline, cli: Cli, m
     task = cli.add("a part")
     assert line.worker()["merged"] == [task]
     _, second = line.prompts(task)
-    assert "You need no git for that" in second
+    assert "You need not do anything about them" in second
     assert "git reset" not in second
     assert held(line, "--all") == ""
     assert line.git("show", "main:settings.txt", at=line.main) == "from-env"

@@ -199,7 +199,7 @@ def test_work_of_which_only_commits_count(line: Pipeline) -> None:
     )
     rejected(line, strict)
     prompt = the_prompt(line)
-    assert "Commit your changes: only what is committed counts." in prompt
+    assert "Commit all of your work on this branch: uncommitted work is refused." in prompt
     compare("fix-uncommitted", line, prompt)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -57,7 +57,7 @@ class GateSettings(msgspec.Struct, rename="camel", kw_only=True, omit_defaults=T
 
     tries: int = 3
     turns: int = 20
-    uncommitted: str = "commit"
+    uncommitted: Literal["commit", "refuse"] = "commit"
     without_commits: str | None = None
     method: str = "merge"
     merge: str = "hookline"

@@ -80,8 +80,8 @@ def file_name(path: str) -> str:
 
 
 WITHOUT_HISTORY = (
-    "Commits keep what a later commit removes. You need no git for that: once it is out of your"
-    " files, Hookline replaces your commits by one that never had it."
+    "Your earlier commits keep what a new commit removes. You need not do anything about them: once"
+    " it is out of your files, Hookline replaces your commits by one that never had it."
 )
 
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 MOST = 20
 SHOWN = 300
 _PLAIN = {
-    "rebase_on_main": "done for you",
+    "rebase_on_main": "done for you, except conflicts",
     "create_pr": "done for you",
     "secrets": "no credentials",
     "ci_status": "CI must pass",
@@ -191,7 +191,8 @@ class ChecksAhead:
             asked = _argument(hook, "question", None)
             return f"a person decides{f': {one_line(asked, SHOWN)}' if asked else ''}"
         if hook.target == "reviews":
-            return f"people must approve ({_argument(hook, 'approvals', 1)})"
+            count = _argument(hook, "approvals", 1)
+            return f"{'a person' if count == 1 else f'{count} people'} must approve"
         if hook.target == "diff_limits":
             given = [(_argument(hook, name, None), name) for name in _LIMITS]
             most = ", ".join(f"{number} {what}" for number, what in given if number is not None)

@@ -13,13 +13,20 @@ if TYPE_CHECKING:
 
     from hookline.sessions.requests import ChecksTold
 
-Counts = Literal["all", "committed", "conflict"]
+# What of the agent's changes counts: all, committed for it or not; all, if it is committed; what is
+# committed; what it made of a conflict.
+Counts = Literal["commit", "refuse", "committed", "conflict"]
 
 SHOWN = 20
 
 
-def fix_opening(page: str, role: str, frozen: str) -> str:
-    """What an agent that remembers nothing of its work has to know."""
+def fix_opening(page: str, role: str, frozen: str, conflicts_with: str | None = None) -> str:
+    """What an agent that remembers nothing of its work has to know.
+
+    `conflicts_with` is the base that its files are being merged with.
+    """
+    if frozen and conflicts_with is not None:
+        frozen += "\n\n" + told("fix", "conflicting", base=conflicts_with)
     before, after = (f"{text.strip()}\n\n" if text.strip() else "" for text in (role, frozen))
     return told("fix", "opening", page=capped(page).strip(), role=before, frozen=after)
 
@@ -27,8 +34,7 @@ def fix_opening(page: str, role: str, frozen: str) -> str:
 def fix_rules(branch: str, ahead: ChecksTold, counts: Counts) -> str:
     """What to do and not to do, whatever was found, and how the turn ends.
 
-    `ahead` is what runs again, as `ChecksAhead` found it. `counts` says what of the agent's changes
-    counts: all, what it committed, or what it made of a conflict.
+    `ahead` is what runs again, as `ChecksAhead` found it.
     """
     commands, others = ahead.get("commands", [])[:SHOWN], ahead.get("others", [])[:SHOWN]
     return told(
@@ -38,7 +44,7 @@ def fix_rules(branch: str, ahead: ChecksTold, counts: Counts) -> str:
         commands=_commands([each for each in commands if can_tell(each)]),
         others=told("fix", "others", lines="; ".join(others)) if others else "",
         # The prompt about a conflict says who commits.
-        commit="" if counts == "conflict" else told("fix", counts),
+        commit="" if counts == "conflict" else told("session", counts) + " ",
     )
 
 

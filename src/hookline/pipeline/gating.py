@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 PINS = "gates"
 # Goes up when submitting and merging ask for other effects, in another order, or with other texts:
 # the prompts are part of what they ask for.
-CODE_VERSION = "13"
+CODE_VERSION = "14"
 BEFORE_SUBMIT = "before_submit"
 BEFORE_MERGE = "before_merge"
 CHANGED, WORKTREE = "changed", "worktree"
@@ -324,10 +324,11 @@ class Gating:
     def _what_to_do(self) -> str:
         """The instructions for every fix, whatever was found."""
         commands = dict.fromkeys((*self.ahead.get("commands", ()), *self.commands))
-        takes_all = self.settings.uncommitted == "commit" and self.prepared.uncommitted is None
-        counts: Counts = "all" if takes_all else "committed"
+        counts: Counts = self.settings.uncommitted
         if self.conflict is not None:
             counts = "conflict"
+        elif counts == "commit" and self.prepared.uncommitted is not None:
+            counts = "committed"  # on a person's own branch nothing is committed for anyone
         return fix_rules(self.work.branch, {**self.ahead, "commands": list(commands)}, counts)
 
     def _opening(self) -> str:
@@ -335,10 +336,8 @@ class Gating:
         goal = self.prepared.goal or f"{self.work.task_id} in this project"
         page = self.prepared.task or f"# {self.work.task_id}: {goal}"
         role = self.settings.roles.get(self.work.agent or "", "")
-        # Files in conflict have to be edited, even frozen ones.
-        is_open = self.conflict is not None
-        title = "Do not change, except for the files listed below" if is_open else "Do not change"
-        return fix_opening(page, role, frozen(self.prepared.ahead, title))
+        onto = self.work.base if self.conflict is not None else None
+        return fix_opening(page, role, frozen(self.prepared.ahead), onto)
 
     async def _clear(self, prepared: PreparedWork) -> Rejection | None:
         """Let the agent fix a worktree in which nothing can be committed."""

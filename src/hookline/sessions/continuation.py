@@ -27,7 +27,7 @@ def asked(view: View, task_id: str) -> str:
     found = view.log.events(node_id=task_id, types=(BLOCKED, SENT_BACK, STARTED))
     if not found or found[-1].type != BLOCKED:
         return ""
-    return framed("What was asked", str(found[-1].data.get("reason") or ""))
+    return framed("Why it stopped", str(found[-1].data.get("reason") or ""))
 
 
 def story(view: View, task_id: str) -> str:

@@ -245,7 +245,7 @@ class _Session:
     ) -> TurnVerdict:
         """Say something more in the same conversation; the answer is the agent's last word."""
         last = await self._talk.turn(
-            _delivery(outputs, nonce, said),
+            prompts.delivery(outputs, nonce, said),
             conversation=turn.conversation,
             opening=self._talk.opening(turn),
             id=step,
@@ -425,12 +425,3 @@ class _Session:
                 self._requests.asked_to, self._requests.stopped_by = None, None
                 return
             self._requests.hear(wish)
-
-
-def _delivery(outputs: Sequence[HookOutput], nonce: str, said: Sequence[str]) -> str:
-    """What follows the agent's last message: messages of people are work, outputs are data."""
-    told = prompts.delivery(outputs, nonce) if outputs or not said else ""
-    if not said:
-        return told
-    now = "This was said after you began your last message. It is part of your work: do it now."
-    return prompts.quoted(f"{prompts.messages(said)}\n{now}\n\n{told}".rstrip() + "\n")

@@ -14,7 +14,7 @@ from hookline.hooks.framing import framed_wishes, said_once
 from hookline.hooks.language import braces
 from hookline.hooks.language.braces import REFERENCE
 from hookline.hooks.names import short_name
-from hookline.hooks.texts import texts
+from hookline.hooks.texts import texts, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -128,13 +128,7 @@ def sent_back(text: str, *, asked: bool = False) -> str:
     """Why the work was sent back, from `continuation.story`; or what was `asked`."""
     if not text:
         return ""
-    if asked:
-        lead = (
-            "An earlier session on this task stopped to ask a person. That person has since let the"
-            " task continue. Look for an answer in the goal, the notes and the messages."
-        )
-        return f"# Asked before\n\n{lead}\n\n{capped(text).rstrip()}\n"
-    return f"# Sent back\n\nFix this first.\n\n{capped(text).rstrip()}\n"
+    return told("session", "asked" if asked else "sent-back", why=capped(text).rstrip()) + "\n"
 
 
 def capped(text: str) -> str:
@@ -233,27 +227,24 @@ class ToldOnce(NamedTuple):
         }
 
 
-def recovery(error: str, told: ToldOnce) -> str:
+def recovery(error: str, once: ToldOnce) -> str:
     """The prompt that follows a failed turn, with what only that turn was told."""
     parts = [
-        *told.values().values(),
+        *once.values().values(),
         f"Your last turn broke off: {one_line(error)}\n",
-        "Find out what is half done, and finish your work.",
+        _TEXTS["recovery"],
     ]
-    return said_once(quoted("\n".join(part for part in parts if part)), told.nonce)
+    return said_once(quoted("\n".join(part for part in parts if part)), once.nonce)
 
 
-def delivery(outputs: Sequence[Mapping[str, Any]], nonce: str) -> str:
-    """Output that is delivered outside an iteration."""
-    told = "\n".join(
-        [
-            hook_output(outputs, nonce),
-            "This came in after your last message. Fix what needs it, and nothing else. A promise"
-            " of COMPLETE still counts; if you cannot keep it, say why and end with"
-            " `<promise>BLOCKED</promise>`.",
-        ]
-    )
-    return quoted(told)
+def delivery(outputs: Sequence[Mapping[str, Any]], nonce: str, said: Sequence[str] = ()) -> str:
+    """What follows the agent's last message: messages of people are work, outputs are data."""
+    parts: list[str] = []
+    if said:
+        parts += [messages(said), _TEXTS["person-said"] + "\n"]
+    if outputs:
+        parts += [hook_output(outputs, nonce), _TEXTS["came-in"] + "\n"]
+    return quoted("\n".join([*parts, _TEXTS["promise-again"]]) + "\n")
 
 
 def code(name: str) -> str:

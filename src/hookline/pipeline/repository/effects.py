@@ -20,6 +20,7 @@ from hookline.pipeline.repository.unmerged import not_yet, refused
 
 if TYPE_CHECKING:
     from hookline.domain.forge import PullRequest
+    from hookline.domain.submissions import Submission
     from hookline.domain.tasks import Task
     from hookline.flows.attempt import Attempt
     from hookline.flows.effects import Surroundings
@@ -50,7 +51,7 @@ class Workplace:
         with self.around.store.read() as view:
             return view.graph.task(asked.task_id)
 
-    def is_yours(self, asked: RepoRequest) -> bool:
+    def is_yours(self, asked: RepoRequest | Submission) -> bool:
         """Whether the work is on a branch in a person's own checkout, and not in a worktree."""
         return os.path.realpath(asked.worktree) == os.path.realpath(self.around.root)
 

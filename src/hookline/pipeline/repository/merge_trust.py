@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 SHOWN = 10
 ERRORS = 50
+# In a worktree `hookline check` alone is about the project that the worktree belongs to.
+CHECK = 'HOOKLINE_DIR="$PWD/.hookline" hookline check'
 
 
 @asynccontextmanager
@@ -56,9 +58,9 @@ async def unfit_result(around: Surroundings, prepared: Prepared) -> MergeResult 
 def _broken(errors: list[str]) -> MergeResult:
     """Reject work that breaks the configuration, instead of asking a person to trust it."""
     prompt = (
-        "Your work breaks the configuration of Hookline: with it no hook, gate or agent of the"
-        " project would run. Fix these errors. `hookline check` shows them in this folder. If the"
-        " task does not ask for a change there, undo yours.\n\n"
+        "With hookline.yaml as your work has it, no hook, gate or agent of the project would run."
+        " If the goal does not ask for a change in it, undo yours. If it does, fix these errors,"
+        f" which `{CHECK}` shows in this folder.\n\n"
     )
     told = framed("The errors", "\n".join(errors[:ERRORS]))
     message = f"the work breaks the configuration: {first_few(errors, 1)}"

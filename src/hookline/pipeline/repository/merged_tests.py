@@ -15,6 +15,7 @@ from hookline.domain.records import OK, Outcome
 from hookline.domain.repository import FileChange
 from hookline.domain.submissions import MERGE, NO_TEST, Submission
 from hookline.errors import HookFailure
+from hookline.hooks.builtin.gates.checks import MERGED, MergedResult, Seen
 from hookline.hooks.builtin.gates.commands import TEST_TIMEOUT, find_runner
 from hookline.hooks.frames import Frame
 from hookline.hooks.registry import Hook
@@ -94,6 +95,7 @@ class MergedTests:
         self._around, self._repository = place.around, place.repository
         self._work = msgspec.convert(run.input, Submission)
         self._task, self._prepared, self._key = task, prepared, key
+        self._seen: Seen = "own" if place.is_yours(self._work) else "rebased"
 
     async def run_once(
         self, test: str | None, note: Callable[[dict[str, Any]], None]
@@ -160,7 +162,7 @@ class MergedTests:
             names = [each.path for each in edited_tests(folder, [line], changes)]
             async with self._repository.scratch(prepared.base_head) as base:
                 names = put_back(names, line, base, folder)
-            answer = await self._ask(_tester(line), folder) if names else None
+            answer = await self._ask(_tester(line), folder, "earlier") if names else None
             if answer is not None and answer.status not in (SUCCESS, SKIP):
                 return with_base_tests(answer, names, prepared.base)
         return None
@@ -188,24 +190,26 @@ class MergedTests:
         is_same = found is None or found.line == answer.context["command"]
         return None if found is None or is_same else _tester(found.line)
 
-    async def _ask(self, hook: Hook, folder: str) -> GateAnswer:
-        outcome = await self._call(hook, folder)
+    async def _ask(self, hook: Hook, folder: str, seen: Seen | None = None) -> GateAnswer:
+        outcome = await self._call(hook, folder, seen)
         if outcome.status != OK:
             raise HookFailure(f"the merged result: {outcome.error}")
         answer: GateAnswer = outcome.answer
         return answer
 
-    async def _call(self, hook: Hook, folder: str) -> Outcome:
-        into = f"{self._prepared.base} at {self._prepared.base_head}"
+    async def _call(self, hook: Hook, folder: str, seen: Seen | None = None) -> Outcome:
+        prepared = self._prepared
+        merged = MergedResult(prepared.base, prepared.base_head, seen or self._seen)
         work = msgspec.structs.replace(self._work, worktree=folder)
         # A condition is about the work; the result must pass in any case.
         always = msgspec.structs.replace(hook, when=None)
         goal, key = self._task.goal, self._key
-        return await call_gate(self._around, always, work, goal, key, mergedInto=into)
+        extra = {MERGED: msgspec.to_builtins(merged)}
+        return await call_gate(self._around, always, work, goal, key, **extra)
 
 
 async def call_gate(
-    around: Surroundings, gate: Hook, work: Submission, goal: str, key: str, **extra: str
+    around: Surroundings, gate: Hook, work: Submission, goal: str, key: str, **extra: Any
 ) -> Outcome:
     """Ask one gate during a merge."""
     payload = gate_payload(work, goal, "", 0, extra)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import msgspec
 
 from hookline.domain.text.excerpts import last_line
 from hookline.errors import HookFailure, HookTimeout
@@ -13,6 +15,7 @@ from hookline.hooks.framing import MAX_OUTPUT, ends, framed, printed
 from hookline.hooks.gate_reports import runnable
 from hookline.hooks.language.templates import fill_line
 from hookline.hooks.runners.search import LINTERS, TESTS
+from hookline.hooks.texts import told
 from hookline.hooks.told_commands import ELSEWHERE, named_command
 from hookline.points import POINTS
 from hookline.ports.processes import CannotStart, Finished
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
 
 SHOWN_CHECKS = 50
 SHELL = "/bin/sh"
+# Among what else a gate is told.
+MERGED = "mergedResult"
+Seen = Literal["rebased", "own", "earlier"]
 
 
 class _Tested(NamedTuple):
@@ -53,6 +59,23 @@ class _Tested(NamedTuple):
         return "\n".join(filter(None, (self.end.stdout.rstrip(), self.end.stderr.rstrip())))
 
 
+class MergedResult(msgspec.Struct, frozen=True):
+    """That the folder of a gate holds the work merged with a commit of the base.
+
+    `seen` is how its author can see the same: the work is `rebased` onto that commit, or it is on a
+    person's `own` branch, or the tests are `earlier` ones.
+    """
+
+    base: str
+    onto: str
+    seen: Seen
+
+
+def _merged(judging: Judging) -> MergedResult | None:
+    found = judging.context.extra.get(MERGED)
+    return None if found is None else msgspec.convert(found, MergedResult)
+
+
 async def run_tests(judging: Judging) -> GateAnswer:
     """The project's tests must pass: the configured ones, or those found by its files."""
     given: Tests = judging.arguments
@@ -66,14 +89,14 @@ async def lint(judging: Judging) -> GateAnswer:
 
 async def _check(judging: Judging, table: Table, what: str, retries: int = 0) -> GateAnswer:
     tested, runs = await _run_again(judging, table, retries)
-    into = judging.context.extra.get("mergedInto")
+    into = _merged(judging)
     if tested is None:
         where = "the merged result" if into else judging.folder
         return skipped(f"no {what} found in {where}: nothing was run")
     if tested.is_empty:
         return skipped(f"`{tested.command}` found nothing to run")
-    told = {"source": tested.check.source, "printed": last_line(tested.output)}
-    context = {"command": tested.command, **{name: text for name, text in told.items() if text}}
+    more = {"source": tested.check.source, "printed": last_line(tested.output)}
+    context = {"command": tested.command, **{name: text for name, text in more.items() if text}}
     if tested.passed:
         left = f"; not run: {', '.join(tested.check.others)}" if tested.check.others else ""
         again = f" at run {runs} of {retries + 1}" if runs > 1 else ""
@@ -84,20 +107,16 @@ async def _check(judging: Judging, table: Table, what: str, retries: int = 0) ->
     return refused(message, _failing(tested, into), context)
 
 
-def _failing(tested: _Tested, into: str | None) -> str:
-    """What the author of the work is told about a check that fails."""
+def _failing(tested: _Tested, into: MergedResult | None) -> str:
+    """What the author of the work is told about a check that fails, also of a trial merge."""
     source = tested.check.source
     named = named_command(tested.command, f"what {source} asks for" if source else ELSEWHERE)
-    told = f"{named.begins} failed on your work. Run it in this folder to see the failure."
+    said = f"{named.begins} failed on your work. Run it in this folder to see the failure."
     if into:
-        onto = into.rpartition(" ")[2]
-        told = (
-            f"A trial merge of your work into {into} fails {named.name}. Nothing was merged."
-            " Run it in this folder, and fix what fails. If it passes here, your work does not fit"
-            f" newer commits, which `git log -p HEAD..{onto}` shows: change your work so that it"
-            f" does. If you can, run `git rebase {onto}` first, so that you can test it here."
-        )
-    return named.block + told + printed("it", tested.output)
+        how = told("fix", f"merged-{into.seen}", base=into.base, onto=into.onto)
+        about = {"base": into.base, "onto": into.onto, "command": named.name}
+        said = told("fix", "merged", **about, how=how)
+    return named.block + said + printed("it", tested.output)
 
 
 async def _run_again(judging: Judging, table: Table, retries: int) -> tuple[_Tested | None, int]:

@@ -186,8 +186,8 @@ def refusal(pushed: Refused, branch: str, remote: str) -> tuple[str, str | None]
         output = framed("What was said", f"{pushed.reason}\n{pushed.output}")
         return (
             pushed.reason,
-            f"A rule or a hook of {remote} rejected the push of `{branch}`. If it names something"
-            " in your work or your commits, fix that. Do not work around the rule. The push is"
-            f" repeated for you.\n\n{output}",
+            f"A rule or a hook of {remote} rejected the push of `{branch}`. If it names a cause in"
+            " your work or your commits, fix that. If it names none, that needs a person. Do not"
+            f" work around the rule. The push is repeated after your turn.\n\n{output}",
         )
     return f"{pushed.reason}: {pushed.output}", None

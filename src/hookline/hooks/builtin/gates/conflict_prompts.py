@@ -27,10 +27,11 @@ def found_prompt(
     base: str, onto: str, files: Sequence[ConflictFile], *, is_yours: bool = False
 ) -> str:
     """A conflict that was found, for the agent that continues the work; nothing was changed."""
-    later = "" if is_yours else told("conflict", "later", base=base)
-    return told("conflict", "found", base=base, onto=onto[:SHOWN_SHA], later=later) + _all_sides(
-        base, files
-    )
+    short = onto[:SHOWN_SHA]
+    ways = told("conflict", "rebase", onto=short)
+    if not is_yours:  # in a worktree Hookline can do what takes git
+        ways = told("conflict", "either-way", base=base, rebase=ways[0].lower() + ways[1:])
+    return told("conflict", "found", base=base, onto=short, ways=ways) + _all_sides(base, files)
 
 
 def resolve_prompt(base: str, found: OpenConflict) -> str:
@@ -49,7 +50,6 @@ def resolve_prompt(base: str, found: OpenConflict) -> str:
         onto=found.onto[:SHOWN_SHA],
         asks=asks,
         left="\n".join(left),
-        how=told("conflict", "how") if unresolved else "",
     )
     return how + (_all_sides(base, unresolved) if unresolved else "")
 
@@ -68,9 +68,9 @@ def _entry(file: ConflictFile, base: str) -> str:
 
 def _still(base: str, found: OpenConflict) -> Iterator[str]:
     """What is left to do when it was asked before."""
-    left = told("conflict", "markers")
+    merge = told("conflict", "merge-lines")
     for each in found.markers:
-        yield f"- {file_name(each.path)}: markers are left in {_lines(each.lines)}. {left}"
+        yield f"- {file_name(each.path)}: markers are left in {_lines(each.lines)}. {merge}."
     for path in found.restored:
         yield (
             f"- {file_name(path)}: you undid or changed what came from {base}. Hookline has"
@@ -116,6 +116,7 @@ def _how(file: ConflictFile, base: str) -> str:
         take = f" move {base}'s over it,"
     mine, other = (f" to {file_name(name)}" for name in file.renamed) if file.renamed else ("", "")
     about = {"base": base, "aside": aside, "take": take, "mine": mine, "other": other}
+    about["merge_lines"] = told("conflict", "merge-lines")
     return told("conflict", file.kind, **about, ours=file.ours, theirs=file.theirs)
 
 

@@ -157,7 +157,7 @@ def _unseen(names: list[str]) -> GateAnswer:
         f"these files could not be checked: {', '.join(names[:SHOWN])}",
         "These files of your work cannot be checked for credentials: all binary files together are"
         f" longer than {MAX_BINARY >> 20} MiB, or their names are not UTF-8. Take them out of your"
-        " work, or rename them. If they belong there, say why.\n\n"
+        " work, or rename them. If they belong there, that needs a person.\n\n"
         + framed("The files", "\n".join(names[:SHOWN])),
     )
 
@@ -188,7 +188,7 @@ async def diff_limits(judging: Judging) -> GateAnswer:
     ]
     forbidden = [name for name in names if _is_forbidden(name, given.forbid)]
     if broken or forbidden:
-        return _too_much(judging, broken, forbidden)
+        return _too_much(broken, forbidden)
     return passed(f"within the limits (changed files: {len(names)})", {JUDGED: head})
 
 
@@ -197,16 +197,15 @@ def _is_forbidden(name: str, forbid: Sequence[str]) -> bool:
     return matches_any(name, forbid) or any(takes_place(name, each) for each in forbid)
 
 
-def _too_much(judging: Judging, broken: list[str], forbidden: list[str]) -> GateAnswer:
-    base = judging.context.base_branch
+def _too_much(broken: list[str], forbidden: list[str]) -> GateAnswer:
     names = forbidden[:SHOWN]
     told = [*broken, *(f"{name} must not change" for name in names)]
     lines = [*broken, *(f"{file_name(name)} must not change" for name in names)]
     listed = "\n".join(f"- {line}" for line in lines)
     prompt = (
         f"Your work changes more than it may. It breaks these limits:\n\n{listed}\n\n"
-        "Keep what the task needs. Take out generated, vendored and unrelated files. Bring files"
-        f" that must not change back to what they are in {base}."
+        "Keep what the task needs. Take out generated, vendored and unrelated files. Undo your"
+        " changes to files that must not change."
     )
     return refused("; ".join(told), prompt)
 
@@ -223,6 +222,7 @@ async def _diff(judging: Judging, head: str) -> list[FileDiff]:
     message = f"the diff is longer than {limit} MiB, too long to check"
     prompt = (
         f"The diff of your work against {base} is longer than {limit} MiB, too long to be checked."
-        " Take generated and vendored files out of your work. If they belong there, say why."
+        " Take generated and vendored files out of your work. If they belong there, that needs a"
+        " person."
     )
     raise EarlyAnswer(refused(message, prompt))
