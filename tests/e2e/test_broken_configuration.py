@@ -33,7 +33,7 @@ def test_a_broken_configuration_is_told_and_not_merged(
     assert "the work breaks the configuration: hookline.yaml:" in result.json["reason"]
     assert line.git("rev-parse", "main") == before
     (prompt,) = line.prompts(task)
-    assert "Your work breaks the configuration of Hookline" in prompt
+    assert "With hookline.yaml as your work has it" in prompt
     assert "hookline.yaml:" in prompt
     assert cli.refused("trust", "--task", task)[1]["message"] == f"{task} is not waiting for trust"
     line.git("revert", "--no-edit", "HEAD", at=place)

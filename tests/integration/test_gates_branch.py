@@ -72,7 +72,7 @@ def test_a_conflict_leaves_the_tree_clean_and_tells_both_sides(desk: Desk) -> No
     assert answer.message == "conflict with main in greeting"
     prompt = answer.remediation_prompt or ""
     assert f"git rebase {newest[:12]}" in prompt
-    assert "Hookline then merges main into your files, and you edit them" in prompt
+    assert "Hookline then merges main into your files and asks you" in prompt
     mine, theirs = prompt.index("hello from the task"), prompt.index("hello from main")
     assert prompt.index("your side:") < mine < prompt.index("--- main:") < theirs
     assert desk.head == head
