@@ -157,8 +157,10 @@ class _Session:
         if not turn.failure:
             state.messages, state.next_prompt, state.held = state.messages[told:], None, []
             state.sent_back = ""
-            # What comes after the turn is no longer about why the work was sent back.
-            self._talk.situation = self._talk.prompt(template, brief, ahead)
+            # What comes after the turn is no longer about why the work was sent back, but what
+            # people say still holds.
+            said = once.values()["messages"]
+            self._talk.situation = self._talk.prompt(template, brief, ahead, messages=said)
         return turn
 
     def _template(self) -> str:

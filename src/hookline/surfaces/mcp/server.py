@@ -32,11 +32,12 @@ INSTRUCTIONS = (
     "Hookline keeps your tasks and decides when your work is done. Loop: task_get, hook_register,"
     " iteration_start, then work and call iteration_validate until its completionSignal is"
     " COMPLETE or ESCALATE. At COMPLETE call iteration_complete, then task_complete. At ESCALATE"
-    " stop, and call task_block. Answers and errors say what to call next."
+    " call task_block, then stop. Answers and errors say what to call next."
 )
 IN_SESSION = (
     "Your session runs the loop: when your turn ends it checks your work and decides whether you"
-    " are done. End your turn as your prompt says; session_complete is a promise of COMPLETE."
+    " are done. End your turn as your prompt says; session_complete is a promise of COMPLETE,"
+    " and task_complete and task_block are for tasks that you added, not for your own."
     " task_get, task_create, dep_add and note_add help you. hook_register adds a check of your own"
     " that must pass before you are done; hook_clear removes it."
 )
