@@ -103,7 +103,7 @@ class World:
     def due(self) -> list[str]:
         """Runs that have something to do."""
         with self.app.read() as view:
-            return view.runs.due(time.time(), self.engine.owner.is_free)
+            return view.runs.leases.due(time.time(), self.engine.owner.is_free)
 
     def check_tables(self) -> None:
         """The tables are what the journal says."""

@@ -251,7 +251,7 @@ class RunReplay:
     ) -> None:
         """Record why the run does not continue under this lease, and release it."""
         journal.write(tx, event_type, self.run_id, data)
-        tx.runs.let_go(self.run_id, self.token, until)
+        tx.runs.leases.let_go(self.run_id, self.token, until)
 
     def close(self) -> None:
         """Drop the branches of the flow."""

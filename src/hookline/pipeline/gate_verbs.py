@@ -85,8 +85,8 @@ def is_interrupted(run: Run) -> bool:
 def wake(tx: Transaction, run_id: str) -> None:
     """Let a process that serves runs resume a paused one."""
     if is_interrupted(tx.runs.find(run_id)):
-        _, token, _ = tx.runs.holder(run_id)
-        tx.runs.let_go(run_id, token, 0.0)
+        _, token, _ = tx.runs.leases.holder(run_id)
+        tx.runs.leases.let_go(run_id, token, 0.0)
 
 
 def wait_of(view: View, run: Run) -> JournalEffect | None:

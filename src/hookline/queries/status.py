@@ -140,7 +140,7 @@ def _session(view: View, known: SessionFacts) -> AtWork:
 def _flows(view: View) -> Iterator[AtWork]:
     """Runs of flows that a process advances; those of sessions are shown as such."""
     for run in view.runs.runs(status=runs.RUNNING):
-        holder, _, until = view.runs.holder(run.run_id)
+        holder, _, until = view.runs.leases.holder(run.run_id)
         if run.flow != sessions.FLOW and is_held(holder, until):
             command = f"hookline flow status {run.run_id}"
             yield AtWork(

@@ -176,7 +176,7 @@ def _refuse_held(view: View) -> None:
     from hookline.trust.adoption import unfinished
 
     for run in unfinished(view):
-        owner = view.runs.holder(run.run_id)[0]
+        owner = view.runs.leases.holder(run.run_id)[0]
         if owner is not None and owner_is_here(owner):
             raise StoreError(
                 f"process {owner_pid(owner)} works on {run.run_id} of this store",
