@@ -23,7 +23,8 @@ from hookline.domain.submissions import (
 from hookline.domain.tasks import COMPLETED, OPEN, Task
 from hookline.errors import HooklineError
 from hookline.flows import journal
-from hookline.pipeline.gating import CODE_VERSION, PINS
+from hookline.pipeline.gated_work import PINS
+from hookline.pipeline.gating import CODE_VERSION
 from hookline.tasks import notes, verbs
 from hookline.tasks.task_runs import runs_on
 

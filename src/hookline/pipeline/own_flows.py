@@ -12,7 +12,8 @@ from hookline.flows.definitions.finder import Flow
 from hookline.flows.own_flows import OwnFlow, OwnFlows
 from hookline.hooks.verdicts import asked_person
 from hookline.pipeline import gate_verbs
-from hookline.pipeline.gating import CODE_VERSION, PINS
+from hookline.pipeline.gated_work import PINS
+from hookline.pipeline.gating import CODE_VERSION
 from hookline.pipeline.merge import merge
 from hookline.pipeline.submit import submit
 from hookline.sessions import ending
