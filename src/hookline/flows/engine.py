@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hookline.domain.events import Event
-    from hookline.flows.definitions.finder import Flow
+    from hookline.flows.definitions.finder import FlowDefinition
     from hookline.flows.effects import Executor
     from hookline.flows.own_flows import OwnFlows
     from hookline.hooks.calls.delivery import Owner
@@ -47,7 +47,7 @@ class Engine:
     store: Store
     blobs: Blobs
     owner: Owner
-    find_flow: Callable[[Run], Flow]
+    find_flow: Callable[[Run], FlowDefinition]
     executor: Executor
     steering: Chooses
     wakeup: Wakeup

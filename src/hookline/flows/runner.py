@@ -66,7 +66,7 @@ class Heartbeat:
             store.close()
 
 
-class Runner:
+class FlowRunner:
     """Advances runs as they become due."""
 
     def __init__(self, engine: Engine) -> None:

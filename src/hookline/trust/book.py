@@ -20,7 +20,7 @@ from hookline.trust.private import make_private, read_private, remove, write_pri
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from hookline.trust.manifest import Change, CoveredFile, Manifest
+    from hookline.trust.manifest import CoveredFile, Manifest, TrustChange
 
 TRUST_VARIABLE = "HOOKLINE_TRUST"
 # How many tasks' changes may wait to be merged; the oldest are forgotten first.
@@ -32,7 +32,7 @@ class TrustVerdict(NamedTuple):
 
     trusted: bool
     why: str
-    changes: list[Change]
+    changes: list[TrustChange]
     always: bool = False
 
 

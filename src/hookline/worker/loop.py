@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hookline.domain.runs import Run
     from hookline.flows.effects import Surroundings
     from hookline.flows.engine import Engine
-    from hookline.flows.runner import Runner
+    from hookline.flows.runner import FlowRunner
     from hookline.ports.store import View
     from hookline.worker.task_picker import TaskPicker
 
@@ -84,7 +84,7 @@ class Worker:
     def __init__(
         self,
         engine: Engine,
-        runner: Runner,
+        runner: FlowRunner,
         lanes: Sequence[tuple[str, ...]],
         picker: TaskPicker,
         *,

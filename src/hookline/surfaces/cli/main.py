@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from hookline.domain.text.known_secrets import MIN_LENGTH
 from hookline.errors import INTERRUPTED, USAGE, HooklineError, UsageError
-from hookline.surfaces.cli.command import Reference
+from hookline.surfaces.cli.command import WorkName
 from hookline.surfaces.cli.endings import hear_endings
 from hookline.surfaces.cli.output import columns, note, paint, say
 from hookline.surfaces.cli.streams import prepare_streams
@@ -254,7 +254,7 @@ def _settle_names(args: argparse.Namespace) -> None:
     """Let a task, a run and a session be named by each other."""
 
     def settled(value: object) -> object:
-        return value.meant() if isinstance(value, Reference) else value
+        return value.meant() if isinstance(value, WorkName) else value
 
     for name, value in vars(args).items():
         many = isinstance(value, list)

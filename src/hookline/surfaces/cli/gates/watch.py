@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from hookline.flows.runner import Runner
+from hookline.flows.runner import FlowRunner
 from hookline.operations.announcements import at_work
 from hookline.operations.inside_runs import refuse_inside
 from hookline.pipeline import gate_verbs
@@ -45,7 +45,7 @@ async def _advance(app: App, run_id: str, progress: GateProgress) -> None:
     async with at_work(app, progress.call_failed):
         showing = asyncio.ensure_future(progress.follow())
         try:
-            await Runner(engine(app)).run_one(run_id, for_people=False)
+            await FlowRunner(engine(app)).run_one(run_id, for_people=False)
         finally:
             showing.cancel()
             await asyncio.gather(showing, return_exceptions=True)
