@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from hookline import __version__
 from hookline.digest import sha256
 from hookline.files import make_private, read_regular, write_whole
 from hookline.plugins import stamp
+from hookline.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

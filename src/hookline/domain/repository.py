@@ -145,7 +145,7 @@ class ConflictFile(msgspec.Struct, frozen=True):
     renamed: tuple[str, str] | None = None
 
 
-class Step(msgspec.Struct, frozen=True):
+class CommitWithParents(msgspec.Struct, frozen=True):
     """A commit of the work, and those that it was made from."""
 
     commit: str

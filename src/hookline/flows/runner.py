@@ -60,13 +60,13 @@ class Heartbeat:
                 # A store that is busy or full now may not be at the next beat; if the lease is
                 # lost meanwhile, the fence says so.
                 with suppress(StoreError), store.write({}) as tx:
-                    tx.runs.renew(self._owner, time.time() + LEASE)
+                    tx.runs.leases.renew(self._owner, time.time() + LEASE)
                     self._keep(tx)
         finally:
             store.close()
 
 
-class Runner:
+class FlowRunner:
     """Advances runs as they become due."""
 
     def __init__(self, engine: Engine) -> None:
@@ -153,9 +153,9 @@ class Runner:
     def _begin_due(self) -> int:
         is_free, now = self._engine.owner.is_free, time.time()
         with self._engine.store.read() as view:
-            due = view.runs.due(now, is_free)
+            due = view.runs.leases.due(now, is_free)
             if self._may_be_set_back():
-                asleep = view.runs.parked_later(now, iso(now + SET_BACK), is_free)
+                asleep = view.runs.leases.parked_later(now, iso(now + SET_BACK), is_free)
                 self._is_unsure = bool(asleep)
                 due += asleep
         begun = 0
@@ -180,7 +180,7 @@ class Runner:
 
     async def _wait(self) -> None:
         with self._engine.store.read() as view:
-            soon = view.runs.next_wake(time.time())
+            soon = view.runs.leases.next_wake(time.time())
         timeout = IDLE if soon is None else max(0.0, min(IDLE, soon - time.time()))
         woken = asyncio.ensure_future(self._engine.wakeup.wait(timeout))
         await asyncio.wait({woken, *self._busy.values()}, return_when=asyncio.FIRST_COMPLETED)
@@ -269,7 +269,7 @@ class CalledRuns:
         self._wake_at = min((each for each in moments if each > now), default=math.inf)
 
     def _is_free(self, view: View, run: Run) -> bool:
-        holder, _, until = view.runs.holder(run.run_id)
+        holder, _, until = view.runs.leases.holder(run.run_id)
         free = holder is None or self._engine.owner.is_free(holder, until)
         return free and run.status != PAUSED
 

@@ -180,7 +180,7 @@ class Steering:
         """Change something about a run, unless another process has taken it over."""
 
         def guarded(tx: Transaction) -> Any:
-            holder = tx.runs.holder(run.run_id)[0]
+            holder = tx.runs.leases.holder(run.run_id)[0]
             if self.owner is not None and holder not in (None, self.owner.name):
                 raise Fenced
             tx.metadata = self.own.origin(tx.metadata, run)

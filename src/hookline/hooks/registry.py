@@ -187,7 +187,7 @@ class HookRegistry:
         A hook whose `when` does not hold is skipped; `changed()` looks at the files in `changed`.
         A hook that fails does not stop the others: `failures` of the answer names it.
         """
-        from hookline.hooks.dispatch import dispatch_event
+        from hookline.hooks.dispatch import dispatch_event  # only commands that call hooks do
 
         return await dispatch_event(self.hooks_for(event.type), event, context, changed)
 
@@ -253,6 +253,7 @@ def _check_points(new: Hook, events: Collection[str]) -> None:
 
 
 def _check_condition(new: Hook) -> None:
+    # Most hooks have no condition.
     from hookline.domain.condition_fields import condition_fields
     from hookline.hooks.language.conditions import check
 

@@ -24,7 +24,8 @@ from hookline.hooks.told_commands import (
     told_inline,
     with_command,
 )
-from hookline.pipeline.gating import BEFORE_MERGE, BEFORE_SUBMIT, PINS
+from hookline.pipeline.gated_work import PINS
+from hookline.pipeline.gating import BEFORE_MERGE, BEFORE_SUBMIT
 from hookline.pipeline.repository.merged_tests import RUN_TESTS, testers
 from hookline.sessions.done_means import CHECKED, EVIDENCE
 from hookline.sessions.point_calls import hooks_at, overridden

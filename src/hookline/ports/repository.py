@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         BaseMoved,
         Cleaned,
         Commit,
+        CommitWithParents,
         Comparison,
         Elsewhere,
         FileChange,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
         RepositoryState,
         SetupProblem,
         Span,
-        Step,
         WorkFinding,
         Worktree,
     )
@@ -81,7 +81,7 @@ class History(Protocol):
     async def diff(self, folder: str, base: str, limit: int = 65536, head: str = "HEAD") -> str:
         """What the commits in a folder change; of a longer diff the beginning and the end."""
 
-    async def steps(self, folder: str, base: str, head: str) -> list[Step]:
+    async def steps(self, folder: str, base: str, head: str) -> list[CommitWithParents]:
         """Every commit up to `head` that the base has not, oldest first, with its parents."""
 
     async def diff_between(self, folder: str, older: str, newer: str, limit: int) -> str:

@@ -166,7 +166,7 @@ def _status(view: View, run: Run) -> tuple[str, Mapping[str, Any]]:
         return sessions.FAILED, {"reason": run.error}
     if run.status == runs.CANCELLED:
         return CANCELLED, {"reason": run.reason}
-    holder, _, until = view.runs.holder(run.run_id)
+    holder, _, until = view.runs.leases.holder(run.run_id)
     status = view.runs.value(run.run_id, STANDING)
     if status not in (sessions.LIVE, sessions.PAUSED):
         return str(status), _ending(view, run)

@@ -50,7 +50,7 @@ class AtWork(msgspec.Struct, rename="camel", frozen=True, kw_only=True, omit_def
     pid: int | None = None
 
 
-class Finished(msgspec.Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True):
+class FinishedItem(msgspec.Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True):
     """A task that was merged, or a session that completed; `untested` is why nothing tested it."""
 
     id: str
@@ -73,8 +73,8 @@ class Status(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     parked: list[AtWork]
     resting: list[AtWork]
     waiting: list[Item]
-    merged: list[Finished]
-    completed: list[Finished]
+    merged: list[FinishedItem]
+    completed: list[FinishedItem]
     since: str
     store: StoreSize
 
@@ -140,7 +140,7 @@ def _session(view: View, known: SessionFacts) -> AtWork:
 def _flows(view: View) -> Iterator[AtWork]:
     """Runs of flows that a process advances; those of sessions are shown as such."""
     for run in view.runs.runs(status=runs.RUNNING):
-        holder, _, until = view.runs.holder(run.run_id)
+        holder, _, until = view.runs.leases.holder(run.run_id)
         if run.flow != sessions.FLOW and is_held(holder, until):
             command = f"hookline flow status {run.run_id}"
             yield AtWork(
@@ -153,24 +153,24 @@ def _flows(view: View) -> Iterator[AtWork]:
             )
 
 
-def _merged(view: View, since: str) -> Iterator[Finished]:
+def _merged(view: View, since: str) -> Iterator[FinishedItem]:
     gated = {run.input["taskId"] for run in view.runs.of_flow(MERGE)}
     for event in _news(view, since, "task_completed"):
         task = view.graph.find(event.node_id) if event.node_id in gated else None
         if task is not None:
             found = view.log.latest(task.id, (MERGED_UNTESTED,))
             untested = str(found.data["reason"]) if found is not None else None
-            yield Finished(id=task.id, goal=task.goal, at=event.timestamp, untested=untested)
+            yield FinishedItem(id=task.id, goal=task.goal, at=event.timestamp, untested=untested)
 
 
-def _completed(view: View, since: str) -> Iterator[Finished]:
+def _completed(view: View, since: str) -> Iterator[FinishedItem]:
     """Sessions in a person's own folder; elsewhere the merge is what counts."""
     for event in _news(view, since, "session_ended"):
         run = view.runs.find(event.node_id)
         if event.data["outcome"] == sessions.COMPLETED and run.input.get("branch") is None:
             why = session_unproven(view, run)
             name, goal = run.input["name"], run.input["goal"]
-            yield Finished(id=name, goal=goal, at=event.timestamp, untested=why)
+            yield FinishedItem(id=name, goal=goal, at=event.timestamp, untested=why)
 
 
 def _news(view: View, since: str, kind: str) -> list[Event]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from hookline import __version__
 from hookline.errors import Untrusted
 from hookline.files import text_of
 from hookline.project import CONFIG_NAME, Project
@@ -16,11 +15,12 @@ from hookline.trust.grants import FOLDER, grant_path, has_grant
 from hookline.trust.manifest import MAX_COPY, MISSING, compare, content_of, hash_of, read_exactly
 from hookline.trust.people import under_agent
 from hookline.trust.private import make_private, read_private, remove, write_private
+from hookline.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from hookline.trust.manifest import Change, CoveredFile, Manifest
+    from hookline.trust.manifest import CoveredFile, Manifest, TrustChange
 
 TRUST_VARIABLE = "HOOKLINE_TRUST"
 # How many tasks' changes may wait to be merged; the oldest are forgotten first.
@@ -32,7 +32,7 @@ class TrustVerdict(NamedTuple):
 
     trusted: bool
     why: str
-    changes: list[Change]
+    changes: list[TrustChange]
     always: bool = False
 
 

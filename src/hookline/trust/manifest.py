@@ -62,7 +62,7 @@ class Manifest(NamedTuple):
         return {entry.name: entry.digest for entry in self.entries}
 
 
-class Change(NamedTuple):
+class TrustChange(NamedTuple):
     """A covered file that is not as it was when it was trusted."""
 
     path: str
@@ -84,12 +84,12 @@ def hash_of(files: Mapping[str, str]) -> str:
     return f"sha256:{whole.hexdigest()}"
 
 
-def compare(old: Mapping[str, str], new: Mapping[str, str]) -> list[Change]:
+def compare(old: Mapping[str, str], new: Mapping[str, str]) -> list[TrustChange]:
     """How one state differs from another, by name."""
     kinds: dict[str, Kind] = dict.fromkeys(new.keys() - old.keys(), "added")
     kinds |= dict.fromkeys(old.keys() - new.keys(), "removed")
     kinds |= {name: "changed" for name in old.keys() & new.keys() if old[name] != new[name]}
-    return [Change(name, kinds[name]) for name in sorted(kinds)]
+    return [TrustChange(name, kinds[name]) for name in sorted(kinds)]
 
 
 def content_of(digest: str) -> str | None:

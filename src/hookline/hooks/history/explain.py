@@ -151,7 +151,7 @@ def _said(view: View, call: Delivery, event: Event, is_held: IsHeld) -> str:
         return _SAID[call.status]
     if event.type in (FIRED, STEERED):
         run = run_of(event)
-        holder, _, until = view.runs.holder(run) if run else (None, 0, 0.0)
+        holder, _, until = view.runs.leases.holder(run) if run else (None, 0, 0.0)
     else:
         holder, until = view.dispatches.holder(event.node_id)
     return "is being called" if is_held(holder, until) else _SAID[CUT]

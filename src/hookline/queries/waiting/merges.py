@@ -120,7 +120,7 @@ def left_submissions(app: App, view: View) -> Iterator[Item]:
 
 def _is_left(view: View, run: Run) -> bool:
     """Whether a run could continue, and no process advances it."""
-    holder, _, until = view.runs.holder(run.run_id)
+    holder, _, until = view.runs.leases.holder(run.run_id)
     return not (is_held(holder, until) or run.status == runs.PAUSED or run.wake_at is None)
 
 

@@ -40,7 +40,7 @@ def resting_sessions(view: View, found: Iterable[SessionFacts]) -> Iterator[Item
             word = WHY.get(sessions.outcome_word(known.status, known.limit))
             why = [UNABLE if known.problem is not None else word, known.reason]
             # Who held it last is another one each time that a process is gone.
-            when = known.since or f"{known.status} {view.runs.holder(known.run_id)[1]}"
+            when = known.since or f"{known.status} {view.runs.leases.holder(known.run_id)[1]}"
             yield Item(
                 "session",
                 known.name,

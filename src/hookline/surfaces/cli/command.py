@@ -28,7 +28,7 @@ def no_arguments(parser: ArgumentParser) -> None:
     """For commands that take none."""
 
 
-class Reference(str):
+class WorkName(str):
     """A typed id, or another name of the same piece of work."""
 
     letter = ""
@@ -47,13 +47,13 @@ class Reference(str):
             return find(view, text)
 
 
-class TaskName(Reference):
+class TaskName(WorkName):
     """A typed task: its id, or the name or run of a session that works on it."""
 
     letter = "T"
 
 
-class RunName(Reference):
+class RunName(WorkName):
     """A typed run: its id, the name of its session, or the task that it works on."""
 
     letter = "R"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import sys
 import traceback
@@ -12,14 +11,14 @@ import mcp_types as types
 import msgspec
 from mcp.server.lowlevel import Server
 
-from hookline import __version__
 from hookline.domain.text.cleaning import typed_value
-from hookline.errors import INTERRUPTED, OK, HooklineError
+from hookline.errors import HooklineError
 from hookline.surfaces.mcp.arguments import read, schema_of
 from hookline.surfaces.mcp.tools import LOOP, chosen
 from hookline.surfaces.mcp.visit import Courier, in_session, opened, signed
 from hookline.tasks.loops import LoopLimit
 from hookline.trust.people import as_called
+from hookline.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -155,17 +154,6 @@ def make_server(desk: Desk) -> Server[Any]:
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
-
-
-def main(environ: Mapping[str, str], *, tools: str | None, commands: bool) -> int:
-    """Serve one client on stdin and stdout until it goes away."""
-    from hookline.surfaces.mcp.stdio import serve
-
-    try:
-        asyncio.run(serve(Desk(environ, tools=tools, commands=commands)))
-    except asyncio.CancelledError:  # SIGTERM: what it interrupted is cleaned up by now
-        return INTERRUPTED
-    return OK
 
 
 _BUG = "try another way; a person finds the details in the server's stderr"

@@ -14,6 +14,7 @@ from hookline.project import CONFIG_NAME, Project
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from hookline.app import App
     from hookline.config import Settings
     from hookline.domain.schedule import Schedule
     from hookline.domain.text.cleaning import Cleaner
@@ -57,6 +58,7 @@ def load_configuration(project: Project, home: str) -> Settings | None:
 
 def trust_in(project: Project, home: str, settings: Settings, environ: Mapping[str, str]) -> Trust:
     """What the user has said about this repository's hooks."""
+    # Costly, and not needed without settings.
     from hookline.trust.book import TrustBook, TrustVerdict
     from hookline.trust.configured import configured_uses
     from hookline.trust.manifest import Manifest, fingerprint
@@ -166,3 +168,8 @@ def cleaner(settings: Settings | None, environ: Mapping[str, str]) -> Cleaner:
     from hookline.trust.configured import configured_variables  # none without settings
 
     return Cleaner(configured_variables(settings, environ))
+
+
+def is_trusted(app: App) -> bool:
+    """Whether git may do more here than read."""
+    return app.trust is None or app.trust.verdict.trusted

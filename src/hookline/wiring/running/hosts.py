@@ -36,7 +36,7 @@ def is_free(own: str, owner: str, until: float) -> bool:
 
 def dead_holders(view: View) -> str:
     """The runs whose processes are gone, each with the token that it was held by."""
-    found = view.runs.holders()
+    found = view.runs.leases.holders()
     return " ".join(f"{run}:{token}" for run, token, owner in found if owner_is_gone(owner))
 
 

@@ -19,7 +19,13 @@ from hookline.adapters.git.door import GitFailed, cut, nul, printable
 from hookline.adapters.git.refs import steps_between
 from hookline.adapters.git.repository.bases import Bases
 from hookline.adapters.git.repository.plumbing import Plumbing
-from hookline.domain.repository import Commit, Comparison, FileChange, RepositoryError, Step
+from hookline.domain.repository import (
+    Commit,
+    CommitWithParents,
+    Comparison,
+    FileChange,
+    RepositoryError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -110,12 +116,12 @@ class History(msgspec.Struct, frozen=True):
         pairs = (printable(each).partition("\n") for each in said.names)
         return {sha: message for sha, _, message in pairs}
 
-    async def steps(self, folder: str, base: str, head: str) -> list[Step]:
+    async def steps(self, folder: str, base: str, head: str) -> list[CommitWithParents]:
         known = await self._bases.known(base)
         asked = ("rev-list", "--reverse", "--topo-order", "--parents", f"{known.sha}..{head}")
         said = await self._repo.git(folder, *asked, doing="the commits cannot be listed")
         rows = [line.split() for line in said.text.splitlines()]
-        return [Step(commit, tuple(parents)) for commit, *parents in rows]
+        return [CommitWithParents(commit, tuple(parents)) for commit, *parents in rows]
 
     async def diff_between(self, folder: str, older: str, newer: str, limit: int) -> str:
         return await self._diff(folder, _forked(older, newer), limit)

@@ -17,7 +17,7 @@ from hookline.errors import FAILED, NoProject
 from hookline.operations.setup.first_file import chosen, configuration, unproven
 from hookline.operations.setup.project import BASE, STORE, check_place, missing, set_up
 from hookline.operations.setup.survey import Survey, remarks, survey
-from hookline.operations.setup.trial import TRIAL_SECONDS, Trial, try_tests
+from hookline.operations.setup.trial import TRIAL_SECONDS, TriedCommand, try_tests
 from hookline.project import CONFIG_NAME, FOLDER_NAME, Project, find_project
 from hookline.queries.doctor.agents import LOGINS, AgentAnswer
 from hookline.surfaces.cli.command import Command
@@ -59,7 +59,7 @@ class InitReport(msgspec.Struct, rename="camel"):
 
     root: str
     found: Found | None = None
-    tried: list[Trial] = []
+    tried: list[TriedCommand] = []
     missing: list[str] = []
     file: str | None = None
     agent: str | None = None
@@ -167,7 +167,7 @@ def _says(question: str, otherwise: str) -> bool:
     return bool(said) and (said.strip().lower() or otherwise) in ("y", "yes")
 
 
-def _try(args: Namespace, report: InitReport, found: Survey) -> list[Trial]:
+def _try(args: Namespace, report: InitReport, found: Survey) -> list[TriedCommand]:
     """Run the tests once, if someone wants it and the result would be written."""
     runners = [each for each in found.tests if each.missing is None]
     if args.try_tests and CONFIG_NAME not in report.missing:
@@ -258,7 +258,7 @@ def _line(name: str, found: list[str], otherwise: str, *, is_good: bool = True) 
         say(f"    {'':9} {each}")
 
 
-def _show_tried(tried: list[Trial]) -> None:
+def _show_tried(tried: list[TriedCommand]) -> None:
     for each in tried:
         mark = paint("✓", "green") if each.passed else paint("✗", "red")
         say(f"  {mark} `{each.command}` {each.told}")

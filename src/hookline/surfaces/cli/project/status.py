@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hookline.queries.sessions import UsedLimit
-    from hookline.queries.status import AtWork, Finished, Status
+    from hookline.queries.status import AtWork, FinishedItem, Status
     from hookline.queries.waiting.item import Item
 
 LOOK = "status"
@@ -149,7 +149,7 @@ def _waits(item: Item, now: str) -> _Line:
     )
 
 
-def _finished(kind: str, found: list[Finished], now: str) -> Iterator[_Line]:
+def _finished(kind: str, found: list[FinishedItem], now: str) -> Iterator[_Line]:
     """What is finished and tested, in a line; what is not, each with why."""
     tested = [each for each in found if not each.untested]
     if tested:

@@ -71,7 +71,7 @@ def trust(args: Namespace) -> int | None:
 
 
 def _decide(case: TrustCase, args: Namespace) -> int | None:
-    from hookline.operations import granting
+    from hookline.operations import granting  # opens the store, as above
 
     if not args.json:
         _present(case, args)

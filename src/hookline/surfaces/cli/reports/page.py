@@ -6,9 +6,9 @@ import html
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline import __version__
 from hookline.domain.text.terminal import size
 from hookline.domain.timestamps import local
+from hookline.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
