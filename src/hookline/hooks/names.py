@@ -6,12 +6,12 @@ import re
 
 from hookline.domain.text.terminal import one_line
 
-_UNNAMED = re.compile(r"(?:[^\[]+/)?[\w-]+\[\d+\]:(.+)", re.DOTALL)
+_UNNAMED = r"(?:[^\[]+/)?[\w-]+\[\d+\]:(.+)"
 
 
 def short_name(hook: str) -> str:
     """What an unnamed hook runs, from the name that it was given."""
-    found = _UNNAMED.fullmatch(hook)
+    found = re.fullmatch(_UNNAMED, hook, re.DOTALL)
     return found[1] if found else hook
 
 

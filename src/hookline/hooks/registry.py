@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from hookline.errors import BadHook, UnknownHook, did_you_mean
+from hookline.immutable import Immutable
 from hookline.plugins import KINDS
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _OWN_EVENTS = (
 )
 
 
-class HookContext(NamedTuple):
+class HookContext(Immutable):
     """What a python hook may look at: the task graph, the event log, and a starter of flows."""
 
     graph: GraphView

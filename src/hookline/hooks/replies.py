@@ -34,9 +34,8 @@ _SAYS: dict[str, tuple[str, frozenset[str]]] = {
     "guard": ("verdict", _NO.union(("deny", "defer", "ask", "modify", "allow", "none"))),
 }
 _ACTIONS = re.compile(r'"actions"\s*:\s*\[')
-_OPENING = re.compile(r'\{\s*["}]')
 _STRING = r'"((?:[^"\\]|\\.)*)"'
-_TEXT_FIELD = re.compile(rf"{_STRING}\s*:\s*{_STRING}", re.DOTALL)
+_TEXT_FIELD = rf"{_STRING}\s*:\s*{_STRING}"
 
 A = TypeVar("A", bound=Answer)
 
@@ -200,7 +199,8 @@ def _holds_verdict(text: str, field: str, words: frozenset[str]) -> bool:
     try:
         for start, _, value in json_objects(text, strict=False):
             if value is None:
-                pairs = (each.groups() for each in _TEXT_FIELD.finditer(text, start))
+                fields = re.compile(_TEXT_FIELD, re.DOTALL).finditer(text, start)
+                pairs = (each.groups() for each in fields)
                 return any(_is_said(_decoded(k), _decoded(v), field, words) for k, v in pairs)
             if any(_is_said(*pair, field, words) for pair in _text_fields(value)):
                 return True
@@ -246,7 +246,8 @@ def json_objects(text: str, *, strict: bool) -> Iterator[tuple[int, int, dict[st
 
     decoder = json.JSONDecoder(strict=strict, parse_int=str)
     end = 0
-    while (opening := _OPENING.search(text, end)) is not None:
+    opening_of = re.compile(r'\{\s*["}]')
+    while (opening := opening_of.search(text, end)) is not None:
         start, value = opening.start(), None
         try:
             value, end = decoder.raw_decode(text, start)

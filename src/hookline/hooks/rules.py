@@ -6,7 +6,7 @@ a pure fold over the outcomes. The dispatcher knows nothing else about any of th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -14,6 +14,7 @@ from hookline.domain.answers import AUTO_ACCEPTED, FeedAnswer, GateAnswer, Guard
 from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Actions, Outcome, Reply
 from hookline.hooks import replies
 from hookline.hooks.gate_reports import with_report
+from hookline.immutable import Immutable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 Called = tuple["Hook", Outcome]
 
 
-class PointRule(NamedTuple):
+class PointRule(Immutable):
     """How one answer is made of many.
 
     Without `stops` every hook is asked, without `carry` all see the same payload. `nothing` is

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hookline.hooks.builtin import POINT_DEFAULTS
 from hookline.hooks.registry import Hook, HookRegistry, built_in
+from hookline.immutable import Immutable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from hookline.ports.calls import Calls
 
 
-class HookScopes(NamedTuple):
+class HookScopes(Immutable):
     """The hooks of a project, and those of agents and task types that replace them at a point.
 
     `configured` are the points that the configuration mentions, an empty list included: there

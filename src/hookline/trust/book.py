@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from hookline.errors import Untrusted
 from hookline.files import text_of
+from hookline.immutable import Immutable
 from hookline.project import CONFIG_NAME, Project
 from hookline.trust.grants import FOLDER, grant_path, has_grant
 from hookline.trust.manifest import MAX_COPY, MISSING, compare, content_of, hash_of, read_exactly
@@ -27,7 +28,7 @@ TRUST_VARIABLE = "HOOKLINE_TRUST"
 MOST_TASKS = 100
 
 
-class TrustVerdict(NamedTuple):
+class TrustVerdict(Immutable):
     """Whether the hooks may run, why, and what changed since the last grant."""
 
     trusted: bool
@@ -88,7 +89,7 @@ class TrustBook:
             return TrustVerdict(True, f"{TRUST_VARIABLE} names this state", [])
         verdict = self._from_record(project, manifest)
         if named and not verdict.trusted:
-            return verdict._replace(why=f"{verdict.why}; {_ignored(environ)}")
+            return msgspec.structs.replace(verdict, why=f"{verdict.why}; {_ignored(environ)}")
         return verdict
 
     def _from_record(self, project: Project, manifest: Manifest) -> TrustVerdict:

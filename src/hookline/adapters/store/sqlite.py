@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -24,6 +24,7 @@ from hookline.domain.events import (
 from hookline.domain.tasks import task_id, task_number
 from hookline.domain.timestamps import iso
 from hookline.errors import BadInput, StoreCorrupt
+from hookline.immutable import Immutable
 from hookline.points import NOTIFYING
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ def _parts(value: Any) -> Iterable[Any]:
     return value if isinstance(value, list | tuple) else ()
 
 
-class Identity(NamedTuple):
+class Identity(Immutable):
     """What a store is, without changing it."""
 
     store_id: str

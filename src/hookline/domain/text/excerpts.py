@@ -11,16 +11,15 @@ if TYPE_CHECKING:
 MAX_LINES = 20
 MAX_BYTES = 2000
 CUT = "…"
-# What programs draw between the parts of what they say.
-_RULER = re.compile(r"([=\-_*~#+])\1{3,}")
+# What programs draw between the parts of what they say. Plain strings, here and below: `re`
+# compiles and keeps them at first use, and most commands never get here.
+_RULER = r"([=\-_*~#+])\1{3,}"
 MAX_LINE = 300
 MAX_FIRST_LINE = 400
 # What was raised says more than which test failed, and both more than how many did.
 _ERRORS = (
-    re.compile(
-        r"\s*(?:E +)?[\w.]*(?:Error|Exception)\b[^:]{0,40}: \S|\s*(?:error|fatal)\b[^:]{0,20}: "
-    ),
-    re.compile(r"(?:FAILED|ERROR|--- FAIL:?|not ok) |.*(?:: not found|No such file or directory)$"),
+    r"\s*(?:E +)?[\w.]*(?:Error|Exception)\b[^:]{0,40}: \S|\s*(?:error|fatal)\b[^:]{0,20}: ",
+    r"(?:FAILED|ERROR|--- FAIL:?|not ok) |.*(?:: not found|No such file or directory)$",
 )
 
 
@@ -56,7 +55,7 @@ def error_line(*texts: str) -> str:
     lines = [[line[:MAX_LINE] for line in text.split("\n")] for text in texts]
     for names_error in _ERRORS:
         for each in lines:
-            found = next((line for line in reversed(each) if names_error.match(line)), None)
+            found = next((line for line in reversed(each) if re.match(names_error, line)), None)
             if found is not None:
                 return found.strip().removeprefix("E  ").strip()  # pytest marks such lines
     return ""
@@ -70,7 +69,7 @@ def first_few(names: Sequence[str], most: int, mark: str = ", ") -> str:
 
 def both_ends(text: str, limit: int) -> str:
     """The text on one line, without rulers; of one that is too long, the middle is left out."""
-    line = " ".join(word for word in text.split() if not _RULER.fullmatch(word))
+    line = " ".join(word for word in text.split() if not re.fullmatch(_RULER, word))
     if len(line) <= limit:
         return line
     head = limit // 3

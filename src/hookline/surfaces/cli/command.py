@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from hookline.immutable import Immutable
 from hookline.project import find_project
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Command(NamedTuple):
+class Command(Immutable):
     """A command: its one-line summary, its arguments, and what it does.
 
     `run` returns the exit code (None is 0) and raises HooklineError for expected errors.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hookline.errors import BROKEN, UNTRUSTED, BadInput, Untrusted
 from hookline.hooks.builtin.lifecycle import lifecycle_hooks, native_hooks
 from hookline.hooks.registry import HookRegistry
+from hookline.immutable import Immutable
 from hookline.plugins import any_hooks
 from hookline.project import CONFIG_NAME, Project
 
@@ -28,7 +29,7 @@ GONE = f"{CONFIG_NAME} was removed after you trusted it: its gates still apply, 
 PUT_BACK = "restore it; or review what is left with `hookline trust`, and trust that"
 
 
-class Trust(NamedTuple):
+class Trust(Immutable):
     """What the user has said about this repository's hooks."""
 
     verdict: TrustVerdict
@@ -75,7 +76,7 @@ def trust_in(project: Project, home: str, settings: Settings, environ: Mapping[s
 
 def is_removed(trust: Trust) -> bool:
     """Whether the hookline.yaml that was trusted is missing."""
-    return (CONFIG_NAME, "removed") in trust.verdict.changes
+    return any((each.path, each.kind) == (CONFIG_NAME, "removed") for each in trust.verdict.changes)
 
 
 def registered(

@@ -175,7 +175,7 @@ def _shown(line: str) -> str:
 def _state(case: TrustCase) -> TrustState:
     verdict, covered = case.verdict, case.manifest
     files = [TrustedFile(e.name, e.size, e.digest, case.uses[e.path]) for e in covered.entries]
-    changes = [change._asdict() for change in verdict.changes]
+    changes = [msgspec.structs.asdict(change) for change in verdict.changes]
     return TrustState(verdict.trusted, verdict.why, verdict.always, covered.hash, files, changes)
 
 
