@@ -160,7 +160,7 @@ def test_what_a_ref_cannot_keep_is_not_discarded(project: Cli) -> None:
     git(project, "init", "--quiet", at=inner)
     git(project, "commit", "--quiet", "--allow-empty", "--message", "Inside", at=inner)
     _, error = project.refused("worktree", "clean", "T-1", "--discard")
-    assert "a repository in it has work of its own: inner" in error["message"]
+    assert "another repository in it would be lost: inner" in error["message"]
     assert (inner / ".git").exists()
     assert (path / "begun").exists()
 

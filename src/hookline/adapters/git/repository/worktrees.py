@@ -136,7 +136,7 @@ class Worktrees(msgspec.Struct, frozen=True):
         inside = [name for name in links if os.path.isdir(os.path.join(path, name, ".git"))]
         if inside or (await self._repo.git(path, "diff", "--quiet")).code:
             names = first_few([printable(name) for name in inside or links], _SHOWN)
-            raise RepositoryError(f"a repository in it has work of its own: {names}")
+            raise RepositoryError(f"another repository in it would be lost: {names}")
         kept = await self._upkeep.put_away(path)
         if kept is None:
             raise RepositoryError(doing)
