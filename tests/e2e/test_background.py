@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hookline.domain.text.terminal import took
 from tests.e2e.conftest import eventually
 from tests.e2e.pipeline_rig import Pipeline
 from tests.e2e.session_rig import PROMISE, Rig
@@ -122,7 +123,9 @@ def test_people_stop_what_runs_in_the_background(cli: Cli) -> None:
     assert cli("stop").stdout == "one stops after this turn\n"
     cli.put("go", "")
     eventually(lambda: ended(cli), "the end")
-    assert "stopped   one  iteration 2/20" in cli("status").stdout
+    (found,) = cli.json("status")["resting"]
+    worked = took(found["minutes"] * 60)  # and not the time since it began
+    assert f"stopped   one  1/20 iterations · {worked} · " in cli("status").stdout
     assert "hookline resume one" in cli("status").stdout
     code, error = cli.refused("stop")
     assert (code, error["code"]) == (1, "illegal-transition")

@@ -102,10 +102,15 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Cleaned(msgspec.Struct, frozen=True):
-    """A worktree is gone, now or since earlier."""
+    """A worktree is gone, now or since earlier.
+
+    What was `unsaved` in it was to be discarded; the refs under `rescued` still hold it.
+    """
 
     task: str
     removed: bool
+    unsaved: tuple[str, ...] = ()
+    rescued: tuple[str, ...] = ()
 
 
 class Kept(msgspec.Struct, frozen=True):

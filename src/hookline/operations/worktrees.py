@@ -42,21 +42,28 @@ async def _look_at(git: Repository, worktree: Worktree) -> TaskWorktree:
         return TaskWorktree(worktree, None, (problem.message,))
 
 
-async def clean(app: App, named: list[str]) -> list[Cleaned | Kept]:
-    """Remove the worktrees of these tasks, or of all, that are no longer needed."""
+async def clean(app: App, named: list[str], *, discard: bool = False) -> list[Cleaned | Kept]:
+    """Remove the worktrees of these tasks, or of all, that are no longer needed.
+
+    `discard` removes what is unsaved in those that are named too, if their tasks are over.
+    """
     git = repository(app)
     tasks = named or [each.task for each in await git.worktrees.list()]
-    return [await _clean_one(app, git, task) for task in tasks]
+    return [await _clean_one(app, git, task, discard=discard) for task in tasks]
 
 
-async def _clean_one(app: App, git: Repository, task: str) -> Cleaned | Kept:
+async def _clean_one(
+    app: App, git: Repository, task: str, *, discard: bool = False
+) -> Cleaned | Kept:
     with app.read() as view:
         known = view.graph.find(task) if is_task_id(task) else None
         used = _why_in_use(view, known) if known is not None else None
+    if used is None and discard and known is not None and known.state in OPEN:
+        used = f"the task is {known.state}; `hookline task cancel {task}` ends it"
     if used is not None:
         return Kept(task, (used,))
     try:
-        return await git.worktrees.clean(task)
+        return await (git.worktrees.discard if discard else git.worktrees.clean)(task)
     except RepositoryError as problem:  # the others are cleaned anyway
         return Kept(task, (problem.message,))
 

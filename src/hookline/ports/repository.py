@@ -120,6 +120,9 @@ class Worktrees(Protocol):
     async def unsaved(self, task_id: str) -> tuple[str, ...]:
         """What would be lost with a task's worktree."""
 
+    async def discard(self, task_id: str) -> Cleaned | Kept:
+        """Remove a worktree and its branch with all that is unsaved, which a separate ref keeps."""
+
     async def clean(self, task_id: str) -> Cleaned | Kept:
         """Remove a task's worktree if nothing in it is unsaved, and its branch once merged."""
 

@@ -258,18 +258,23 @@ def countdown(view: View, run_id: str, ended: Sequence[EndedIteration]) -> list[
     """How much of each limit is used; of guards, as of the last iteration's begin."""
     begun = last_beginning(view, run_id)
     usd, tokens = spent(ended)
-    # An iteration that was interrupted and made again counts once.
+    # An iteration that was interrupted and made again counts once, and at rest not yet.
     iterations = len({each.iteration for each in ended if each.iteration})
     made = {"iterations": iterations, "usd": usd, "tokens": tokens}
-    # What a session that rests has used of its time is known only from its end.
-    over = view.log.latest(run_id, ("session_ended", "session_paused"))
-    if begun and over is not None and over.seq > begun.seq:
-        made |= {k: v for k, v in over.data.get("used", {}).items() if k == "minutes"}
+    at_rest = used_at_rest(view, run_id)
+    made |= {name: at_rest[name] for name in ("iterations", "minutes") if name in at_rest}
     if begun is None:
         allowed = msgspec.convert(limits_of(view.runs.find(run_id)), SessionLimits)
         return [UsedLimit(*each) for each in limits.countdown(allowed, Progress())]
     found = msgspec.convert(begun.data["countdown"], list[UsedLimit])
     return [UsedLimit(each.name, made.get(each.name, each.used), each.allowed) for each in found]
+
+
+def used_at_rest(view: View, run_id: str) -> Mapping[str, float]:
+    """What a session that rests has used of its budgets; empty while it works."""
+    types = ("session_ended", "session_paused", "session_iteration")
+    last = view.log.latest(run_id, types)
+    return last.data.get("used", {}) if last is not None else {}
 
 
 def session_details(view: View, run: Run, blobs: Blobs) -> SessionDetails:

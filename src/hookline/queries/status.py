@@ -15,7 +15,15 @@ from hookline.domain.timestamps import iso
 from hookline.files import entry_at
 from hookline.queries.attention import attention
 from hookline.queries.proofs import session_unproven
-from hookline.queries.sessions import PAUSED, WAITING, UsedLimit, countdown, endings, facts
+from hookline.queries.sessions import (
+    PAUSED,
+    WAITING,
+    UsedLimit,
+    countdown,
+    endings,
+    facts,
+    used_at_rest,
+)
 from hookline.queries.waiting.item import Item
 from hookline.tasks.task_runs import live_sessions
 from hookline.wiring.running.hosts import is_held, workers
@@ -32,7 +40,8 @@ if TYPE_CHECKING:
 class AtWork(msgspec.Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True):
     """Something that runs by itself: a session, a worker or a run of a flow.
 
-    One that only waits has `until` and `reason`, one that was stopped its `reason`.
+    One that only waits has `until` and `reason`, one that was stopped its `reason` and the
+    `minutes` that it worked.
     """
 
     kind: str
@@ -48,6 +57,7 @@ class AtWork(msgspec.Struct, rename="camel", frozen=True, kw_only=True, omit_def
     until: str | None = None
     reason: str | None = None
     pid: int | None = None
+    minutes: float | None = None
 
 
 class FinishedItem(msgspec.Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True):
@@ -133,6 +143,7 @@ def _session(view: View, known: SessionFacts) -> AtWork:
         until=known.until if is_waiting else None,
         reason=known.reason,
         pid=known.pid,
+        minutes=used_at_rest(view, known.run_id).get("minutes"),
         command=f"hookline {'attach' if known.is_alive else 'resume'} {name}",
     )
 

@@ -1,14 +1,16 @@
-"""Short forms of long texts and lists; of output the end, where programs say what went wrong."""
+"""Short forms of long texts and lists; of output its end, and what failed before that."""
 
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAX_LINES = 20
+ROOM = MAX_LINES - 2  # besides two marks that lines were left out
 MAX_BYTES = 2000
 CUT = "…"
 # What programs draw between the parts of what they say. Plain strings, here and below: `re`
@@ -21,17 +23,63 @@ _ERRORS = (
     r"\s*(?:E +)?[\w.]*(?:Error|Exception)\b[^:]{0,40}: \S|\s*(?:error|fatal)\b[^:]{0,20}: ",
     r"(?:FAILED|ERROR|--- FAIL:?|not ok) |.*(?:: not found|No such file or directory)$",
 )
+# The names of tests that failed, and what was wrong, as test runners and compilers print them.
+_NAME = re.compile(
+    r"\s*(?:not ok \d|[✖✗✕×] (?!failing tests:)|● |--- FAIL: |FAIL(?:ED|:)? |ERROR:? |_{3,} \S|"  # noqa: RUF001
+    r"test .* FAILED$)"
+)
+_WRONG = re.compile(
+    r"\s*(?:E  +\S|expect\(|assertion |thread '.*' .*panicked at |\S+\.go:\d+: |"
+    r"(?:[\w.]*(?:Error|Exception)\b[^:]{0,40}|error|fatal|panic)(?:\[\w+\])?: ?\S|"
+    r"(?:Expected|Received|left|right): )"
+)
+# Such a line says nothing without those below it, up to where it was raised.
+_OPENS = (":", "|-")
+_TRACE = re.compile(r"\s*(?:at |code: |stack backtrace:|note: )")
+MOST_NAMES, MOST_WRONG, FAILED_BYTES, FAILED_LINE = 4, 6, 1000, 160
 
 
 def excerpt(text: str) -> str:
-    """The last lines of a text; a first line `…` says that there was more before them."""
+    """The last lines of a text, and what failed before them; `…` stands for what is left out."""
     whole = text.strip()
     lines = whole.split("\n")
     if len(lines) <= MAX_LINES and len(whole.encode("utf-8", "replace")) <= MAX_BYTES:
         return whole
-    kept = "\n".join(lines[1 - MAX_LINES :]).encode("utf-8", "replace")
-    room = MAX_BYTES - len(f"{CUT}\n".encode())
-    return f"{CUT}\n{kept[-room:].decode('utf-8', 'ignore').lstrip()}"
+    places = _failures(lines[: MOST_NAMES + MOST_WRONG - ROOM])
+    end = len(lines) + len(places) - ROOM
+    failed = _within([lines[place] for place in places if place < end], FAILED_BYTES)
+    head = "".join(f"{line}\n" for line in (CUT, *failed, CUT) if failed) or f"{CUT}\n"
+    kept = "\n".join(lines[end if failed else 1 - MAX_LINES :]).encode("utf-8", "replace")
+    room = MAX_BYTES - len(head.encode("utf-8", "replace"))
+    return f"{head}{kept[-room:].decode('utf-8', 'ignore').lstrip()}"
+
+
+def _failures(lines: Sequence[str]) -> list[int]:
+    """Where the first lines are that name what failed, and those that say what was wrong."""
+    names: dict[str, int] = {}
+    wrong: list[int] = []
+    for place, line in enumerate(line[:MAX_LINE].rstrip() for line in lines):
+        if len(names) < MOST_NAMES and _NAME.match(line):
+            names.setdefault(line, place)
+        elif len(wrong) < MOST_WRONG and _WRONG.match(line):
+            wrong += [place, *(_below(lines, place) if line.endswith(_OPENS) else ())]
+    return sorted({*names.values(), *wrong[:MOST_WRONG]})
+
+
+def _below(lines: Sequence[str], place: int) -> list[int]:
+    """Where the lines are that say what the line above them only announces."""
+    near = range(place + 1, min(place + MOST_WRONG + 3, len(lines)))
+    said = takewhile(lambda each: not _TRACE.match(lines[each][:MAX_LINE]), near)
+    return [each for each in said if lines[each].strip()]
+
+
+def _within(lines: Sequence[str], room: int) -> list[str]:
+    """The first of these lines, none of them long, that have room together."""
+    found = []
+    for line in (each[:FAILED_LINE].rstrip() for each in lines):
+        room -= len(line.encode("utf-8", "replace")) + 1
+        found += [line] if room >= 0 else []
+    return found
 
 
 def headed_excerpt(text: str) -> str:
