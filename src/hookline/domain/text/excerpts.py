@@ -24,18 +24,18 @@ _ERRORS = (
     r"(?:FAILED|ERROR|--- FAIL:?|not ok) |.*(?:: not found|No such file or directory)$",
 )
 # The names of tests that failed, and what was wrong, as test runners and compilers print them.
-_NAME = re.compile(
+_NAME = (
     r"\s*(?:not ok \d|[✖✗✕×] (?!failing tests:)|● |--- FAIL: |FAIL(?:ED|:)? |ERROR:? |_{3,} \S|"  # noqa: RUF001
     r"test .* FAILED$)"
 )
-_WRONG = re.compile(
+_WRONG = (
     r"\s*(?:E  +\S|expect\(|assertion |thread '.*' .*panicked at |\S+\.go:\d+: |"
     r"(?:[\w.]*(?:Error|Exception)\b[^:]{0,40}|error|fatal|panic)(?:\[\w+\])?: ?\S|"
     r"(?:Expected|Received|left|right): )"
 )
 # Such a line says nothing without those below it, up to where it was raised.
 _OPENS = (":", "|-")
-_TRACE = re.compile(r"\s*(?:at |code: |stack backtrace:|note: )")
+_TRACE = r"\s*(?:at |code: |stack backtrace:|note: )"
 MOST_NAMES, MOST_WRONG, FAILED_BYTES, FAILED_LINE = 4, 6, 1000, 160
 
 
@@ -59,9 +59,9 @@ def _failures(lines: Sequence[str]) -> list[int]:
     names: dict[str, int] = {}
     wrong: list[int] = []
     for place, line in enumerate(line[:MAX_LINE].rstrip() for line in lines):
-        if len(names) < MOST_NAMES and _NAME.match(line):
+        if len(names) < MOST_NAMES and re.match(_NAME, line):
             names.setdefault(line, place)
-        elif len(wrong) < MOST_WRONG and _WRONG.match(line):
+        elif len(wrong) < MOST_WRONG and re.match(_WRONG, line):
             wrong += [place, *(_below(lines, place) if line.endswith(_OPENS) else ())]
     return sorted({*names.values(), *wrong[:MOST_WRONG]})
 
@@ -69,7 +69,7 @@ def _failures(lines: Sequence[str]) -> list[int]:
 def _below(lines: Sequence[str], place: int) -> list[int]:
     """Where the lines are that say what the line above them only announces."""
     near = range(place + 1, min(place + MOST_WRONG + 3, len(lines)))
-    said = takewhile(lambda each: not _TRACE.match(lines[each][:MAX_LINE]), near)
+    said = takewhile(lambda each: not re.match(_TRACE, lines[each][:MAX_LINE]), near)
     return [each for each in said if lines[each].strip()]
 
 
