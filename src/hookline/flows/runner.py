@@ -80,7 +80,6 @@ class FlowRunner:
         run_id: str,
         *,
         max_iterations: int | None = None,
-        wait: bool = True,
         for_people: bool = True,
     ) -> Done | Parked:
         """Advance one run until it is over, or waits for something other than a time.
@@ -94,7 +93,7 @@ class FlowRunner:
                 done = self._iteration(run_id) - first
                 left = None if max_iterations is None else max(0, max_iterations - done)
                 result = await self._engine.advance(run_id, max_iterations=left)
-                if isinstance(result, Done) or not wait or result.at_limit:
+                if isinstance(result, Done) or result.at_limit:
                     return result
                 if not called.any_continues() and self._is_left(
                     run_id, result, for_people=for_people

@@ -70,6 +70,12 @@ class GateVerdict(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
         """Whether the gate is still being asked, so that this is not a verdict yet."""
         return self.status == "pending" and self.duration_ms is None
 
+    @property
+    def news(self) -> object:
+        """What is told once: gates that wait are asked again and again, and say the same."""
+        place = None if self.status == "pending" else self.seq
+        return (place, self.run, self.point, self.hook, self.message)
+
 
 def verdicts(view: View, task_id: str, after: int = 0) -> Iterator[GateVerdict]:
     """Every verdict on a task's work after a position in the log, in order."""

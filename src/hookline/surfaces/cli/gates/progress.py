@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from hookline.app import App
     from hookline.domain.records import Delivery
     from hookline.domain.runs import JournalEffect
-    from hookline.hooks.verdicts import GateVerdict
     from hookline.ports.store import View
 
 LOOK_AGAIN = 1.0
@@ -74,8 +73,8 @@ class GateProgress:
             if each.is_under_way:
                 continue
             if each.status == "pending":
-                self._pending = _key(each)
-            if self._is_new(_key(each)):
+                self._pending = each.news
+            if self._is_new(each.news):
                 yield each.seq, verdict_line(each, sys.stderr)
 
     def _steps(self, view: View) -> Iterator[tuple[int, str]]:
@@ -109,12 +108,6 @@ class GateProgress:
         is_new = key not in self._told
         self._told.add(key)
         return is_new
-
-
-def _key(verdict: GateVerdict) -> object:
-    """Gates that wait are asked again and again; what they say then is told once."""
-    place = None if verdict.status == "pending" else verdict.seq
-    return (place, verdict.point, verdict.hook, verdict.message)
 
 
 def _step(effect: JournalEffect) -> str:
