@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.forge import TOLD
+from hookline.domain.hook_names import short_name
 from hookline.domain.promises import find_promises, without_promises
 from hookline.domain.repository import control_told
 from hookline.domain.submissions import (
@@ -19,7 +20,6 @@ from hookline.domain.submissions import (
 )
 from hookline.domain.timestamps import seconds
 from hookline.hooks.gate_reports import ATTEMPTS, GATES, MAX_REVIEW, REVIEW
-from hookline.hooks.names import short_name
 from hookline.pipeline.fix_prompts import Counts, fix_opening, fix_rules
 from hookline.pipeline.gate_payload import PointAnswer, gate_payload
 from hookline.pipeline.repository.conflicts import OpenedConflict
@@ -223,7 +223,7 @@ class Gating:
         is kept for the next one.
         """
         made = self.tries.get(name, 0)
-        reason = f"{short_name(name)}: {message.removeprefix(f'{name} failed: ')}"
+        reason = f"{short_name(name)}: {message.removeprefix(f'{short_name(name)} failed: ')}"
         if not prompt:
             return self._refused(reason, name, message)
         if made >= self.settings.tries:
