@@ -146,7 +146,8 @@ def _test(args: Namespace) -> int:
         _print_outcome(outcome)
         say(
             paint(
-                "This was a test: the hook ran, but its answer was neither recorded nor used.",
+                "This was a test: the hook ran, side effects included; its answer was neither"
+                " recorded nor used.",
                 "dim",
             )
         )
@@ -185,7 +186,7 @@ def _print_replay(result: Replayed) -> None:
     for name, value in (result.values or {}).items():
         say(f"  {untrusted(name)}: {untrusted(_json(value), 120)}")
     verdict = paint("the same as recorded", "green") if result.same else paint("differs", "yellow")
-    ran = "the hook ran, but its answer was not used"
+    ran = "the hook ran, side effects included; its answer was not used"
     say(f"  {verdict}; {'the hook did not run' if result.status == SKIPPED else ran}")
 
 
@@ -212,8 +213,16 @@ HOOK_COMMANDS = {
     "show": Command("show one hook and its last calls", _name, _show),
     "enable": Command("enable a hook", _name, partial(_switch, True)),
     "disable": Command("disable a hook", _name, partial(_switch, False)),
-    "test": Command("dry-run a hook on an event or a payload", _test_arguments, _test),
-    "replay": Command("run a hook again on a recorded event", _replay_arguments, _replay),
+    "test": Command(
+        "try a hook on an event or a payload; its side effects are real",
+        _test_arguments,
+        _test,
+    ),
+    "replay": Command(
+        "run a hook again on a recorded event; its side effects happen again",
+        _replay_arguments,
+        _replay,
+    ),
     **DISPATCH_COMMANDS,
     **RECORD_COMMANDS,
 }
