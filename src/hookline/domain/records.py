@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from hookline.domain.hook_names import short_name
+
 OK = "ok"
 SKIPPED = "skipped"
 FAILED = "failed"
@@ -141,7 +143,7 @@ class Delivery(msgspec.Struct, rename="camel", frozen=True):
         if self.status not in (FAILED, TIMEOUT, DEAD):
             return None
         error = (self.error or "").partition("\n")[0]
-        return f"hook {self.hook} at event {self.event_seq}: {error}"
+        return f"hook {short_name(self.hook)} at event {self.event_seq}: {error}"
 
 
 class StoredAction(msgspec.Struct, frozen=True):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from hookline.domain.hook_names import short_name
 from hookline.domain.text.excerpts import last_line
 from hookline.hooks.language.braces import fill, references
-from hookline.hooks.names import short_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

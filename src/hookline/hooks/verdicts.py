@@ -11,9 +11,9 @@ import msgspec
 
 from hookline.domain.answers import AUTO_ACCEPTED, GateAnswer, stored_answer
 from hookline.domain.events import FIRED, Event
+from hookline.domain.hook_names import short_name
 from hookline.domain.records import CUT, OK, PENDING, SKIPPED, TIMEOUT, Delivery
 from hookline.domain.submissions import AGENT, BUDGET, FORGE, PEOPLE, SIGNAL, TRUST
-from hookline.hooks.names import short_name
 from hookline.points import GATE, rule_of
 from hookline.tasks.registrations import adopted_at
 

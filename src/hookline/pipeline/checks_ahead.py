@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from hookline.domain.hook_names import short_name
 from hookline.domain.submissions import OF_PULL_REQUESTS, GateSettings, Submission
 from hookline.errors import HookFailure
 from hookline.hooks.builtin.gates.commands import RUNNERS, runner_line
 from hookline.hooks.gate_reports import command_of
 from hookline.hooks.kinds import declares
-from hookline.hooks.names import short_name
 from hookline.hooks.resolution import Authorship, gatekeepers
 from hookline.hooks.told_commands import (
     ELSEWHERE,

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.domain.hook_names import short_name
 from hookline.domain.promises import find_promises, without_promises
 from hookline.domain.repository import control_told
 from hookline.domain.submissions import AGENT, BUDGET
 from hookline.domain.timestamps import seconds
 from hookline.hooks.gate_reports import MAX_REVIEW, REVIEW
-from hookline.hooks.names import short_name
 from hookline.pipeline.fix_prompts import Counts, fix_opening, fix_rules
 from hookline.pipeline.gated_work import WORKTREE
 from hookline.sessions import prompts
@@ -77,7 +77,7 @@ class Fixes:
         is kept for the next one.
         """
         work, made = self._work, self.tries.get(name, 0)
-        reason = f"{short_name(name)}: {message.removeprefix(f'{name} failed: ')}"
+        reason = f"{short_name(name)}: {message.removeprefix(f'{short_name(name)} failed: ')}"
         if not prompt:
             return self.refused(reason, name, message)
         if made >= work.settings.tries:

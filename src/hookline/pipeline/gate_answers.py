@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.events import FIRED
+from hookline.domain.hook_names import short_name
 from hookline.domain.records import OK, Outcome
 from hookline.hooks.builtin.gates.review_prompts import review_prompt
 from hookline.hooks.calls.program import json_object
@@ -14,7 +15,6 @@ from hookline.hooks.frames import field_values
 from hookline.hooks.framing import framed_wishes, printed
 from hookline.hooks.gate_reports import JUDGED, command_of, report
 from hookline.hooks.kinds import PROGRAM, REVIEWER, declares
-from hookline.hooks.names import short_name
 from hookline.hooks.rules import RULES, Called
 from hookline.hooks.told_commands import named_command
 from hookline.pipeline.checks_ahead import ChecksAhead

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.forge import TOLD
+from hookline.domain.hook_names import short_name
 from hookline.domain.submissions import AGENT, BUDGET, CONFLICT, SIGNAL
 from hookline.domain.timestamps import seconds
 from hookline.hooks.gate_reports import ATTEMPTS, GATES, REVIEW
-from hookline.hooks.names import short_name
 from hookline.pipeline.fixes import Fixes, Rejection
 from hookline.pipeline.gate_payload import PointAnswer, gate_payload
 from hookline.pipeline.gated_work import WORKTREE, GatedWork

@@ -9,8 +9,8 @@ import msgspec
 
 from hookline.domain.answers import RECEIPT, StopDecision, stored_answer
 from hookline.domain.events import FIRED as POINT_FIRED
+from hookline.domain.hook_names import shown_hook
 from hookline.hooks.gate_reports import JUDGED
-from hookline.hooks.names import shown_hook
 from hookline.hooks.verdicts import GateVerdict, verdicts
 from hookline.pipeline.gating import BEFORE_MERGE, BEFORE_SUBMIT
 from hookline.queries.sessions import last_beginning, last_checks, last_iteration

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.domain import limits, runs, sessions
+from hookline.domain.answers import BESIDE
 from hookline.domain.limits import Progress, SessionLimits, raised
 from hookline.domain.sessions import STANDING, HeldOutput, UnknownSession
 from hookline.domain.text.display import untrusted
+from hookline.domain.text.excerpts import first_few
 from hookline.domain.timestamps import iso
 from hookline.domain.turns import AgentProblem
+from hookline.errors import BadInput
 from hookline.flows import journal
 from hookline.queries.pruned import pruned_at
 from hookline.sessions.names import all_sessions, find
@@ -32,6 +35,10 @@ if TYPE_CHECKING:
 PLANNED = "its plan waits to be started"
 # Why a session was killed with everything else.
 REBOOTED = "the machine was restarted"
+# Commands whose verb is shorter than `hookline session VERB`.
+_COMMANDS = {"watch": "hookline attach", "stop": "hookline stop"}
+# Of several sessions that can be meant.
+MOST_NAMED = 8
 RUNNING, WAITING, PARKED = "running", "waiting", "parked"
 PAUSED, KILLED, CANCELLED = "paused", "killed", "cancelled"
 OVER = frozenset({sessions.COMPLETED, sessions.FAILED, CANCELLED})
@@ -40,8 +47,9 @@ OVER = frozenset({sessions.COMPLETED, sessions.FAILED, CANCELLED})
 class SessionFacts(msgspec.Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True):
     """A session as every command shows it; `used` is how much of its `limit` is used.
 
-    `problem` is why its agent cannot work until a person has repaired something. One that is
-    `planned` is paused until a person starts the plan that its agent has made.
+    `problem` is why its agent cannot work until a person has repaired something, `beside` the
+    session whose change cannot be told from its own. One that is `planned` is paused until a person
+    starts the plan that its agent has made.
     """
 
     run_id: str
@@ -60,6 +68,7 @@ class SessionFacts(msgspec.Struct, rename="camel", frozen=True, kw_only=True, om
     used: float | None = None
     since: str | None = None
     problem: AgentProblem | None = None
+    beside: str | None = None
     planned: bool = False
 
     @property
@@ -152,13 +161,28 @@ def known_session(view: View, name: str | None, verb: str) -> SessionFacts:
     live = [facts(view, run) for run in live_sessions(view)]
     alive = [each for each in live if each.is_alive]
     if len(alive) > 1:
-        names = ", ".join(untrusted(each.name, 80) for each in alive)
-        raise UnknownSession(f"{len(alive)} sessions are at work", help=f"name one: {names}")
+        command = _COMMANDS.get(verb, f"hookline session {verb}")
+        ways = [f"{command} {untrusted(shlex.quote(each.name))}" for each in alive]
+        raise several(f"{len(alive)} sessions are at work", ways)
     newest = next(all_sessions(view), None)
     if newest is None:
         help = 'start one: hookline run "what the agent should do"'
         raise UnknownSession(f"there is no session to {verb}", help=help)
     return alive[0] if alive else facts(view, newest)
+
+
+def accept_command(known: SessionFacts) -> str | None:
+    """What to type where only a person can tell that a session's work is done; else None."""
+    if known.status != sessions.ESCALATED or known.beside is None:
+        return None
+    task = known.task_id
+    return f"hookline task unblock {task} && hookline task complete {task}"
+
+
+def several(why: str, commands: Sequence[str]) -> BadInput:
+    """The error where any of several sessions can be meant, with the command for each."""
+    ways = first_few([f"`{each}`" for each in commands], MOST_NAMED, ", or ")
+    return BadInput(why, help=f"name one: {ways}")
 
 
 def _status(view: View, run: Run) -> tuple[str, Mapping[str, Any]]:
@@ -190,6 +214,8 @@ def _ending(view: View, run: Run) -> Mapping[str, Any]:
     limit = ended.data["reason"] if ended.data["outcome"] == sessions.LIMIT else None
     used, reason = ended.data.get("used", {}).get(limit), ended.data["message"]
     told = {"reason": reason, "limit": limit, "used": used, "since": ended.timestamp}
+    if (beside := ended.data.get(BESIDE)) is not None:
+        told["beside"] = beside
     if (problem := ended.data.get("problem")) is not None:
         told["problem"] = msgspec.convert(problem, AgentProblem)
     return told

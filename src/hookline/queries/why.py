@@ -6,6 +6,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from hookline.domain.hook_names import short_name
 from hookline.domain.runs import TERMINAL
 from hookline.domain.sessions import FLOW as SESSION
 from hookline.domain.sessions import UnknownSession
@@ -48,12 +49,11 @@ def why(app: App, view: View, subject: str) -> Explanation:
     with suppress(UnknownSession):
         return _run(app, view, find(view, subject).run_id)
     try:
-        app.scopes.get(subject)
+        return why(app, view, app.scopes.meant(subject).name)
     except UnknownHook as problem:
         raise UnknownHook(
             f"'{untrusted(subject, 60)}' is not an event, hook, task or run", help=problem.help
         ) from problem
-    raise AssertionError("unreachable: an unknown hook raises")
 
 
 def _task(app: App, view: View, subject: str) -> Explanation:
@@ -73,7 +73,7 @@ def _gate_steps(found: list[GateReview]) -> list[ExplainedStep]:
     steps = []
     for each in last[-GATES_SHOWN:]:
         verdict = each.verdict
-        what = f"{verdict.point} {verdict.hook or ''}".rstrip()
+        what = f"{verdict.point} {short_name(verdict.hook or '')}".rstrip()
         steps.append(ExplainedStep(f"event {verdict.seq}", what, verdict.status, verdict.message))
         steps += [ExplainedStep("", "  comment", line) for line in each.comments]
         steps += [ExplainedStep("", "  the author said", each.answer)] if each.answer else []

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain import sessions
+from hookline.domain.answers import BESIDE
 from hookline.domain.limits import after_iteration, countdown, reached
 from hookline.domain.sessions import SessionInput
 from hookline.domain.timestamps import seconds
@@ -194,7 +195,9 @@ class _Session:
         if verdict.is_complete:
             return await self._ends.end(sessions.COMPLETED, decision.get("reason", ""))
         if not verdict.goes_on:
-            return await self._ends.end(sessions.ESCALATED, decision.get("reason", ""))
+            found = (decision.get("metadata") or {}).get(BESIDE)
+            more = {BESIDE: found} if isinstance(found, str) else {}
+            return await self._ends.end(sessions.ESCALATED, decision.get("reason", ""), **more)
         if turn.problem is not None:
             return await self._ends.end_unable(turn.problem)
         state.next_prompt = decision.get("nextPrompt") or state.next_prompt

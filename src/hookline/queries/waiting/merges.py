@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hookline.domain import runs
+from hookline.domain.hook_names import shown_hook
 from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.domain.tasks import COMPLETED, SUBMITTED
 from hookline.hooks.gate_reports import BENEATH, LEAKED
-from hookline.hooks.names import shown_hook
 from hookline.pipeline.gate_verbs import open_runs, unchecked_below, wait_of
 from hookline.queries import gates
 from hookline.queries.waiting.item import Item, goal_of, sentence, since_state

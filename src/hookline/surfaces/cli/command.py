@@ -76,7 +76,12 @@ def agent_argument(p: ArgumentParser) -> None:
 def run_argument(p: ArgumentParser, name: str = "run", **how: Any) -> None:
     """The run that a command is about: its id, its folder, or what it works on."""
     how = {"help": "the run, such as R-3, its folder, its session or its task", **how}
-    p.add_argument(name, **how, type=lambda text: RunName(run_of_folder(text)))
+    p.add_argument(name, **how, type=run_name)
+
+
+def run_name(text: str) -> RunName:
+    """A run as it is typed: its folder, or one of its names."""
+    return RunName(run_of_folder(text))
 
 
 def run_of_folder(text: str) -> str:

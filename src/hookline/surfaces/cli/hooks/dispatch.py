@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hookline.domain.hook_names import shown_hook
 from hookline.hooks.rules import failed
 from hookline.operations import dry_runs
 from hookline.surfaces.cli.command import Command
@@ -42,7 +43,7 @@ def _tell(outcome: Outcome) -> None:
     bad = failed(outcome)
     mark = paint("✗", "red", sys.stderr) if bad else paint("✓", "green", sys.stderr)
     told = outcome.error or msgspec.json.encode(outcome.answer).decode()
-    note(f"{mark} {untrusted(outcome.hook)}  {outcome.status}  {untrusted(told, 200)}")
+    note(f"{mark} {shown_hook(outcome.hook)}  {outcome.status}  {untrusted(told, 200)}")
     for line in outcome.stderr.splitlines()[-20:]:
         note(f"  {paint('│', 'dim', sys.stderr)} {untrusted(line, 160)}")
 

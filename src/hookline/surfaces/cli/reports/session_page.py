@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.domain.hook_names import short_name
 from hookline.domain.sessions import COMPLETED
 from hookline.domain.text.terminal import plural, thousands, took
 from hookline.domain.timestamps import seconds
-from hookline.hooks.names import short_name
 from hookline.queries.diffs import with_iteration_changes
 from hookline.queries.project_report import UNPROVEN
 from hookline.queries.pruned import GONE
@@ -62,7 +62,9 @@ def _parts(found: SessionReport, now: str) -> Iterator[str]:
     yield page.section("Proof", "".join(receipt_html(each) for each in proofs[-1:]))
     yield page.section("Iterations", "".join(_iterations(found)))
     yield from tables(found)
-    held = "".join(page.folded(f"{each.point}: {each.hook}", each.text) for each in found.held)
+    held = "".join(
+        page.folded(f"{each.point}: {short_name(each.hook)}", each.text) for each in found.held
+    )
     yield page.section("Held for the agent", held)
     yield page.foot(now)
 

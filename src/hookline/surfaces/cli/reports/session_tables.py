@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hookline.domain.hook_names import short_name
 from hookline.domain.text.terminal import took
-from hookline.hooks.names import short_name
 from hookline.surfaces.cli.gates.show import review_lines
 from hookline.surfaces.cli.live.lines import money
 from hookline.surfaces.cli.reports import page

@@ -10,7 +10,7 @@ from hookline.domain import sessions
 from hookline.domain.tasks import DEPENDS_ON
 from hookline.domain.text.terminal import plural
 from hookline.queries.session_ends import parked_help, session_end
-from hookline.queries.sessions import CANCELLED, last_ending, resume_command
+from hookline.queries.sessions import CANCELLED, accept_command, last_ending, resume_command
 from hookline.surfaces.cli.output import answer, next_step, note, paint, say, spoken, untrusted
 
 if TYPE_CHECKING:
@@ -101,6 +101,8 @@ def _tell(known: SessionFacts, ended: dict[str, Any]) -> None:
         note(f"repair that, then resume it: `{resume_command(known)}`")
     elif outcome == sessions.ESCALATED:
         note(f"{known.task_id} is blocked; resolve that, then `{resume_command(known)}`")
+        if (command := accept_command(known)) is not None:
+            note(f"or, if you looked and the work is right: `{command}`")
     if error := ended.get("taskError"):
         note(f"{known.task_id} is unchanged: {untrusted(error)}")
     if unheard := ended.get("unheard"):
