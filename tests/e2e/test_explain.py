@@ -233,10 +233,10 @@ def test_a_name_that_two_hooks_have_is_not_enough(cli: Cli) -> None:
     assert "task_blocked[0]:true" in listed
 
 
-def test_a_replay_says_that_side_effects_happen_again(cli: Cli) -> None:
+def test_a_replay_says_that_what_a_hook_does_happens_again(cli: Cli) -> None:
     cli.configure("hooks: {task_created: [{name: mark, command: 'echo x >> marks'}]}\n")
     cli.add("first")
     told = cli("hook", "replay", "mark", "--event", "1").stdout
-    assert "the hook ran, side effects included; its answer was not used" in told
+    assert "the hook really ran, with all that it does; its answer was not used" in told
     assert (cli.root / "marks").read_text() == "x\nx\n"
-    assert "its side effects happen again" in cli("hook", "replay", "--help").stdout
+    assert "what it does is really done again" in cli("hook", "replay", "--help").stdout

@@ -119,8 +119,12 @@ def test_the_work_of_a_cancelled_task_is_discarded_only_by_name(project: Cli) ->
     code, error = project.refused("worktree", "clean", "T-1", "--discard")
     assert (code, error["code"]) == (1, "repository")
     assert "T-1: the task is ready; `hookline task cancel T-1` ends it" in error["message"]
+    assert "--discard" not in project.refused("worktree", "clean", "T-1")[1]["help"]
     project("task", "cancel", "T-1")
     assert "clean T-1 --discard" in project.refused("worktree", "clean", "T-1")[1]["help"]
+    assert (
+        "discard it: `hookline worktree clean T-1 --discard`" in project("worktree", "clean").stderr
+    )
     assert (path / "begun").exists()
 
 

@@ -114,10 +114,14 @@ class Cleaned(msgspec.Struct, frozen=True):
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """A worktree stays, because something in it is saved nowhere else."""
+    """A worktree stays, because something in it is saved nowhere else.
+
+    If that `can_go`, a person may have it discarded.
+    """
 
     task: str
     unsaved: tuple[str, ...]
+    can_go: bool = False
 
 
 # How two sides of a file conflict: in passages that are `marked`, or as the state of the file says.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from hookline.domain.repository import Cleaned, Kept, RepositoryError, Worktree
 from hookline.domain.tasks import ACTIVE, OPEN, Task, is_task_id
 from hookline.pipeline.gate_verbs import run_of
@@ -63,9 +65,13 @@ async def _clean_one(
     if used is not None:
         return Kept(task, (used,))
     try:
-        return await (git.worktrees.discard if discard else git.worktrees.clean)(task)
+        found = await (git.worktrees.discard if discard else git.worktrees.clean)(task)
     except RepositoryError as problem:  # the others are cleaned anyway
         return Kept(task, (problem.message,))
+    is_over = is_task_id(task) and (known is None or known.state not in OPEN)
+    if isinstance(found, Kept) and is_over and not discard:
+        return msgspec.structs.replace(found, can_go=True)
+    return found
 
 
 async def remove_finished(app: App) -> None:

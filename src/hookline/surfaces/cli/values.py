@@ -77,17 +77,17 @@ def _told(plain: T, clean: T) -> T:
     return clean
 
 
-def parse_json(text: str, name: str) -> Any:
+def parse_json(text: str, name: str, help: str | None = None) -> Any:
     """JSON that a person typed."""
     try:
         return typed_within(text, msgspec.json.decode(text))
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as problem:
-        raise BadInput(f"{name} is not valid JSON: {problem}") from problem
+        raise BadInput(f"{name} is not valid JSON: {problem}", help=help) from problem
 
 
 def parse_object(text: str, name: str, help: str | None = None) -> dict[str, Any]:
     """A JSON object that a person typed."""
-    value = parse_json(text, name)
+    value = parse_json(text, name, help)
     if not isinstance(value, dict):
         raise BadInput(f"{name} must be a JSON object", help=help)
     return value

@@ -59,6 +59,8 @@ def _clean(args: Namespace) -> None:
     with reading() as app:
         found = asyncio.run(clean(app, named, discard=args.discard))
     kept = [each for each in found if isinstance(each, Kept)]
+    names = " ".join(each.task for each in kept if each.can_go)
+    other = f"; or discard it: `hookline worktree clean {names} --discard`" if names else ""
     if not args.json:
         for each in found:
             _tell(each)
@@ -70,12 +72,12 @@ def _clean(args: Namespace) -> None:
         reasons = "; ".join(f"{each.task}: {', '.join(each.unsaved)}" for each in kept)
         if args.discard:
             raise RepositoryError(f"not discarded: {untrusted(reasons)}")
-        names = " ".join(each.task for each in kept)
         raise RepositoryError(
             f"kept, because not everything is saved: {untrusted(reasons)}",
-            help="commit and push the work, or merge it, then run this again; or discard it:"
-            f" `hookline worktree clean {names} --discard`",
+            help=f"commit and push the work, or merge it, then run this again{other}",
         )
+    if other and not args.json:
+        note(other.removeprefix("; or "))
 
 
 def _outcome(each: Cleaned | Kept) -> dict[str, Any]:

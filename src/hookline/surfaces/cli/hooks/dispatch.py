@@ -22,12 +22,15 @@ if TYPE_CHECKING:
     from hookline.domain.records import Outcome
 
 
+SUCH_AS = "such as: echo '{}' | hookline hook dispatch post_iteration"
+
+
 def _arguments(p: ArgumentParser) -> None:
     p.add_argument("point", help="the point; its payload is JSON on stdin")
 
 
 def _dispatch(args: Namespace) -> None:
-    payload = parse_object(read_text("-"), "the payload on stdin")
+    payload = parse_object(read_text("-"), "the payload on stdin", help=SUCH_AS)
 
     def heard(outcome: Outcome) -> None:
         if failed(outcome) or not args.json:

@@ -80,7 +80,8 @@ def _log(args: Namespace) -> None:
         if len(lines) < SHOWN and os.path.exists(each):
             with open_log(each) as file:
                 lines = [*file.read().splitlines(), *lines][-SHOWN:]
-    told = answer(args, {"path": path, "lines": lines, "pruned": pruned}, *map(untrusted, lines))
+    shown = [*map(untrusted, lines)] or ["no hook has been called yet"]
+    told = answer(args, {"path": path, "lines": lines, "pruned": pruned}, *shown)
     if told and pruned is not None:
         note(pruned.told)
     if told and args.follow:
