@@ -146,8 +146,8 @@ def _test(args: Namespace) -> int:
         _print_outcome(outcome)
         say(
             paint(
-                "This was a test: the hook really ran, with all that it does; its answer was neither"
-                " recorded nor used.",
+                "This was a test: the hook really ran, with all that it does; its answer was"
+                " neither recorded nor used.",
                 "dim",
             )
         )
