@@ -61,7 +61,7 @@ class Action(msgspec.Struct, frozen=True):
     """Something a react hook asks for: create_task, update_task, execute_workflow or log.
 
     It is kept as the hook gave it; one that has a `problem` fails when it is carried out.
-    `unwritable` says why the payload cannot be kept.
+    `unwritable` says why it cannot be kept as it is.
     """
 
     type: str

@@ -71,9 +71,12 @@ def _action(item: Any) -> Action:
     if not isinstance(kind, str):
         return Action("", item)
     payload = item.get("payload", {})
-    number = not_a_number(payload)
-    why = f"the payload of {kind} contains {number}, which is not a finite number"
-    return Action(kind, payload, why if number else msgspec.UNSET)
+    why: str | msgspec.UnsetType = msgspec.UNSET
+    if number := not_a_number(payload):
+        why = f"the payload of {kind} contains {number}, which is not a finite number"
+    elif beside := sorted(item.keys() - {"type", "payload"}):
+        why = f"what {kind} is given belongs in its payload: {', '.join(beside)}"
+    return Action(kind, payload, why)
 
 
 def read_feed(reply: Reply, hook: Hook) -> FeedAnswer:

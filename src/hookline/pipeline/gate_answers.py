@@ -9,6 +9,7 @@ import msgspec
 from hookline.domain.events import FIRED
 from hookline.domain.hook_names import short_name
 from hookline.domain.records import OK, Outcome
+from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.hooks.builtin.gates.review_prompts import review_prompt
 from hookline.hooks.calls.program import json_object
 from hookline.hooks.frames import field_values
@@ -48,7 +49,7 @@ class GateAnswers:
             data = {"point": attempt.args["point"], "name": name, "autoAccepted": True}
             attempt.change(lambda tx: tx.append(FIRED, payload["task_id"], data))
         value = gate_answer(called, passed, field_values(payload))
-        if value.get("remediationPrompt"):
+        if value.get("remediationPrompt") and attempt.run.flow in (SUBMIT, MERGE):
             value["ahead"] = await ChecksAhead(self._around, attempt.run).find()
         await self._reports.tell(attempt, called, value)
         return value

@@ -119,9 +119,10 @@ class Desk:
         if tool is None:
             help = f"the tools are {', '.join(self._tools)}"
             raise UnknownTool(f"there is no tool '{name[:60]}'", help=help)
-        given = read(tool.arguments, arguments, name)
         with opened(self._environ, client, commands=self._commands) as visit:
-            answer = tool.run(visit, visit.app.cleaner.value(typed_value(given)))
+            cleaner = visit.app.cleaner
+            given = read(tool.arguments, arguments, name, lambda v: cleaner.value(typed_value(v)))
+            answer = tool.run(visit, given)
             if inspect.isawaitable(answer):
                 answer = await answer
             may_wait = not tool.reads and visit.app.origin.session is None
