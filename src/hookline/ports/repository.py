@@ -93,8 +93,10 @@ class History(Protocol):
         The diff has at most `limit` characters: of a longer one both ends, and none for 0.
         """
 
-    async def work(self, base: str, head: str, limit: int = 0) -> Comparison:
-        """The same for what a commit has and the base has not."""
+    async def work(
+        self, base: str, head: str, limit: int = 0, *, tree: str | None = None
+    ) -> Comparison:
+        """The same for what a commit, or a tree recorded on top of it, has and the base not."""
 
     async def messages(self, folder: str, base: str, head: str, limit: int) -> dict[str, str]:
         """What each commit says that the base has not, by its id; more than `limit` is an error."""

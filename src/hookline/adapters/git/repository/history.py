@@ -131,8 +131,14 @@ class History(msgspec.Struct, frozen=True):
         aside = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": objects}
         return await self._comparison(_Span((older, newer), older, newer, aside), limit)
 
-    async def work(self, base: str, head: str, limit: int = 0) -> Comparison:
-        return await self._comparison(await self._span(base, head), limit)
+    async def work(
+        self, base: str, head: str, limit: int = 0, *, tree: str | None = None
+    ) -> Comparison:
+        span = await self._span(base, head)
+        if tree is None:
+            return await self._comparison(span, limit)
+        fork = await self._repo.fork(self._repo.root, span.older, head)
+        return await self.comparison(fork, tree, limit)
 
     async def _comparison(self, span: _Span, limit: int) -> Comparison:
         files = await self._changes(self._repo.root, span)
