@@ -191,6 +191,18 @@ class StoreBusy(StoreError, code="store-busy"):
     help = "try again; nothing was changed"
 
 
+class StoreUnreachable(StoreError, code="store-unreachable"):
+    """The server of the store cannot be reached."""
+
+
+class StoreAbsent(StoreError):
+    """Nothing was stored yet."""
+
+
+class StoreLost(StoreBusy):
+    """The connection to the store was lost in the middle of a change."""
+
+
 class StoreCorrupt(StoreError, code="store-corrupt"):
     """The store is damaged."""
 

@@ -1,0 +1,43 @@
+"""URLs of stores on a server: what is in them, and how they are shown."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from hookline.errors import BadInput
+
+SCHEMES = ("postgresql", "postgres")
+PARAMETER = "project"
+_HOST = r"(?:\[[^\]@/?#]*\]|[^@:/?#,\[\]]*)(?::\d*)?"
+_URL = re.compile(
+    rf"(?:{'|'.join(SCHEMES)})://(?:[^@/?#]*@)?{_HOST}(?:,{_HOST})*(?:/[^@?#]*)?(?:\?[^#]*)?"
+)
+_PASSWORD = re.compile(r"(//[^:@/?#]*):[^@/?#]*@")
+_SECRET = re.compile(r"([?&](?:ssl)?password=)[^&]*")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_FORM = "postgresql://USER@HOST/DATABASE?project=NAME; write special characters as %40 and the like"
+
+
+class StoreUrl(msgspec.Struct, frozen=True):
+    """A database on a server, and the project in it, if the URL names one."""
+
+    server: str
+    project: str | None
+    shown: str
+
+
+def read_store_url(url: str) -> StoreUrl:
+    """The parts of a URL; what cannot be one is not repeated, because it may hold a password."""
+    if _URL.fullmatch(url) is None:
+        raise BadInput("this is not the URL of a store", help=_FORM)
+    place, _, query = url.partition("?")
+    found = [each for each in query.split("&") if each]
+    named = [each for each in found if each.startswith(f"{PARAMETER}=")]
+    kept = "&".join(each for each in found if each not in named)
+    project = named[-1].partition("=")[2] if named else None
+    if project is not None and _NAME.fullmatch(project) is None:
+        raise BadInput(f"project={project[:40]} in the URL of the store is not a name", help=_FORM)
+    shown = _SECRET.sub(r"\1***", _PASSWORD.sub(r"\1:***@", url))
+    return StoreUrl(f"{place}?{kept}" if kept else place, project, shown)
