@@ -38,6 +38,11 @@ for _name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES"):
 os.environ.pop("PYTHONUNBUFFERED", None)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Say where the projects of end-to-end tests have their stores."""
+    parser.addoption("--postgres", action="store_true", help="on a PostgreSQL server")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Keep the tests' folders in memory where that is possible; torture has the disk's own ways."""
     if config.option.markexpr != "torture" and _has_room(MEMORY):

@@ -12,15 +12,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 
+from hookline.adapters.store.postgres.store import PostgresStore
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 USER = "hookline"
 PATIENCE = 100
@@ -92,6 +94,17 @@ def running(*settings: str) -> Iterator[PostgresServer]:
             yield server
         finally:
             server.stop(signal.SIGQUIT)
+
+
+def new_project(server: PostgresServer) -> str:
+    """The URL of a project that nobody has used."""
+    return server.url(os.urandom(8).hex())
+
+
+def rows_on_server(url: str, sql: str, values: Sequence[Any]) -> list[Any]:
+    """Rows of a project's store, by a statement as SQLite has it."""
+    with closing(PostgresStore(url)) as store, store._database.transaction() as connection:
+        return connection.execute(sql, values).fetchall()
 
 
 @cache

@@ -195,6 +195,10 @@ class StoreUnreachable(StoreError, code="store-unreachable"):
     """The server of the store cannot be reached."""
 
 
+class StoreElsewhere(StoreError, code="store-elsewhere"):
+    """The store of this project is on a server, and nothing says where."""
+
+
 class StoreAbsent(StoreError):
     """Nothing was stored yet."""
 

@@ -10,6 +10,8 @@ from hookline.errors import BadInput
 
 SCHEMES = ("postgresql", "postgres")
 PARAMETER = "project"
+# What names the store in `.hookline/`.
+EMBEDDED = "embedded"
 _HOST = r"(?:\[[^\]@/?#]*\]|[^@:/?#,\[\]]*)(?::\d*)?"
 _URL = re.compile(
     rf"(?:{'|'.join(SCHEMES)})://(?:[^@/?#]*@)?{_HOST}(?:,{_HOST})*(?:/[^@?#]*)?(?:\?[^#]*)?"
@@ -39,5 +41,25 @@ def read_store_url(url: str) -> StoreUrl:
     project = named[-1].partition("=")[2] if named else None
     if project is not None and _NAME.fullmatch(project) is None:
         raise BadInput(f"project={project[:40]} in the URL of the store is not a name", help=_FORM)
-    shown = _SECRET.sub(r"\1***", _PASSWORD.sub(r"\1:***@", url))
-    return StoreUrl(f"{place}?{kept}" if kept else place, project, shown)
+    return StoreUrl(f"{place}?{kept}" if kept else place, project, shown_url(url))
+
+
+def shown_url(url: str) -> str:
+    """A URL without its password; what is not one is not shown."""
+    if url == EMBEDDED:
+        return url
+    if _URL.fullmatch(url) is None:
+        return "(not a URL)"
+    return _SECRET.sub(r"\1***", _PASSWORD.sub(r"\1:***@", url))
+
+
+def with_project(url: str, name: str) -> str:
+    """A URL that names a project, this one unless it names another."""
+    if read_store_url(url).project is not None:
+        return url
+    return f"{url}{'&' if '?' in url else '?'}{PARAMETER}={name}"
+
+
+def project_name(folder: str) -> str:
+    """What a project is called if nobody says more than where it is."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", folder).strip("-")[:100] or PARAMETER

@@ -137,6 +137,9 @@ class Blobs(Protocol):
     def sweep(self, needed: Collection[str], before: float, *, dry: bool = False) -> Removed:
         """Remove what nothing needs and nobody has stored again since a moment."""
 
+    def close(self) -> None:
+        """Nobody keeps or fetches anything any more."""
+
 
 class View(Protocol):
     """The store at one moment."""
@@ -244,6 +247,9 @@ class Store(Protocol):
 
     def now(self) -> str:
         """The time, as the log has it."""
+
+    def size(self) -> int:
+        """How many bytes it takes."""
 
     def compact(self) -> None:
         """Give the space that nothing uses any more back; whoever writes waits meanwhile."""

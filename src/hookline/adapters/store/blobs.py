@@ -54,6 +54,9 @@ class FileBlobs:
                 swept.append(sweep(folder, is_unneeded, dry=dry))
         return added(swept)
 
+    def close(self) -> None:
+        """Nothing is open between two values."""
+
     def _folders(self) -> Iterator[str]:
         if os.path.isdir(self._folder):
             yield from (name for name in sorted(os.listdir(self._folder)) if len(name) == 2)

@@ -92,6 +92,11 @@ class Database:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
 
+    def size(self) -> int:
+        """The bytes of the file and of what is still to be written into it."""
+        found = (entry_at(f"{self.path}{beside}") for beside in ("", "-wal"))
+        return sum(each.st_size for each in found if each is not None)
+
     def compact(self) -> None:
         """Give the space that nothing uses any more back to the disk; writers wait meanwhile."""
         with self._translated():

@@ -55,6 +55,9 @@ class Database(Protocol):
     def transaction(self) -> AbstractContextManager[Connection]:
         """Everything inside is stored together, or not at all."""
 
+    def size(self) -> int:
+        """How many bytes they take."""
+
     def compact(self) -> None:
         """Give the space that nothing uses any more back."""
 
@@ -226,6 +229,9 @@ class TableStore:
     def close(self) -> None:
         """Let go of the database."""
         self._database.close()
+
+    def size(self) -> int:
+        return self._database.size()
 
     def compact(self) -> None:
         self._database.compact()

@@ -6,12 +6,11 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import psycopg
 
 from hookline import errors
 from hookline.adapters.store.postgres.dialect import render
-from hookline.adapters.store.statements import unusable
+from hookline.adapters.store.postgres.server import NOW
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -25,6 +24,10 @@ _PLACES = "hookline_rows, hookline, pg_catalog, pg_temp"
 LONGEST_SILENCE_MS = 3000
 LONGEST_WAIT_MS = 60_000
 LAST_WAIT = 15.0
+_SIZE = b"""
+SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
+WHERE relnamespace = 'hookline'::regnamespace AND relkind = 'r'
+"""
 
 
 class Rows:
@@ -137,48 +140,55 @@ class Database:
     def __init__(self, server: Server, project: int, *, read_only: bool) -> None:
         self.read_only = read_only
         self.project = project
-        self.connection = Live(self.snapshot)
         self._server = server
-        self._ahead = 0.0
+
+    @property
+    def connection(self) -> Live:
+        """What runs statements, each in its own transaction."""
+        return Live(self.snapshot)
 
     def close(self) -> None:
         """Let go of the connection."""
         self._server.close()
+
+    def size(self) -> int:
+        """The bytes of all projects: their rows are in the same tables."""
+        with self._server.translated():
+            row = self._server.run(_SIZE, first=True).fetchone()
+        return int(row[0]) if row else 0
 
     def compact(self) -> None:
         """Nothing: the server makes room for new rows by itself."""
 
     def time(self) -> float:
         """The time of the server, which is the same for all."""
-        return time.monotonic() + self._ahead
+        return self._server.time()
 
     @contextmanager
     def snapshot(self) -> Iterator[Batch]:
         """Everything read inside is of one moment."""
-        with self._translated():
+        with self._server.translated():
             begin = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; " + self._settings()
             batch = Batch(self._server, begin, 2)
             try:
                 yield batch
             finally:
-                if batch.is_begun and not self._server.is_lost():
-                    self._server.roll_back()
+                self._server.roll_back()
 
     @contextmanager
     def transaction(self) -> Iterator[Batch]:
         """Everything inside is stored together, or not at all; others wait for their turn."""
         if self.read_only:
             raise errors.StoreReadOnly(f"{self._server.place} is open for reading only")
-        with self._translated():
+        with self._server.translated():
             batch = Batch(self._server, b"BEGIN ISOLATION LEVEL READ COMMITTED; " + self._turn(), 4)
             try:
                 number, now = batch.first.fetchone()
-                self._ahead = now - time.monotonic()
+                self._server.keep_time(now)
                 yield batch
                 self._commit(batch, number)
             except BaseException:
-                if not self._server.is_lost():
-                    self._server.roll_back()
+                self._server.roll_back()
                 raise
 
     def _settings(self, *more: tuple[str, int]) -> bytes:
@@ -195,7 +205,7 @@ class Database:
             (
                 self._settings(limits, patience),
                 b"SELECT 1 FROM counters FOR UPDATE",
-                b"SELECT pg_current_xact_id()::text, extract(epoch FROM clock_timestamp())::float8",
+                b"SELECT pg_current_xact_id()::text, " + NOW,
             )
         )
 
@@ -222,15 +232,6 @@ class Database:
             if row is None or row[0] != "in progress" or time.monotonic() > deadline:
                 return row is not None and row[0] == "committed"
             time.sleep(0.05)
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        try:
-            yield
-        except psycopg.Error as problem:
-            raise self._server.translate(problem) from problem
-        except (UnicodeEncodeError, msgspec.MsgspecError) as problem:
-            raise unusable(problem, self._server.place) from problem
 
 
 def channel_of(project: int) -> str:

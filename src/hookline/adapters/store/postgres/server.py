@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import psycopg
 from psycopg.pq import Escaping, TransactionStatus
 from psycopg.types.string import TextLoader
 
 from hookline import errors
 from hookline.adapters.store.postgres.dialect import decoded
+from hookline.adapters.store.statements import unusable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from psycopg.abc import Buffer
 
 PATIENCE = 60.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 # Nothing here outlives a transaction, so that a pooler may give each to another connection.
-_OPTIONS: dict[str, Any] = {
+OPTIONS: dict[str, Any] = {
     "autocommit": True,
     "prepare_threshold": None,
     "client_encoding": "utf8",
@@ -29,6 +34,7 @@ _OPTIONS: dict[str, Any] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
 }
+NOW = b"extract(epoch FROM clock_timestamp())::float8"
 _RIGHTS = "ask the owner of the database for the rights that docs/fleet.md lists"
 _REPLICA = "name the primary server: add ?target_session_attrs=read-write to the URL"
 _KINDS: dict[str, tuple[type[errors.StoreError], str | None]] = {
@@ -69,6 +75,20 @@ class Server:
         # The same without a password, to be shown.
         self.place = place
         self._connection = self._connect()
+        self._ahead = 0.0
+
+    def __del__(self) -> None:
+        # Who forgets a store closes it, as with one in a file.
+        if connection := vars(self).get("_connection"):
+            connection.close()
+
+    def time(self) -> float:
+        """The time of the server, which is the same for all."""
+        return _elapsed() + self._ahead
+
+    def keep_time(self, now: float) -> None:
+        """Remember what the server said just now."""
+        self._ahead = now - _elapsed()
 
     def run(self, script: bytes, *, first: bool) -> psycopg.Cursor[Any]:
         """Send statements in one go; `first`: nothing was said before that they rely on."""
@@ -90,7 +110,7 @@ class Server:
 
     def roll_back(self) -> None:
         """End a transaction, if there is one."""
-        if self._connection.info.transaction_status not in _OVER:
+        if not self.is_lost() and not self.is_idle():
             self._connection.execute(b"ROLLBACK")
 
     def reconnect(self, problem: psycopg.Error) -> None:
@@ -111,6 +131,20 @@ class Server:
         """Let go of the connection."""
         self._connection.close()
 
+    def is_idle(self) -> bool:
+        """Whether no transaction has begun."""
+        return self._connection.info.transaction_status in _OVER
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Errors inside are told in our words."""
+        try:
+            yield
+        except psycopg.Error as problem:
+            raise self.translate(problem) from problem
+        except (UnicodeEncodeError, msgspec.MsgspecError) as problem:
+            raise unusable(problem, self.place) from problem
+
     def translate(self, problem: psycopg.Error) -> errors.StoreError:
         """An error of the server in our words."""
         if self.is_lost():
@@ -120,7 +154,7 @@ class Server:
 
     def _connect(self) -> psycopg.Connection[Any]:
         try:
-            connection = psycopg.connect(self._url, **_OPTIONS)
+            connection = psycopg.connect(self._url, **OPTIONS)
         except psycopg.ProgrammingError as problem:  # what it says may repeat a password
             raise errors.BadInput(f"{self.place} cannot be used", help=_CHECK) from problem
         except psycopg.Error as problem:
@@ -130,6 +164,12 @@ class Server:
             raise kind(f"{_doc(kind)} ({self.place}: {said})", help=help) from problem
         connection.adapters.register_loader("text", _Text)
         return connection
+
+
+def _elapsed() -> float:
+    """What nobody sets, and what counts on while the machine sleeps."""
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime(clock)
 
 
 _OVER = (TransactionStatus.IDLE, TransactionStatus.UNKNOWN)

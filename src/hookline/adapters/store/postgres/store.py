@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 # Whoever makes or changes the schema has this lock until the transaction is over.
 _LOCK = b"SELECT pg_advisory_xact_lock(7210384)"
 _LOOK = b"""
-SELECT v.number, p.id, m.value FROM hookline.version v
+SELECT v.number, p.id, m.value, extract(epoch FROM clock_timestamp())::float8
+FROM hookline.version v
 LEFT JOIN hookline.projects p ON p.name = %b
 LEFT JOIN hookline.meta m ON m.project_id = p.id AND m.key = 'store_id'
 """
@@ -54,8 +55,14 @@ class PostgresStore(TableStore):
     """The store of one project on a server."""
 
     def __init__(
-        self, url: str, *, read_only: bool = False, clock: Callable[[], float] | None = None
+        self,
+        url: str,
+        *,
+        read_only: bool = False,
+        clock: Callable[[], float] | None = None,
+        admit: Callable[[str], None] | None = None,
     ) -> None:
+        """Open a project; `admit` hears the identity of one that was there before."""
         address = read_store_url(url)
         if address.project is None:
             raise errors.BadInput(
@@ -63,21 +70,33 @@ class PostgresStore(TableStore):
             )
         server = Server(address.server, address.shown)
         try:
-            found = _opened(server, address.project, read_only=read_only)
+            found = _opened(server, address.project, admit, read_only=read_only)
         except BaseException as problem:
             server.close()
             if isinstance(problem, psycopg.Error):
                 raise server.translate(problem) from problem
             raise
         database = Database(server, found.project, read_only=read_only)
+        self.project = found.project
+        self.address = address
+        # The URL by which changes are announced, if not that one.
+        self.listen: str | None = None
         super().__init__(url, database, found.store_id, clock or database.time)
 
+    def connect(self) -> Server:
+        """Another connection."""
+        return Server(self.address.server, self.address.shown)
 
-def _opened(server: Server, name: str, *, read_only: bool) -> Found:
+
+def _opened(
+    server: Server, name: str, admit: Callable[[str], None] | None, *, read_only: bool
+) -> Found:
     """A project as it is in the database; for writing it is made, or brought up to date."""
     version, found = _look(server, name)
     if version > SCHEMA_VERSION:
         raise errors.StoreNewer(f"the store has schema {version}, this Hookline {SCHEMA_VERSION}")
+    if found is not None and admit is not None:
+        admit(found.store_id)
     if found is not None and version == SCHEMA_VERSION:
         return found
     if read_only:
@@ -92,7 +111,10 @@ def _look(server: Server, name: str) -> tuple[int, Found | None]:
         row = server.run(_LOOK % project, first=True).fetchone()
     except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
         return 0, None
-    version, number, store_id = row or (0, None, None)
+    if row is None:
+        return 0, None
+    version, number, store_id, now = row
+    server.keep_time(now)
     if number is None:
         return version, None
     if store_id is None:
@@ -123,8 +145,7 @@ def _made(server: Server, name: str) -> Found:
         _enter(server, name)
         run(b"COMMIT")
     except BaseException:
-        if not server.is_lost():
-            server.roll_back()
+        server.roll_back()
         raise
     _, found = _look(server, name)
     assert found is not None  # it was made
