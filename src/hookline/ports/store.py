@@ -134,6 +134,9 @@ class Blobs(Protocol):
     def get(self, name: str) -> bytes:
         """The bytes of that name."""
 
+    def names(self) -> list[str]:
+        """The names of all."""
+
     def sweep(self, needed: Collection[str], before: float, *, dry: bool = False) -> Removed:
         """Remove what nothing needs and nobody has stored again since a moment."""
 
@@ -247,6 +250,9 @@ class Store(Protocol):
 
     def now(self) -> str:
         """The time, as the log has it."""
+
+    def time(self) -> float:
+        """The time by which leases are judged, which all who share the store agree on."""
 
     def size(self) -> int:
         """How many bytes it takes."""

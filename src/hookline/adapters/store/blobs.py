@@ -42,6 +42,11 @@ class FileBlobs:
             raise StoreCorrupt(f"the value {name[:16]} is damaged")
         return data
 
+    def names(self) -> list[str]:
+        """The names of all."""
+        found = (os.listdir(os.path.join(self._folder, each)) for each in self._folders())
+        return [name for names in found for name in sorted(names) if len(name) == 64]
+
     def sweep(self, needed: Collection[str], before: float, *, dry: bool = False) -> Removed:
         """Remove what nothing needs and nobody has stored again since a moment."""
 

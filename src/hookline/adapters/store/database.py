@@ -92,6 +92,10 @@ class Database:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
 
+    def time(self) -> float:
+        """The time of this machine, on which the file is."""
+        return time.time()
+
     def size(self) -> int:
         """The bytes of the file and of what is still to be written into it."""
         found = (entry_at(f"{self.path}{beside}") for beside in ("", "-wal"))

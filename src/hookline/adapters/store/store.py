@@ -55,6 +55,9 @@ class Database(Protocol):
     def transaction(self) -> AbstractContextManager[Connection]:
         """Everything inside is stored together, or not at all."""
 
+    def time(self) -> float:
+        """The time, as all who share the database see it."""
+
     def size(self) -> int:
         """How many bytes they take."""
 
@@ -230,6 +233,9 @@ class TableStore:
         """Let go of the database."""
         self._database.close()
 
+    def time(self) -> float:
+        return self._database.time()
+
     def size(self) -> int:
         return self._database.size()
 
@@ -240,6 +246,10 @@ class TableStore:
     def read(self) -> Iterator[View]:
         with self._database.snapshot() as connection:
             yield View(connection, self.id)
+
+    def rows(self, *, writing: bool = False) -> AbstractContextManager[Connection]:
+        """The bare tables, for copying them."""
+        return self._database.transaction() if writing else self._database.snapshot()
 
     def live(self) -> View:
         return View(self._database.connection, self.id)

@@ -25,6 +25,7 @@ from hookline.hooks.history.metrics import (
     statistics,
 )
 from hookline.queries.doctor.checks import (
+    FAILED,
     OK,
     Diagnosis,
     failed,
@@ -136,6 +137,13 @@ def _checks(
     yield from guarded("failing hooks", lambda: _failing(view, project, home))
     yield from guarded("runs", lambda: run_checks(view))
     yield from guarded("flows", lambda: flow_checks(view))
+
+
+def broken(view: View) -> list[Diagnosis]:
+    """Where a store is not what its log says."""
+    fold, announced = Fold(), dict[str, Announced]()
+    found = [*_log_checks(view, fold, announced), *_table_checks(view, fold, announced)]
+    return [each for each in (*found, *run_checks(view)) if each.status == FAILED]
 
 
 # The log and the tables

@@ -24,6 +24,7 @@ VALUES (%d, %b, %d, decode('%b', 'base64'))
 ON CONFLICT (project_id, name, part) DO UPDATE SET stored_at = DEFAULT
 """
 _GET = b"SELECT data FROM hookline.blobs WHERE project_id = %d AND name = %b AND part = %d"
+_NAMES = b"SELECT name FROM hookline.blobs WHERE project_id = %d AND part = 0 ORDER BY name"
 _OLD = b"""
 SELECT name, sum(octet_length(data))::bigint FROM hookline.blobs
 WHERE project_id = %d GROUP BY name HAVING max(stored_at) < to_timestamp(%b)
@@ -69,6 +70,11 @@ class ServerBlobs:
         if sha256(found).hexdigest() != name:
             raise StoreCorrupt(f"the value {name[:16]} is damaged")
         return bytes(found)
+
+    def names(self) -> list[str]:
+        """The names of all."""
+        with self._server.translated():
+            return [name for (name,) in self._run(_NAMES % self._project).fetchall()]
 
     def sweep(self, needed: Collection[str], before: float, *, dry: bool = False) -> Removed:
         """Remove what nothing needs and nobody has stored again since a moment."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import psycopg
@@ -16,7 +17,9 @@ from hookline.adapters.store.store import TableStore
 from hookline.domain.store_urls import read_store_url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    from hookline.adapters.store.statements import Connection
 
 # Whoever makes or changes the schema has this lock until the transaction is over.
 _LOCK = b"SELECT pg_advisory_xact_lock(7210384)"
@@ -42,6 +45,13 @@ FROM information_schema.columns c JOIN information_schema.columns p
 ON p.table_schema = 'hookline' AND p.table_name = c.table_name AND p.column_name = 'project_id'
 WHERE c.table_schema = 'hookline' AND c.column_name <> 'project_id' GROUP BY c.table_name
 """
+
+
+_NUMBERED = ("deliveries", "held_output", "notifications")
+_NEXT = (
+    "SELECT setval(pg_get_serial_sequence('hookline.{0}', 'id'),"
+    " greatest(1, (SELECT max(id) FROM hookline.{0})))"
+)
 
 
 class Found(NamedTuple):
@@ -82,6 +92,14 @@ class PostgresStore(TableStore):
         # The URL by which changes are announced, if not that one.
         self.listen: str | None = None
         super().__init__(url, database, found.store_id, clock or database.time)
+
+    @contextmanager
+    def rows(self, *, writing: bool = False) -> Iterator[Connection]:
+        with super().rows(writing=writing) as connection:
+            yield connection
+            # Rows that came with their numbers used none of the server's.
+            for table in _NUMBERED if writing else ():
+                connection.execute(_NEXT.format(table))
 
     def connect(self) -> Server:
         """Another connection."""
