@@ -17,7 +17,13 @@ _URL = re.compile(
     rf"(?:{'|'.join(SCHEMES)})://(?:[^@/?#]*@)?{_HOST}(?:,{_HOST})*(?:/[^@?#]*)?(?:\?[^#]*)?"
 )
 _PASSWORD = re.compile(r"(//[^:@/?#]*):[^@/?#]*@")
-_SECRET = re.compile(r"([?&](?:ssl)?password=)[^&]*")
+# What may be shown of what follows the question mark.
+_HARMLESS = frozenset(
+    {
+        *("host", "hostaddr", "port", "user", "dbname", PARAMETER),
+        *("sslmode", "target_session_attrs", "connect_timeout"),
+    }
+)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _FORM = "postgresql://USER@HOST/DATABASE?project=NAME; write special characters as %40 and the like"
 
@@ -50,7 +56,10 @@ def shown_url(url: str) -> str:
         return url
     if _URL.fullmatch(url) is None:
         return "(not a URL)"
-    return _SECRET.sub(r"\1***", _PASSWORD.sub(r"\1:***@", url))
+    place, mark, query = _PASSWORD.sub(r"\1:***@", url).partition("?")
+    pairs = (each.partition("=") for each in query.split("&"))
+    shown = (f"{name}={value if name in _HARMLESS else '***'}" for name, _, value in pairs)
+    return f"{place}{mark}{'&'.join(shown) if query else ''}"
 
 
 def with_project(url: str, name: str) -> str:

@@ -252,7 +252,7 @@ class Store(Protocol):
         """The time, as the log has it."""
 
     def time(self) -> float:
-        """The time by which leases are judged, which all who share the store agree on."""
+        """The time that decides when leases end; all who share the store agree on it."""
 
     def size(self) -> int:
         """How many bytes it takes."""

@@ -56,6 +56,7 @@ _REMEDIES = (
     ("does not exist", "create it on the server, or correct the URL"),
     ("too many", "the server has no connection left: raise max_connections, or use a pooler"),
     ("Connection refused", "no server listens there: start it, or correct host and port"),
+    ("resolve host", "correct the host in the URL"),
     ("translate host name", "correct the host in the URL"),
 )
 

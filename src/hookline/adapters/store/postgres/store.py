@@ -80,11 +80,10 @@ class PostgresStore(TableStore):
             )
         server = Server(address.server, address.shown)
         try:
-            found = _opened(server, address.project, admit, read_only=read_only)
-        except BaseException as problem:
+            with server.translated():
+                found = _opened(server, address.project, admit, read_only=read_only)
+        except BaseException:
             server.close()
-            if isinstance(problem, psycopg.Error):
-                raise server.translate(problem) from problem
             raise
         database = Database(server, found.project, read_only=read_only)
         self.project = found.project
