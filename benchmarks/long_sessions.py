@@ -54,7 +54,7 @@ def lengthen(path: str, run_id: str, iterations: int, apart: float = 0.0) -> Non
             with store.write({}) as tx:
                 _write(tx, middle if left else last, number)
                 if not left:  # it rests, as it did before
-                    tx.runs.let_go(run_id, tx.runs.holder(run_id)[1], None)
+                    tx.runs.leases.let_go(run_id, tx.runs.leases.holder(run_id)[1], None)
     finally:
         store.close()
 

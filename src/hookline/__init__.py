@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hookline.version import __version__
+
 if TYPE_CHECKING:
     from hookline.app import App
     from hookline.domain.events import Event
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from hookline.flows.definitions.finder import flow
     from hookline.hooks.registry import Hook, HookContext, HookRegistry, hook
 
-__version__ = "0.2.0"
 __all__ = [
     "Action",
     "App",
@@ -51,6 +52,6 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'hookline' has no attribute {name!r}")
-    from importlib import import_module
+    from importlib import import_module  # `import hookline` costs nothing
 
     return getattr(import_module(_HOMES[name]), name)

@@ -230,7 +230,7 @@ class App:
 
 def open_context(environ: Mapping[str, str]) -> HookContext:
     """The context of a python hook that runs in a child: the store is read as it is."""
-    from hookline.wiring.calling.calls import live_context
+    from hookline.wiring.calling.calls import live_context  # other commands call no hooks
 
     return live_context(App.open(environ=environ, read_only=True))
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.answers import GateAnswer
+from hookline.domain.hook_names import short_name
 from hookline.domain.payloads import GateContext
 from hookline.domain.records import OK, SKIPPED, Outcome
 from hookline.errors import BadInput
@@ -151,5 +152,5 @@ def _result(outcome: Outcome) -> HookResult:
     if outcome.status == SKIPPED:
         return HookResult(HookStatus.SKIP, outcome.error or "its condition is false")
     if outcome.status != OK:
-        return HookResult(HookStatus.FAILURE, f"{outcome.hook} failed: {outcome.error}")
+        return HookResult(HookStatus.FAILURE, f"{short_name(outcome.hook)} failed: {outcome.error}")
     return msgspec.convert(outcome.answer, HookResult, from_attributes=True)

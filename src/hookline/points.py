@@ -6,7 +6,9 @@ live in `hookline.domain.payloads`. `hookline points` and docs/points.md are wri
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from hookline.immutable import Immutable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +26,7 @@ VALIDATION, JUDGED, END = "validation", "judged", "end"
 NOWHERE, ANSWER, HELD, HELD_OR_NOW = "", "answer", "held", "held or now"
 
 
-class Variable(NamedTuple):
+class Variable(Immutable):
     """A template variable. `free` text may hold anything, so it never becomes shell code.
 
     `fields` are those of a payload that hold its value. `begins` is the sign that every value
@@ -43,7 +45,7 @@ class Variable(NamedTuple):
         return f"HOOKLINE_{self.name.upper()}"
 
 
-class Point(NamedTuple):
+class Point(Immutable):
     """A place in the work of an agent where hooks run.
 
     It `fires` by itself: as an event of the log of that name, besides another event (`fired_by`),

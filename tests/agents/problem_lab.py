@@ -1,6 +1,7 @@
 """What becomes of sessions whose agent cannot work, or has to wait, with the real agents.
 
-The tests run the agents that are installed. The table in docs/agents.md has all of them:
+The tests run the agents that are installed and compare the table in docs/agents.md, which has all
+of them:
 
     python -m tests.agents.problem_lab FOLDER [AGENT...]
 
@@ -258,6 +259,7 @@ def transient(lab: Lab, problem: str) -> Outcome:
 # The table
 
 
+LABELS = {problems.RATE_UNTIL: "429 with `retry-after: 7`"}
 HEAD = """
 | problem | what Hookline says | exit code | turns | iterations | seconds |
 | --- | --- | --- | --- | --- | --- |"""
@@ -278,7 +280,7 @@ def main(folder: str, *names: str) -> None:
     for name in names or AGENTS:
         agent = AGENTS[name]
         program, old = installed(agent, own, Path(folder)), installed(agent, Path(folder, "old"))
-        print(f"\n#### {name}\n{HEAD}", flush=True)
+        print(f"\n#### {name} {version(program)}\n{HEAD}", flush=True)
         for problem in (*UNSENT, *PERMANENT, *TRANSIENT):
             if problem == NO_SANDBOX and agent.driver != "codex":
                 continue
@@ -296,6 +298,14 @@ def _row(problem: str, lab: Lab) -> str:
     assert again is None or again.code == 0, again
     asked = 1 if found.code == 4 else 0
     assert found.errors == asked, found
+    label = (
+        f"{TOO_OLD} ({version(lab.old)})" if problem == TOO_OLD else LABELS.get(problem, problem)
+    )
+    return f"| {' | '.join((label, *cells(lab, found), f'{found.seconds:.0f}'))} |"
+
+
+def cells(lab: Lab, found: Outcome) -> tuple[str, ...]:
+    """What the table says about a session, without what differs from run to run."""
     told = f"waits: {found.waited}" if found.waited else found.printed
     for pattern, plain in (
         (r"https?://127\.0\.0\.1:\d+[^\s,)]*|127\.0\.0\.1:\d+", "..."),
@@ -303,8 +313,25 @@ def _row(problem: str, lab: Lab) -> str:
         (r"\|", r"\\|"),
     ):
         told = re.sub(pattern, plain, told)
-    cells = (problem, told, found.code, found.turns, found.iterations, f"{found.seconds:.0f}")
-    return f"| {' | '.join(map(str, cells))} |"
+    return (told, *map(str, (found.code, found.turns, found.iterations)))
+
+
+def version(program: str) -> str:
+    """The version that a program says it has."""
+    said = subprocess.run((program, "--version"), capture_output=True, text=True, check=True)
+    found = re.search(r"\d+\.\d+\.\d+", said.stdout)
+    assert found is not None, said
+    return found[0]
+
+
+def documented(name: str, problem: str) -> tuple[str, ...]:
+    """What the table in docs/agents.md says about a session, without how long it took."""
+    page = (Path(__file__).parents[2] / "docs" / "agents.md").read_text(encoding="utf-8")
+    table = page.split(f"\n#### {name} ", 1)[1].split("\n#### ", 1)[0]
+    label = re.escape(LABELS.get(problem, problem))
+    (row,) = re.findall(rf"^\| {label} \| (.*) \| \d+ \|$", table, re.MULTILINE)
+    told, *figures = row.rsplit(" | ", 3)
+    return (told, *figures)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,6 @@ TOLD = {
 # What an agent does not tell apart. That a variable is missing only Codex's words say.
 UNTOLD: dict[str, dict[str, str | None]] = {
     "codex": {NO_LOGIN: None},
-    "qwen": {problems.CREDIT: BUSY},
 }
 TITLES = {
     "claude": "Claude Code",
@@ -112,13 +111,21 @@ def copilot(folder: Path, found: dict[str, Any]) -> Desk:
     return acp(folder, found)
 
 
+def qwen(folder: Path, found: dict[str, Any]) -> Desk:
+    place = folder / ".qwen/projects/-work-shop/chats"
+    place.mkdir(parents=True)
+    entries = "".join(f"{json.dumps(entry)}\n" for entry in found.get("record", ()))
+    (place / f"{fake_acp.CONVERSATION}.jsonl").write_text(entries)
+    return acp(folder, found)
+
+
 DESKS = {
     "claude": claude,
     "codex": codex,
     "opencode": opencode,
     "gemini": acp,
     "copilot": copilot,
-    "qwen": acp,
+    "qwen": qwen,
 }
 
 
@@ -162,6 +169,22 @@ def test_a_limit_that_resets_is_not_an_empty_account(tmp_path: Path, said: str) 
     assert turn.wait is not None
 
 
+def test_what_qwen_code_records_tells_a_usage_limit_from_too_many_requests(tmp_path: Path) -> None:
+    turn = qwen(tmp_path, captured("qwen", problems.USED_UP)).turn()
+    assert turn.problem is None
+    assert turn.wait is not None
+    assert turn.wait.kind == "usage_limit"
+
+
+def test_what_qwen_code_recorded_of_an_earlier_prompt_is_over(tmp_path: Path) -> None:
+    found = captured("qwen", problems.CREDIT)
+    record = [*found["record"], {**found["record"][0], "uuid": "another"}]
+    turn = qwen(tmp_path, {**found, "record": record}).turn()
+    assert turn.problem is None
+    assert turn.wait is not None
+    assert turn.wait.kind == BUSY
+
+
 @pytest.mark.parametrize("agent", ["opencode", "copilot"])
 def test_without_its_record_an_agent_is_understood_as_far_as_it_speaks(
     tmp_path: Path, agent: str
@@ -185,7 +208,7 @@ def test_what_a_model_says_is_no_problem_of_its_agent(tmp_path: Path) -> None:
     for agent, make in (
         ("copilot", copilot),
         ("gemini", acp),
-        ("qwen", acp),
+        ("qwen", qwen),
         ("opencode", opencode),
     ):
         found = captured(agent, problems.BUSY)

@@ -17,6 +17,8 @@ from tests.agents.problem_lab import (
     PERMANENT,
     TRANSIENT,
     Lab,
+    cells,
+    documented,
     permanent,
     transient,
     unsent,
@@ -67,8 +69,9 @@ def lab(tmp_path: Path, name: str) -> Iterator[Lab]:
 
 
 @pytest.mark.parametrize(("name", "problem"), each(PERMANENT))
-def test_one_turn_is_spent_and_what_repairs_it_is_told(lab: Lab, problem: str) -> None:
+def test_one_turn_is_spent_and_what_repairs_it_is_told(lab: Lab, name: str, problem: str) -> None:
     found, resumed = permanent(lab, problem)
+    assert cells(lab, found) == documented(name, problem)
     assert (found.code, found.ended["outcome"], found.problem["kind"]) == (
         *(4, "escalated"),
         KINDS[problem],
@@ -85,8 +88,9 @@ def test_one_turn_is_spent_and_what_repairs_it_is_told(lab: Lab, problem: str) -
 
 
 @pytest.mark.parametrize(("name", "problem"), each(TRANSIENT))
-def test_a_model_that_comes_back_is_waited_for(lab: Lab, problem: str) -> None:
+def test_a_model_that_comes_back_is_waited_for(lab: Lab, name: str, problem: str) -> None:
     found = transient(lab, problem)
+    assert cells(lab, found) == documented(name, problem)
     assert (found.code, found.ended["outcome"]) == (0, "completed")
     reason = REASONS.get(problem, "model overloaded")
     assert found.waited == reason
@@ -96,25 +100,32 @@ def test_a_model_that_comes_back_is_waited_for(lab: Lab, problem: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "problem"), each((NOT_INSTALLED,)))
-def test_a_program_that_is_not_there_is_refused_before_the_start(lab: Lab, problem: str) -> None:
+def test_a_program_that_is_not_there_is_refused_before_the_start(
+    lab: Lab, name: str, problem: str
+) -> None:
     found, again = unsent(lab, problem)
+    assert cells(lab, found) == documented(name, problem)
     assert (found.code, found.turns, found.iterations, found.errors) == (2, 0, 0, 0)
     assert "which was not found. install it with `npm install -g " in found.printed
     assert again.code == 0, again.stderr
 
 
 @pytest.mark.parametrize(("name", "problem"), each((GONE,)))
-def test_a_program_that_goes_away_ends_the_session_at_once(lab: Lab, problem: str) -> None:
+def test_a_program_that_goes_away_ends_the_session_at_once(
+    lab: Lab, name: str, problem: str
+) -> None:
     found, again = unsent(lab, problem)
+    assert cells(lab, found) == documented(name, problem)
     assert (found.code, found.problem["kind"]) == (4, "missing")
     assert (found.turns, found.iterations, found.errors) == (2, 1, 1)
     assert again.code == 0, again.stderr
 
 
 @pytest.mark.parametrize("name", ["Codex"])
-def test_a_sandbox_that_cannot_work_ends_the_session_at_once(lab: Lab) -> None:
+def test_a_sandbox_that_cannot_work_ends_the_session_at_once(lab: Lab, name: str) -> None:
     need_namespaces()
     found, again = unsent(lab, NO_SANDBOX)
+    assert cells(lab, found) == documented(name, NO_SANDBOX)
     assert (found.code, found.problem["kind"]) == (4, "sandbox")
     assert (found.turns, found.iterations, found.errors) == (1, 0, 1)
     assert "set `permissions: full`" in found.printed

@@ -201,7 +201,7 @@ class FlowRig:
     def _is_driven(self, run_id: str) -> bool:
         with self.app.read() as view:
             under_way = [run_id, *view.runs.called_by(run_id)]
-            holders = [view.runs.holder(each)[0] or "" for each in under_way]
+            holders = [view.runs.leases.holder(each)[0] or "" for each in under_way]
         return self._driver is not None and any(f":{self._driver.pid}:" in h for h in holders)
 
     def _end_driver(self) -> None:

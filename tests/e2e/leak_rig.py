@@ -7,11 +7,14 @@ import html
 import json
 import sqlite3
 import sys
+import threading
 import urllib.parse
-from contextlib import closing
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.e2e.conftest import Cli, Result
@@ -158,6 +161,29 @@ def told() -> list[str]:
         found += [base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode()]
         found.append(base64.b64encode(b"me:" + raw).decode())
     return found
+
+
+@contextmanager
+def telling() -> Iterator[str]:
+    """A server whose every answer tells all; at `/fails` it is an error."""
+    body = json.dumps({"text": "\n".join(told()), "actions": []}).encode()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(500 if self.path == "/fails" else 200)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *details: object) -> None:
+            """Nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
 
 
 class Leaks:

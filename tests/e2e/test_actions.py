@@ -117,6 +117,15 @@ def test_what_a_log_action_cannot_keep_is_refused(
     assert error in failed["data"]["error"]
 
 
+def test_what_stands_beside_the_payload_is_not_dropped(cli: Cli) -> None:
+    beside = {"timestamp": "2026-01-17T12:30:00Z", "nodeId": "T-1"}
+    answer(cli, log(type="measured") | beside, log(type="after"))
+    error = "what log is given belongs in its payload: nodeId, timestamp"
+    assert error in cli("task", "add", "one").stderr
+    assert [event["type"] for event in cli.events("measured", "after")] == ["after"]
+    assert cli.events("action_error")[0]["data"]["error"] == error
+
+
 def test_a_python_file_cannot_ask_for_what_is_no_number(cli: Cli) -> None:
     cli.put(
         "mine.py",

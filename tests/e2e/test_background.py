@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hookline.domain.text.terminal import took
 from tests.e2e.conftest import eventually
 from tests.e2e.pipeline_rig import Pipeline
 from tests.e2e.session_rig import PROMISE, Rig
@@ -122,7 +123,9 @@ def test_people_stop_what_runs_in_the_background(cli: Cli) -> None:
     assert cli("stop").stdout == "one stops after this turn\n"
     cli.put("go", "")
     eventually(lambda: ended(cli), "the end")
-    assert "stopped   one  iteration 2/20" in cli("status").stdout
+    (found,) = cli.json("status")["resting"]
+    worked = took(found["minutes"] * 60)  # and not the time since it began
+    assert f"stopped   one  1/20 iterations · {worked} · " in cli("status").stdout
     assert "hookline resume one" in cli("status").stdout
     code, error = cli.refused("stop")
     assert (code, error["code"]) == (1, "illegal-transition")
@@ -235,14 +238,34 @@ def test_a_killed_worker_is_started_again(line: Pipeline, cli: Cli) -> None:
     eventually(lambda: running(cli) == [], "rest")
 
 
+def test_a_worker_in_the_background_is_watched_by_its_name(line: Pipeline, cli: Cli) -> None:
+    code, error = cli.refused("attach", "work")
+    assert (code, error["message"]) == (1, "no worker is running")
+    line.turn('until [ -e "$HOOKLINE_PROJECT/go" ]; do sleep 0.02; done; work\n')
+    cli.add("part 1")
+    assert "  watch   hookline attach work\n" in cli("work", "--detach", "--once").stdout
+    terminal = Terminal(cli, "attach", "work", columns=80, rows=24)
+    terminal.shows("begins: part 1")
+    terminal.type(b"\x03")
+    terminal.shows("the worker continues; `hookline stop work` ends it")
+    assert terminal.ends() == 0
+    watching = cli.start("attach", "work", "--json")
+    cli.put("go", "")
+    lines = [json.loads(each) for each in watching.communicate(timeout=100)[0].splitlines()]
+    assert lines[-1]["type"] == "worker_log"
+    assert "1 merged" in lines[-1]["data"]["line"]
+
+
 def test_several_terminals_do_not_disturb_each_other(cli: Cli) -> None:
     prepare(cli)
     for name in ("one", "two"):
         cli.json("run", f"do {name}", "--detach", "--name", name)
     eventually(lambda: len([e for e in running(cli) if "pid" in e]) == 2, "the change")
     code, error = cli.refused("stop")
-    assert (code, error["message"]) == (1, "2 sessions are at work")
-    assert error["help"] == "name one: one, two"
+    assert (code, error["message"]) == (2, "2 sessions are at work")
+    assert error["help"] == "name one: `hookline stop one`, or `hookline stop two`"
+    assert "`hookline attach one`" in cli.refused("attach")[1]["help"]
+    assert "`hookline session pause two`" in cli.refused("session", "pause")[1]["help"]
     assert cli("stop", "two").code == 0
     cli.put("go", "")
     eventually(lambda: len(cli.events("session_ended")) == 2, "the change")

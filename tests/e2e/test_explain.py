@@ -206,3 +206,37 @@ def test_the_log_of_calls_can_be_read(project: Cli) -> None:
     own = [name for name in named if name in ("fired", "acted", "skipped", "broken", "slow")]
     assert sorted(own) == ["acted", "broken", "fired", "skipped", "slow"]
     assert "status=timeout" in lines[named.index("slow")]
+
+
+def test_hooks_without_a_name_are_called_by_what_they_run(cli: Cli) -> None:
+    cli.configure(
+        "hooks: {task_created: [{command: 'false'}], task_blocked: [{command: 'true'}]}\n"
+    )
+    assert "hook false at event 1: exited 1" in cli("task", "add", "first").stderr
+    assert "[0]" not in cli("hook", "list").stdout + cli("hook", "stats").stdout
+    assert "hook       false  since" in cli("attention").stdout
+    assert cli("why", "false").stdout.startswith("false failed at event 1")
+    assert cli("why", "false").stdout == cli("why", "task_created[0]:false").stdout
+    assert cli("hook", "test", "false").code == 1
+    assert cli("hook", "disable", "false").stdout == "false is off\n"
+    assert cli.json("hook", "show", "false")["name"] == "task_created[0]:false"
+    assert cli.json("hook", "show", "false")["enabled"] is False
+
+
+def test_a_name_that_two_hooks_have_is_not_enough(cli: Cli) -> None:
+    cli.configure("hooks: {task_created: [{command: 'true'}], task_blocked: [{command: 'true'}]}\n")
+    code, error = cli.refused("hook", "disable", "true")
+    assert (code, error["message"]) == (2, "2 hooks are called 'true'")
+    assert error["help"] == "name one: 'task_created[0]:true', 'task_blocked[0]:true'"
+    listed = cli("hook", "list").stdout
+    assert "task_created[0]:true" in listed
+    assert "task_blocked[0]:true" in listed
+
+
+def test_a_replay_says_that_what_a_hook_does_happens_again(cli: Cli) -> None:
+    cli.configure("hooks: {task_created: [{name: mark, command: 'echo x >> marks'}]}\n")
+    cli.add("first")
+    told = cli("hook", "replay", "mark", "--event", "1").stdout
+    assert "the hook really ran, with all that it does; its answer was not used" in told
+    assert (cli.root / "marks").read_text() == "x\nx\n"
+    assert "what it does is really done again" in cli("hook", "replay", "--help").stdout

@@ -124,6 +124,17 @@ ANSWERS: dict[str, dict[str, Any] | list[Any]] = {
 }
 
 
+# The same of hooks that exit 1 and say "no".
+REJECTED: dict[str, dict[str, Any] | list[Any]] = {
+    "react": [],
+    "feed": {"text": "exit code 1\nno\n"},
+    "gate": {"status": "failure", "hook": "look"},
+    "decide": {"action": "continue", "nextPrompt": "no\n"},
+    "steer": {"action": "none"},
+    "guard": {"verdict": "deny"},
+}
+
+
 def without(payload: dict[str, Any], field: str) -> dict[str, Any]:
     """A payload that lacks one field."""
     return {name: value for name, value in payload.items() if name != field}
@@ -184,6 +195,21 @@ def test_a_flow_fires_the_point_and_a_missing_field_is_named(cli: Cli, point: st
     assert [each for each in shown if each.items() >= least.items()]
     assert len(cli.events("point_fired")) == 1
     expected = ANSWERS[POINTS[point].rule]
+    if isinstance(expected, dict):
+        assert answer.items() >= expected.items()
+    else:
+        assert answer == expected
+
+
+@pytest.mark.parametrize("rule", REJECTED)
+def test_a_flow_hears_of_hooks_that_fail(cli: Cli, rule: str) -> None:
+    point = next(name for name in LEAST if POINTS[name].rule == rule)
+    cli.put(".hookline/flows/fire.py", FLOW)
+    line = "echo no; exit 1"
+    entry = {"name": "look", "command": line, "pipe_output": True}
+    cli.configure(yaml.safe_dump({"hooks": {point: [entry]}}))
+    [answer] = fire(cli, point, LEAST[point])
+    expected = REJECTED[rule]
     if isinstance(expected, dict):
         assert answer.items() >= expected.items()
     else:

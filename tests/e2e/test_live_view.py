@@ -41,7 +41,7 @@ ENDED = [
     "  ✗ post_iteration broken          ###s  failed",
     "      │ exit code 127, a program was not found: /bin/sh: 1: no-such-program:",
     "      │ not found",
-    "  ✓ post_iteration [3]:true        ###s",
+    "  ✓ post_iteration true            ###s",
     "  – 1 hook skipped; -v says why",  # noqa: RUF001
     "  ✓ session_end    bye             ###s",
 ]

@@ -175,3 +175,24 @@ def test_lists_break_at_words(cli: Cli) -> None:
         told = [row for row in terminal.everything if not row.startswith("next: ")]
         terminal.close()
         assert " ".join(told).split() == cli(*words).stdout.split()
+
+
+def test_what_is_empty_says_how_it_is_filled(cli: Cli) -> None:
+    cli.json("task", "list")
+    for command, said in (
+        (("task", "graph"), "no tasks; `hookline task add GOAL` adds one"),
+        (("dep", "list"), "no dependencies; `hookline dep add FROM TO` adds one"),
+        (("hook", "log"), "no hook has been called yet"),
+    ):
+        assert cli(*command).stdout == f"{said}\n"
+
+
+def test_an_unknown_id_names_the_command_that_lists_them(cli: Cli) -> None:
+    cli.json("task", "list")
+    for command, said in (
+        (("task", "show", "nope"), "`hookline task list --all` shows every task"),
+        (("flow", "cancel", "nope"), "`hookline flow status` lists them"),
+        (("checkpoint", "get", "nope"), "`hookline checkpoint list TASK` shows them"),
+        (("hook", "dispatch", "post_iteration"), "echo '{}' | hookline hook dispatch"),
+    ):
+        assert said in cli.refused(*command)[1]["help"]

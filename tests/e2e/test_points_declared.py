@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from hookline.points import (
@@ -42,7 +43,9 @@ def test_a_point_declared_anywhere_in_a_session_reaches_the_agent(
 ) -> None:
     known = POINTS["pre_iteration"]
     monkeypatch.setitem(
-        POINTS, "of_ours", known._replace(name="of_ours", stage=stage, delivery=delivery)
+        POINTS,
+        "of_ours",
+        msgspec.structs.replace(known, name="of_ours", stage=stage, delivery=delivery),
     )
     rig = Rig(cli)
     rule = {"name": "fine", "type": "command", "command": "echo checked >> order"}
@@ -65,7 +68,9 @@ def test_a_point_before_validation_fires_where_nothing_validates(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = POINTS["pre_iteration"]
-    declared = known._replace(name="pre_validation", stage=VALIDATION, delivery=HELD)
+    declared = msgspec.structs.replace(
+        known, name="pre_validation", stage=VALIDATION, delivery=HELD
+    )
     monkeypatch.setitem(POINTS, "pre_validation", declared)
     rig = Rig(cli)
     rig.configure({"pre_validation": [hook("echo fired >> order")], "stop": ["default"]})

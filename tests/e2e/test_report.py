@@ -67,6 +67,42 @@ def test_merged_work_is_told_with_its_proof_and_its_diff(cli: Cli, line: Pipelin
     assert found["waiting"] == cli("attention", "--json").json
 
 
+def test_on_a_page_only_what_failed_is_red_and_commands_break_between_words(
+    cli: Cli, line: Pipeline
+) -> None:
+    line.begin("hooks: {before_submit: [], before_merge: [human]}\n", remote=False)
+    cli.add("one")
+    line.worker(code=4)
+    text = cli("report", "--html", "-").stdout
+    assert '<span class="badge other">none</span>' in text  # no gate before it was submitted
+    typed = "".join(f'<span class="word">{w}</span> ' for w in ("hookline", "gate", "approve"))
+    assert typed in text
+    assert "hookline gate approve T-1" in Page(text).text
+
+
+def test_a_point_without_a_gate_is_no_success_on_a_sessions_page(cli: Cli, line: Pipeline) -> None:
+    line.begin(GATES, remote=False)
+    cli.add("one")
+    line.worker()
+    text = cli("session", "report", "T-1-bot", "-o", "-").stdout
+    gates = text.partition("<h2>Gates of T-1</h2>")[2].partition("</section>")[0]
+    rows = gates.partition("<tbody>")[2].split("<tr>")[1:]
+    none = [row for row in rows if "no gate is configured here" in row]
+    assert none
+    assert all('<span class="badge other">none</span>' in row for row in none)
+    assert '<span class="badge good">success</span>' in next(r for r in rows if "has-part" in r)
+
+
+def test_what_a_check_printed_keeps_its_columns(cli: Cli) -> None:
+    rig = Rig(cli)
+    rig.turns(rest=PROMISE)
+    prints = "printf 'first\\n    at column four\\n'; exit 1"
+    rig.configure({}, validation=[{**RULE, "command": prints}])
+    rig.run(iterations=1)
+    text = cli("session", "report", "s", "-o", "-").stdout
+    assert '<pre class="error">first\n    at column four' in text
+
+
 def test_work_that_was_merged_untested_is_as_loud_as_a_failure(cli: Cli, line: Pipeline) -> None:
     line.begin("hooks: {before_submit: []}\ngates: {test: none}\n", remote=False)
     cli.add("a part")
@@ -122,6 +158,31 @@ def test_what_the_agent_is_told_at_the_end_takes_no_proof_away(cli: Cli) -> None
     assert [each["path"] for each in task["change"]["files"]] == ["made"]
     page = cli("session", "report", "s", "-o", "-").stdout
     assert '<td class="counted" data-name="file">1</td>' in page
+
+
+def test_a_stop_hook_that_is_asked_again_at_the_end_is_one_proof(cli: Cli) -> None:
+    rig = Rig(cli)
+    rig.repository()
+    rig.turns(f"echo 1 > made; {PROMISE}", rest=PROMISE)
+    lint = {"name": "lint", "command": "echo tidy", "pipe_output": True}
+    rig.configure({"stop": ["evidence"], "post_iteration": [lint]}, validation=[RULE])
+    cli.put("there", "")
+    assert rig.run().code == 0
+    assert len(rig.prompts()) == 2
+    assert [p["check"] for p in only_task(report(cli))["proofs"]] == ["there", "evidence"]
+
+
+def test_unfinished_work_in_a_worktree_is_told_though_nothing_committed_it(
+    cli: Cli, line: Pipeline
+) -> None:
+    line.begin("session: {iterations: 1}\nhooks: {stop: [evidence]}\n", remote=False)
+    line.turn("echo unfinished > begun; exit")
+    cli.add("one")
+    line.worker(code=4)
+    task = only_task(report(cli))
+    assert task["outcome"] == "sent back"
+    assert [each["path"] for each in task["change"]["files"]] == ["begun"]
+    assert '<span class="add">+unfinished</span>' in cli("report", "T-1", "--html", "-").stdout
 
 
 def test_what_waits_and_what_was_sent_back_is_told_with_its_command(

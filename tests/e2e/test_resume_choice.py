@@ -56,6 +56,7 @@ def test_of_several_sessions_none_is_guessed(cli: Cli) -> None:
         asked = cli(*command)
         assert asked.code == 2
         assert "2 sessions can be resumed" in asked.stderr
-        assert all(name in asked.stderr.splitlines()[-1] for name in ("one", "two"))
+        for name in ("one", "two"):
+            assert f"hookline run --resume --name {name}`" in asked.stderr.splitlines()[-1]
     cli("flow", "cancel", "R-2")
     assert "resuming one (R-1)" in cli("resume").stderr

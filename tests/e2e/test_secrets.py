@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e.leak_rig import SECRETS, TOKENS, Leaks, told
+from tests.e2e.leak_rig import SECRETS, TOKENS, Leaks, telling
 from tests.e2e.mcp_rig import Agent
 from tests.inbox import Inbox, listening
 
@@ -19,31 +17,10 @@ if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
 
 
-class _Server(BaseHTTPRequestHandler):
-    status = 200
-    body = b""
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
-        self.send_response(500 if self.path == "/fails" else 200)
-        self.end_headers()
-        self.wfile.write(self.body)
-
-    def log_message(self, *details: object) -> None:
-        """Nothing."""
-
-
 @pytest.fixture
 def address() -> Iterator[str]:
-    class Server(_Server):
-        body = json.dumps({"text": "\n".join(told()), "actions": []}).encode()
-
-    with HTTPServer(("127.0.0.1", 0), Server) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with telling() as address:
+        yield address
 
 
 def test_hooks_and_actions(cli: Cli, address: str) -> None:

@@ -40,8 +40,16 @@ def test_a_change_of_another_session_proves_nothing(cli: Cli, stop: str) -> None
     assert said.said[:2] == (4, "escalated")
     assert "another session, honest-work, works in this folder" in said.data["reason"]
     assert cli.task("T-2")["state"] == "blocked"
-    assert "whose change it is cannot be told" in " ".join(cli("attention").stdout.split())
+    told = " ".join(cli("attention").stdout.split())
+    assert "whose change it is cannot be told" in told
+    accept = "hookline task unblock T-2 && hookline task complete T-2"
+    assert f"or, if you looked and the work is right: {accept}" in told
+    for command in accept.split(" && "):
+        assert cli(*command.split()[1:]).code == 0
     assert finished(other).said[:2] == (4, "escalated")
+    left = cli("attention").stdout
+    assert "session    honest-work" in left
+    assert "session    liar" not in left
 
 
 def test_one_session_after_the_other_is_proven(cli: Cli) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 from typing import TYPE_CHECKING
@@ -9,10 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hookline.surfaces.cli.main import COMMANDS, SECTIONS
+from tests.e2e.conftest import PROGRAM
 from tests.e2e.session_rig import PROMISE, Rig
 from tests.e2e.terminal_rig import Terminal
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.e2e.conftest import Cli
 
 
@@ -138,17 +142,58 @@ def test_completion_is_a_script_of_its_shell(cli: Cli, shell: str) -> None:
         subprocess.run((program, "-n"), input=script, text=True, check=True)
 
 
+def completed(cli: Cli, words: str) -> set[str]:
+    """What bash offers for the last of these words."""
+    program = f'hookline() {{ {shlex.join(PROGRAM)} "$@"; }}'
+    count = len(words.split()) - (not words.endswith(" "))
+    ask = f"COMP_WORDS=({words}); COMP_CWORD={count}; _hookline; echo ${{COMPREPLY[@]}}"
+    script = f"{program}\n{cli('completion', 'bash').stdout}\n{ask}"
+    done = subprocess.run(
+        ("bash", "-c", script),
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=cli.root,
+        env=cli.env,
+    )
+    assert done.stderr == ""
+    return set(done.stdout.split())
+
+
 def test_bash_completes_commands_and_options(cli: Cli) -> None:
-    script = cli("completion", "bash").stdout
     for words, wanted in (
         ("hookline st", {"status", "stop", "stats"}),
         ("hookline task comp", {"complete"}),
         ("hookline task add --de", {"--deliverable", "--depends-on"}),
         ("hookline completion z", {"zsh"}),
     ):
-        count = len(words.split()) - 1
-        ask = f"COMP_WORDS=({words}); COMP_CWORD={count}; _hookline; echo ${{COMPREPLY[@]}}"
-        done = subprocess.run(
-            ("bash", "-c", f"{script}\n{ask}"), capture_output=True, text=True, check=True
-        )
-        assert set(done.stdout.split()) == wanted
+        assert completed(cli, words) == wanted
+
+
+def test_bash_completes_ids_and_names(cli: Cli) -> None:
+    assert completed(cli, "hookline task show T") == set()  # there is no store yet
+    rig = Rig(cli)
+    rig.turns(PROMISE)
+    rig.configure()
+    for name in ("fence", "$(touch never)"):
+        assert rig.run(name=name).code == 0
+    cli.add("still open")
+    assert completed(cli, "hookline task show T-") == {"T-1", "T-2", "T-3"}
+    assert completed(cli, "hookline session show f") == {"fence"}
+    assert completed(cli, "hookline flow show R") == {"R-1", "R-2"}
+    assert "--json" in completed(cli, "hookline task show --")
+    assert {"fence", "--follow"} <= completed(cli, "hookline logs ")
+    assert not (cli.root / "never").exists()
+    assert "(hookline completion --names tasks 2> /dev/null)" in cli("completion", "fish").stdout
+
+
+def test_completion_is_silent_where_there_is_no_project(tmp_path: Path, cli: Cli) -> None:
+    done = subprocess.run(
+        (*PROGRAM, "completion", "--names", "tasks"),
+        cwd=tmp_path,
+        env={name: value for name, value in cli.env.items() if name != "HOOKLINE_DIR"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (done.stdout, done.stderr) == ("", "")

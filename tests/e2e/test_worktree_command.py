@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -90,7 +91,7 @@ def test_a_named_worktree_with_unsaved_work_is_an_error(project: Cli) -> None:
     assert path.exists()
     git(project, "merge", "--quiet", "hookline/T-1")
     assert project.json("worktree", "clean", "1") == [
-        {"task": "T-1", "removed": True, "unsaved": []}
+        {"task": "T-1", "removed": True, "unsaved": [], "rescued": []}
     ]
 
 
@@ -100,6 +101,72 @@ def test_the_worktree_of_an_active_task_stays(project: Cli) -> None:
     result = project("worktree", "clean")
     assert "the task is active" in result.stderr
     assert path.exists()
+
+
+def with_work(project: Cli) -> Path:
+    """The worktree of T-1 with a commit and an uncommitted file."""
+    path = begin(project)
+    (path / "done").write_text("committed")
+    git(project, "add", "--all", at=path)
+    git(project, "commit", "--quiet", "--message", "Work", at=path)
+    (path / "begun").write_text("not committed")
+    return path
+
+
+def test_the_work_of_a_cancelled_task_is_discarded_only_by_name(project: Cli) -> None:
+    path = with_work(project)
+    assert project.refused("worktree", "clean", "--discard")[0] == 2
+    code, error = project.refused("worktree", "clean", "T-1", "--discard")
+    assert (code, error["code"]) == (1, "repository")
+    assert "T-1: the task is ready; `hookline task cancel T-1` ends it" in error["message"]
+    assert "--discard" not in project.refused("worktree", "clean", "T-1")[1]["help"]
+    project("task", "cancel", "T-1")
+    assert "clean T-1 --discard" in project.refused("worktree", "clean", "T-1")[1]["help"]
+    assert (
+        "discard it: `hookline worktree clean T-1 --discard`" in project("worktree", "clean").stderr
+    )
+    assert (path / "begun").exists()
+
+
+def test_discarded_work_is_named_and_can_be_had_back(project: Cli) -> None:
+    path = with_work(project)
+    project("task", "cancel", "T-1")
+    first, *ways = project("worktree", "clean", "T-1", "--discard").stdout.splitlines()
+    assert first == (
+        "T-1: discarded: uncommitted files: begun;"
+        " commits that are neither merged into main nor pushed: 1"
+    )
+    assert not path.exists()
+    assert git(project, "branch", "--list", "hookline/*") == ""
+    for way in ways:
+        subprocess.run(way.removeprefix("  to have it back: "), shell=True, cwd=project.root)
+    assert git(project, "show", "rescued-T-1:begun") == "not committed"
+    assert git(project, "show", "rescued-T-1:done") == "committed"
+    assert git(project, "log", "--format=%s", "-1", "rescued-T-1-2") == "Work"
+    assert project("worktree", "list").stdout == "no task has a worktree\n"
+
+
+def test_a_branch_whose_folder_is_gone_is_discarded_too(project: Cli) -> None:
+    path = with_work(project)
+    project("task", "cancel", "T-1")
+    shutil.rmtree(path)
+    (found,) = project.json("worktree", "clean", "T-1", "--discard")
+    assert found["unsaved"] == ["commits that are neither merged into main nor pushed: 1"]
+    assert git(project, "show", f"{found['rescued'][0]}:done") == "committed"
+    assert git(project, "branch", "--list", "hookline/*") == ""
+
+
+def test_what_a_ref_cannot_keep_is_not_discarded(project: Cli) -> None:
+    path = with_work(project)
+    project("task", "cancel", "T-1")
+    inner = path / "inner"
+    inner.mkdir()
+    git(project, "init", "--quiet", at=inner)
+    git(project, "commit", "--quiet", "--allow-empty", "--message", "Inside", at=inner)
+    _, error = project.refused("worktree", "clean", "T-1", "--discard")
+    assert "another repository in it would be lost: inner" in error["message"]
+    assert (inner / ".git").exists()
+    assert (path / "begun").exists()
 
 
 @pytest.mark.parametrize("hostile", ["../T-1", "--force", "T-1;x", "/etc"])

@@ -13,9 +13,9 @@ from hookline.app import App
 from hookline.domain.run_projection import RunFold, differences
 from hookline.domain.runs import OK, Resolution, UnknownFlow
 from hookline.flows import journal
-from hookline.flows.definitions.finder import Flow
+from hookline.flows.definitions.finder import FlowDefinition
 from hookline.flows.engine import Done, Parked
-from hookline.flows.runner import Runner
+from hookline.flows.runner import FlowRunner
 from hookline.wiring.running.engine import engine as make_engine
 
 if TYPE_CHECKING:
@@ -44,19 +44,19 @@ class World:
         self.told: list[tuple[str, dict[str, Any]]] = []
         self.engine = make_engine(self.app, lambda what, details: self.told.append((what, details)))
         self.engine.find_flow = self._find
-        self.runner = Runner(self.engine)
+        self.runner = FlowRunner(self.engine)
 
     def close(self) -> None:
         """Let go of every store."""
         for app in self._opened:
             app.close()
 
-    def _find(self, run: Run) -> Flow:
+    def _find(self, run: Run) -> FlowDefinition:
         name = run.flow
         if name not in self.flows:
             raise UnknownFlow(f"there is no flow '{name}'")
         function = self.flows[name]
-        return Flow(name, "test", "", lambda ctx, run: function(ctx, **run.input))
+        return FlowDefinition(name, "test", "", lambda ctx, run: function(ctx, **run.input))
 
     def start(self, function: Any, **given: Any) -> str:
         """A new run of a function."""
@@ -103,7 +103,7 @@ class World:
     def due(self) -> list[str]:
         """Runs that have something to do."""
         with self.app.read() as view:
-            return view.runs.due(time.time(), self.engine.owner.is_free)
+            return view.runs.leases.due(time.time(), self.engine.owner.is_free)
 
     def check_tables(self) -> None:
         """The tables are what the journal says."""

@@ -117,7 +117,7 @@ def test_an_error_of_our_own_parks_the_run_and_lets_it_go(world: World) -> None:
         None, "an error inside Hookline: LookupError: a bug", True, problem=True
     )
     with world.app.read() as view:
-        assert view.runs.holder(run_id)[0] is None
+        assert view.runs.leases.holder(run_id)[0] is None
     world.open()
     assert world.advance(run_id) == Done("completed")
 

@@ -67,7 +67,7 @@ def test_serving_gives_its_runs_back(world: World) -> None:
 
     asyncio.run(serve())
     with world.app.read() as view:
-        assert view.runs.holder(run_id)[0] is None
+        assert view.runs.leases.holder(run_id)[0] is None
     assert world.due() == [run_id]
 
 
@@ -123,9 +123,9 @@ def _park_many(tx: Transaction, count: int) -> None:
     for _ in range(count):
         run_id = journal.start(tx, "asks", {}, {}, code_digest="")
         token = tx.next_token()
-        tx.runs.take(run_id, "", token, 0.0)
+        tx.runs.leases.take(run_id, "", token, 0.0)
         journal.write(tx, "run_parked", run_id, {"reason": "waits for an answer"})
-        tx.runs.let_go(run_id, token, None)
+        tx.runs.leases.let_go(run_id, token, None)
 
 
 def _costs(world: World) -> dict[str, float]:

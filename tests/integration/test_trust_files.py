@@ -17,7 +17,7 @@ from hookline.hooks.registry import Hook
 from hookline.project import Project
 from hookline.trust.book import TrustBook, TrustVerdict
 from hookline.trust.cover import covered_uses
-from hookline.trust.manifest import Change, Manifest, fingerprint
+from hookline.trust.manifest import Manifest, TrustChange, fingerprint
 from hookline.trust.stores import adopt_store, owns_store
 from hookline.trust.watch import TrustWatch
 
@@ -243,7 +243,7 @@ def test_a_link_out_of_the_project_is_covered_by_its_content(repo: Repo, tmp_pat
     repo.book.grant(repo.project, repo.manifest())
     watch = repo.watch()
     outside.write_text("echo two\n")
-    assert repo.verdict().changes == [Change("tools/run.sh", "changed")]
+    assert repo.verdict().changes == [TrustChange("tools/run.sh", "changed")]
     with pytest.raises(Untrusted, match=r"tools/run\.sh changed"):
         watch.verify()
 
@@ -314,7 +314,7 @@ def test_odd_names_are_kept_apart_and_recorded(repo: Repo) -> None:
     assert repo.verdict().trusted
     with open(os.path.join(hooks, b"\xff\xfe"), "wb") as file:
         file.write(b"evil")
-    assert repo.verdict().changes == [Change(".hookline/hooks/\\xff\\xfe", "changed")]
+    assert repo.verdict().changes == [TrustChange(".hookline/hooks/\\xff\\xfe", "changed")]
     text = repo.book.diff(repo.project, repo.manifest())
     assert "changed: .hookline/hooks/\\xff\\xfe\n" in text
 

@@ -30,7 +30,6 @@ from tests.integration.test_process import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hookline.ports.host import Host
 
 __all__ = [
     "_at_once",
@@ -52,8 +51,7 @@ def hidden(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_another_process_knows_us_by_the_same_name() -> None:
-    host: Host = identity
-    mine = host.owner_name(host.this_process())
+    mine = identity.owner_name(identity.this_process())
     ask = (
         "import sys; from hookline.adapters.processes import identity as host; name = sys.argv[1];"
         " print(host.owner_is_here(name), host.owner_is_gone(name), host.owner_pid(name))"
@@ -61,8 +59,8 @@ def test_another_process_knows_us_by_the_same_name() -> None:
     said = subprocess.run((sys.executable, "-c", ask, mine), capture_output=True, check=True)
     assert said.stdout.decode().split() == ["True", "False", str(os.getpid())]
     boot, pid, start = mine.rsplit(":", 2)
-    assert host.owner_is_gone(f"{boot}:{pid}:{int(start) + 1}")
-    assert not host.owner_is_here(f"another:{pid}:{start}")
+    assert identity.owner_is_gone(f"{boot}:{pid}:{int(start) + 1}")
+    assert not identity.owner_is_here(f"another:{pid}:{start}")
 
 
 def test_what_is_marked_is_found_and_what_is_stopped_is_seen() -> None:

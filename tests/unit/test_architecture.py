@@ -17,7 +17,17 @@ PAGE = ROOT / "docs" / "architecture.md"
 # names the payload that the domain defines.
 ONE_ROOM = {"wiring": "app", "points": "domain"}
 # The lowest rooms, which CONTRIBUTING.md does not list.
-ABRIDGED = {"points", "project", "plugins", "files", "digest", "errors", "programs"}
+ABRIDGED = {
+    "points",
+    "project",
+    "plugins",
+    "files",
+    "digest",
+    "errors",
+    "immutable",
+    "programs",
+    "version",
+}
 
 
 def _rooms() -> dict[str, int]:

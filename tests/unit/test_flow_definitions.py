@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.config.types import Flow as ConfiguredFlow
-from hookline.config.types import Step
+from hookline.config.types import Flow, Step
 from hookline.domain.runs import FlowMistake, Run, UnknownFlow
 from hookline.errors import BadInput, Untrusted
 from hookline.flows.context import Context
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from hookline.flows.definitions.finder import Flow
+    from hookline.flows.definitions.finder import FlowDefinition
 
 RELEASE = '''
 from __future__ import annotations
@@ -88,7 +87,7 @@ def put(root: Path, name: str, text: str) -> Path:
     return path
 
 
-def begun(found: Flow, **run: Any) -> Stepper:
+def begun(found: FlowDefinition, **run: Any) -> Stepper:
     """A stepper in which a flow has begun."""
     stepper = Stepper(())
     start = Run(**{"run_id": "R-1", "flow": found.name, "status": "running", **run})
@@ -151,7 +150,7 @@ def test_bytecode_that_a_repository_brings_is_not_run(tmp_path: Path) -> None:
 
 def steps(*commands: str) -> dict[str, Any]:
     made = [Step(id=f"s{number}", run=command) for number, command in enumerate(commands)]
-    return {"build": ConfiguredFlow(steps=made)}
+    return {"build": Flow(steps=made)}
 
 
 def test_configured_steps_come_first(tmp_path: Path) -> None:

@@ -219,7 +219,7 @@ def test_what_hooks_say() -> None:
     ("point", "hook", "shown"),
     [
         ("stop", "stop[1]:max-iterations", "stop           max-iterations 2m05s"),
-        ("stop", "stop[0]:evidence", "stop           [0]:evidence   2m05s"),
+        ("stop", "stop[0]:evidence", "stop           evidence       2m05s"),
         ("agent", "final-delivery", "agent          final-delivery 2m05s"),
         ("on_task_complete", "tests", "on_task_complete tests        2m05s"),
     ],

@@ -13,7 +13,7 @@ import pytest
 from hookline.adapters.processes.process import LocalProcesses
 from hookline.errors import HookFailure
 from hookline.hooks.builtin.gates.commands import DetectedTests, find_runner
-from hookline.hooks.runners.search import LINTERS, TESTS, Runners, Table, find_runners
+from hookline.hooks.runners.search import LINTERS, TESTS, Runners, RunnerTable, find_runners
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,11 +48,13 @@ def path_of(folder: Path, *names: str) -> str:
     return str(place)
 
 
-def search(folder: Path, table: Table = TESTS, programs: tuple[str, ...] = ALL) -> Runners:
+def search(folder: Path, table: RunnerTable = TESTS, programs: tuple[str, ...] = ALL) -> Runners:
     return find_runners(table, str(folder), path_of(folder, *programs))
 
 
-def commands(folder: Path, table: Table = TESTS, programs: tuple[str, ...] = ALL) -> list[str]:
+def commands(
+    folder: Path, table: RunnerTable = TESTS, programs: tuple[str, ...] = ALL
+) -> list[str]:
     return [each.command for each in search(folder, table, programs).chosen]
 
 

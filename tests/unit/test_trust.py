@@ -17,7 +17,7 @@ from hookline.project import Project
 from hookline.trust.book import TrustBook
 from hookline.trust.configured import configured_uses
 from hookline.trust.cover import MAX_FILES, covered_uses, named_files
-from hookline.trust.manifest import Change, fingerprint
+from hookline.trust.manifest import TrustChange, fingerprint
 from hookline.trust.people import refuse_agents, under_agent
 from hookline.trust.shell_paths import shell_words
 from hookline.trust.stores import adopt_store, owns_store
@@ -324,7 +324,7 @@ def test_granted_then_changed_then_revoked(project: Project, book: TrustBook) ->
     first = fingerprint(project, covered_uses(project, []))
     never = book.verdict(project, first, {})
     assert not never.trusted
-    assert never.changes == [Change("hookline.yaml", "added")]
+    assert never.changes == [TrustChange("hookline.yaml", "added")]
     book.grant(project, first)
     assert book.verdict(project, first, {}).trusted
     put(project, "hookline.yaml", "version: 1 # more\n")
@@ -334,8 +334,8 @@ def test_granted_then_changed_then_revoked(project: Project, book: TrustBook) ->
     assert not changed.trusted
     assert "changed since" in changed.why
     assert changed.changes == [
-        Change(".hookline/hooks/stop/new", "added"),
-        Change("hookline.yaml", "changed"),
+        TrustChange(".hookline/hooks/stop/new", "added"),
+        TrustChange("hookline.yaml", "changed"),
     ]
     assert book.revoke(project)
     assert not book.revoke(project)
@@ -349,7 +349,7 @@ def test_a_removed_file_is_a_change(project: Project, book: TrustBook) -> None:
     os.unlink(path)
     verdict = book.verdict(project, fingerprint(project, covered_uses(project, [])), {})
     assert not verdict.trusted
-    assert verdict.changes == [Change(".hookline/hooks/stop/guard", "removed")]
+    assert verdict.changes == [TrustChange(".hookline/hooks/stop/guard", "removed")]
 
 
 def test_always_trusts_what_comes(project: Project, book: TrustBook) -> None:

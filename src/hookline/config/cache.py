@@ -9,14 +9,15 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline import __version__
 from hookline.digest import sha256
 from hookline.files import make_private, read_regular, write_whole
+from hookline.immutable import Immutable
 from hookline.plugins import stamp
+from hookline.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _FILE = b"file:"
 
 
-class Watched(NamedTuple):
+class Watched(msgspec.Struct, frozen=True, array_like=True):
     """A file outside the key whose presence and mode the checks depended on.
 
     `digest` is that of its content where they depended on that as well.
@@ -38,7 +39,7 @@ class Watched(NamedTuple):
     digest: str = ""
 
 
-class CacheEntry(NamedTuple):
+class CacheEntry(Immutable):
     """The cache file of a project, and the key of its configuration as it is now."""
 
     path: str

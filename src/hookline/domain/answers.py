@@ -9,6 +9,8 @@ import msgspec
 
 # In the metadata of a decision: what a stop hook has proven.
 RECEIPT = "receipt"
+# And the session whose change it may be that this one would be proven by.
+BESIDE = "beside"
 # What a gate's point answers without any gate.
 AUTO_ACCEPTED = "auto-accepted: no gate is configured here"
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from hookline.domain.hook_names import short_name
+
 OK = "ok"
 SKIPPED = "skipped"
 FAILED = "failed"
@@ -59,7 +61,7 @@ class Action(msgspec.Struct, frozen=True):
     """Something a react hook asks for: create_task, update_task, execute_workflow or log.
 
     It is kept as the hook gave it; one that has a `problem` fails when it is carried out.
-    `unwritable` says why the payload cannot be kept.
+    `unwritable` says why it cannot be kept as it is.
     """
 
     type: str
@@ -141,7 +143,7 @@ class Delivery(msgspec.Struct, rename="camel", frozen=True):
         if self.status not in (FAILED, TIMEOUT, DEAD):
             return None
         error = (self.error or "").partition("\n")[0]
-        return f"hook {self.hook} at event {self.event_seq}: {error}"
+        return f"hook {short_name(self.hook)} at event {self.event_seq}: {error}"
 
 
 class StoredAction(msgspec.Struct, frozen=True):

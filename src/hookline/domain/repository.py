@@ -102,17 +102,26 @@ class Worktree(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Cleaned(msgspec.Struct, frozen=True):
-    """A worktree is gone, now or since earlier."""
+    """A worktree is gone, now or since earlier.
+
+    What was `unsaved` in it was to be discarded; the refs under `rescued` still hold it.
+    """
 
     task: str
     removed: bool
+    unsaved: tuple[str, ...] = ()
+    rescued: tuple[str, ...] = ()
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """A worktree stays, because something in it is saved nowhere else."""
+    """A worktree stays, because something in it is saved nowhere else.
+
+    If that `can_go`, a person may have it discarded.
+    """
 
     task: str
     unsaved: tuple[str, ...]
+    can_go: bool = False
 
 
 # How two sides of a file conflict: in passages that are `marked`, or as the state of the file says.
@@ -145,7 +154,7 @@ class ConflictFile(msgspec.Struct, frozen=True):
     renamed: tuple[str, str] | None = None
 
 
-class Step(msgspec.Struct, frozen=True):
+class CommitWithParents(msgspec.Struct, frozen=True):
     """A commit of the work, and those that it was made from."""
 
     commit: str

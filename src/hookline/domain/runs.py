@@ -223,5 +223,6 @@ def run_number(text: str) -> int:
     """`R-12`, `r-12` or `12` as the number in the store."""
     digits = text[2:] if text[:2] in ("R-", "r-") else text
     if not is_number(digits):
-        raise UnknownRun(f"{text[:80]!r} is not a run id", help="run ids look like R-12")
+        help = "run ids look like R-12; `hookline flow status` lists them"
+        raise UnknownRun(f"{text[:80]!r} is not a run id", help=help)
     return int(digits)

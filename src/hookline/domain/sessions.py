@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -19,7 +19,6 @@ WORKER = "work"
 
 COMPLETED, ESCALATED, LIMIT = "completed", "escalated", "limit"
 STOPPED, FAILED = "stopped", "failed"
-Outcome = Literal["completed", "escalated", "limit", "stopped", "failed"]
 
 # What a run remembers of its session under this name: "live", "paused", or how it ended.
 STANDING = "hookline.session"

@@ -120,7 +120,8 @@ def task_number(text: str) -> int:
     """`T-12`, `t-12` or `12` as the number in the store."""
     digits = text[2:] if text[:2] in ("T-", "t-") else text
     if not is_number(digits):
-        raise UnknownTask(f"{text[:80]!r} is not a task id", help="task ids look like T-12")
+        help = "task ids look like T-12; `hookline task list --all` shows every task"
+        raise UnknownTask(f"{text[:80]!r} is not a task id", help=help)
     return int(digits)
 
 

@@ -13,7 +13,6 @@ from math import isfinite
 from hookline.errors import BadInput
 
 LONGEST_WAIT = 100 * 366 * 86400.0
-_CLOCK = re.compile(r"(\d{1,2}):([0-5]\d)")
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
@@ -74,7 +73,7 @@ def _past(text: str, now: str) -> str:
         return _of(midnight - timedelta(days=text == "yesterday"))
     if text[-1:] in UNITS and text[:1].isdigit():
         return iso(max(seconds(now) - duration(text), 0.0))
-    clock = _CLOCK.fullmatch(text)
+    clock = re.fullmatch(r"(\d{1,2}):([0-5]\d)", text)
     if clock is None or int(clock[1]) > 23:
         return parse(text)
     today = midnight + timedelta(hours=int(clock[1]), minutes=int(clock[2]))

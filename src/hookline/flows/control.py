@@ -26,7 +26,7 @@ def control(tx: Transaction, owner: Owner, run_id: str, name: str, reason: str) 
     False if the process that advances one of them has to do it.
     """
     run = _open_run(tx, run_id)
-    holder, _, until = tx.runs.holder(run.run_id)
+    holder, _, until = tx.runs.leases.holder(run.run_id)
     if holder is not None and not owner.is_free(holder, until):
         data = {"name": name, "value": {"reason": reason}}
         journal.write(tx, "run_signalled", run.run_id, data)
@@ -35,9 +35,9 @@ def control(tx: Transaction, owner: Owner, run_id: str, name: str, reason: str) 
         if effect.child:
             owner.end_child(effect.child)
     token = tx.next_token()
-    tx.runs.take(run.run_id, owner.name, token, 0.0)
+    tx.runs.leases.take(run.run_id, owner.name, token, 0.0)
     journal.write(tx, CONTROLS[name], run.run_id, {"reason": reason})
-    tx.runs.let_go(run.run_id, token, None)
+    tx.runs.leases.let_go(run.run_id, token, None)
     return control_called(tx, owner, run_id, name, reason)
 
 
@@ -61,10 +61,10 @@ def resume(tx: Transaction, run_id: str) -> None:
 def park(tx: Transaction, owner: Owner, run_id: str, reason: str) -> None:
     """Park a run that this process no longer advances, with those that it called."""
     for run in (tx.runs.find(run_id), *all_open_called(tx, run_id)):
-        holder, token, _ = tx.runs.holder(run.run_id)
+        holder, token, _ = tx.runs.leases.holder(run.run_id)
         if holder in (None, owner.name) and run.status == runs.RUNNING:
             journal.write(tx, "run_parked", run.run_id, {"reason": reason})
-            tx.runs.let_go(run.run_id, token, None)
+            tx.runs.leases.let_go(run.run_id, token, None)
 
 
 def send(tx: Transaction, run_id: str, name: str, value: Any) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hookline.domain.events import Event
-    from hookline.flows.definitions.finder import Flow
+    from hookline.flows.definitions.finder import FlowDefinition
     from hookline.flows.effects import Executor
     from hookline.flows.own_flows import OwnFlows
     from hookline.hooks.calls.delivery import Owner
@@ -47,7 +47,7 @@ class Engine:
     store: Store
     blobs: Blobs
     owner: Owner
-    find_flow: Callable[[Run], Flow]
+    find_flow: Callable[[Run], FlowDefinition]
     executor: Executor
     steering: Chooses
     wakeup: Wakeup
@@ -118,7 +118,7 @@ class Engine:
                 self._try_now(tx, run)
                 journal.write(tx, "run_resumed", run.run_id, {})
             begun = tx.runs.pending(run)
-            tx.runs.take(run_id, self.owner.name, token, self.store.time() + LEASE)
+            tx.runs.leases.take(run_id, self.owner.name, token, self.store.time() + LEASE)
             return token, begun
 
         taken: tuple[int, list[JournalEffect]] | None = self.change(take)
@@ -153,7 +153,7 @@ class Engine:
 
     def is_held(self, view: View, run_id: str) -> bool:
         """Whether another process advances a run."""
-        holder, _, until = view.runs.holder(run_id)
+        holder, _, until = view.runs.leases.holder(run_id)
         return holder is not None and not self.owner.is_free(holder, until)
 
     def _interrupt_agents(self, run_id: str, token: int, begun: list[JournalEffect]) -> None:
@@ -191,13 +191,13 @@ class Engine:
         """Release a run to other processes, as due as it was."""
 
         def release(tx: Transaction) -> None:
-            holder, token, _ = tx.runs.holder(run_id)
+            holder, token, _ = tx.runs.leases.holder(run_id)
             if holder == self.owner.name:
-                tx.runs.let_go(run_id, token, 0.0)
+                tx.runs.leases.let_go(run_id, token, 0.0)
 
         self.change(release)
 
     def check(self, view: View, run_id: str, token: int) -> None:
         """Refuse to act for a run whose lease we lost."""
-        if view.runs.holder(run_id)[1] != token:
+        if view.runs.leases.holder(run_id)[1] != token:
             raise Fenced

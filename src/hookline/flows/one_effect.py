@@ -118,7 +118,7 @@ def _leave(engine: Engine, run_id: str, result: Done | Parked) -> Parked | None:
 
     def leave(tx: Transaction) -> None:
         found = tx.runs.find(run_id)
-        if found.status == runs.PARKED and tx.runs.holder(run_id)[0] is None:
+        if found.status == runs.PARKED and tx.runs.leases.holder(run_id)[0] is None:
             journal.write(tx, "run_resumed", found.run_id, {})
 
     engine.change(leave)

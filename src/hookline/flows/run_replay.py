@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from hookline.domain.events import Event
     from hookline.domain.runs import JournalEffect, Run
-    from hookline.flows.definitions.finder import Flow
+    from hookline.flows.definitions.finder import FlowDefinition
     from hookline.flows.engine import Engine
     from hookline.ports.store import Transaction, View
 
@@ -88,7 +88,7 @@ class RunReplay:
         self._stepper = Stepper(fetched, by_older_code=is_older)
         self._stepper.start(self._begin(flow, Context(self._stepper, self.run)))
 
-    def _begin(self, flow: Flow, context: Context) -> Coroutine[Any, Any, Any]:
+    def _begin(self, flow: FlowDefinition, context: Context) -> Coroutine[Any, Any, Any]:
         try:
             return flow.begin(context, self.run)
         except TypeError as problem:
@@ -251,7 +251,7 @@ class RunReplay:
     ) -> None:
         """Record why the run does not continue under this lease, and release it."""
         journal.write(tx, event_type, self.run_id, data)
-        tx.runs.let_go(self.run_id, self.token, until)
+        tx.runs.leases.let_go(self.run_id, self.token, until)
 
     def close(self) -> None:
         """Drop the branches of the flow."""

@@ -60,13 +60,13 @@ class Heartbeat:
                 # A store that is busy or full now may not be at the next beat; if the lease is
                 # lost meanwhile, the fence says so.
                 with suppress(StoreError), store.write({}) as tx:
-                    tx.runs.renew(self._owner, store.time() + LEASE)
+                    tx.runs.leases.renew(self._owner, store.time() + LEASE)
                     self._keep(tx)
         finally:
             store.close()
 
 
-class Runner:
+class FlowRunner:
     """Advances runs as they become due."""
 
     def __init__(self, engine: Engine) -> None:
@@ -80,7 +80,6 @@ class Runner:
         run_id: str,
         *,
         max_iterations: int | None = None,
-        wait: bool = True,
         for_people: bool = True,
     ) -> Done | Parked:
         """Advance one run until it is over, or waits for something other than a time.
@@ -94,7 +93,7 @@ class Runner:
                 done = self._iteration(run_id) - first
                 left = None if max_iterations is None else max(0, max_iterations - done)
                 result = await self._engine.advance(run_id, max_iterations=left)
-                if isinstance(result, Done) or not wait or result.at_limit:
+                if isinstance(result, Done) or result.at_limit:
                     return result
                 if not called.any_continues() and self._is_left(
                     run_id, result, for_people=for_people
@@ -153,9 +152,9 @@ class Runner:
     def _begin_due(self) -> int:
         is_free, now = self._engine.owner.is_free, time.time()
         with self._engine.store.read() as view:
-            due = view.runs.due(now, is_free)
+            due = view.runs.leases.due(now, is_free)
             if self._may_be_set_back():
-                asleep = view.runs.parked_later(now, iso(now + SET_BACK), is_free)
+                asleep = view.runs.leases.parked_later(now, iso(now + SET_BACK), is_free)
                 self._is_unsure = bool(asleep)
                 due += asleep
         begun = 0
@@ -180,7 +179,7 @@ class Runner:
 
     async def _wait(self) -> None:
         with self._engine.store.read() as view:
-            soon = view.runs.next_wake(time.time())
+            soon = view.runs.leases.next_wake(time.time())
         timeout = IDLE if soon is None else max(0.0, min(IDLE, soon - time.time()))
         woken = asyncio.ensure_future(self._engine.wakeup.wait(timeout))
         await asyncio.wait({woken, *self._busy.values()}, return_when=asyncio.FIRST_COMPLETED)
@@ -269,7 +268,7 @@ class CalledRuns:
         self._wake_at = min((each for each in moments if each > now), default=math.inf)
 
     def _is_free(self, view: View, run: Run) -> bool:
-        holder, _, until = view.runs.holder(run.run_id)
+        holder, _, until = view.runs.leases.holder(run.run_id)
         free = holder is None or self._engine.owner.is_free(holder, until)
         return free and run.status != PAUSED
 

@@ -6,6 +6,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from msgspec.structs import replace
+
 from hookline.domain.events import STEERED, Event
 from hookline.domain.records import CUT, OK, Delivery, Outcome, Reply
 from hookline.domain.timestamps import LONGEST_WAIT, parse, seconds
@@ -108,8 +110,8 @@ def _reader(point: str) -> Callable[[Reply, Hook], dict[str, Any]]:
 
 
 STEER_RULES: dict[str, PointRule] = {
-    START: RULES["steer"]._replace(read=_reader(START)),
-    END: RULES["steer"]._replace(read=_reader(END), stops=_says_more, fold=_fold_end),
+    START: replace(RULES["steer"], read=_reader(START)),
+    END: replace(RULES["steer"], read=_reader(END), stops=_says_more, fold=_fold_end),
 }
 
 
@@ -180,7 +182,7 @@ class Steering:
         """Change something about a run, unless another process has taken it over."""
 
         def guarded(tx: Transaction) -> Any:
-            holder = tx.runs.holder(run.run_id)[0]
+            holder = tx.runs.leases.holder(run.run_id)[0]
             if self.owner is not None and holder not in (None, self.owner.name):
                 raise Fenced
             tx.metadata = self.own.origin(tx.metadata, run)

@@ -153,7 +153,7 @@ def error_line(problem: BaseException) -> str:
 
 def _is_from_outside(problem: BaseException, watch: CallWatch) -> bool:
     """Whether the task was cancelled; otherwise the hook raised it itself."""
-    import asyncio
+    import asyncio  # a command without hooks does not pay for it
 
     if isinstance(problem, GeneratorExit):
         return watch.is_closed

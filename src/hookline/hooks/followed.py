@@ -8,10 +8,13 @@ from __future__ import annotations
 import os
 import stat
 from contextlib import suppress
-from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
 from hookline.files import entry_at, read_regular
 from hookline.project import FOLDER_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # What may come before a runner, and the runners that take test files as arguments.
 _BEFORE = (
@@ -37,8 +40,14 @@ def followed_files(root: str, line: str) -> list[str]:
 def steering_files(root: str, line: str) -> list[str]:
     """The files that would steer pytest on such a line, whether they are there or not."""
     tests = [os.path.normpath(name) for name in followed_files(root, line) if name[-3:] == ".py"]
-    folders = {str(folder) for name in tests for folder in PurePosixPath(name).parents}
+    folders = {folder for name in tests for folder in _folders_above(name)}
     return [os.path.normpath(f"{folder}/{name}") for folder in sorted(folders) for name in _PYTEST]
+
+
+def _folders_above(name: str) -> Iterator[str]:
+    while name:
+        name = os.path.dirname(name)
+        yield name or "."
 
 
 def without_followed(root: str, line: str) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from hookline.domain.events import ALSO_FIRED, FIRED, FIRINGS, STEERED, Event
 from hookline.errors import HookFailure
+from hookline.immutable import Immutable
 from hookline.points import NOTIFYING, POINTS, REACT, STEER, VARIABLES, rule_of
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _ID_MARKS = str.maketrans("", "", "_-.:/")
 _TOLD = ("kind", "id", "since", "message", "command", "outcome", "reason")
 
 
-class Frame(NamedTuple):
+class Frame(Immutable):
     """One firing of a point. `key` names the call forever: the same for every attempt.
 
     `values` are variables that the payload does not hold. `judged` are the values of a condition

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from hookline.domain.hook_names import short_name
 from hookline.domain.text.excerpts import last_line
 from hookline.hooks.language.braces import fill, references
-from hookline.hooks.names import short_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +28,7 @@ REVIEW, MAX_REVIEW = "review", 4 * 1024
 MAX_MESSAGE = 500
 RUNNERS = (("built-in", "run_tests"), ("built-in", "lint"))
 # What means the same to a shell anywhere in a line.
-_PLAIN = re.compile(r"[\w./@:+][\w./@:+-]*", re.ASCII)
+_PLAIN = r"[\w./@:+][\w./@:+-]*"
 
 
 def report(outcome: Outcome) -> dict[str, str]:
@@ -76,6 +76,6 @@ def runnable(line: str, values: Mapping[str, str]) -> str | None:
 
     asked = (each.path for each in references(line) if not each.escaped)
     names = (path for path in asked if path.isidentifier())
-    if all(_PLAIN.fullmatch(values.get(name, "")) for name in names):
+    if all(re.fullmatch(_PLAIN, values.get(name, ""), re.ASCII) for name in names):
         return fill(line, value)
     return None

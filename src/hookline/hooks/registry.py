@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from hookline.errors import BadHook, UnknownHook, did_you_mean
+from hookline.immutable import Immutable
 from hookline.plugins import KINDS
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _OWN_EVENTS = (
 )
 
 
-class HookContext(NamedTuple):
+class HookContext(Immutable):
     """What a python hook may look at: the task graph, the event log, and a starter of flows."""
 
     graph: GraphView
@@ -187,7 +188,7 @@ class HookRegistry:
         A hook whose `when` does not hold is skipped; `changed()` looks at the files in `changed`.
         A hook that fails does not stop the others: `failures` of the answer names it.
         """
-        from hookline.hooks.dispatch import dispatch_event
+        from hookline.hooks.dispatch import dispatch_event  # only commands that call hooks do
 
         return await dispatch_event(self.hooks_for(event.type), event, context, changed)
 
@@ -253,6 +254,7 @@ def _check_points(new: Hook, events: Collection[str]) -> None:
 
 
 def _check_condition(new: Hook) -> None:
+    # Most hooks have no condition.
     from hookline.domain.condition_fields import condition_fields
     from hookline.hooks.language.conditions import check
 

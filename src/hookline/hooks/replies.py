@@ -34,9 +34,8 @@ _SAYS: dict[str, tuple[str, frozenset[str]]] = {
     "guard": ("verdict", _NO.union(("deny", "defer", "ask", "modify", "allow", "none"))),
 }
 _ACTIONS = re.compile(r'"actions"\s*:\s*\[')
-_OPENING = re.compile(r'\{\s*["}]')
 _STRING = r'"((?:[^"\\]|\\.)*)"'
-_TEXT_FIELD = re.compile(rf"{_STRING}\s*:\s*{_STRING}", re.DOTALL)
+_TEXT_FIELD = rf"{_STRING}\s*:\s*{_STRING}"
 
 A = TypeVar("A", bound=Answer)
 
@@ -72,9 +71,12 @@ def _action(item: Any) -> Action:
     if not isinstance(kind, str):
         return Action("", item)
     payload = item.get("payload", {})
-    number = not_a_number(payload)
-    why = f"the payload of {kind} contains {number}, which is not a finite number"
-    return Action(kind, payload, why if number else msgspec.UNSET)
+    why: str | msgspec.UnsetType = msgspec.UNSET
+    if number := not_a_number(payload):
+        why = f"the payload of {kind} contains {number}, which is not a finite number"
+    elif beside := sorted(item.keys() - {"type", "payload"}):
+        why = f"what {kind} is given belongs in its payload: {', '.join(beside)}"
+    return Action(kind, payload, why)
 
 
 def read_feed(reply: Reply, hook: Hook) -> FeedAnswer:
@@ -200,7 +202,8 @@ def _holds_verdict(text: str, field: str, words: frozenset[str]) -> bool:
     try:
         for start, _, value in json_objects(text, strict=False):
             if value is None:
-                pairs = (each.groups() for each in _TEXT_FIELD.finditer(text, start))
+                fields = re.compile(_TEXT_FIELD, re.DOTALL).finditer(text, start)
+                pairs = (each.groups() for each in fields)
                 return any(_is_said(_decoded(k), _decoded(v), field, words) for k, v in pairs)
             if any(_is_said(*pair, field, words) for pair in _text_fields(value)):
                 return True
@@ -246,7 +249,8 @@ def json_objects(text: str, *, strict: bool) -> Iterator[tuple[int, int, dict[st
 
     decoder = json.JSONDecoder(strict=strict, parse_int=str)
     end = 0
-    while (opening := _OPENING.search(text, end)) is not None:
+    opening_of = re.compile(r'\{\s*["}]')
+    while (opening := opening_of.search(text, end)) is not None:
         start, value = opening.start(), None
         try:
             value, end = decoder.raw_decode(text, start)

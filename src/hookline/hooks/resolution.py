@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from hookline.domain.hook_names import short_name
 from hookline.hooks.builtin import GATES
-from hookline.hooks.names import short_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping

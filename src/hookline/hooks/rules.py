@@ -6,14 +6,16 @@ a pure fold over the outcomes. The dispatcher knows nothing else about any of th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from hookline.domain.answers import AUTO_ACCEPTED, FeedAnswer, GateAnswer, GuardAnswer, StopDecision
+from hookline.domain.hook_names import short_name
 from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Actions, Outcome, Reply
 from hookline.hooks import replies
 from hookline.hooks.gate_reports import with_report
+from hookline.immutable import Immutable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 Called = tuple["Hook", Outcome]
 
 
-class PointRule(NamedTuple):
+class PointRule(Immutable):
     """How one answer is made of many.
 
     Without `stops` every hook is asked, without `carry` all see the same payload. `nothing` is
@@ -79,7 +81,9 @@ def fed_text(outcome: Outcome) -> str:
         return ""
     stderr = unsaid(outcome.stderr, outcome.error or "")
     said = "\n".join(part for part in (outcome.stdout, stderr) if part)
-    return f"[hook {outcome.hook} failed: {outcome.error}]" + (f"\n{said}" if said else "")
+    return f"[hook {short_name(outcome.hook)} failed: {outcome.error}]" + (
+        f"\n{said}" if said else ""
+    )
 
 
 def unsaid(stderr: str, error: str) -> str:
@@ -118,7 +122,9 @@ def _fold_gate(called: Sequence[Called]) -> GateAnswer:
 
 
 def _closed(outcome: Outcome) -> GateAnswer:
-    return GateAnswer(status="failure", message=f"{outcome.hook} failed: {outcome.error}")
+    return GateAnswer(
+        status="failure", message=f"{short_name(outcome.hook)} failed: {outcome.error}"
+    )
 
 
 # decide: until the first complete or escalate; the last continue wins; a failure escalates.
@@ -211,7 +217,7 @@ def _verdict(hook: Hook, outcome: Outcome) -> GuardAnswer:
         answer: GuardAnswer = outcome.answer
         return answer
     verdict = _ON_FAILURE[hook.on_failure]
-    return GuardAnswer(verdict=verdict, reason=f"{hook.name} failed: {outcome.error}")  # type: ignore[arg-type]  # one of the literals, by the table above
+    return GuardAnswer(verdict=verdict, reason=f"{short_name(hook.name)} failed: {outcome.error}")  # type: ignore[arg-type]  # one of the literals, by the table above
 
 
 RULES: dict[str, PointRule] = {

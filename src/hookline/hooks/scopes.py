@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from hookline.domain.hook_names import short_name
+from hookline.domain.text.terminal import one_line
+from hookline.errors import BadInput
 from hookline.hooks.builtin import POINT_DEFAULTS
 from hookline.hooks.registry import Hook, HookRegistry, built_in
+from hookline.immutable import Immutable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -14,7 +18,7 @@ if TYPE_CHECKING:
     from hookline.ports.calls import Calls
 
 
-class HookScopes(NamedTuple):
+class HookScopes(Immutable):
     """The hooks of a project, and those of agents and task types that replace them at a point.
 
     `configured` are the points that the configuration mentions, an empty list included: there
@@ -52,6 +56,14 @@ class HookScopes(NamedTuple):
     def get(self, name: str) -> Hook:
         """The hook of that name in any scope, or UnknownHook with the nearest name."""
         return self.find(name) or self.registry.get(name)
+
+    def meant(self, name: str) -> Hook:
+        """The hook that a person names: as it is listed, or as views call it if no other is."""
+        called = {each.name: each for each in self._everyones() if short_name(each.name) == name}
+        if self.find(name) is None and len(called) > 1:
+            names = ", ".join(f"'{one_line(each)}'" for each in called)
+            raise BadInput(f"{len(called)} hooks are called '{name}'", help=f"name one: {names}")
+        return self.find(name) or next(iter(called.values()), None) or self.registry.get(name)
 
     def any_of_kind(self, kind: str) -> bool:
         """Whether a hook in any scope is of a kind."""

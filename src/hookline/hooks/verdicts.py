@@ -11,9 +11,9 @@ import msgspec
 
 from hookline.domain.answers import AUTO_ACCEPTED, GateAnswer, stored_answer
 from hookline.domain.events import FIRED, Event
+from hookline.domain.hook_names import short_name
 from hookline.domain.records import CUT, OK, PENDING, SKIPPED, TIMEOUT, Delivery
 from hookline.domain.submissions import AGENT, BUDGET, FORGE, PEOPLE, SIGNAL, TRUST
-from hookline.hooks.names import short_name
 from hookline.points import GATE, rule_of
 from hookline.tasks.registrations import adopted_at
 
@@ -69,6 +69,12 @@ class GateVerdict(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     def is_under_way(self) -> bool:
         """Whether the gate is still being asked, so that this is not a verdict yet."""
         return self.status == "pending" and self.duration_ms is None
+
+    @property
+    def news(self) -> object:
+        """What is told once: gates that wait are asked again and again, and say the same."""
+        place = None if self.status == "pending" else self.seq
+        return (place, self.run, self.point, self.hook, self.message)
 
 
 def verdicts(view: View, task_id: str, after: int = 0) -> Iterator[GateVerdict]:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hookline.domain.hook_names import short_name
 from hookline.domain.submissions import FORGE, PEOPLE, SIGNAL, TRUST
 from hookline.domain.tasks import OPEN, Task
 from hookline.domain.text.display import untrusted
 from hookline.errors import BadInput, IllegalTransition
 from hookline.flows import control
-from hookline.hooks.names import short_name
 from hookline.hooks.verdicts import GateVerdict, Override, asked_person, record_override
 from hookline.operations.task_work import worker_of
 from hookline.pipeline import gate_verbs

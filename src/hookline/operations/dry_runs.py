@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.domain.events import Event
+from hookline.domain.hook_names import shown_hook
 from hookline.domain.runs import UnknownRun
-from hookline.domain.text.display import untrusted
 from hookline.domain.timestamps import iso
 from hookline.errors import BadInput, ConfigError, UnknownEvent, Untrusted
 from hookline.flows.builtin_steering import RunIteration, native_outcome, steering_values
@@ -68,7 +68,7 @@ async def try_hook(
     app: App, name: str, *, seq: int | None = None, payload: dict[str, Any] | None = None
 ) -> Outcome:
     """Call a hook on a payload, on an event, or on the newest event that concerns it."""
-    (hook,) = _runnable(app, app.scopes.get(name))
+    (hook,) = _runnable(app, app.scopes.meant(name))
     with app.read() as view:
         subject = _given(hook, payload) if payload is not None else _recorded(view, hook, seq)
         return await call_dry(caller(app), view.graph, hook, *subject)
@@ -76,7 +76,7 @@ async def try_hook(
 
 async def repeat(app: App, name: str, seq: int) -> Replayed:
     """Call a hook again on an event as it was recorded, and compare."""
-    (hook,) = _runnable(app, app.scopes.get(name))
+    (hook,) = _runnable(app, app.scopes.meant(name))
     with app.read() as view:
         return await replay(caller(app), view, hook, _event(view, hook, seq))
 
@@ -103,7 +103,7 @@ def _runnable(app: App, *hooks: Hook) -> list[Hook]:
         refuse_agents(app.environ, "hook test|replay|dispatch")
     for hook in hooks:
         if hook.name in app.suspended:
-            raise Untrusted(f"{untrusted(hook.name)} cannot run: {app.suspended[hook.name]}")
+            raise Untrusted(f"{shown_hook(hook.name)} cannot run: {app.suspended[hook.name]}")
     return list(hooks)
 
 
@@ -147,7 +147,7 @@ def _event(view: View, hook: Hook, seq: int) -> Event:
         raise UnknownEvent(f"there is no event {seq}; the log ends at {view.log.last()}")
     if point_of(hook, event) not in hook.points:
         raise BadInput(
-            f"event {seq} is {event.type}; {untrusted(hook.name)} is called at"
+            f"event {seq} is {event.type}; {shown_hook(hook.name)} is called at"
             f" {', '.join(hook.points)}",
             help=f"`hookline events --type {event_types(hook.points)[-1]}` shows such events",
         )

@@ -15,7 +15,7 @@ from hookline.errors import BadInput, IllegalTransition
 from hookline.flows import control, journal
 from hookline.flows.outcomes import INTERRUPT
 from hookline.points import END, points_at
-from hookline.queries.sessions import RUNNING, SessionFacts, facts, resume_command
+from hookline.queries.sessions import RUNNING, SessionFacts, facts, resume_command, several
 from hookline.sessions.names import all_sessions, find
 from hookline.sessions.plan import session_flow
 from hookline.sessions.state import PINS
@@ -52,8 +52,8 @@ def _only(idle: list[SessionFacts], limits: Amounts) -> SessionFacts:
     """The one that is meant: a session at a limit is, if one is raised, and only then."""
     meant = [each for each in idle if (each.status == sessions.LIMIT) == bool(limits)] or idle
     if len(meant) > 1:
-        names = ", ".join(untrusted(each.name, 80) for each in meant)
-        raise BadInput(f"{len(meant)} sessions can be resumed", help=f"name one: {names}")
+        ways = [resume_command(each) for each in meant]
+        raise several(f"{len(meant)} sessions can be resumed", ways)
     return meant[0]
 
 

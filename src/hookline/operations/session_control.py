@@ -115,5 +115,5 @@ def _refuse_idle(known: SessionFacts, verb: str) -> None:
 def _send(tx: Transaction, run_id: str, value: dict[str, str], *, now: bool = False) -> None:
     control.send(tx, run_id, sessions.SIGNAL, value)
     # While nothing runs, an interruption would wait for what begins next and cut that short.
-    if now and tx.runs.holder(run_id)[0] is not None:
+    if now and tx.runs.leases.holder(run_id)[0] is not None:
         control.send(tx, run_id, INTERRUPT, {})

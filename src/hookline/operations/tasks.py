@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from msgspec.structs import replace
+
 from hookline.domain.tasks import ACTIVE, BLOCKED, CANCELLED, FAILED, Task, task_number
 from hookline.errors import PeopleOnly
 from hookline.tasks import claims, verbs
@@ -67,7 +69,7 @@ def update(
     reason: str | None = None,
 ) -> Task:
     """Change a task's fields, then its state if one is wanted, all or nothing."""
-    types = app.types._replace(by_agent=by.by_agent)
+    types = replace(app.types, by_agent=by.by_agent)
 
     def apply(tx: Transaction) -> Task:
         if changes or state is None:

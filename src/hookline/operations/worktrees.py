@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from hookline.domain.repository import Cleaned, Kept, RepositoryError, Worktree
 from hookline.domain.tasks import ACTIVE, OPEN, Task, is_task_id
 from hookline.pipeline.gate_verbs import run_of
@@ -42,23 +44,34 @@ async def _look_at(git: Repository, worktree: Worktree) -> TaskWorktree:
         return TaskWorktree(worktree, None, (problem.message,))
 
 
-async def clean(app: App, named: list[str]) -> list[Cleaned | Kept]:
-    """Remove the worktrees of these tasks, or of all, that are no longer needed."""
+async def clean(app: App, named: list[str], *, discard: bool = False) -> list[Cleaned | Kept]:
+    """Remove the worktrees of these tasks, or of all, that are no longer needed.
+
+    `discard` removes what is unsaved in those that are named too, if their tasks are over.
+    """
     git = repository(app)
     tasks = named or [each.task for each in await git.worktrees.list()]
-    return [await _clean_one(app, git, task) for task in tasks]
+    return [await _clean_one(app, git, task, discard=discard) for task in tasks]
 
 
-async def _clean_one(app: App, git: Repository, task: str) -> Cleaned | Kept:
+async def _clean_one(
+    app: App, git: Repository, task: str, *, discard: bool = False
+) -> Cleaned | Kept:
     with app.read() as view:
         known = view.graph.find(task) if is_task_id(task) else None
         used = _why_in_use(view, known) if known is not None else None
+    if used is None and discard and known is not None and known.state in OPEN:
+        used = f"the task is {known.state}; `hookline task cancel {task}` ends it"
     if used is not None:
         return Kept(task, (used,))
     try:
-        return await git.worktrees.clean(task)
+        found = await (git.worktrees.discard if discard else git.worktrees.clean)(task)
     except RepositoryError as problem:  # the others are cleaned anyway
         return Kept(task, (problem.message,))
+    is_over = is_task_id(task) and (known is None or known.state not in OPEN)
+    if isinstance(found, Kept) and is_over and not discard:
+        return msgspec.structs.replace(found, can_go=True)
+    return found
 
 
 async def remove_finished(app: App) -> None:

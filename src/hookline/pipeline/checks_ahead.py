@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from hookline.domain.hook_names import short_name
 from hookline.domain.submissions import OF_PULL_REQUESTS, GateSettings, Submission
 from hookline.errors import HookFailure
 from hookline.hooks.builtin.gates.commands import RUNNERS, runner_line
 from hookline.hooks.gate_reports import command_of
 from hookline.hooks.kinds import declares
-from hookline.hooks.names import short_name
 from hookline.hooks.resolution import Authorship, gatekeepers
 from hookline.hooks.told_commands import (
     ELSEWHERE,
@@ -24,7 +24,8 @@ from hookline.hooks.told_commands import (
     told_inline,
     with_command,
 )
-from hookline.pipeline.gating import BEFORE_MERGE, BEFORE_SUBMIT, PINS
+from hookline.pipeline.gated_work import PINS
+from hookline.pipeline.gating import BEFORE_MERGE, BEFORE_SUBMIT
 from hookline.pipeline.repository.merged_tests import RUN_TESTS, testers
 from hookline.sessions.done_means import CHECKED, EVIDENCE
 from hookline.sessions.point_calls import hooks_at, overridden

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain.forge import ForgeError, Remark
+from hookline.domain.hook_names import short_name
 from hookline.domain.promises import without_promises
 from hookline.domain.records import OK, Outcome
 from hookline.domain.repository import RepositoryError
 from hookline.flows import journal
 from hookline.hooks.builtin.gates.branch import MARK, changes_made
 from hookline.hooks.gate_reports import JUDGED
-from hookline.hooks.names import short_name
 from hookline.hooks.verdicts import verdicts
 from hookline.pipeline.repository.earlier_tests import edited_tests, followed_commands
 from hookline.points import HOLDING

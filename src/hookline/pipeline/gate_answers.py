@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.events import FIRED
+from hookline.domain.hook_names import short_name
 from hookline.domain.records import OK, Outcome
+from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.hooks.builtin.gates.review_prompts import review_prompt
 from hookline.hooks.calls.program import json_object
 from hookline.hooks.frames import field_values
 from hookline.hooks.framing import framed_wishes, printed
 from hookline.hooks.gate_reports import JUDGED, command_of, report
 from hookline.hooks.kinds import PROGRAM, REVIEWER, declares
-from hookline.hooks.names import short_name
 from hookline.hooks.rules import RULES, Called
 from hookline.hooks.told_commands import named_command
 from hookline.pipeline.checks_ahead import ChecksAhead
@@ -48,7 +49,7 @@ class GateAnswers:
             data = {"point": attempt.args["point"], "name": name, "autoAccepted": True}
             attempt.change(lambda tx: tx.append(FIRED, payload["task_id"], data))
         value = gate_answer(called, passed, field_values(payload))
-        if value.get("remediationPrompt"):
+        if value.get("remediationPrompt") and attempt.run.flow in (SUBMIT, MERGE):
             value["ahead"] = await ChecksAhead(self._around, attempt.run).find()
         await self._reports.tell(attempt, called, value)
         return value

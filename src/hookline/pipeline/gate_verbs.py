@@ -23,7 +23,8 @@ from hookline.domain.submissions import (
 from hookline.domain.tasks import COMPLETED, OPEN, Task
 from hookline.errors import HooklineError
 from hookline.flows import journal
-from hookline.pipeline.gating import CODE_VERSION, PINS
+from hookline.pipeline.gated_work import PINS
+from hookline.pipeline.gating import CODE_VERSION
 from hookline.tasks import notes, verbs
 from hookline.tasks.task_runs import runs_on
 
@@ -85,8 +86,8 @@ def is_interrupted(run: Run) -> bool:
 def wake(tx: Transaction, run_id: str) -> None:
     """Let a process that serves runs resume a paused one."""
     if is_interrupted(tx.runs.find(run_id)):
-        _, token, _ = tx.runs.holder(run_id)
-        tx.runs.let_go(run_id, token, 0.0)
+        _, token, _ = tx.runs.leases.holder(run_id)
+        tx.runs.leases.let_go(run_id, token, 0.0)
 
 
 def wait_of(view: View, run: Run) -> JournalEffect | None:

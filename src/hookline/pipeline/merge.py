@@ -9,9 +9,10 @@ import msgspec
 from hookline.domain.forge import TOLD
 from hookline.domain.submissions import FORGE, PEOPLE, TRUST
 from hookline.hooks.gate_reports import BENEATH, LEAKED, runnable
+from hookline.pipeline.fixes import Rejection
 from hookline.pipeline.gate_payload import PointAnswer
 from hookline.pipeline.gate_verbs import TURN
-from hookline.pipeline.gating import Gating, Rejection
+from hookline.pipeline.gating import Gating
 from hookline.pipeline.repository.requests import UNTRUSTED, WAITS, MergeResult
 
 if TYPE_CHECKING:
@@ -36,10 +37,11 @@ class _Merging:
     def __init__(self, ctx: Context, run: Run) -> None:
         self._ctx = ctx
         self._gates = Gating(ctx, run, self._let_others_go)
+        self._work, self._fixes = self._gates.work, self._gates.fixes
 
     async def go(self) -> Any:
         """Run until the work is merged, or is sent back with a reason."""
-        if self._gates.settings.merge == PEOPLE:
+        if self._work.settings.merge == PEOPLE:
             return await self._leave_to_people()
         while True:
             refused = await self._gates.passes("before_merge")
@@ -67,7 +69,7 @@ class _Merging:
             refused = Rejection(found.message) if found.status == "refused" else None
             if found.status == "failed":
                 self._hear_people(found)
-                refused = await self._gates.fix(MERGE_STEP, found.remediation_prompt, found.message)
+                refused = await self._fixes.fix(MERGE_STEP, found.remediation_prompt, found.message)
                 found.head = None
             if refused is None and found.head == judged:
                 await self._ctx.signal(PEOPLE, max_age=ASK_PEOPLE)
@@ -75,32 +77,32 @@ class _Merging:
             refused = refused or await self._gates.passes("before_merge")
             if refused is not None:
                 return await self._gates.send_back(refused)
-            judged = self._gates.prepared.head
+            judged = self._work.prepared.head
 
     async def _wait_turn(self) -> None:
         pause = LOOK_AGAIN
-        while not (await self._gates.gate("queue", {}))["mine"]:
+        while not (await self._work.gate("queue", {}))["mine"]:
             await self._ctx.signal(TURN, max_age=pause)
             pause = min(2 * pause, LATEST_LOOK)
 
     async def _let_others_go(self) -> None:
-        await self._gates.gate("leave_queue", {})
+        await self._work.gate("leave_queue", {})
 
     async def _ask(self, verb: str, **more: str | None) -> MergeResult:
-        gates = self._gates
+        gates, work = self._gates, self._work
         asked = {
-            **gates.place(),
-            "method": gates.settings.method,
-            "test": gates.settings.test,
+            **work.place(),
+            "method": work.settings.method,
+            "test": work.settings.test,
             "head": gates.judged,
             "pullRequest": gates.context.get("pr_number"),
-            "skipPr": gates.work.skip_pr,
-            "heads": gates.heads,
+            "skipPr": work.submission.skip_pr,
+            "heads": work.heads,
             TOLD: gates.told,
             **more,
         }
-        found = msgspec.convert(await gates.repo(verb, asked), MergeResult)
-        gates.ahead = found.ahead or gates.ahead
+        found = msgspec.convert(await work.repo(verb, asked), MergeResult)
+        self._fixes.ahead = found.ahead or self._fixes.ahead
         return found
 
     async def _wait_out(self, merged: MergeResult) -> MergeResult | None:
@@ -122,7 +124,7 @@ class _Merging:
                 await self._ctx.signal(FORGE, max_age=merged.retry_after)
             else:
                 await self._ctx.signal(TRUST)
-            if (await self._gates.prepare()).head != merged.head:
+            if (await self._work.prepare()).head != merged.head:
                 return None
             await self._wait_turn()
             merged = await self._ask("merge")
@@ -137,34 +139,35 @@ class _Merging:
         if merged.status == "merged":
             await self._let_others_go()
             return None
-        if not self._gates.tries.get(MERGE_STEP):
+        if not self._fixes.tries.get(MERGE_STEP):
             await self._let_others_go()
         if merged.status == "changed":
-            return self._gates.changed()
+            return self._fixes.changed()
         self._hear_people(merged)
         if merged.command and (line := runnable(merged.command, {})):
-            self._gates.commands = [*self._gates.commands, line]
+            self._fixes.commands = [*self._fixes.commands, line]
         prompt, conflicts = merged.remediation_prompt, merged.onto is not None
-        return await self._gates.fix(MERGE_STEP, prompt, merged.message, conflicts=conflicts)
+        return await self._fixes.fix(MERGE_STEP, prompt, merged.message, conflicts=conflicts)
 
     def _hear_people(self, found: MergeResult) -> None:
         """A new request of people does not count as a failed attempt to fix an earlier one."""
         if told := found.told:
             if told.keys() - self._gates.told.keys():
-                self._gates.tries.pop(MERGE_STEP, None)
+                self._fixes.tries.pop(MERGE_STEP, None)
             self._gates.note_told(told)
 
     async def _finish(self, merged: MergeResult) -> Any:
-        gates, work = self._gates, self._gates.work
-        facts: dict[str, Any] = {"sha": merged.sha, "commits": merged.commits, "turns": gates.turns}
+        gates, work = self._gates, self._work.submission
+        facts: dict[str, Any] = {"sha": merged.sha, "commits": merged.commits}
+        facts |= {"turns": self._fixes.turns}
         facts |= {"untested": merged.untested, **({"unjudged": True} if merged.unjudged else {})}
         facts |= {BENEATH: merged.beneath} if merged.beneath else {}
-        await gates.gate("merged", facts)
+        await self._work.gate("merged", facts)
         await gates.tell("after_merge")
-        unwanted = gates.settings.delete_branch and not work.skip_pr
+        unwanted = self._work.settings.delete_branch and not work.skip_pr
         place = {"worktree": work.worktree, "branch": work.branch}
         clean = {"taskId": work.task_id, **place, "removePushed": unwanted}
-        kept = await gates.repo("clean", clean)
+        kept = await self._work.repo("clean", clean)
         leaked = gates.context.get(LEAKED)
         facts |= {LEAKED: leaked} if isinstance(leaked, list) else {}
         return {"outcome": "merged", "taskId": work.task_id, **facts, "worktree": kept}

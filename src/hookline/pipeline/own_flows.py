@@ -8,11 +8,12 @@ import msgspec
 
 from hookline.domain.sessions import FLOW as SESSION
 from hookline.domain.submissions import MERGE, SUBMIT, GateSettings
-from hookline.flows.definitions.finder import Flow
+from hookline.flows.definitions.finder import FlowDefinition
 from hookline.flows.own_flows import OwnFlow, OwnFlows
 from hookline.hooks.verdicts import asked_person
 from hookline.pipeline import gate_verbs
-from hookline.pipeline.gating import CODE_VERSION, PINS
+from hookline.pipeline.gated_work import PINS
+from hookline.pipeline.gating import CODE_VERSION
 from hookline.pipeline.merge import merge
 from hookline.pipeline.submit import submit
 from hookline.sessions import ending
@@ -43,16 +44,20 @@ OWN_FLOWS = OwnFlows(
 )
 
 
-def own_flows(sections: Any, scopes: HookScopes, root: str) -> Mapping[str, Callable[[], Flow]]:
+def own_flows(
+    sections: Any, scopes: HookScopes, root: str
+) -> Mapping[str, Callable[[], FlowDefinition]]:
     """The flows under a configuration; None stands for an empty one."""
 
-    def of(name: str, begin: Any) -> Flow:
+    def of(name: str, begin: Any) -> FlowDefinition:
         settings = gate_settings(sections)
         settings.roles = roles(sections, root)
         pins = {PINS: msgspec.to_builtins(settings)}
-        return Flow(name, "built-in", CODE_VERSION, begin, begin.__doc__ or "", settings=pins)
+        return FlowDefinition(
+            name, "built-in", CODE_VERSION, begin, begin.__doc__ or "", settings=pins
+        )
 
-    def session() -> Flow:
+    def session() -> FlowDefinition:
         pins = {PINS: msgspec.to_builtins(gate_settings(sections))}
         return session_flow(sections, scopes, root, pins)
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         BaseMoved,
         Cleaned,
         Commit,
+        CommitWithParents,
         Comparison,
         Elsewhere,
         FileChange,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
         RepositoryState,
         SetupProblem,
         Span,
-        Step,
         WorkFinding,
         Worktree,
     )
@@ -81,7 +81,7 @@ class History(Protocol):
     async def diff(self, folder: str, base: str, limit: int = 65536, head: str = "HEAD") -> str:
         """What the commits in a folder change; of a longer diff the beginning and the end."""
 
-    async def steps(self, folder: str, base: str, head: str) -> list[Step]:
+    async def steps(self, folder: str, base: str, head: str) -> list[CommitWithParents]:
         """Every commit up to `head` that the base has not, oldest first, with its parents."""
 
     async def diff_between(self, folder: str, older: str, newer: str, limit: int) -> str:
@@ -93,8 +93,10 @@ class History(Protocol):
         The diff has at most `limit` characters: of a longer one both ends, and none for 0.
         """
 
-    async def work(self, base: str, head: str, limit: int = 0) -> Comparison:
-        """The same for what a commit has and the base has not."""
+    async def work(
+        self, base: str, head: str, limit: int = 0, *, tree: str | None = None
+    ) -> Comparison:
+        """The same for what a commit, or a tree recorded on top of it, has and the base not."""
 
     async def messages(self, folder: str, base: str, head: str, limit: int) -> dict[str, str]:
         """What each commit says that the base has not, by its id; more than `limit` is an error."""
@@ -119,6 +121,9 @@ class Worktrees(Protocol):
 
     async def unsaved(self, task_id: str) -> tuple[str, ...]:
         """What would be lost with a task's worktree."""
+
+    async def discard(self, task_id: str) -> Cleaned | Kept:
+        """Remove a worktree and its branch with all that is unsaved, which a separate ref keeps."""
 
     async def clean(self, task_id: str) -> Cleaned | Kept:
         """Remove a task's worktree if nothing in it is unsaved, and its branch once merged."""

@@ -48,6 +48,36 @@ class Runs(Protocol):
     def caller_of(self, identifier: str) -> Caller | None:
         """The effect that called a run; None for a run that nobody called."""
 
+    def count_iteration(self, identifier: str) -> int:
+        """Count an iteration."""
+
+    def consume_signal(self, seq: int) -> None:
+        """A signal was taken."""
+
+    def value(self, identifier: str, name: str) -> Any:
+        """What hooks of a run remember under a name; None if nothing."""
+
+    def values_named(self, name: str) -> list[tuple[str, Any]]:
+        """(run, value) of every run that remembers something under a name."""
+
+    def set_value(self, identifier: str, name: str, value: Any) -> None:
+        """What hooks of a run remember under a name."""
+
+    def rows(self, table: str) -> Iterator[Columns]:
+        """Every row of `runs`, `effects` or `run_signals`, to be checked against the log."""
+
+    @property
+    def leases(self) -> Leases:
+        """Who works on which run, and when a run has something to do."""
+
+    @property
+    def attempts(self) -> Attempts:
+        """What is tried to get the results of effects."""
+
+
+class Leases(Protocol):
+    """Who works on which run and when one has something to do; perishable, and not in the log."""
+
     def due(self, now: float, is_free: Callable[[str, float], bool]) -> list[str]:
         """Runs that have something to do and that nobody alive works on."""
 
@@ -73,28 +103,6 @@ class Runs(Protocol):
 
     def let_go(self, identifier: str, token: int, wake_at: float | None) -> None:
         """End a lease; the run wakes at a moment, or when something happens to it."""
-
-    def count_iteration(self, identifier: str) -> int:
-        """Count an iteration."""
-
-    def consume_signal(self, seq: int) -> None:
-        """A signal was taken."""
-
-    def value(self, identifier: str, name: str) -> Any:
-        """What hooks of a run remember under a name; None if nothing."""
-
-    def values_named(self, name: str) -> list[tuple[str, Any]]:
-        """(run, value) of every run that remembers something under a name."""
-
-    def set_value(self, identifier: str, name: str, value: Any) -> None:
-        """What hooks of a run remember under a name."""
-
-    def rows(self, table: str) -> Iterator[Columns]:
-        """Every row of `runs`, `effects` or `run_signals`, to be checked against the log."""
-
-    @property
-    def attempts(self) -> Attempts:
-        """What is tried to get the results of effects."""
 
 
 class Attempts(Protocol):

@@ -123,7 +123,7 @@ class _Blockers:
             return TaskBlocker(STUCK, reason, again)
         if (found := waiting(view, run.run_id)) is not None and found.reason:
             return TaskBlocker(AT_GATES, f"it {found.reason}", again)
-        holder, _, until = view.runs.holder(run.run_id)
+        holder, _, until = view.runs.leases.holder(run.run_id)
         reason = "its gates are running" if is_held(holder, until) else UNTAKEN
         return TaskBlocker(AT_GATES, reason, again)
 

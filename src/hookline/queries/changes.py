@@ -13,12 +13,14 @@ UNCOMMITTED = "the files were not committed then, so only their names are known"
 class Change(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     """What work changes: from one commit to another, as far as git still knows it.
 
-    `older` and `newer` name what is compared; a `fork` is compared from where it left its base.
+    `older` and `newer` name what is compared; a `fork` is compared from where it left its base, up
+    to the files in `tree` if they need not be committed.
     """
 
     older: str
     newer: str
     fork: bool = False
+    tree: str | None = None
     files: list[FileChange] = []
     diff: str = ""
     unknown: str | None = None

@@ -11,6 +11,7 @@ from hookline.config.checks.followed import follows_nothing
 from hookline.config.checks.unguarded import doubts
 from hookline.config.load import read_settings
 from hookline.config.reading.problems import Mark, Problems
+from hookline.domain.hook_names import short_name
 from hookline.project import CONFIG_NAME
 from hookline.queries.doctor.agents import missing_agents
 from hookline.queries.doctor.hooks import missing
@@ -93,7 +94,7 @@ def _missing(
     for hook, problem in missing(settings.all_hooks, project, environ):
         file, _, line = hook.origin.rpartition(":")
         mark = Mark(file, int(line), 1) if line.isdecimal() else Mark(hook.origin)
-        consequence = f"'{hook.name}' would fail every time"
+        consequence = f"'{short_name(hook.name)}' would fail every time"
         report.warning("missing", mark, str(problem), help=problem.fix, consequence=consequence)
     agents = dict(missing_agents(settings, project.root))
     origins = read_settings(project, home).origins if agents else {}

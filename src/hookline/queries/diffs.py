@@ -64,7 +64,13 @@ class _Git:
 
     async def _comparison(self, change: Change, limit: int) -> Comparison:
         if change.fork:
-            return await self._history.work(change.older, change.newer, limit)
-        if not all(map(_OBJECT.fullmatch, (change.older, change.newer))):
-            raise RepositoryError("that is not a commit")  # the record may be someone else's
-        return await self._history.comparison(change.older, change.newer, limit)
+            tree = None if change.tree is None else _known(change.tree)
+            return await self._history.work(change.older, change.newer, limit, tree=tree)
+        ends = _known(change.older), _known(change.newer)
+        return await self._history.comparison(*ends, limit)
+
+
+def _known(recorded: str) -> str:
+    if not _OBJECT.fullmatch(recorded):  # the record may be someone else's
+        raise RepositoryError("that is not a commit")
+    return recorded

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.config.task_types import belongs_in_worktree
+from hookline.domain.hook_names import short_name, shown_hook
 from hookline.domain.repository import hook_changes
 from hookline.domain.runs import JournalEffect, Run, run_number
 from hookline.domain.sessions import FLOW as SESSION
@@ -25,7 +26,6 @@ from hookline.domain.tasks import BLOCKED, Task
 from hookline.domain.timestamps import iso
 from hookline.hooks.builtin.gates.common import PUSH
 from hookline.hooks.gate_reports import BENEATH, LEAKED
-from hookline.hooks.names import short_name, shown_hook
 from hookline.hooks.verdicts import (
     FORGE_FAILED,
     OWN_WORK,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.domain.submissions import MERGE
-from hookline.pipeline.gating import PINS
+from hookline.pipeline.gated_work import PINS
 from hookline.pipeline.repository.requests import MergeResult
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from hookline.queries.proofs import (
     stop_proofs,
     why_unproven,
 )
-from hookline.queries.sessions import facts, last_ending, session_trees
+from hookline.queries.sessions import facts, last_checks, last_ending, session_trees
 from hookline.queries.waiting.item import Item
 from hookline.sessions.spending import WholeCost, cost_of, turns_of
 from hookline.tasks.task_runs import live_sessions
@@ -243,7 +243,9 @@ def _change(
         return None
     last = runs[-1]
     if branch := last.input.get("branch"):
-        return Change(older=last.input["base"], newer=f"refs/heads/{branch}", fork=True)
+        # Until work is submitted, nothing commits what its agent left.
+        tree = last_checks(view, last, blobs).tree if last.flow == SESSION else None
+        return Change(older=last.input["base"], newer=f"refs/heads/{branch}", fork=True, tree=tree)
     older, newer = session_trees(view, last, blobs)
     if older and newer:
         return Change(older=older, newer=newer)

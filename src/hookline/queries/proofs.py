@@ -9,8 +9,8 @@ import msgspec
 
 from hookline.domain.answers import RECEIPT, StopDecision, stored_answer
 from hookline.domain.events import FIRED as POINT_FIRED
+from hookline.domain.hook_names import shown_hook
 from hookline.hooks.gate_reports import JUDGED
-from hookline.hooks.names import shown_hook
 from hookline.hooks.verdicts import GateVerdict, verdicts
 from hookline.pipeline.gating import BEFORE_MERGE, BEFORE_SUBMIT
 from hookline.queries.sessions import last_beginning, last_checks, last_iteration
@@ -121,22 +121,27 @@ def session_unproven(view: View, run: Run) -> str | None:
     return why_unproven({each.status for each in stop_proofs(view, run)})
 
 
-def stop_proofs(view: View, run: Run) -> Iterator[Proof]:
-    """The stop hooks by whose programs or receipts a session's last iteration was complete."""
+def stop_proofs(view: View, run: Run) -> list[Proof]:
+    """The stop hooks by whose programs or receipts a session's last iteration was complete.
+
+    They are asked again after what the agent is told at the end; what they said last counts.
+    """
     began = last_beginning(view, run.run_id)
     fired = view.log.events(
         node_id=run.run_id, types=(POINT_FIRED,), after=began.seq if began else 0
     )
+    found: dict[str, Proof] = {}
     for event in fired:
         for call in view.calls.deliveries(event.seq) if event.data["point"] == STOP else ():
             decision = stored_answer(call.answer, StopDecision)
             is_proof = call.exit_code == 0 or (decision and RECEIPT in decision.metadata)
             if decision and decision.action == "complete" and is_proof:
                 check = shown_hook(call.hook)
-                yield Proof(
+                found[call.hook] = Proof(
                     point=STOP,
                     check=check,
                     status=PASSED,
                     at=call.started_at,
                     message=decision.reason.partition("; ")[2],  # such as the tests it edited
                 )
+    return list(found.values())

@@ -22,25 +22,25 @@ EXITS = {
 }
 
 
-class SessionEnd(NamedTuple):
+class SessionExit(NamedTuple):
     """The exit code, and the data of `session_ended`; None if the session only rests."""
 
     exit_code: int
     data: dict[str, Any] | None
 
 
-def session_end(known: SessionFacts, written: dict[str, Any] | None) -> SessionEnd:
+def session_end(known: SessionFacts, written: dict[str, Any] | None) -> SessionExit:
     """How a session ended; `written` is the last ending in its log."""
     if not known.is_over and known.status not in EXITS:
-        return SessionEnd(NEEDS_PERSON if known.status == PARKED else OK, None)
+        return SessionExit(NEEDS_PERSON if known.status == PARKED else OK, None)
     outcome = known.status if known.status in EXITS else sessions.FAILED
     ended = written
     if ended is None or ended["outcome"] != outcome:  # it broke: no ending was written
         reason = known.reason or ("by a person" if outcome == CANCELLED else "its run failed")
         ended = {"outcome": outcome, "reason": reason, "iterations": known.iteration}
     if outcome == sessions.COMPLETED and (ended.get("taskHeld") or ended.get("taskError")):
-        return SessionEnd(NEEDS_PERSON, ended)  # what was done is not taken for it
-    return SessionEnd(OK if ended.get("waitsFor") else EXITS[outcome], ended)
+        return SessionExit(NEEDS_PERSON, ended)  # what was done is not taken for it
+    return SessionExit(OK if ended.get("waitsFor") else EXITS[outcome], ended)
 
 
 def parked_help(view: View, known: SessionFacts) -> str | None:

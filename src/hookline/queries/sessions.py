@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.domain import limits, runs, sessions
+from hookline.domain.answers import BESIDE
 from hookline.domain.limits import Progress, SessionLimits, raised
 from hookline.domain.sessions import STANDING, HeldOutput, UnknownSession
 from hookline.domain.text.display import untrusted
+from hookline.domain.text.excerpts import first_few
 from hookline.domain.timestamps import iso
 from hookline.domain.turns import AgentProblem
+from hookline.errors import BadInput
 from hookline.flows import journal
 from hookline.queries.pruned import pruned_at
 from hookline.sessions.names import all_sessions, find
@@ -32,6 +35,10 @@ if TYPE_CHECKING:
 PLANNED = "its plan waits to be started"
 # Why a session was killed with everything else.
 REBOOTED = "the machine was restarted"
+# Commands whose verb is shorter than `hookline session VERB`.
+_COMMANDS = {"watch": "hookline attach", "stop": "hookline stop"}
+# Of several sessions that can be meant.
+MOST_NAMED = 8
 RUNNING, WAITING, PARKED = "running", "waiting", "parked"
 PAUSED, KILLED, CANCELLED = "paused", "killed", "cancelled"
 OVER = frozenset({sessions.COMPLETED, sessions.FAILED, CANCELLED})
@@ -40,8 +47,9 @@ OVER = frozenset({sessions.COMPLETED, sessions.FAILED, CANCELLED})
 class SessionFacts(msgspec.Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True):
     """A session as every command shows it; `used` is how much of its `limit` is used.
 
-    `problem` is why its agent cannot work until a person has repaired something. One that is
-    `planned` is paused until a person starts the plan that its agent has made.
+    `problem` is why its agent cannot work until a person has repaired something, `beside` the
+    session whose change cannot be told from its own. One that is `planned` is paused until a person
+    starts the plan that its agent has made.
     """
 
     run_id: str
@@ -60,6 +68,7 @@ class SessionFacts(msgspec.Struct, rename="camel", frozen=True, kw_only=True, om
     used: float | None = None
     since: str | None = None
     problem: AgentProblem | None = None
+    beside: str | None = None
     planned: bool = False
 
     @property
@@ -152,8 +161,9 @@ def known_session(view: View, name: str | None, verb: str) -> SessionFacts:
     live = [facts(view, run) for run in live_sessions(view)]
     alive = [each for each in live if each.is_alive]
     if len(alive) > 1:
-        names = ", ".join(untrusted(each.name, 80) for each in alive)
-        raise UnknownSession(f"{len(alive)} sessions are at work", help=f"name one: {names}")
+        command = _COMMANDS.get(verb, f"hookline session {verb}")
+        ways = [f"{command} {untrusted(shlex.quote(each.name))}" for each in alive]
+        raise several(f"{len(alive)} sessions are at work", ways)
     newest = next(all_sessions(view), None)
     if newest is None:
         help = 'start one: hookline run "what the agent should do"'
@@ -161,12 +171,26 @@ def known_session(view: View, name: str | None, verb: str) -> SessionFacts:
     return alive[0] if alive else facts(view, newest)
 
 
+def accept_command(known: SessionFacts) -> str | None:
+    """What to type where only a person can tell that a session's work is done; else None."""
+    if known.status != sessions.ESCALATED or known.beside is None:
+        return None
+    task = known.task_id
+    return f"hookline task unblock {task} && hookline task complete {task}"
+
+
+def several(why: str, commands: Sequence[str]) -> BadInput:
+    """The error where any of several sessions can be meant, with the command for each."""
+    ways = first_few([f"`{each}`" for each in commands], MOST_NAMED, ", or ")
+    return BadInput(why, help=f"name one: {ways}")
+
+
 def _status(view: View, run: Run) -> tuple[str, Mapping[str, Any]]:
     if run.status == runs.FAILED:
         return sessions.FAILED, {"reason": run.error}
     if run.status == runs.CANCELLED:
         return CANCELLED, {"reason": run.reason}
-    holder, _, until = view.runs.holder(run.run_id)
+    holder, _, until = view.runs.leases.holder(run.run_id)
     status = view.runs.value(run.run_id, STANDING)
     if status not in (sessions.LIVE, sessions.PAUSED):
         return str(status), _ending(view, run)
@@ -190,6 +214,8 @@ def _ending(view: View, run: Run) -> Mapping[str, Any]:
     limit = ended.data["reason"] if ended.data["outcome"] == sessions.LIMIT else None
     used, reason = ended.data.get("used", {}).get(limit), ended.data["message"]
     told = {"reason": reason, "limit": limit, "used": used, "since": ended.timestamp}
+    if (beside := ended.data.get(BESIDE)) is not None:
+        told["beside"] = beside
     if (problem := ended.data.get("problem")) is not None:
         told["problem"] = msgspec.convert(problem, AgentProblem)
     return told
@@ -258,18 +284,23 @@ def countdown(view: View, run_id: str, ended: Sequence[EndedIteration]) -> list[
     """How much of each limit is used; of guards, as of the last iteration's begin."""
     begun = last_beginning(view, run_id)
     usd, tokens = spent(ended)
-    # An iteration that was interrupted and made again counts once.
+    # An iteration that was interrupted and made again counts once, and at rest not yet.
     iterations = len({each.iteration for each in ended if each.iteration})
     made = {"iterations": iterations, "usd": usd, "tokens": tokens}
-    # What a session that rests has used of its time is known only from its end.
-    over = view.log.latest(run_id, ("session_ended", "session_paused"))
-    if begun and over is not None and over.seq > begun.seq:
-        made |= {k: v for k, v in over.data.get("used", {}).items() if k == "minutes"}
+    at_rest = used_at_rest(view, run_id)
+    made |= {name: at_rest[name] for name in ("iterations", "minutes") if name in at_rest}
     if begun is None:
         allowed = msgspec.convert(limits_of(view.runs.find(run_id)), SessionLimits)
         return [UsedLimit(*each) for each in limits.countdown(allowed, Progress())]
     found = msgspec.convert(begun.data["countdown"], list[UsedLimit])
     return [UsedLimit(each.name, made.get(each.name, each.used), each.allowed) for each in found]
+
+
+def used_at_rest(view: View, run_id: str) -> Mapping[str, float]:
+    """What a session that rests has used of its budgets; empty while it works."""
+    types = ("session_ended", "session_paused", "session_iteration")
+    last = view.log.latest(run_id, types)
+    return last.data.get("used", {}) if last is not None else {}
 
 
 def session_details(view: View, run: Run, blobs: Blobs) -> SessionDetails:

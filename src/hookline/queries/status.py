@@ -14,7 +14,15 @@ from hookline.domain.text.display import untrusted
 from hookline.domain.timestamps import iso
 from hookline.queries.attention import attention
 from hookline.queries.proofs import session_unproven
-from hookline.queries.sessions import PAUSED, WAITING, UsedLimit, countdown, endings, facts
+from hookline.queries.sessions import (
+    PAUSED,
+    WAITING,
+    UsedLimit,
+    countdown,
+    endings,
+    facts,
+    used_at_rest,
+)
 from hookline.queries.waiting.item import Item
 from hookline.tasks.task_runs import live_sessions
 from hookline.wiring.running.hosts import is_held, workers
@@ -31,7 +39,8 @@ if TYPE_CHECKING:
 class AtWork(msgspec.Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True):
     """Something that runs by itself: a session, a worker or a run of a flow.
 
-    One that only waits has `until` and `reason`, one that was stopped its `reason`.
+    One that only waits has `until` and `reason`, one that was stopped its `reason` and the
+    `minutes` that it worked.
     """
 
     kind: str
@@ -47,9 +56,10 @@ class AtWork(msgspec.Struct, rename="camel", frozen=True, kw_only=True, omit_def
     until: str | None = None
     reason: str | None = None
     pid: int | None = None
+    minutes: float | None = None
 
 
-class Finished(msgspec.Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True):
+class FinishedItem(msgspec.Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True):
     """A task that was merged, or a session that completed; `untested` is why nothing tested it."""
 
     id: str
@@ -72,8 +82,8 @@ class Status(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     parked: list[AtWork]
     resting: list[AtWork]
     waiting: list[Item]
-    merged: list[Finished]
-    completed: list[Finished]
+    merged: list[FinishedItem]
+    completed: list[FinishedItem]
     since: str
     store: StoreSize
 
@@ -132,6 +142,7 @@ def _session(view: View, known: SessionFacts) -> AtWork:
         until=known.until if is_waiting else None,
         reason=known.reason,
         pid=known.pid,
+        minutes=used_at_rest(view, known.run_id).get("minutes"),
         command=f"hookline {'attach' if known.is_alive else 'resume'} {name}",
     )
 
@@ -139,7 +150,7 @@ def _session(view: View, known: SessionFacts) -> AtWork:
 def _flows(view: View) -> Iterator[AtWork]:
     """Runs of flows that a process advances; those of sessions are shown as such."""
     for run in view.runs.runs(status=runs.RUNNING):
-        holder, _, until = view.runs.holder(run.run_id)
+        holder, _, until = view.runs.leases.holder(run.run_id)
         if run.flow != sessions.FLOW and is_held(holder, until):
             command = f"hookline flow status {run.run_id}"
             yield AtWork(
@@ -152,24 +163,24 @@ def _flows(view: View) -> Iterator[AtWork]:
             )
 
 
-def _merged(view: View, since: str) -> Iterator[Finished]:
+def _merged(view: View, since: str) -> Iterator[FinishedItem]:
     gated = {run.input["taskId"] for run in view.runs.of_flow(MERGE)}
     for event in _news(view, since, "task_completed"):
         task = view.graph.find(event.node_id) if event.node_id in gated else None
         if task is not None:
             found = view.log.latest(task.id, (MERGED_UNTESTED,))
             untested = str(found.data["reason"]) if found is not None else None
-            yield Finished(id=task.id, goal=task.goal, at=event.timestamp, untested=untested)
+            yield FinishedItem(id=task.id, goal=task.goal, at=event.timestamp, untested=untested)
 
 
-def _completed(view: View, since: str) -> Iterator[Finished]:
+def _completed(view: View, since: str) -> Iterator[FinishedItem]:
     """Sessions in a person's own folder; elsewhere the merge is what counts."""
     for event in _news(view, since, "session_ended"):
         run = view.runs.find(event.node_id)
         if event.data["outcome"] == sessions.COMPLETED and run.input.get("branch") is None:
             why = session_unproven(view, run)
             name, goal = run.input["name"], run.input["goal"]
-            yield Finished(id=name, goal=goal, at=event.timestamp, untested=why)
+            yield FinishedItem(id=name, goal=goal, at=event.timestamp, untested=why)
 
 
 def _news(view: View, since: str, kind: str) -> list[Event]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.flows.definitions.finder import Flow
+from hookline.flows.definitions.finder import FlowDefinition
 from hookline.hooks.builtin.stop.table import STOP_BUILTINS
 from hookline.hooks.chains import with_children
 from hookline.points import POINTS
@@ -26,7 +26,7 @@ CODE_VERSION = "9"
 
 def session_flow(
     sections: Any, scopes: HookScopes, root: str, pins: Mapping[str, Any] | None = None
-) -> Flow:
+) -> FlowDefinition:
     """The flow of sessions under a configuration; None stands for an empty one.
 
     `pins` is what a chapter keeps for processes that take it over.
@@ -34,7 +34,7 @@ def session_flow(
     plan = _plan(sections, scopes, root) if sections is not None else _bare(scopes)
     settings = {PINS: msgspec.to_builtins(plan), **(pins or {})}
     about = session.__doc__ or ""
-    return Flow("session", "built-in", CODE_VERSION, session, about, settings=settings)
+    return FlowDefinition("session", "built-in", CODE_VERSION, session, about, settings=settings)
 
 
 def _bare(scopes: HookScopes) -> Plan:

@@ -6,6 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hookline.domain.hook_names import short_name
 from hookline.domain.pages.taskpage import indented
 from hookline.errors import BadInput
 from hookline.files import read_regular
@@ -13,7 +14,6 @@ from hookline.hooks.builtin.stop.context import FIX
 from hookline.hooks.framing import framed_wishes, said_once
 from hookline.hooks.language import braces
 from hookline.hooks.language.braces import REFERENCE
-from hookline.hooks.names import short_name
 from hookline.hooks.texts import texts, told
 
 if TYPE_CHECKING:

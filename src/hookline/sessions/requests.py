@@ -147,7 +147,8 @@ class Closed(Inbox):
 class Ending(TypedDict):
     """How a session ended; `waitsFor` are the planned tasks that come before its work.
 
-    `problem` is why its agent cannot work until a person has repaired something.
+    `problem` is why its agent cannot work until a person has repaired something, `beside` the
+    session whose change cannot be told from its own.
     """
 
     session: NotRequired[str]
@@ -160,6 +161,7 @@ class Ending(TypedDict):
     resumable: bool
     waitsFor: NotRequired[list[str]]
     problem: NotRequired[dict[str, str]]
+    beside: NotRequired[str]
 
 
 class ChecksTold(TypedDict, total=False):

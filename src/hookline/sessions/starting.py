@@ -87,7 +87,7 @@ def take_task(tx: Transaction, identifier: str, agent: str, lease: float) -> Non
 def _way_on(tx: Transaction, run: Run) -> str:
     """What a person can do about a session that already exists."""
     name = shlex.quote(run.input["name"])
-    holder, _, until = tx.runs.holder(run.run_id)
+    holder, _, until = tx.runs.leases.holder(run.run_id)
     if holder is not None and until >= seconds(tx.now):
         return f"watch it: `hookline session attach {name}`"
     more = ""

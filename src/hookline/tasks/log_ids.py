@@ -26,4 +26,4 @@ def find_event(
         event = log.find(int(digits))
         if event is not None and event.type == event_type:
             return event
-    raise missing(f"{name[:40]!r} is unknown: {missing.__doc__}")
+    raise missing(f"{str(missing.__doc__).removesuffix('.')}: {name[:40]!r}")

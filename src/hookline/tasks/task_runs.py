@@ -39,7 +39,7 @@ def beside(view: View, run: Run, now: str) -> Run | None:
 
 
 def _is_held(view: View, run: Run, now: str) -> bool:
-    holder, _, until = view.runs.holder(run.run_id)
+    holder, _, until = view.runs.leases.holder(run.run_id)
     return holder is not None and until >= seconds(now)
 
 

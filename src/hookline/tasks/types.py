@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hookline.domain.tasks import REVIEW
 from hookline.errors import BadInput, PeopleOnly, did_you_mean
+from hookline.immutable import Immutable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +25,7 @@ def nothing_configured() -> Configured:
     return {}
 
 
-class Types(NamedTuple):
+class Types(Immutable):
     """Who gives tasks their types, and what the configuration says about that.
 
     `by_agent`: an agent, or what it has started; `own_task` is the task of its session.

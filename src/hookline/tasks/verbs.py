@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hookline.domain import tasks as t
 from hookline.domain.projection import UPDATABLE
 from hookline.domain.tasks import Claim, Edge, Task
 from hookline.errors import BadInput, ClaimRefused, IllegalTransition, StaleClaim, UnknownEdge
+from hookline.immutable import Immutable
 from hookline.tasks.types import ANY_TYPE, Types
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ MAX_ITEMS = 1000
 MAX_PRIORITY = 1_000_000
 
 
-class Holder(NamedTuple):
+class Holder(Immutable):
     """Who writes to a task: an agent by name, and the token of its claim where it has one."""
 
     agent: str | None = None

@@ -39,7 +39,7 @@ def adopt(tx: Transaction) -> Adopted:
     found = unfinished(tx)
     for run in found:
         journal.write(tx, "run_cancelled", run.run_id, {"reason": CAME_ALONG})
-        tx.runs.let_go(run.run_id, tx.runs.holder(run.run_id)[1], None)
+        tx.runs.leases.let_go(run.run_id, tx.runs.leases.holder(run.run_id)[1], None)
         if run.flow == SESSION:
             tx.runs.set_value(run.run_id, STANDING, runs.CANCELLED)
     cancelled = tuple(run.run_id for run in found)

@@ -4,35 +4,36 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline import __version__
 from hookline.errors import Untrusted
 from hookline.files import text_of
+from hookline.immutable import Immutable
 from hookline.project import CONFIG_NAME, Project
 from hookline.trust.grants import FOLDER, grant_path, has_grant
 from hookline.trust.manifest import MAX_COPY, MISSING, compare, content_of, hash_of, read_exactly
 from hookline.trust.people import under_agent
 from hookline.trust.private import make_private, read_private, remove, write_private
+from hookline.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from hookline.trust.manifest import Change, CoveredFile, Manifest
+    from hookline.trust.manifest import CoveredFile, Manifest, TrustChange
 
 TRUST_VARIABLE = "HOOKLINE_TRUST"
 # How many tasks' changes may wait to be merged; the oldest are forgotten first.
 MOST_TASKS = 100
 
 
-class TrustVerdict(NamedTuple):
+class TrustVerdict(Immutable):
     """Whether the hooks may run, why, and what changed since the last grant."""
 
     trusted: bool
     why: str
-    changes: list[Change]
+    changes: list[TrustChange]
     always: bool = False
 
 
@@ -88,7 +89,7 @@ class TrustBook:
             return TrustVerdict(True, f"{TRUST_VARIABLE} names this state", [])
         verdict = self._from_record(project, manifest)
         if named and not verdict.trusted:
-            return verdict._replace(why=f"{verdict.why}; {_ignored(environ)}")
+            return msgspec.structs.replace(verdict, why=f"{verdict.why}; {_ignored(environ)}")
         return verdict
 
     def _from_record(self, project: Project, manifest: Manifest) -> TrustVerdict:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from hookline.domain.hook_names import short_name
 from hookline.errors import Untrusted
 from hookline.files import text_of
 from hookline.hooks.chains import with_children
@@ -49,7 +50,7 @@ def covered_uses(
     for hook in with_children(hooks):
         if hook.layer == "project":
             for path in _hook_files(project, hook):
-                uses.setdefault(path, f"hook {hook.name}")
+                uses.setdefault(path, f"hook {short_name(hook.name)}")
     for path in extra:
         for found in _whole(project, path):
             uses.setdefault(found, "named in the configuration")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import stat
 import time
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from hookline.digest import sha256
 from hookline.errors import Untrusted
 from hookline.files import open_regular, read_regular, text_of
+from hookline.immutable import Immutable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,7 +33,7 @@ Stamp = tuple[int, ...]
 Kind = Literal["added", "removed", "changed"]
 
 
-class CoveredFile(NamedTuple):
+class CoveredFile(Immutable, frozen=True, order=True):
     """One covered file: the sha256 of its content, then `:x` if executable, then its link.
 
     `stamp` is its stat signature from before it was read, empty if too recent to rely on.
@@ -50,7 +51,7 @@ class CoveredFile(NamedTuple):
         return content_of(self.digest)
 
 
-class Manifest(NamedTuple):
+class Manifest(Immutable):
     """Every covered file, and one hash that is the same on every machine."""
 
     hash: str
@@ -62,7 +63,7 @@ class Manifest(NamedTuple):
         return {entry.name: entry.digest for entry in self.entries}
 
 
-class Change(NamedTuple):
+class TrustChange(Immutable):
     """A covered file that is not as it was when it was trusted."""
 
     path: str
@@ -84,12 +85,12 @@ def hash_of(files: Mapping[str, str]) -> str:
     return f"sha256:{whole.hexdigest()}"
 
 
-def compare(old: Mapping[str, str], new: Mapping[str, str]) -> list[Change]:
+def compare(old: Mapping[str, str], new: Mapping[str, str]) -> list[TrustChange]:
     """How one state differs from another, by name."""
     kinds: dict[str, Kind] = dict.fromkeys(new.keys() - old.keys(), "added")
     kinds |= dict.fromkeys(old.keys() - new.keys(), "removed")
     kinds |= {name: "changed" for name in old.keys() & new.keys() if old[name] != new[name]}
-    return [Change(name, kinds[name]) for name in sorted(kinds)]
+    return [TrustChange(name, kinds[name]) for name in sorted(kinds)]
 
 
 def content_of(digest: str) -> str | None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from hookline.config.settings import Settings
     from hookline.project import Project
-    from hookline.trust.manifest import Change, CoveredFile, Manifest
+    from hookline.trust.manifest import CoveredFile, Manifest, TrustChange
 
 
 # Beyond this, comparing line by line can take minutes.
@@ -33,7 +33,10 @@ def review(old: Mapping[str, str], manifest: Manifest, copy_of: Callable[[str], 
 
 
 def _section(
-    change: Change, old: str | None, entry: CoveredFile | None, copy_of: Callable[[str], str | None]
+    change: TrustChange,
+    old: str | None,
+    entry: CoveredFile | None,
+    copy_of: Callable[[str], str | None],
 ) -> list[str]:
     name = change.path if change.path.isprintable() else ascii(change.path)
     lines = [f"{change.kind}: {name}"]

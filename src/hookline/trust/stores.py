@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hookline.digest import sha256
 from hookline.errors import Untrusted
+from hookline.immutable import Immutable
 from hookline.trust.grants import grant_path
 from hookline.trust.private import prove_writable, read_private, remove, write_private
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from hookline.project import Project
 
 
-class Recorded(NamedTuple):
+class Recorded(Immutable):
     """The store of a project's folder; `url`, without its password, if it is on a server."""
 
     store_id: str

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hookline.errors import Untrusted
+from hookline.immutable import Immutable
 from hookline.trust.cover import covered_uses
 from hookline.trust.manifest import Manifest, examine, relative_name, stamp_of
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from hookline.project import Project
 
 
-class Renewed(NamedTuple):
+class Renewed(Immutable):
     """What is trusted by now, and the hooks that the configuration has by now."""
 
     manifest: Manifest

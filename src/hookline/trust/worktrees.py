@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hookline.errors import Untrusted
 from hookline.files import text_of
+from hookline.immutable import Immutable
 from hookline.project import Project
 from hookline.trust.cover import command_lines, named_files
 from hookline.trust.manifest import MISSING, examine
@@ -29,7 +30,7 @@ _ELSEWHERE = "/dev/null"
 _OTHER = "the task's worktree holds another"
 
 
-class TrustedWorktrees(NamedTuple):
+class TrustedWorktrees(Immutable):
     """Compares files that hooks name with those of the project, before each start in a worktree."""
 
     project: Project
@@ -57,7 +58,7 @@ class TrustedWorktrees(NamedTuple):
         return os.path.realpath(folder) != os.path.realpath(self.project.root)
 
 
-class TrustedGatekeepers(NamedTuple):
+class TrustedGatekeepers(Immutable):
     """Agents that review: one whose program was rewritten where it works is not started."""
 
     agents: Agents

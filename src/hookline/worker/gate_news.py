@@ -68,7 +68,7 @@ class GateNews:
     def verdicts(self, view: View, task_id: str) -> Iterator[WorkRecord]:
         """The verdicts on a task that were not reported yet."""
         for each in verdicts(view, task_id, after=self._since.get(task_id, self.begun)):
-            if not each.is_under_way and self.is_new(_key(each)):
+            if not each.is_under_way and self.is_new(each.news):
                 yield record(_spoke(task_id, each), each.started_at)
 
     def troubles(self, view: View, strand: RunUnderWay) -> Iterator[WorkRecord]:
@@ -97,7 +97,7 @@ class GateNews:
             return
         merge = merge_wait(view, strand.run)
         said = [*verdicts_of(view, strand.run), *([merge] if merge is not None else [])]
-        if self.is_new(("again", _key(said[-1]) if said else None)):
+        if self.is_new(("again", said[-1].news if said else None)):
             again = AskedAgain(
                 **strand.about,
                 hook=said[-1].hook if said else None,
@@ -105,12 +105,6 @@ class GateNews:
                 message=merge.message if merge is not None else UNSET,
             )
             yield record(again, event.timestamp)
-
-
-def _key(verdict: GateVerdict) -> object:
-    """Gates that wait are asked again and again; the same answer is reported once."""
-    place = None if verdict.status == "pending" else verdict.seq
-    return (place, verdict.run, verdict.point, verdict.hook, verdict.message)
 
 
 def _spoke(task_id: str, verdict: GateVerdict) -> GateSpoke:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hookline.domain.runs import Run
     from hookline.flows.effects import Surroundings
     from hookline.flows.engine import Engine
-    from hookline.flows.runner import Runner
+    from hookline.flows.runner import FlowRunner
     from hookline.ports.store import View
     from hookline.worker.task_picker import TaskPicker
 
@@ -84,7 +84,7 @@ class Worker:
     def __init__(
         self,
         engine: Engine,
-        runner: Runner,
+        runner: FlowRunner,
         lanes: Sequence[tuple[str, ...]],
         picker: TaskPicker,
         *,
@@ -289,7 +289,7 @@ class Worker:
             return False
         with self._engine.store.read() as view:
             now = time.time()
-            due = view.runs.due(now, self._engine.owner.is_free)
+            due = view.runs.leases.due(now, self._engine.owner.is_free)
             return not due and not _goes_on(view, now) and not self._others_work(view)
 
     def _agents_fix(self) -> bool:
@@ -305,13 +305,13 @@ class Worker:
 
     def _is_held(self, view: View, run_id: str) -> bool:
         """Whether a living process advances a run."""
-        holder, _, until = view.runs.holder(run_id)
+        holder, _, until = view.runs.leases.holder(run_id)
         if holder is None:
             return False
         return holder == self._engine.owner.name or not self._engine.owner.is_free(holder, until)
 
     def _is_ours(self, view: View, run_id: str) -> bool:
-        return view.runs.holder(run_id)[0] == self._engine.owner.name
+        return view.runs.leases.holder(run_id)[0] == self._engine.owner.name
 
 
 async def _old_settings(around: Surroundings) -> Untrusted:
@@ -337,5 +337,5 @@ def _live_sessions(view: View) -> list[Run]:
 
 def _goes_on(view: View, now: float) -> bool:
     """Whether a run wakes soon enough to wait for it."""
-    wake = view.runs.next_wake(now)
+    wake = view.runs.leases.next_wake(now)
     return wake is not None and wake - now < SOON

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hookline.errors import BadInput, HooklineError
-from hookline.flows.runner import Runner
+from hookline.flows.runner import FlowRunner
 from hookline.operations.announcements import at_work
 from hookline.operations.worktrees import remove_finished
 from hookline.wiring.running.engine import engine
@@ -54,7 +54,9 @@ class WorkerRun:
         """Take tasks until nothing is left to do, or until it is stopped."""
         app = self._app
         served = engine(app, self._observe)
-        worker = Worker(served, Runner(served), self._lanes, self._picker, budget=budget, tell=tell)
+        worker = Worker(
+            served, FlowRunner(served), self._lanes, self._picker, budget=budget, tell=tell
+        )
         app.spent = worker.money_spent
         async with at_work(app, failed, tell, self._picker.keep):
             with serving(app), stopped_by(worker.stop):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.adapters.agents.agent_records import opencode_error
+from hookline.adapters.agents.agent_records import opencode_error, qwen_limit
 from hookline.adapters.agents.known_agents import GEMINI, OPENCODE, QWEN
 from hookline.adapters.agents.problems import NOT_STARTED, Cause, FailedRequest, cause_of, problem
 
@@ -62,6 +62,8 @@ def refused(
     failed = None
     if agent is OPENCODE and conversation is not None:
         failed = opencode_error(env, conversation)
+    elif agent is QWEN and conversation is not None and error.code == 429:
+        failed = qwen_limit(env, conversation)
     failed = failed or _failed_request(agent, error, words)
     return AcpFailure(f"the agent reports: {words}", cause_of(agent, failed))
 

@@ -38,7 +38,7 @@ class Capabilities(msgspec.Struct, rename="camel"):
     session_capabilities: dict[str, Any] | None = None
 
 
-class Login(msgspec.Struct):
+class LoginMethod(msgspec.Struct):
     """A way to log in."""
 
     name: str = ""
@@ -56,7 +56,7 @@ class Introduced(msgspec.Struct, rename="camel"):
 
     protocol_version: int
     agent_capabilities: Capabilities | None = None
-    auth_methods: list[Login] | None = None
+    auth_methods: list[LoginMethod] | None = None
     agent_info: AgentName | None = None
 
     @property

@@ -17,7 +17,7 @@ SHORT = 200
 MAX_TOOLS = 10_000
 
 
-class Content(msgspec.Struct, rename="camel"):
+class HeardContent(msgspec.Struct, rename="camel"):
     """A piece of what an agent says; only text is heard."""
 
     type: str = ""
@@ -129,7 +129,7 @@ class Heard:
 
     def _say(self, update: Update) -> None:
         try:
-            text = msgspec.convert(update.content, Content).text
+            text = msgspec.convert(update.content, HeardContent).text
         except msgspec.ValidationError:
             return
         if not text:

@@ -1,7 +1,8 @@
 """What agents record about a turn that failed and do not say over the Agent Client Protocol.
 
 OpenCode leaves out the status that its model's server answered with. Copilot says the error as if
-its model had said it, and ends the turn as if nothing was wrong. Both record a code.
+its model had said it, and ends the turn as if nothing was wrong. Both record a code. Qwen Code says
+the same about every status 429, and records what the server said.
 """
 
 from __future__ import annotations
@@ -113,6 +114,38 @@ def copilot_error(env: Mapping[str, str], conversation: str) -> FailedRequest | 
                 error = msgspec.convert(event.data, _CopilotError)
                 code = None if error.error_type == _ANY else error.error_type
                 return FailedRequest(error.message, error.status_code, code)
+    return None
+
+
+class _QwenRequest(msgspec.Struct):
+    error_message: str = ""
+    status_code: int | None = None
+
+
+class _QwenPayload(msgspec.Struct, rename="camel"):
+    ui_event: _QwenRequest = msgspec.field(default_factory=_QwenRequest)
+
+
+class _QwenEntry(msgspec.Struct, rename="camel"):
+    type: str
+    system_payload: _QwenPayload = msgspec.field(default_factory=_QwenPayload)
+
+
+def qwen_limit(env: Mapping[str, str], conversation: str) -> FailedRequest | None:
+    """The last status 429 in Qwen Code's record of a conversation, since the last prompt."""
+    home = env.get("QWEN_HOME") or os.path.join(env.get("HOME", ""), ".qwen")
+    projects = os.path.join(env.get("QWEN_RUNTIME_DIR") or home, "projects")
+    name = f"{os.path.basename(conversation)}.jsonl"
+    with suppress(OSError):
+        for project in os.listdir(projects):
+            for line in reversed(_tail(os.path.join(projects, project, "chats", name))):
+                with suppress(msgspec.MsgspecError):
+                    entry = msgspec.json.decode(line, type=_QwenEntry)
+                    if entry.type == "user":
+                        return None
+                    failed = entry.system_payload.ui_event
+                    if failed.status_code == 429:
+                        return FailedRequest(failed.error_message.removeprefix("429 "), 429)
     return None
 
 

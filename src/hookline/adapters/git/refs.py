@@ -45,14 +45,14 @@ _COMMIT = "# branch.oid "
 _BEFORE = {"1": 8, "u": 10, "?": 1}
 
 
-class Status(NamedTuple):
+class CheckoutStatus(NamedTuple):
     """The commit that is checked out, and the files that differ from it, ignored ones aside."""
 
     commit: str | None
     names: list[str]
 
 
-def read_status(entries: Iterable[str]) -> Status:
+def read_status(entries: Iterable[str]) -> CheckoutStatus:
     """The answer to `STATUS`."""
     commit, names = None, []
     for entry in entries:
@@ -60,7 +60,7 @@ def read_status(entries: Iterable[str]) -> Status:
             commit = entry.removeprefix(_COMMIT)
         elif entry[0] in _BEFORE:
             names.append(entry.split(" ", _BEFORE[entry[0]])[-1])
-    return Status(commit, names)
+    return CheckoutStatus(commit, names)
 
 
 class PlainCommit(NamedTuple):

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import psutil
 
-from hookline.adapters.processes.identity import ProcessStat
+from hookline.adapters.processes.proc_table import ProcessStat
 
 _MICROSECONDS = 1_000_000
 _STATES = {

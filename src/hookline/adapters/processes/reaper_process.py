@@ -32,6 +32,7 @@ def main() -> None:
 
 def _end(running: dict[str, list[str]], expected: set[str]) -> None:
     """Tell every group to end, and kill what does not; one whose number is another's is left."""
+    # Most often nothing is left, and this process costs next to nothing until then.
     import time
 
     from hookline.adapters.processes.identity import SIGKILL, SIGTERM, kill_group, kill_marked

@@ -39,10 +39,9 @@ class RunTables(Table):
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
+        self.leases = LeaseTable(connection)
         self.attempts = AttemptTable(connection)
         self.journal = JournalTables(connection)
-
-    # Reading
 
     def find(self, identifier: str) -> Run:
         return _build_run(_row(self._run, "run", identifier))
@@ -102,7 +101,18 @@ class RunTables(Table):
         for row in cursor:
             yield _decoded(names, row)
 
-    # Leases
+    def count_iteration(self, identifier: str) -> int:
+        return int(_row(self._run, "count_iteration", identifier)[0])
+
+    def consume_signal(self, seq: int) -> None:
+        self._run(SQL["consume_signal"], (seq,))
+
+    def set_value(self, identifier: str, name: str, value: Any) -> None:
+        self._run(SQL["set_value"], (run_number(identifier), name, _text(value)))
+
+
+class LeaseTable(Table):
+    """Who works on which run and when one has something to do; perishable, and not in the log."""
 
     def due(self, now: float, is_free: Callable[[str, float], bool]) -> list[str]:
         return _free(self._run(SQL["due"], (now,)).fetchall(), is_free)
@@ -134,15 +144,6 @@ class RunTables(Table):
 
     def let_go(self, identifier: str, token: int, wake_at: float | None) -> None:
         self._run(SQL["let_go"], (wake_at, run_number(identifier), token))
-
-    def count_iteration(self, identifier: str) -> int:
-        return int(_row(self._run, "count_iteration", identifier)[0])
-
-    def consume_signal(self, seq: int) -> None:
-        self._run(SQL["consume_signal"], (seq,))
-
-    def set_value(self, identifier: str, name: str, value: Any) -> None:
-        self._run(SQL["set_value"], (run_number(identifier), name, _text(value)))
 
 
 class AttemptTable(Table):

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hookline.adapters.store.database import Database, expected_schema, schema_of
 from hookline.adapters.store.store import TableStore
 from hookline.errors import StoreCorrupt
+from hookline.immutable import Immutable
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable
 
 
-class Identity(NamedTuple):
+class Identity(Immutable):
     """What a store is, without changing it."""
 
     store_id: str

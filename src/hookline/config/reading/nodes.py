@@ -145,7 +145,7 @@ def mark_within(scalar: Scalar, offset: int, length: int) -> Mark:
     end = offset + max(length, 1)
     stop = starts[end] if end < len(starts) else len(scalar.raw) - bool(scalar.style)
     column = scalar.mark.column + starts[offset]
-    return scalar.mark._replace(column=column, length=max(stop - starts[offset], 1))
+    return msgspec.structs.replace(scalar.mark, column=column, length=max(stop - starts[offset], 1))
 
 
 _NULLS = ("", "~", "null", "Null", "NULL")

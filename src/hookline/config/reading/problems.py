@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import msgspec
+
+from hookline.immutable import Immutable
 
 ERROR = "error"
 WARNING = "warning"
 
 
-class Mark(NamedTuple):
+class Mark(Immutable):
     """A place in a file, counted from 1; line 0 means the file as a whole."""
 
     file: str
@@ -63,7 +63,7 @@ class Problems:
             message=message,
             help=help,
             consequence=consequence,
-            **mark._asdict(),
+            **msgspec.structs.asdict(mark),
         )
         self._found[found] = None
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 import sys
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from hookline.domain.text.known_secrets import spellings
 from hookline.domain.text.secret_patterns import SHAPES, SIGNS, TELEGRAM, URL, is_real
+from hookline.immutable import Immutable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -74,7 +75,7 @@ LONGEST_CODE = 4200
 _CONTROLS = dict.fromkeys({*range(0x20), *range(0x7F, 0xA0)} - {ord("\n"), ord("\t")})
 
 
-class FoundSecret(NamedTuple):
+class FoundSecret(Immutable):
     """A secret in a text: where it is, and what is written in its place."""
 
     start: int

@@ -1,38 +1,85 @@
-"""Short forms of long texts and lists; of output the end, where programs say what went wrong."""
+"""Short forms of long texts and lists; of output its end, and what failed before that."""
 
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAX_LINES = 20
+ROOM = MAX_LINES - 2  # besides two marks that lines were left out
 MAX_BYTES = 2000
 CUT = "…"
-# What programs draw between the parts of what they say.
-_RULER = re.compile(r"([=\-_*~#+])\1{3,}")
+# What programs draw between the parts of what they say. Plain strings, here and below: `re`
+# compiles and keeps them at first use, and most commands never get here.
+_RULER = r"([=\-_*~#+])\1{3,}"
 MAX_LINE = 300
 MAX_FIRST_LINE = 400
 # What was raised says more than which test failed, and both more than how many did.
 _ERRORS = (
-    re.compile(
-        r"\s*(?:E +)?[\w.]*(?:Error|Exception)\b[^:]{0,40}: \S|\s*(?:error|fatal)\b[^:]{0,20}: "
-    ),
-    re.compile(r"(?:FAILED|ERROR|--- FAIL:?|not ok) |.*(?:: not found|No such file or directory)$"),
+    r"\s*(?:E +)?[\w.]*(?:Error|Exception)\b[^:]{0,40}: \S|\s*(?:error|fatal)\b[^:]{0,20}: ",
+    r"(?:FAILED|ERROR|--- FAIL:?|not ok) |.*(?:: not found|No such file or directory)$",
 )
+# The names of tests that failed, and what was wrong, as test runners and compilers print them.
+_NAME = (
+    r"\s*(?:not ok \d|[✖✗✕×] (?!failing tests:)|● |--- FAIL: |FAIL(?:ED|:)? |ERROR:? |_{3,} \S|"  # noqa: RUF001
+    r"test .* FAILED$)"
+)
+_WRONG = (
+    r"\s*(?:E  +\S|expect\(|assertion |thread '.*' .*panicked at |\S+\.go:\d+: |"
+    r"(?:[\w.]*(?:Error|Exception)\b[^:]{0,40}|error|fatal|panic)(?:\[\w+\])?: ?\S|"
+    r"(?:Expected|Received|left|right): )"
+)
+# Such a line says nothing without those below it, up to where it was raised.
+_OPENS = (":", "|-")
+_TRACE = r"\s*(?:at |code: |stack backtrace:|note: )"
+MOST_NAMES, MOST_WRONG, FAILED_BYTES, FAILED_LINE = 4, 6, 1000, 160
 
 
 def excerpt(text: str) -> str:
-    """The last lines of a text; a first line `…` says that there was more before them."""
+    """The last lines of a text, and what failed before them; `…` stands for what is left out."""
     whole = text.strip()
     lines = whole.split("\n")
     if len(lines) <= MAX_LINES and len(whole.encode("utf-8", "replace")) <= MAX_BYTES:
         return whole
-    kept = "\n".join(lines[1 - MAX_LINES :]).encode("utf-8", "replace")
-    room = MAX_BYTES - len(f"{CUT}\n".encode())
-    return f"{CUT}\n{kept[-room:].decode('utf-8', 'ignore').lstrip()}"
+    places = _failures(lines[: MOST_NAMES + MOST_WRONG - ROOM])
+    end = len(lines) + len(places) - ROOM
+    failed = _within([lines[place] for place in places if place < end], FAILED_BYTES)
+    head = "".join(f"{line}\n" for line in (CUT, *failed, CUT) if failed) or f"{CUT}\n"
+    kept = "\n".join(lines[end if failed else 1 - MAX_LINES :]).encode("utf-8", "replace")
+    room = MAX_BYTES - len(head.encode("utf-8", "replace"))
+    return f"{head}{kept[-room:].decode('utf-8', 'ignore').lstrip()}"
+
+
+def _failures(lines: Sequence[str]) -> list[int]:
+    """Where the first lines are that name what failed, and those that say what was wrong."""
+    names: dict[str, int] = {}
+    wrong: list[int] = []
+    for place, line in enumerate(line[:MAX_LINE].rstrip() for line in lines):
+        if len(names) < MOST_NAMES and re.match(_NAME, line):
+            names.setdefault(line, place)
+        elif len(wrong) < MOST_WRONG and re.match(_WRONG, line):
+            wrong += [place, *(_below(lines, place) if line.endswith(_OPENS) else ())]
+    return sorted({*names.values(), *wrong[:MOST_WRONG]})
+
+
+def _below(lines: Sequence[str], place: int) -> list[int]:
+    """Where the lines are that say what the line above them only announces."""
+    near = range(place + 1, min(place + MOST_WRONG + 3, len(lines)))
+    said = takewhile(lambda each: not re.match(_TRACE, lines[each][:MAX_LINE]), near)
+    return [each for each in said if lines[each].strip()]
+
+
+def _within(lines: Sequence[str], room: int) -> list[str]:
+    """The first of these lines, none of them long, that have room together."""
+    found = []
+    for line in (each[:FAILED_LINE].rstrip() for each in lines):
+        room -= len(line.encode("utf-8", "replace")) + 1
+        found += [line] if room >= 0 else []
+    return found
 
 
 def headed_excerpt(text: str) -> str:
@@ -56,7 +103,7 @@ def error_line(*texts: str) -> str:
     lines = [[line[:MAX_LINE] for line in text.split("\n")] for text in texts]
     for names_error in _ERRORS:
         for each in lines:
-            found = next((line for line in reversed(each) if names_error.match(line)), None)
+            found = next((line for line in reversed(each) if re.match(names_error, line)), None)
             if found is not None:
                 return found.strip().removeprefix("E  ").strip()  # pytest marks such lines
     return ""
@@ -70,7 +117,7 @@ def first_few(names: Sequence[str], most: int, mark: str = ", ") -> str:
 
 def both_ends(text: str, limit: int) -> str:
     """The text on one line, without rulers; of one that is too long, the middle is left out."""
-    line = " ".join(word for word in text.split() if not _RULER.fullmatch(word))
+    line = " ".join(word for word in text.split() if not re.fullmatch(_RULER, word))
     if len(line) <= limit:
         return line
     head = limit // 3

@@ -10,7 +10,9 @@ import re
 from collections import Counter
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from hookline.immutable import Immutable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -116,7 +118,7 @@ _BITS, _BITS_OF_HEX, _CHANGES = 3.5, 3.0, 0.25
 _HEX = r"[0-9a-fA-F]+"
 
 
-class Secret(NamedTuple):
+class Secret(Immutable):
     """Something that looks like a credential: its kind, where it begins, and how long it is."""
 
     kind: str

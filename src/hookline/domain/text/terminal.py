@@ -8,19 +8,20 @@ from unicodedata import category, east_asian_width
 from hookline.domain.text.display import printable
 
 # Colours and other commands to a terminal, whole and cut off; then marks that take no column.
-_COMMANDS = re.compile(
+# Plain strings: `re` compiles and keeps them at first use, and most commands never get here.
+_COMMANDS = (
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
     r"|\x1b[ -/]*[0-~]?"
 )
-_MARKS = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]")
+_MARKS = "[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
 MAX_CLEANED = 4000
 LONGEST = 1e9
 
 
 def clean(text: str) -> str:
     """A line of foreign text without anything that a terminal would obey; long ones are cut."""
-    return printable(_MARKS.sub("", _COMMANDS.sub("", text[:MAX_CLEANED])))
+    return printable(re.sub(_MARKS, "", re.sub(_COMMANDS, "", text[:MAX_CLEANED])))
 
 
 def one_line(text: str) -> str:

@@ -28,7 +28,7 @@ MARK = "__hookline_flow__"
 STEPS = "steps"
 
 
-class Flow(NamedTuple):
+class FlowDefinition(NamedTuple):
     """A flow that can be started, and the digest of its code.
 
     `pins` is what a chapter keeps of its definition.
@@ -88,9 +88,9 @@ class FlowFinder(NamedTuple):
     allowed: Callable[[], None] = _everything_is_allowed
     plugins: Callable[[], Mapping[str, Any]] = found_plugins
     admit: Callable[[str, str], None] = lambda run_id, name: None
-    own: Mapping[str, Callable[[], Flow]] = {}
+    own: Mapping[str, Callable[[], FlowDefinition]] = {}
 
-    def find_of(self, run: Run) -> Flow:
+    def find_of(self, run: Run) -> FlowDefinition:
         """The flow of a run; a name in the store is not enough to import a module."""
         if self.is_module(run.flow):
             self.admit(run.run_id, run.flow)
@@ -100,7 +100,7 @@ class FlowFinder(NamedTuple):
         """Whether a name means a function of a module."""
         return ":" in name and name not in self.own and name not in self.configured
 
-    def find(self, name: str) -> Flow:
+    def find(self, name: str) -> FlowDefinition:
         """The flow of that name, or UnknownFlow."""
         self.allowed()
         if name in self.own:
@@ -139,7 +139,7 @@ class FlowFinder(NamedTuple):
         files = [name for path in self._files() for name in names_in(path) or ()]
         return sorted({*self.configured, *files, *self.plugins()})
 
-    def all(self) -> list[Flow]:
+    def all(self) -> list[FlowDefinition]:
         """Every named flow; one that cannot be loaded says so and hides no other."""
         self.allowed()
         found = [_from_steps(name, each) for name, each in self.configured.items()]
@@ -161,7 +161,7 @@ class FlowFinder(NamedTuple):
         """A file's name that stays the same when the project is moved or cloned."""
         return os.path.relpath(path, self.root)
 
-    def _from_file(self, name: str, path: str) -> Flow:
+    def _from_file(self, name: str, path: str) -> FlowDefinition:
         self._open_project()
         found = vars(load_file(path, self._shown(path))).values()
         functions = {getattr(f, MARK): f for f in found if callable(f) and hasattr(f, MARK)}
@@ -178,7 +178,7 @@ class FlowFinder(NamedTuple):
             user_folder(os.environ), "cache", "bytecode"
         )
 
-    def _from_module(self, target: str) -> Flow:
+    def _from_module(self, target: str) -> FlowDefinition:
         module_name, _, attribute = target.partition(":")
         self._open_project()
         try:
@@ -192,17 +192,17 @@ class FlowFinder(NamedTuple):
         return _from_function(target, found, _file_of(found) or module_name)
 
 
-def _from_steps(name: str, definition: Any) -> Flow:
+def _from_steps(name: str, definition: Any) -> FlowDefinition:
     steps = tuple(msgspec.to_builtins(definition.steps))
     digest = sha256(msgspec.json.encode(steps)).hexdigest()[:16]
 
     def begin(context: Context, run: Run) -> Coroutine[Any, Any, Any]:
         return run_steps(context, run.pins.get(STEPS, steps))
 
-    return Flow(name, "hookline.yaml", digest, begin, steps=steps)
+    return FlowDefinition(name, "hookline.yaml", digest, begin, steps=steps)
 
 
-def _from_function(name: str, function: Any, path: str) -> Flow:
+def _from_function(name: str, function: Any, path: str) -> FlowDefinition:
     if not callable(function):
         raise FlowMistake(f"flow '{name}' is not a function")
 
@@ -220,10 +220,10 @@ def _from_function(name: str, function: Any, path: str) -> Flow:
         return await made
 
     doc = inspect.cleandoc(function.__doc__ or "")
-    return Flow(name, path, digest_of_file(path), begin, doc, check_input=check_input)
+    return FlowDefinition(name, path, digest_of_file(path), begin, doc, check_input=check_input)
 
 
-def _from_plugin(name: str, plugin: Any) -> Flow:
+def _from_plugin(name: str, plugin: Any) -> FlowDefinition:
     try:
         function = plugin.load()
     except (Exception, SystemExit) as problem:  # a plugin's code may raise anything
@@ -231,7 +231,9 @@ def _from_plugin(name: str, plugin: Any) -> Flow:
     return _from_function(name, function, _file_of(function) or plugin.value)
 
 
-def _or_broken(name: str, origin: str, load: Callable[[str, Any], Flow], source: Any) -> Flow:
+def _or_broken(
+    name: str, origin: str, load: Callable[[str, Any], FlowDefinition], source: Any
+) -> FlowDefinition:
     """The flow, or one whose description says why it cannot be started."""
     try:
         return load(name, source)
@@ -241,7 +243,7 @@ def _or_broken(name: str, origin: str, load: Callable[[str, Any], Flow], source:
     async def begin(context: Context, run: Run) -> Any:
         raise wrong
 
-    return Flow(name, origin, "", begin, f"broken: {wrong.message}")
+    return FlowDefinition(name, origin, "", begin, f"broken: {wrong.message}")
 
 
 def _cannot_load(what: str, problem: BaseException) -> FlowMistake:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -16,6 +16,7 @@ from hookline.files import own_folder, publish
 from hookline.hooks.dispatch import call_in_process, error_line
 from hookline.hooks.frames import Frame, environment, timeout_of, variables
 from hookline.hooks.kinds import Call, World, declares, load_kind
+from hookline.immutable import Immutable
 from hookline.points import GATE, REACT
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ INHERITED = frozenset(
 NO_TASK: tuple[str | None, frozenset[str]] = (None, frozenset())
 
 
-class CallSurroundings(NamedTuple):
+class CallSurroundings(Immutable):
     """What hooks of one project need around them."""
 
     root: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from hookline.domain.events import SYSTEM_NODE, TOLD, Event
 from hookline.domain.records import DEAD, OK, PENDING, Action, Delivery, Outcome
@@ -22,6 +22,7 @@ from hookline.hooks.dispatch import dispatch
 from hookline.hooks.frames import Frame, event_payload, timeout_of
 from hookline.hooks.registry import Hook
 from hookline.hooks.rules import RULES, fed_text
+from hookline.immutable import Immutable
 from hookline.points import FEED, REACT, rule_of
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class _NothingFree(Exception):
     """Nothing waits, or other processes have it: nothing is stored, so no process is woken."""
 
 
-class Owner(NamedTuple):
+class Owner(Immutable):
     """This process as a holder of leases, and how it tells which other holders are alive."""
 
     name: str
@@ -184,14 +185,14 @@ class Deliverer:
         self._tell(f"{said}; {again}")
 
 
-class Left(NamedTuple):
+class Left(Immutable):
     """What a command leaves: calls that any process can make, and those that others hold."""
 
     calls: int
     held: Mapping[str, int]
 
 
-class _Delivered(NamedTuple):
+class _Delivered(Immutable):
     """An event that was handled, and how many calls that took."""
 
     event_seq: int

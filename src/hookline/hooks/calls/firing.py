@@ -64,7 +64,7 @@ class Firing(NamedTuple):
 
 async def fire(recorder: Recorder, firing: Firing, hooks: Sequence[Hook]) -> list[Called]:
     """Call hooks until the rule of the point has enough; each with what it said."""
-    rule = RULES[rule_of(firing.point)]._replace(fold=list)
+    rule = msgspec.structs.replace(RULES[rule_of(firing.point)], fold=list)
     event, known = _earlier(recorder, firing) if hooks else (None, {})
     written = _Written(recorder, firing, event)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -15,6 +15,7 @@ from hookline.hooks.actions import StartFlow, perform, unknown_flow
 from hookline.hooks.builtin import notifies
 from hookline.hooks.builtin.lifecycle import promote_stranded
 from hookline.hooks.calls.rows import bounded, caused_by, new_row, write
+from hookline.immutable import Immutable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -35,7 +36,7 @@ def _nobody(tx: Transaction, event: Event) -> None:
     """No other code watches events inside their transaction."""
 
 
-class Settling(NamedTuple):
+class Settling(Immutable):
     """What settling needs to know.
 
     `suspended` names hooks that may not run now, each with the reason that is recorded.

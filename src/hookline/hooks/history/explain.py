@@ -9,6 +9,7 @@ import msgspec
 
 from hookline.domain.answers import StopDecision, stored_answer
 from hookline.domain.events import FIRED, RUN_EVENTS, STEERED, Event
+from hookline.domain.hook_names import short_name
 from hookline.domain.records import (
     CUT,
     DEAD,
@@ -110,10 +111,10 @@ def explain_hook(
     points = ", ".join(hook.points) if hook else "its point"
     return Explanation(
         subject=name,
-        verdict=f"{name} was never called",
+        verdict=f"{short_name(name)} was never called",
         steps=_switch_steps(hook, switch),
         hint=f"it is called at {points}",
-        next=f"hookline hook test {name}",
+        next=f"hookline hook test {_quoted(name)}",
     )
 
 
@@ -136,7 +137,7 @@ def explain_call(view: View, call: Delivery, event: Event, is_held: IsHeld) -> E
     can_run_again = not is_held_back and not is_pruned
     return Explanation(
         subject=call.hook,
-        verdict=f"{call.hook} {said} at {where}",
+        verdict=f"{short_name(call.hook)} {said} at {where}",
         steps=steps,
         failed_checks=_failed_checks(view, [call]),
         output="\n".join(part for part in (call.stdout, call.stderr) if part),
@@ -151,7 +152,7 @@ def _said(view: View, call: Delivery, event: Event, is_held: IsHeld) -> str:
         return _SAID[call.status]
     if event.type in (FIRED, STEERED):
         run = run_of(event)
-        holder, _, until = view.runs.holder(run) if run else (None, 0, 0.0)
+        holder, _, until = view.runs.leases.holder(run) if run else (None, 0, 0.0)
     else:
         holder, until = view.dispatches.holder(event.node_id)
     return "is being called" if is_held(holder, until) else _SAID[CUT]
@@ -175,7 +176,7 @@ def explain_event(view: View, event: Event, is_held: IsHeld, waits_for: WaitsFor
     for call in calls:
         said = _said(view, call, event, is_held)
         why = ", ".join(waits_for(call)) if call.status == QUEUED else _why(call)
-        steps.append(ExplainedStep(call.origin, f"hook {call.hook}", said, why))
+        steps.append(ExplainedStep(call.origin, f"hook {short_name(call.hook)}", said, why))
         steps += _action_steps(view, call, "  ")
     is_pruned = bool(calls) and view.calls.payload(event.seq) is None
     steps += [_PRUNED] if is_pruned else []
@@ -187,7 +188,7 @@ def explain_event(view: View, event: Event, is_held: IsHeld, waits_for: WaitsFor
         verdict=f"{event.type} of {event.node_id} at {event.timestamp}: {ran}",
         steps=steps,
         failed_checks=_failed_checks(view, calls),
-        hint=f"{failed.hook}: {failed.error}" if failed else "",
+        hint=f"{short_name(failed.hook)}: {failed.error}" if failed else "",
         next=_replay(failed) if failed and not is_pruned else "",
     )
 
@@ -343,7 +344,7 @@ def _chain_steps(said: Any) -> list[ExplainedStep]:
     for each in said if isinstance(said, list) else ():
         if isinstance(each, dict) and "hook" in each:
             action, reason = (str(each.get(name, "")) for name in ("action", "reason"))
-            steps.append(ExplainedStep("", f"  {each['hook']}", action, reason))
+            steps.append(ExplainedStep("", f"  {short_name(str(each['hook']))}", action, reason))
             steps += _chain_steps(each.get("hooks"))
     return steps
 
@@ -353,7 +354,7 @@ def _cause_step(view: View, event: Event) -> ExplainedStep:
     if not cause:
         return ExplainedStep("", "caused by", str(event.metadata.get("triggeredBy", "unknown")))
     before = view.log.find(cause)
-    hook = event.metadata.get("hook", "a hook")
+    hook = short_name(str(event.metadata.get("hook", "a hook")))
     shown = f"{before.type} of {before.node_id}" if before else "an event that is gone"
     return ExplainedStep(f"event {cause}", "caused by", f"hook {hook}", f"at {shown}")
 
@@ -375,7 +376,7 @@ def _why(call: Delivery) -> str:
 
 def _event_step(event: Event) -> ExplainedStep:
     hook = event.metadata.get("hook")
-    by = f"hook {hook}" if hook else event.metadata.get("triggeredBy", "unknown")
+    by = f"hook {short_name(str(hook))}" if hook else event.metadata.get("triggeredBy", "unknown")
     return ExplainedStep(f"event {event.seq}", event.type, f"by {by}", _short(event.data))
 
 

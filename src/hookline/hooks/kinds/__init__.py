@@ -6,11 +6,12 @@ A kind runs the hook and returns its reply. The point's rule reads what that mea
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from hookline.errors import BrokenPlugin, HookTimeout
+from hookline.immutable import Immutable
 from hookline.plugins import KINDS
 from hookline.points import Point
 
@@ -44,7 +45,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     cause: int | None = None
 
 
-class World(NamedTuple):
+class World(Immutable):
     """What hooks need around them: the project's root, the doors, and the environment.
 
     `ask` calls another hook on the same payload, for hooks that consist of others; its outcome

@@ -35,6 +35,7 @@ def read(written: Written) -> Reading:
 
 
 def _faults(written: Written) -> Iterator[Fault]:
+    # Only the configuration's checks pay for the shell's language.
     from hookline.hooks.language.templates import ALLOW, compile_line, option_warnings
 
     _, problems = compile_line(written.value, written.point.variables)

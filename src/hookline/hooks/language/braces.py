@@ -6,7 +6,9 @@ A value that holds braces is never filled again.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from hookline.immutable import Immutable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 REFERENCE = re.compile(r"\{\{[ \t]*([A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*)[ \t]*\}\}")
 
 
-class Reference(NamedTuple):
+class Reference(Immutable):
     """A value that a text asks for by name or path, and where, with the sign that escapes it."""
 
     start: int

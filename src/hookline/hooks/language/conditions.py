@@ -10,7 +10,7 @@ import ast
 import operator
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -19,6 +19,7 @@ from hookline.errors import HookFailure
 from hookline.hooks.language import grammar
 from hookline.hooks.language.globs import glob_match as glob_match
 from hookline.hooks.language.globs import matches_any, text_match
+from hookline.immutable import Immutable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -43,7 +44,7 @@ class Evaluated(msgspec.Struct, frozen=True):
     values: dict[str, Any]
 
 
-class Condition(NamedTuple):
+class Condition(Immutable):
     """A condition that was read: its text, its tree, and the functions that it calls."""
 
     text: str

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from hookline.immutable import Immutable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,14 +16,14 @@ if TYPE_CHECKING:
 _WILD = frozenset("*?")
 
 
-class _Pattern(NamedTuple):
+class _Pattern(Immutable):
     """The names of a path pattern; any folders may come before those in `free`."""
 
     names: tuple[str, ...]
     free: frozenset[int]
 
 
-class _Wildcards(NamedTuple):
+class _Wildcards(Immutable):
     """A pattern as bits: bit i stands for 'the first i characters of the pattern are matched'."""
 
     accepts: dict[str, int]
@@ -35,11 +37,11 @@ def glob_match(path: str, pattern: str) -> bool:
 
     A pattern without a slash is tried on the file's name, one with a slash on the whole path.
     """
-    names, free = _path_pattern(pattern)
-    reached = {0}
+    wanted = _path_pattern(pattern)
+    names, reached = wanted.names, {0}
     for name in path.split("/"):
         onward = {i + 1 for i in reached if i < len(names) and text_match(name, names[i])}
-        reached = onward | (reached & free)
+        reached = onward | (reached & wanted.free)
     return bool(names) and len(names) in reached
 
 
@@ -66,13 +68,14 @@ def text_match(text: str, pattern: str) -> bool:
     if "*" not in pattern and "?" not in pattern:
         return text == pattern
     # All positions of the pattern advance together, so no text makes it go back and try again.
-    accepts, accepts_any, stars, end = _wildcards(pattern)
+    wanted = _wildcards(pattern)
     reached = 1
     for character in text:
-        reached = (reached & accepts.get(character, accepts_any)) << 1 | (reached & stars)
+        accepted = wanted.accepts.get(character, wanted.accepts_any)
+        reached = (reached & accepted) << 1 | (reached & wanted.stars)
         if not reached:
             return False
-    return bool(reached & end)
+    return bool(reached & wanted.end)
 
 
 @lru_cache(maxsize=256)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import ast
 import warnings
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hookline.errors import did_you_mean
+from hookline.immutable import Immutable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -181,7 +182,7 @@ def check_words(
             raise RefusedError(_unknown_name(text, node, names, functions))
 
 
-class UnknownField(NamedTuple):
+class UnknownField(Immutable):
     """A field that data does not have: the sentence about it, whether the data may have others
     than are known, and whether a known one has nearly that name."""
 

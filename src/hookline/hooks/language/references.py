@@ -50,8 +50,9 @@ def problem_of(reference: Reference) -> templates.TemplateProblem | None:
 def fill_text(text: str, look_up: Callable[[str], Any], show: Callable[[Any], str]) -> Any:
     """A text with its values; one that is nothing but a reference becomes the value itself."""
     found = list(references(text))
-    if len(found) == 1 and not found[0].escaped and text.strip() == text[slice(*found[0][:2])]:
-        return look_up(found[0].path)
+    only = found[0] if len(found) == 1 else None
+    if only is not None and not only.escaped and text.strip() == text[only.start : only.end]:
+        return look_up(only.path)
     return fill(text, look_up, show)
 
 

@@ -15,7 +15,7 @@ from hookline.hooks.language.braces import Reference, references
 from hookline.hooks.shell.grammar import Script, read_script
 from hookline.hooks.shell.options import option_places
 from hookline.hooks.shell.unfit import unfit_places
-from hookline.hooks.shell.words import ANSI, BARE, COMMENT, DOUBLE, SINGLE, ShellError, Site
+from hookline.hooks.shell.words import ANSI, BARE, COMMENT, DOUBLE, SINGLE, MarkSite, ShellError
 from hookline.points import VARIABLES, Variable
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _expansion(line: str, reference: Reference, quote: str, variable: Variable |
 
 
 def _unsafe(
-    reference: Reference, site: Site, unfit: str | None, variable: Variable
+    reference: Reference, site: MarkSite, unfit: str | None, variable: Variable
 ) -> TemplateProblem | None:
     if site.fatal:
         message = f"{{{{{reference.path}}}}} cannot be used in {site.reason}"

@@ -58,7 +58,7 @@ class Runner(msgspec.Struct, frozen=True, kw_only=True):
         return f"cd {self.folder} && {self.line}" if self.folder else self.line
 
 
-class Asked(msgspec.Struct, frozen=True):
+class SearchedNames(msgspec.Struct, frozen=True):
     """What a search has looked for: files by their names, and by patterns of their paths."""
 
     names: set[str] = msgspec.field(default_factory=set)
@@ -74,10 +74,10 @@ class Folder:
     """One folder: `name` is its path below the root, empty for the root itself."""
 
     def __init__(
-        self, root: str, path: str | None, name: str = "", asked: Asked | None = None
+        self, root: str, path: str | None, name: str = "", asked: SearchedNames | None = None
     ) -> None:
         self.name = name
-        self.asked = asked or Asked()
+        self.asked = asked or SearchedNames()
         self._root, self._path = root, path
         self._texts: dict[str, str] = {}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.hooks.runners import node, others, python
-from hookline.hooks.runners.folder import Asked, Folder, Runner
+from hookline.hooks.runners.folder import Folder, Runner, SearchedNames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,14 +17,14 @@ _DEPTH = 2
 _MOST = 20
 
 
-class Table(NamedTuple):
+class RunnerTable(NamedTuple):
     """What is asked of a folder, in order: a runner of each language, or one that covers all."""
 
     languages: tuple[Finder, ...]
     umbrella: Finder
 
 
-TESTS = Table(
+TESTS = RunnerTable(
     (
         python.tests,
         node.tests,
@@ -42,7 +42,7 @@ TESTS = Table(
     ),
     others.targets("test", "check"),
 )
-LINTERS = Table(
+LINTERS = RunnerTable(
     (
         python.linter,
         node.linter,
@@ -61,10 +61,10 @@ class Runners(NamedTuple):
 
     chosen: tuple[Runner, ...]
     others: tuple[Runner, ...]
-    asked: Asked
+    asked: SearchedNames
 
 
-def find_runners(table: Table, root: str, path: str | None) -> Runners:
+def find_runners(table: RunnerTable, root: str, path: str | None) -> Runners:
     """What a repository's files show; PATH says what is installed.
 
     The root speaks for its packages. Packages in folders count for languages that the root says
@@ -83,7 +83,7 @@ def find_runners(table: Table, root: str, path: str | None) -> Runners:
     return Runners(tuple(chosen), tuple(rest), top.asked)
 
 
-def _of(table: Table, folder: Folder) -> list[Runner]:
+def _of(table: RunnerTable, folder: Folder) -> list[Runner]:
     """The first runner of each language in a folder."""
     found: dict[str, Runner] = {}
     for finder in table.languages:
@@ -92,7 +92,7 @@ def _of(table: Table, folder: Folder) -> list[Runner]:
     return list(found.values())
 
 
-def _below(table: Table, top: Folder, covered: set[str]) -> Iterator[Runner]:
+def _below(table: RunnerTable, top: Folder, covered: set[str]) -> Iterator[Runner]:
     inside: set[str] = set()
     for folder in top.packages(_DEPTH):
         if folder.name.rpartition("/")[0] in inside:  # a part of that package

@@ -9,7 +9,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.hooks.shell.words import COMMENT, DOUBLE, DYNAMIC, ShellError, Site, Word, WordReader
+from hookline.hooks.shell.words import (
+    COMMENT,
+    DOUBLE,
+    DYNAMIC,
+    MarkSite,
+    ShellError,
+    Word,
+    WordReader,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,7 +64,7 @@ class Script(NamedTuple):
     """A line as it was read. `opaque`: parts of it may evaluate text and were not looked into."""
 
     line: str
-    sites: Mapping[int, Site]
+    sites: Mapping[int, MarkSite]
     commands: tuple[ShellCommand, ...]
     pipes: tuple[Pipe, ...]
     writes: tuple[Redirection, ...]

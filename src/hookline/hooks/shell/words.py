@@ -40,7 +40,7 @@ class ShellError(BadInput):
         self.offset = offset
 
 
-class Site(NamedTuple):
+class MarkSite(NamedTuple):
     """The place of a mark: its quoting, and why free text is not allowed there.
 
     `fatal` places are unfit for any variable.
@@ -81,7 +81,7 @@ class WordReader:
     def __init__(self, line: str, marks: Mapping[int, int]) -> None:
         self.line, self.marks = line, marks
         self.pos, self.end = 0, len(line)
-        self.sites: dict[int, Site] = {}
+        self.sites: dict[int, MarkSite] = {}
         self.opaque = False
         self.doubt = "an operator split over lines" if _SPLIT_OPERATOR.search(line) else ""
         self._bare = BARE
@@ -118,7 +118,7 @@ class WordReader:
         reason, fatal = self._places[-1] if self._places else ("", False)
         if self.doubt:
             reason, fatal = f"a line with {self.doubt}", True
-        self.sites[self.pos] = Site(quote, reason, fatal)
+        self.sites[self.pos] = MarkSite(quote, reason, fatal)
         self.pos = self.marks[self.pos]
         return _MARK
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from hookline.hooks.runners.folder import Runner
     from hookline.operations.setup.survey import Survey
-    from hookline.operations.setup.trial import Trial
+    from hookline.operations.setup.trial import TriedCommand
     from hookline.queries.doctor.agents import AgentAnswer
 
 # The agents that report what they cost; a limit on money would never end the others.
@@ -63,7 +63,7 @@ class _Entry(NamedTuple):
     why_not: str | None
 
 
-def configuration(found: Survey, trials: Sequence[Trial] = ()) -> str:
+def configuration(found: Survey, trials: Sequence[TriedCommand] = ()) -> str:
     """The text of a new hookline.yaml for what was found and tried."""
     checks = _checks(found.tests, trials)
     blocks = (
@@ -77,7 +77,7 @@ def configuration(found: Survey, trials: Sequence[Trial] = ()) -> str:
     return "\n".join(blocks)
 
 
-def unproven(found: Survey, trials: Sequence[Trial] = ()) -> str | None:
+def unproven(found: Survey, trials: Sequence[TriedCommand] = ()) -> str | None:
     """Why `evidence` could not prove an agent's work yet, and what counts instead; None if it can.
 
     What counts is what the preset `checked` asks for.
@@ -138,7 +138,7 @@ def _session(found: Survey) -> str:
 # Tests
 
 
-def _checks(runners: Sequence[Runner], trials: Sequence[Trial]) -> list[_Entry]:
+def _checks(runners: Sequence[Runner], trials: Sequence[TriedCommand]) -> list[_Entry]:
     tried = {each.command: each for each in trials}
     found = []
     for runner, name in zip(runners, _names("tests", runners, alone="tests_pass"), strict=True):
@@ -149,7 +149,7 @@ def _checks(runners: Sequence[Runner], trials: Sequence[Trial]) -> list[_Entry]:
     return found
 
 
-def _failed(trial: Trial | None) -> str | None:
+def _failed(trial: TriedCommand | None) -> str | None:
     if trial is None or trial.passed:
         return None
     return f"`{trial.command}` did not pass: {trial.told}"

@@ -28,7 +28,7 @@ TRIAL_SECONDS = 120.0
 _SHOWN = 100
 
 
-class Trial(msgspec.Struct, frozen=True, rename="camel"):
+class TriedCommand(msgspec.Struct, frozen=True, rename="camel"):
     """How a command ended that was run once."""
 
     command: str
@@ -52,7 +52,9 @@ class Trial(msgspec.Struct, frozen=True, rename="camel"):
         return f"{how}: {self.said}" if self.said else how
 
 
-def try_tests(runners: Sequence[Runner], root: str, environ: Mapping[str, str]) -> list[Trial]:
+def try_tests(
+    runners: Sequence[Runner], root: str, environ: Mapping[str, str]
+) -> list[TriedCommand]:
     """Run each command once, one after another, as validation would."""
     env = base_environment(safe_environment(environ))
     with watched_processes(environ) as processes:
@@ -61,7 +63,7 @@ def try_tests(runners: Sequence[Runner], root: str, environ: Mapping[str, str]) 
 
 async def _tried(
     commands: list[str], root: str, env: Mapping[str, str], processes: Processes
-) -> list[Trial]:
+) -> list[TriedCommand]:
     found = []
     for command in commands:
         argv = (SHELL, "-c", command)
@@ -71,7 +73,7 @@ async def _tried(
     return found
 
 
-def _trial(command: str, done: Finished) -> Trial:
+def _trial(command: str, done: Finished) -> TriedCommand:
     named = error_line(done.stderr, done.stdout) if done.exit_code else ""
     said = untrusted(named or last_line(done.stdout) or last_line(done.stderr), _SHOWN)
-    return Trial(command, done.exit_code, round(done.duration, 1), done.timed_out, said)
+    return TriedCommand(command, done.exit_code, round(done.duration, 1), done.timed_out, said)

@@ -15,8 +15,8 @@ SHOWN = 20
 _UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB"))
 _REMEDIES = {
     "large": (
-        "Large files do not belong in the repository. Remove them, or add them to .gitignore if"
-        " they have to stay in the folder."
+        "Large files do not belong in the repository. Remove them. One that is not committed"
+        " yet may stay in the folder if you add it to .gitignore."
     ),
     "nested": (
         "A repository inside your work would be recorded as a bare commit id, and its files would"

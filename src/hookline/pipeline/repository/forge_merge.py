@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.domain.forge import MergeOutcome, NotMergeable, PullRequest, objections
+from hookline.domain.hook_names import short_name
 from hookline.domain.records import OK, SKIPPED
 from hookline.domain.repository import Prepared, Refused
 from hookline.domain.submissions import Submission
 from hookline.errors import HookFailure
-from hookline.hooks.names import short_name
 from hookline.pipeline.repository import unmerged
-from hookline.pipeline.repository.merged_tests import call_gate
+from hookline.pipeline.repository.gate_calls import call_gate
 from hookline.pipeline.repository.requests import MergeResult, RepoRequest
 from hookline.sessions.point_calls import built_in_gates, overridden
 

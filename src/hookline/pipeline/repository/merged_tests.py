@@ -17,11 +17,8 @@ from hookline.domain.submissions import MERGE, NO_TEST, Submission
 from hookline.errors import HookFailure
 from hookline.hooks.builtin.gates.checks import MERGED, MergedResult, Seen
 from hookline.hooks.builtin.gates.commands import TEST_TIMEOUT, find_runner
-from hookline.hooks.frames import Frame
 from hookline.hooks.registry import Hook
-from hookline.hooks.rules import RULES
 from hookline.hooks.runners.search import TESTS, find_runners
-from hookline.pipeline.gate_payload import gate_payload
 from hookline.pipeline.repository.earlier_tests import (
     EARLIER_TESTS,
     edited_tests,
@@ -29,7 +26,8 @@ from hookline.pipeline.repository.earlier_tests import (
     put_back,
     with_base_tests,
 )
-from hookline.points import GATE, HOLDING
+from hookline.pipeline.repository.gate_calls import call_gate
+from hookline.points import HOLDING
 from hookline.sessions.point_calls import built_in_gates, overridden
 from hookline.tasks.task_runs import runs_on
 
@@ -206,22 +204,3 @@ class MergedTests:
         goal, key = self._task.goal, self._key
         extra = {MERGED: msgspec.to_builtins(merged)}
         return await call_gate(self._around, always, work, goal, key, **extra)
-
-
-async def call_gate(
-    around: Surroundings, gate: Hook, work: Submission, goal: str, key: str, **extra: Any
-) -> Outcome:
-    """Ask one gate during a merge."""
-    payload = gate_payload(work, goal, "", 0, extra)
-    frame = Frame(HOLDING[0], RULES[GATE], payload, key)
-    return await around.recorder.call(gate, frame, _Unrecorded())
-
-
-class _Unrecorded:
-    """Nothing to record: the journal of the merge has the result."""
-
-    def begin(self) -> None:
-        """Nothing to record: a repeated merge finds the process by its key."""
-
-    def end(self, outcome: Outcome) -> None:
-        """Nothing more."""

@@ -136,10 +136,10 @@ async def _promise(folder: str) -> None:
             (green, {**work, "stable": False}),
         ):
             context = {"completionPromises": made, "validationResults": results, "work": done}
-            if await _ask_preset(app, "evidence", context) == "complete":
+            if await _ask_evidence(app, context) == "complete":
                 raise Breach("a promise without proof completed")
         context = {"completionPromises": made, "validationResults": green, "work": work}
-        if await _ask_preset(app, "evidence", context) != "complete":
+        if await _ask_evidence(app, context) != "complete":
             raise Breach("this control proves nothing: not even a proven promise completes")
 
 
@@ -233,11 +233,11 @@ async def _ask(app: App, point: str, rule: str, line: str) -> Any:
     return await dispatch(RULES[rule], [_fixture("command", line, point, 10)], {}, call)
 
 
-async def _ask_preset(app: App, name: str, context: dict[str, Any]) -> str:
-    """What a built-in stop hook decides."""
-    outcome = await _call(app, "built-in", name, "stop", "decide", payload=context)
+async def _ask_evidence(app: App, context: dict[str, Any]) -> str:
+    """What the built-in stop hook `evidence` decides."""
+    outcome = await _call(app, "built-in", "evidence", "stop", "decide", payload=context)
     if outcome.answer is None:
-        raise Breach(f"this control proves nothing: {name} has no answer: {outcome.error}")
+        raise Breach(f"this control proves nothing: evidence has no answer: {outcome.error}")
     return str(outcome.answer.action)
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from hookline.config import load_settings
+from hookline.domain.hook_names import plain_names
 from hookline.errors import HookFailure, HooklineError
 from hookline.hooks.builtin import NOTIFY, notifies, secret_names
 from hookline.hooks.builtin.notify.channels import desktop_program
@@ -72,8 +73,9 @@ def program_checks(project: Project, home: str, environ: Mapping[str, str]) -> I
     hooks = load_settings(project, home).all_hooks
     if not hooks:
         yield skipped("hooks", "none is configured; the built-in ones run")
+    called = plain_names(hook.name for hook in with_children(hooks))
     for hook in with_children(hooks):
-        name = f"hook {hook.name}"
+        name = f"hook {called[hook.name]}"
         if not hook.enabled:
             yield skipped(name, "switched off")
         else:

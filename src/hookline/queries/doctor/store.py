@@ -12,6 +12,7 @@ import msgspec
 from hookline.config import load_settings
 from hookline.domain.announcements import Announced
 from hookline.domain.announcements import fold as fold_announcement
+from hookline.domain.hook_names import short_name
 from hookline.domain.projection import LISTS, Fold
 from hookline.domain.tasks import task_id
 from hookline.domain.text.excerpts import first_few
@@ -230,7 +231,9 @@ def _call_checks(view: View) -> Iterator[Diagnosis]:
     yield _lost(view)
     dead = view.calls.dead()
     if dead:
-        shown = ", ".join(f"{each.hook} at event {each.event_seq}" for each in dead[:SHOWN])
+        shown = ", ".join(
+            f"{short_name(each.hook)} at event {each.event_seq}" for each in dead[:SHOWN]
+        )
         message = f"{many(len(dead), 'call')} given up: {shown}"
         yield warning("dead letters", message, f"hookline why {dead[0].event_seq}")
     else:

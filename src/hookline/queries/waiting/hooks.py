@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hookline.domain.hook_names import short_name
 from hookline.domain.records import OK
 from hookline.errors import BROKEN
 from hookline.points import GATE, NOTIFYING, rule_of
@@ -70,4 +71,4 @@ def _call(kind: str, view: View, row: Delivery, message: str, key: str) -> Item:
     since = row.started_at or (event.timestamp if event else None)  # some were never started
     command = f"hookline why {row.event_seq}"
     is_told = event is not None and event.type in NOTIFYING
-    return Item(kind, row.hook, since, sentence(message), command, key, is_told=is_told)
+    return Item(kind, short_name(row.hook), since, sentence(message), command, key, is_told=is_told)

@@ -18,7 +18,8 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `message` is a sentence that says why, `goal` what the work is about. `key` is the same for as
     long as it waits, and another one if it waits again. Of a session, `outcome` and `reason` say
-    why it rests. Of a hook, `is_told` says that it failed where people are told: they are
+    why it rests; `accept` is what to type instead if only a person can say that its work is
+    right. Of a hook, `is_told` says that it failed where people are told: they are
     not told about that in the same way.
     """
 
@@ -32,6 +33,7 @@ class Item(msgspec.Struct, frozen=True, omit_defaults=True):
     goal: str | None = None
     outcome: str | None = None
     reason: str | None = None
+    accept: str | None = None
     is_told: bool = msgspec.field(default=False, name="isTold")
 
 

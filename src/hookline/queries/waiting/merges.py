@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hookline.domain import runs
+from hookline.domain.hook_names import shown_hook
 from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.domain.tasks import COMPLETED, SUBMITTED
 from hookline.hooks.gate_reports import BENEATH, LEAKED
-from hookline.hooks.names import shown_hook
 from hookline.pipeline.gate_verbs import open_runs, unchecked_below, wait_of
 from hookline.queries import gates
 from hookline.queries.waiting.item import Item, goal_of, sentence, since_state
@@ -120,7 +120,7 @@ def left_submissions(app: App, view: View) -> Iterator[Item]:
 
 def _is_left(view: View, run: Run) -> bool:
     """Whether a run could continue, and no process advances it."""
-    holder, _, until = view.runs.holder(run.run_id)
+    holder, _, until = view.runs.leases.holder(run.run_id)
     return not (is_held(holder, until) or run.status == runs.PAUSED or run.wake_at is None)
 
 

@@ -9,7 +9,7 @@ from hookline.domain import runs, sessions
 from hookline.domain.tasks import CREATED, READY
 from hookline.flows.called_runs import callers, first_caller
 from hookline.flows.outcomes import answered, as_answered, is_stuck, last_parked, what_waits
-from hookline.queries.sessions import KILLED, PARKED, resume_command
+from hookline.queries.sessions import KILLED, PARKED, accept_command, resume_command
 from hookline.queries.waiting.item import Item, sentence
 from hookline.queries.waiting.merges import GATED, command_to_continue
 from hookline.wiring.running.hosts import is_served
@@ -40,7 +40,7 @@ def resting_sessions(view: View, found: Iterable[SessionFacts]) -> Iterator[Item
             word = WHY.get(sessions.outcome_word(known.status, known.limit))
             why = [UNABLE if known.problem is not None else word, known.reason]
             # Who held it last is another one each time that a process is gone.
-            when = known.since or f"{known.status} {view.runs.holder(known.run_id)[1]}"
+            when = known.since or f"{known.status} {view.runs.leases.holder(known.run_id)[1]}"
             yield Item(
                 "session",
                 known.name,
@@ -52,6 +52,7 @@ def resting_sessions(view: View, found: Iterable[SessionFacts]) -> Iterator[Item
                 goal=known.goal,
                 outcome=known.status,
                 reason=known.reason,
+                accept=accept_command(known),
             )
 
 

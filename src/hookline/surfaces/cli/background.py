@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.domain.sessions import WORKER, UnknownSession
 from hookline.surfaces.cli.opening import open_log
-from hookline.surfaces.cli.output import answer, paint, say, untrusted, warn
+from hookline.surfaces.cli.output import answer, paint, untrusted, warn
 from hookline.wiring.running.detached import log_of
 from hookline.wiring.running.hosts import workers
 
@@ -51,17 +51,18 @@ def tell_detached(
 LOOK_AGAIN = 0.3
 
 
-def show_worker_log(app: App, *, follow: bool) -> int:
+def show_worker_log(args: Namespace, app: App, *, follow: bool) -> int:
     """Print what the worker in the background has said; `follow` continues until it ends."""
     path = log_of(app.project, WORKER)
     if not os.path.lexists(path):
-        help = "`hookline work --detach` starts one; `hookline status` shows what runs"
+        help = "`hookline work --detach` starts one; `hookline attach NAME` watches a session"
         raise UnknownSession("no worker has run in the background", help=help)
     with open_log(path) as log:
         while True:
             is_over = not workers(app.project.folder)
             for line in log:
-                say(line.rstrip("\n"))
+                text = line.rstrip("\n")
+                answer(args, {"type": "worker_log", "data": {"line": text}}, text)
             if is_over or not follow:
                 return 0
             sys.stdout.flush()

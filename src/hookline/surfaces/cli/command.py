@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+from hookline.immutable import Immutable
 from hookline.project import find_project
 
 if TYPE_CHECKING:
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Command(NamedTuple):
+class Command(Immutable):
     """A command: its one-line summary, its arguments, and what it does.
 
     `run` returns the exit code (None is 0) and raises HooklineError for expected errors.
@@ -28,7 +29,7 @@ def no_arguments(parser: ArgumentParser) -> None:
     """For commands that take none."""
 
 
-class Reference(str):
+class WorkName(str):
     """A typed id, or another name of the same piece of work."""
 
     letter = ""
@@ -47,13 +48,13 @@ class Reference(str):
             return find(view, text)
 
 
-class TaskName(Reference):
+class TaskName(WorkName):
     """A typed task: its id, or the name or run of a session that works on it."""
 
     letter = "T"
 
 
-class RunName(Reference):
+class RunName(WorkName):
     """A typed run: its id, the name of its session, or the task that it works on."""
 
     letter = "R"
@@ -75,7 +76,12 @@ def agent_argument(p: ArgumentParser) -> None:
 def run_argument(p: ArgumentParser, name: str = "run", **how: Any) -> None:
     """The run that a command is about: its id, its folder, or what it works on."""
     how = {"help": "the run, such as R-3, its folder, its session or its task", **how}
-    p.add_argument(name, **how, type=lambda text: RunName(run_of_folder(text)))
+    p.add_argument(name, **how, type=run_name)
+
+
+def run_name(text: str) -> RunName:
+    """A run as it is typed: its folder, or one of its names."""
+    return RunName(run_of_folder(text))
 
 
 def run_of_folder(text: str) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from hookline.domain.text.known_secrets import MIN_LENGTH
 from hookline.errors import INTERRUPTED, USAGE, HooklineError, UsageError
-from hookline.surfaces.cli.command import Reference
+from hookline.surfaces.cli.command import WorkName
 from hookline.surfaces.cli.endings import hear_endings
 from hookline.surfaces.cli.output import columns, note, paint, say
 from hookline.surfaces.cli.streams import prepare_streams
@@ -184,7 +184,7 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _last_resort(problem: Exception, argv: Sequence[str]) -> int:
-    from hookline.surfaces.cli.crash import report_bug
+    from hookline.surfaces.cli.crash import report_bug  # only a bug needs it
 
     around = _surroundings(problem) if isinstance(problem, OSError) else None
     if around is None:
@@ -257,7 +257,7 @@ def _settle_names(args: argparse.Namespace) -> None:
     """Let a task, a run and a session be named by each other."""
 
     def settled(value: object) -> object:
-        return value.meant() if isinstance(value, Reference) else value
+        return value.meant() if isinstance(value, WorkName) else value
 
     for name, value in vars(args).items():
         many = isinstance(value, list)
@@ -266,6 +266,7 @@ def _settle_names(args: argparse.Namespace) -> None:
 
 def _bare() -> str:
     """What is meant by `hookline` alone: the project's status, or how to begin."""
+    # A command that is named finds its project itself.
     from hookline.errors import NoProject
     from hookline.project import find_project
 
@@ -298,7 +299,7 @@ def suggestion(name: str, known: Mapping[str, object], group: str = "") -> str:
 def _report(problem: HooklineError, *, as_json: bool) -> None:
     sys.stdout.flush()
     if as_json:
-        from hookline.surfaces.cli.crash import error_json
+        from hookline.surfaces.cli.crash import error_json  # only programs read it
 
         print(error_json(problem), file=sys.stderr)
         return

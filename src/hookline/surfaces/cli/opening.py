@@ -141,11 +141,13 @@ def _asyncio(*, tls: bool) -> ModuleType:
     """asyncio, which costs more than the rest of the command, and most have no hook to call.
 
     A quarter of that is TLS, which only hooks that post to a server use; asyncio does without.
-    What it looks into functions with is read when it first does, which is never on our way.
+    What it looks into functions, shows tracebacks and finds encodings with is read when it first
+    does, which is never on our way.
     """
     if not tls and "ssl" not in sys.modules:
         sys.modules["ssl"] = None  # type: ignore[assignment]  # documented: its import fails
-    sys.modules.setdefault("inspect", _Later("inspect"))
+    for name in ("inspect", "linecache", "locale", "traceback"):
+        sys.modules.setdefault(name, _Later(name))
     try:
         return import_module("asyncio")
     finally:

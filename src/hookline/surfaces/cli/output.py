@@ -170,7 +170,7 @@ def write_all(file: int, data: bytes) -> None:
         try:
             left = left[os.write(file, left) :]
         except BlockingIOError:  # another program made our terminal or pipe so
-            import select
+            import select  # hardly ever needed
 
             select.select([], [file], [])
 

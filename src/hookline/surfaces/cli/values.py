@@ -41,7 +41,7 @@ def known_variables() -> Mapping[str, str]:
         return os.environ
     if settings is None:
         return os.environ
-    from hookline.trust.configured import configured_variables
+    from hookline.trust.configured import configured_variables  # as above
 
     return configured_variables(settings, os.environ)
 
@@ -53,7 +53,7 @@ def typed(text: str, variables: Mapping[str, str]) -> str:
     is_prose = text.isprintable() and words < SHORTEST_TOKEN and "://" not in text
     if is_prose and (len(text) < MIN_LENGTH or not knows(variables, text)):
         return text
-    from hookline.domain.text.cleaning import Cleaner, typed_text
+    from hookline.domain.text.cleaning import Cleaner, typed_text  # as above
 
     plain = typed_text(text)
     return _told(plain, Cleaner(variables).text(plain))
@@ -63,7 +63,7 @@ def typed_within(text: str, value: Any) -> Any:
     """What was read from a text that was typed; only escapes can have hidden a secret or a code."""
     if "\\" not in text:
         return value
-    from hookline.domain.text.cleaning import Cleaner, typed_value
+    from hookline.domain.text.cleaning import Cleaner, typed_value  # few values are such
 
     plain = typed_value(value)
     return _told(plain, Cleaner(known_variables()).value(plain))
@@ -77,17 +77,17 @@ def _told(plain: T, clean: T) -> T:
     return clean
 
 
-def parse_json(text: str, name: str) -> Any:
+def parse_json(text: str, name: str, help: str | None = None) -> Any:
     """JSON that a person typed."""
     try:
         return typed_within(text, msgspec.json.decode(text))
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as problem:
-        raise BadInput(f"{name} is not valid JSON: {problem}") from problem
+        raise BadInput(f"{name} is not valid JSON: {problem}", help=help) from problem
 
 
 def parse_object(text: str, name: str, help: str | None = None) -> dict[str, Any]:
     """A JSON object that a person typed."""
-    value = parse_json(text, name)
+    value = parse_json(text, name, help)
     if not isinstance(value, dict):
         raise BadInput(f"{name} must be a JSON object", help=help)
     return value

@@ -13,7 +13,7 @@ from hookline.hooks.registered import REGISTERABLE
 from hookline.tasks.notes import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 _NULL = {"type": "null"}
 _REF = "#/$defs/"
@@ -249,12 +249,17 @@ def schema_of(kind: type[ToolArguments]) -> dict[str, Any]:
     return schema
 
 
-def read(kind: type[ToolArguments], arguments: Mapping[str, Any], tool: str) -> ToolArguments:
-    """The arguments of a call, or an error that names the wrong one and shows what is wanted."""
+def read(
+    kind: type[ToolArguments],
+    arguments: Mapping[str, Any],
+    tool: str,
+    clean: Callable[[Any], Any],
+) -> ToolArguments:
+    """The arguments of a call, clean, or an error that shows the wrong one and what is wanted."""
     given = {name: value for name, value in arguments.items() if value is not None}
     try:
         msgspec.json.encode(given)  # half a surrogate pair is text that nothing can store
-        return msgspec.convert(given, kind)
+        return msgspec.convert(clean(given), kind)
     except (UnicodeEncodeError, RecursionError) as problem:
         raise BadInput(f"{tool}: the arguments are not JSON that can be stored") from problem
     except msgspec.ValidationError as problem:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import sys
 import traceback
@@ -12,14 +11,14 @@ import mcp_types as types
 import msgspec
 from mcp.server.lowlevel import Server
 
-from hookline import __version__
 from hookline.domain.text.cleaning import typed_value
-from hookline.errors import INTERRUPTED, OK, HooklineError
+from hookline.errors import HooklineError
 from hookline.surfaces.mcp.arguments import read, schema_of
 from hookline.surfaces.mcp.tools import LOOP, chosen
 from hookline.surfaces.mcp.visit import Courier, in_session, opened, signed
 from hookline.tasks.loops import LoopLimit
 from hookline.trust.people import as_called
+from hookline.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,11 +31,12 @@ INSTRUCTIONS = (
     "Hookline keeps your tasks and decides when your work is done. Loop: task_get, hook_register,"
     " iteration_start, then work and call iteration_validate until its completionSignal is"
     " COMPLETE or ESCALATE. At COMPLETE call iteration_complete, then task_complete. At ESCALATE"
-    " stop, and call task_block. Answers and errors say what to call next."
+    " call task_block, then stop. Answers and errors say what to call next."
 )
 IN_SESSION = (
     "Your session runs the loop: when your turn ends it checks your work and decides whether you"
-    " are done. End your turn as your prompt says; session_complete is a promise of COMPLETE."
+    " are done. End your turn as your prompt says; session_complete is a promise of COMPLETE,"
+    " and task_complete and task_block are for tasks that you added, not for your own."
     " task_get, task_create, dep_add and note_add help you. hook_register adds a check of your own"
     " that must pass before you are done; hook_clear removes it."
 )
@@ -119,9 +119,10 @@ class Desk:
         if tool is None:
             help = f"the tools are {', '.join(self._tools)}"
             raise UnknownTool(f"there is no tool '{name[:60]}'", help=help)
-        given = read(tool.arguments, arguments, name)
         with opened(self._environ, client, commands=self._commands) as visit:
-            answer = tool.run(visit, visit.app.cleaner.value(typed_value(given)))
+            cleaner = visit.app.cleaner
+            given = read(tool.arguments, arguments, name, lambda v: cleaner.value(typed_value(v)))
+            answer = tool.run(visit, given)
             if inspect.isawaitable(answer):
                 answer = await answer
             may_wait = not tool.reads and visit.app.origin.session is None
@@ -154,17 +155,6 @@ def make_server(desk: Desk) -> Server[Any]:
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
-
-
-def main(environ: Mapping[str, str], *, tools: str | None, commands: bool) -> int:
-    """Serve one client on stdin and stdout until it goes away."""
-    from hookline.surfaces.mcp.stdio import serve
-
-    try:
-        asyncio.run(serve(Desk(environ, tools=tools, commands=commands)))
-    except asyncio.CancelledError:  # SIGTERM: what it interrupted is cleaned up by now
-        return INTERRUPTED
-    return OK
 
 
 _BUG = "try another way; a person finds the details in the server's stderr"

@@ -12,21 +12,30 @@ from typing import TYPE_CHECKING, cast
 import anyio
 from mcp.server.stdio import stdio_server
 
-from hookline.surfaces.mcp.server import make_server
+from hookline.errors import INTERRUPTED, OK
+from hookline.surfaces.mcp.server import Desk, make_server
 from hookline.surfaces.mcp.visit import note
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
     from io import BufferedReader
 
-    from hookline.surfaces.mcp.server import Desk
 
 MAX_LINE = 4 * 1024 * 1024
 # No message at all, so the protocol's reader refuses it as it does every garbled line.
 _TOO_LONG = "a line that is too long"
 
 
-async def serve(desk: Desk) -> None:
+def main(environ: Mapping[str, str], *, tools: str | None, commands: bool) -> int:
+    """Serve one client on stdin and stdout until it goes away."""
+    try:
+        asyncio.run(_serve(Desk(environ, tools=tools, commands=commands)))
+    except asyncio.CancelledError:  # SIGTERM: what it interrupted is cleaned up by now
+        return INTERRUPTED
+    return OK
+
+
+async def _serve(desk: Desk) -> None:
     """Serve until the client closes stdin, or a signal ends the server."""
     source, sink = _take_streams()
     lines = StdioLines(source)

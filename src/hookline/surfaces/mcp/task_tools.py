@@ -54,7 +54,7 @@ def task_create(visit: Visit, args: a.TaskCreate) -> Any:
         depends_on=args.depends_on or (),
         parent=args.parent_task_id,
         notes=args.notes or (),
-        types=visit.app.types._replace(by_agent=True),
+        types=msgspec.structs.replace(visit.app.types, by_agent=True),
     )
     return _shown(task)
 

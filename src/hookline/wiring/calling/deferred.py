@@ -1,4 +1,4 @@
-"""Parts that most hooks never need: each is loaded for the first hook that does."""
+"""Parts that most hooks never need: each is imported for the first hook that does."""
 
 from __future__ import annotations
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hookline.errors import BROKEN, UNTRUSTED, BadInput, Untrusted
 from hookline.hooks.builtin.lifecycle import lifecycle_hooks, native_hooks
 from hookline.hooks.registry import HookRegistry
+from hookline.immutable import Immutable
 from hookline.plugins import any_hooks
 from hookline.project import CONFIG_NAME, Project
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from hookline.app import App
     from hookline.config import Settings
     from hookline.domain.schedule import Schedule
     from hookline.domain.text.cleaning import Cleaner
@@ -28,7 +30,7 @@ GONE = f"{CONFIG_NAME} was removed after you trusted it: its gates still apply, 
 PUT_BACK = "restore it; or review what is left with `hookline trust`, and trust that"
 
 
-class Trust(NamedTuple):
+class Trust(Immutable):
     """What the user has said about this repository's hooks."""
 
     verdict: TrustVerdict
@@ -58,6 +60,7 @@ def load_configuration(project: Project, home: str) -> Settings | None:
 
 def trust_in(project: Project, home: str, settings: Settings, environ: Mapping[str, str]) -> Trust:
     """What the user has said about this repository's hooks."""
+    # Costly, and not needed without settings.
     from hookline.trust.book import TrustBook, TrustVerdict
     from hookline.trust.configured import configured_uses
     from hookline.trust.manifest import Manifest, fingerprint
@@ -89,7 +92,7 @@ def shared(
 
 def is_removed(trust: Trust) -> bool:
     """Whether the hookline.yaml that was trusted is missing."""
-    return (CONFIG_NAME, "removed") in trust.verdict.changes
+    return any((each.path, each.kind) == (CONFIG_NAME, "removed") for each in trust.verdict.changes)
 
 
 def registered(
@@ -182,3 +185,8 @@ def cleaner(settings: Settings | None, environ: Mapping[str, str]) -> Cleaner:
     from hookline.trust.configured import configured_variables  # none without settings
 
     return Cleaner(configured_variables(settings, environ))
+
+
+def is_trusted(app: App) -> bool:
+    """Whether git may do more here than read."""
+    return app.trust is None or app.trust.verdict.trusted

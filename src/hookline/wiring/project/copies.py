@@ -40,7 +40,8 @@ def open_side(project: Project, url: str, *, read_only: bool) -> Store:
 
 def is_at_work(project: Project, view: View) -> bool:
     """Whether a process holds anything of a store."""
-    leases = [view.runs.holder(run_id)[::2] for run_id, _, _ in view.runs.holders()]
+    runs = view.runs.leases
+    leases = [runs.holder(run_id)[::2] for run_id, _, _ in runs.holders()]
     leases += [(owner, until) for _, owner, until in view.dispatches.leases()]
     return bool(served_runs(project.folder)) or any(is_held(*each) for each in leases)
 

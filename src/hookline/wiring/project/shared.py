@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hookline.domain.store_urls import EMBEDDED, project_name, read_store_url, with_project
 from hookline.errors import StoreError, Untrusted
+from hookline.immutable import Immutable
 from hookline.project import CONFIG_NAME
-from hookline.trust.stores import adopt_store, recorded
+from hookline.trust.stores import Recorded, adopt_store, recorded
 from hookline.wiring.project.servers import open_server
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ VARIABLE, LISTEN = "HOOKLINE_STORE", "HOOKLINE_STORE_LISTEN"
 REPLACED = "this is not the store that was used here before"
 
 
-class SharedStore(NamedTuple):
+class SharedStore(Immutable):
     """A project's place on a server; `is_named` if the URL itself names the project."""
 
     url: str
@@ -53,7 +54,7 @@ def shared_store(
             return place
         known = recorded(home, project)
         if known is not None and known.url == place.shown:
-            return place._replace(listen=None)
+            return SharedStore(place.url, place.shown, place.is_named, None)
         raise Untrusted(
             f"{CONFIG_NAME} keeps the store at {place.shown}, and is not trusted",
             help="review it, then run `hookline trust`",
@@ -88,6 +89,6 @@ def open_shared(
     store = open_server(place.url, read_only=read_only, admit=admit, listen=place.listen)
     if before is not None and before != store.id:
         store.notices.append(REPLACED)
-    if not read_only and (known is None or known != (store.id, place.shown)):
+    if not read_only and known != Recorded(store.id, place.shown):
         adopt_store(home, project, store.id, place.shown)
     return store

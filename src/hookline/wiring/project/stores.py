@@ -219,7 +219,7 @@ def _with_our_schema(found: Identity) -> str:
 
 def unfinished_runs(project: Project) -> list[str]:
     """The runs that an adoption would cancel; an older store is not read for that."""
-    from hookline.trust.adoption import unfinished
+    from hookline.trust.adoption import unfinished  # few stores are adopted
 
     try:
         store = open_store(project.store_url, read_only=True)
@@ -234,10 +234,10 @@ def unfinished_runs(project: Project) -> list[str]:
 
 def _refuse_held(view: View) -> None:
     """Refuse to adopt a store while a process here advances one of its runs."""
-    from hookline.trust.adoption import unfinished
+    from hookline.trust.adoption import unfinished  # few stores are adopted
 
     for run in unfinished(view):
-        owner = view.runs.holder(run.run_id)[0]
+        owner = view.runs.leases.holder(run.run_id)[0]
         if owner is not None and owner_is_here(owner):
             raise StoreError(
                 f"process {owner_pid(owner)} works on {run.run_id} of this store",

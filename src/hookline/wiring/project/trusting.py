@@ -40,6 +40,7 @@ def verifier(app: App) -> Callable[[], Awaitable[None]]:
         try:
             verify()
         except Untrusted as problem:
+            # Files rarely change while a command runs.
             from hookline.domain.repository import RepositoryError
             from hookline.wiring.working.repositories import repository
 
@@ -72,6 +73,7 @@ def is_current(app: App) -> bool:
 
 def merge_trust(app: App) -> TrustedMerges | None:
     """Compares work with what is trusted before it is merged; None if everything is."""
+    # Only commands that merge pay for these.
     from hookline.trust.book import TrustBook
     from hookline.trust.merging import TrustedMerges
 
@@ -86,7 +88,7 @@ def frozen(app: App) -> list[FrozenFile]:
     """The files that an agent must not edit; none if the user always trusts the folder."""
     if app.settings is None or app.trust is None or app.trust.verdict.always:
         return []
-    from hookline.trust.frozen import frozen_files
+    from hookline.trust.frozen import frozen_files  # only agents' turns need it
 
     return frozen_files(app.project, app.settings)
 
@@ -95,14 +97,9 @@ def worktrees(app: App) -> TrustedWorktrees | None:
     """Compares worktrees with the project; None if everything is trusted."""
     if app.trust is None or app.trust.verdict.always:
         return None
-    from hookline.trust.worktrees import TrustedWorktrees
+    from hookline.trust.worktrees import TrustedWorktrees  # only worktrees need it
 
     return TrustedWorktrees(app.project)
-
-
-def is_trusted(app: App) -> bool:
-    """Whether git may do more here than read."""
-    return app.trust is None or app.trust.verdict.trusted
 
 
 def _renewed(app: App) -> Renewed | None:

@@ -9,7 +9,7 @@ from hookline.domain.runs import COMPLETED, Caller, Run, UnknownFlow
 from hookline.errors import ConfigError, UnknownWorkflow, Untrusted
 from hookline.flows import journal
 from hookline.flows.called_runs import resolve_caller
-from hookline.flows.definitions.finder import Flow, FlowFinder, Known
+from hookline.flows.definitions.finder import FlowDefinition, FlowFinder, Known
 from hookline.flows.journal import resolve_task
 from hookline.pipeline.own_flows import OWN_FLOWS, own_flows
 from hookline.project import user_folder
@@ -37,7 +37,7 @@ def flow_finder(app: App) -> FlowFinder:
     )
 
 
-def find_typed(app: App, name: str) -> Flow:
+def find_typed(app: App, name: str) -> FlowDefinition:
     """The flow that someone typed; an agent's input counts no more than a name in the store."""
     finder = flow_finder(app)
     if finder.is_module(name) and under_agent(app.environ):
@@ -78,7 +78,7 @@ def _refuse_unnamed(app: App, run_id: str, name: str) -> None:
         )
 
 
-def flows_of_ours(app: App) -> Mapping[str, Callable[[], Flow]]:
+def flows_of_ours(app: App) -> Mapping[str, Callable[[], FlowDefinition]]:
     sections = app.settings.sections if app.settings is not None else None
     return own_flows(sections, app.scopes, app.project.root)
 

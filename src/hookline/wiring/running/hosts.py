@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import time
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from hookline.adapters.processes.identity import boot_id, owner_is_gone
 from hookline.adapters.processes.identity import owner_pid as owner_pid
 from hookline.files import own_folder, publish, read_regular
+from hookline.immutable import Immutable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,7 +40,7 @@ def is_free(own: str, now: Callable[[], float], owner: str, until: float) -> boo
 
 def dead_holders(view: View) -> str:
     """The runs whose processes are gone, each with the token that it was held by."""
-    found = view.runs.holders()
+    found = view.runs.leases.holders()
     return " ".join(f"{run}:{token}" for run, token, owner in found if owner_is_gone(owner))
 
 
@@ -65,7 +66,7 @@ def serving(app: App, run_id: str = EVERY_RUN) -> Iterator[None]:
             os.unlink(name, dir_fd=folder)
 
 
-class Server(NamedTuple):
+class Server(Immutable):
     """A living process of this machine that advances a run, or all runs."""
 
     run_id: str

@@ -12,8 +12,7 @@ from hookline.domain.submissions import PEOPLE
 from hookline.errors import BrokenPlugin
 from hookline.plugins import FORGES
 from hookline.ports.work import Forge, ForgeKind, ForgeSite
-from hookline.wiring.project.configured import cleaner
-from hookline.wiring.project.trusting import is_trusted
+from hookline.wiring.project.configured import cleaner, is_trusted
 from hookline.wiring.working.repositories import repository
 
 if TYPE_CHECKING:

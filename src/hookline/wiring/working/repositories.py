@@ -9,7 +9,7 @@ from hookline.adapters.git.repository.git_repository import GitRepository
 from hookline.adapters.git.work import GitWork
 from hookline.adapters.processes.process import LocalProcesses
 from hookline.tasks.work_record import pinned_base
-from hookline.wiring.project.trusting import is_trusted
+from hookline.wiring.project.configured import is_trusted
 
 if TYPE_CHECKING:
     from hookline.app import App
@@ -42,7 +42,7 @@ def repository(app: App) -> Repository:
 
 
 def _hooks_before(app: App) -> list[dict[str, str]]:
-    from hookline.sessions.git_control import hooks_before
+    from hookline.sessions.git_control import hooks_before  # only changed hooks of git need it
 
     with app.read() as view:
         return hooks_before(view)

@@ -15,7 +15,6 @@ import msgspec
 from acp import PROTOCOL_VERSION, RequestError
 from acp.connection import Connection
 
-from hookline import __version__
 from hookline.adapters.agents import acp_session, acp_updates, problems
 from hookline.adapters.agents.acp_failures import (
     AUTH_REQUIRED,
@@ -34,6 +33,7 @@ from hookline.adapters.agents.problems import cause_of, problem
 from hookline.adapters.agents.steps import STOPPED, StepCount
 from hookline.domain.turns import AgentTurn
 from hookline.ports.processes import CannotStart
+from hookline.version import __version__
 
 if TYPE_CHECKING:
     from hookline.ports.agents import AgentHealth, DriverTurn, HealthCheck, Profile, Reports

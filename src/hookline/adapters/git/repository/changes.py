@@ -83,7 +83,7 @@ class Changes(msgspec.Struct, frozen=True):
         said = await self.commit_staged(top, as_message(message, "Work"), *by)
         if said.code:
             await self._repo.git(top, "reset", "--quiet")
-            raise GitFailed("nothing was committed; the files did not change", said)
+            raise GitFailed("the commit was refused; your files are as they were", said)
         return await self._repo.tip(top)
 
     async def commit_staged(self, top: str, message: bytes, *by: str) -> GitReply:

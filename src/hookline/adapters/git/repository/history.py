@@ -19,7 +19,13 @@ from hookline.adapters.git.door import GitFailed, cut, nul, printable
 from hookline.adapters.git.refs import steps_between
 from hookline.adapters.git.repository.bases import Bases
 from hookline.adapters.git.repository.plumbing import Plumbing
-from hookline.domain.repository import Commit, Comparison, FileChange, RepositoryError, Step
+from hookline.domain.repository import (
+    Commit,
+    CommitWithParents,
+    Comparison,
+    FileChange,
+    RepositoryError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -110,12 +116,12 @@ class History(msgspec.Struct, frozen=True):
         pairs = (printable(each).partition("\n") for each in said.names)
         return {sha: message for sha, _, message in pairs}
 
-    async def steps(self, folder: str, base: str, head: str) -> list[Step]:
+    async def steps(self, folder: str, base: str, head: str) -> list[CommitWithParents]:
         known = await self._bases.known(base)
         asked = ("rev-list", "--reverse", "--topo-order", "--parents", f"{known.sha}..{head}")
         said = await self._repo.git(folder, *asked, doing="the commits cannot be listed")
         rows = [line.split() for line in said.text.splitlines()]
-        return [Step(commit, tuple(parents)) for commit, *parents in rows]
+        return [CommitWithParents(commit, tuple(parents)) for commit, *parents in rows]
 
     async def diff_between(self, folder: str, older: str, newer: str, limit: int) -> str:
         return await self._diff(folder, _forked(older, newer), limit)
@@ -125,8 +131,14 @@ class History(msgspec.Struct, frozen=True):
         aside = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": objects}
         return await self._comparison(_Span((older, newer), older, newer, aside), limit)
 
-    async def work(self, base: str, head: str, limit: int = 0) -> Comparison:
-        return await self._comparison(await self._span(base, head), limit)
+    async def work(
+        self, base: str, head: str, limit: int = 0, *, tree: str | None = None
+    ) -> Comparison:
+        span = await self._span(base, head)
+        if tree is None:
+            return await self._comparison(span, limit)
+        fork = await self._repo.fork(self._repo.root, span.older, head)
+        return await self.comparison(fork, tree, limit)
 
     async def _comparison(self, span: _Span, limit: int) -> Comparison:
         files = await self._changes(self._repo.root, span)

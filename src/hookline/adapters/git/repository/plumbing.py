@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from hookline.adapters.git.checkout import Checkout
     from hookline.adapters.git.door import GitReply
-    from hookline.adapters.git.refs import Status
+    from hookline.adapters.git.refs import CheckoutStatus
     from hookline.ports.processes import Processes
 
 STYLE = ("-c", "rebase.updateRefs=false", "-c", "merge.conflictStyle=merge")
@@ -109,7 +109,7 @@ class Plumbing:
         """Files that are not committed, ignored ones aside."""
         return (await self.status(folder)).names
 
-    async def status(self, folder: str) -> Status:
+    async def status(self, folder: str) -> CheckoutStatus:
         """The commit that is checked out, and what is not committed."""
         said = await self.git(folder, *STATUS, doing="uncommitted changes are unknown")
         return read_status(said.names)

@@ -13,7 +13,7 @@ from hookline.adapters.git.refs import is_shallow
 from hookline.domain.repository import INITIAL, RepositoryState, SetupProblem
 
 if TYPE_CHECKING:
-    from hookline.adapters.git.refs import Status
+    from hookline.adapters.git.refs import CheckoutStatus
     from hookline.adapters.git.repository.plumbing import Plumbing
 
 SHOWN = 20
@@ -44,7 +44,9 @@ async def describe(repo: Plumbing, folder: str | None = None) -> RepositoryState
     return await _describe_checkout(repo, folder, status)
 
 
-async def _describe_checkout(repo: Plumbing, folder: str, status: Status) -> RepositoryState:
+async def _describe_checkout(
+    repo: Plumbing, folder: str, status: CheckoutStatus
+) -> RepositoryState:
     at = repo.at(folder)
     commit, dirty = status
     state = RepositoryState(

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from hookline.adapters.git.repository.bases import KnownBase
 
 _SHOWN = 5
+_LOCKED, _IN_SUBMODULES = "it is locked", "commits in submodules that are not pushed"
+_LINK = "160000 "  # the mode of another repository's commit in the index
+# What a ref of this repository cannot keep, or a person has said must stay.
+_UNKEPT = frozenset((_LOCKED, _IN_SUBMODULES))
 _UNPUSHED = "git rev-list --max-count=1 HEAD --branches --not --remotes"
 
 
@@ -82,18 +86,17 @@ class Worktrees(msgspec.Struct, frozen=True):
             return ()
         if not self._folders.is_whole(task_id):
             return (f"{path} is no longer a git worktree, so its files cannot be checked",)
-        reasons = ["it is locked"] if self._folders.is_locked(path) else []
+        reasons = [_LOCKED] if self._folders.is_locked(path) else []
         if (operation := await self._repo.operation(path)) is not None:
             reasons.append(f"a {operation} is in progress")
         if dirty := await self._repo.dirty(path):
             names = first_few([printable(name) for name in dirty], _SHOWN)
             reasons.append(f"uncommitted files: {names}")
-        if (commits := await self._unsaved_commits(task_id, path)) is not None:
-            reasons.append(commits)
+        reasons += await self._unsaved_commits(task_id)
         if os.path.lexists(os.path.join(path, ".gitmodules")):
             asked = ("submodule", "--quiet", "foreach", "--recursive", _UNPUSHED)
             if (await self._repo.git(path, *asked)).out:
-                reasons.append("commits in submodules that are not pushed")
+                reasons.append(_IN_SUBMODULES)
         return tuple(reasons)
 
     async def clean(self, task_id: str) -> Cleaned | Kept:
@@ -108,6 +111,36 @@ class Worktrees(msgspec.Struct, frozen=True):
             await self._remove(task_id)
             await self._drop_branch(branch, base)
             return Cleaned(task_id, existed)
+
+    async def discard(self, task_id: str) -> Cleaned | Kept:
+        branch, path = branch_of(task_id), self._folders.place(task_id)
+        base, existed = await self._base_of(branch), os.path.lexists(path)
+        async with self._repo.exclusive("worktrees"):
+            lost = await self.unsaved(task_id) if existed else await self._unsaved_commits(task_id)
+            if existed and (not self._folders.is_whole(task_id) or _UNKEPT.intersection(lost)):
+                return Kept(task_id, lost)
+            kept = [await self._put_away(path)] if existed and await self._repo.dirty(path) else []
+            for tip in [t for t in await self._tips(task_id) if not await self._is_merged(t, base)]:
+                kept += [await self._upkeep.keep(self._repo.root, tip)]
+            await self._remove(task_id)
+            await self._delete_branch(branch)
+            return Cleaned(task_id, existed, lost, tuple(kept))
+
+    async def _put_away(self, path: str) -> str:
+        """Keep all files of a worktree under a ref; RepositoryError if one would not be in it."""
+        doing = "its files cannot be kept"
+        await self._upkeep.verify(path)
+        await self._repo.git(path, "add", "--all", doing=doing)
+        listed = await self._repo.git(path, "ls-files", "--stage", "-z", doing=doing)
+        links = [name.partition("\t")[2] for name in listed.names if name.startswith(_LINK)]
+        inside = [name for name in links if os.path.isdir(os.path.join(path, name, ".git"))]
+        if inside or (await self._repo.git(path, "diff", "--quiet")).code:
+            names = first_few([printable(name) for name in inside or links], _SHOWN)
+            raise RepositoryError(f"another repository in it would be lost: {names}")
+        kept = await self._upkeep.put_away(path)
+        if kept is None:
+            raise RepositoryError(doing)
+        return kept
 
     async def _is_in_own(self, branch: str, base: str) -> bool:
         """Whether our own base holds a branch, so that no remote has to be asked."""
@@ -203,16 +236,22 @@ class Worktrees(msgspec.Struct, frozen=True):
         await self._repo.git(path, "checkout-index", "--quiet", "--all")
         return (f"{path} was reconnected to the repository; its files did not change",)
 
-    async def _unsaved_commits(self, task_id: str, path: str) -> str | None:
-        branch = branch_of(task_id)
-        base = await self._base_of(branch)
-        found = {await self._repo.sha(path, name) for name in ("HEAD", f"refs/heads/{branch}")}
-        for tip in (sha for sha in found if sha is not None):
+    async def _tips(self, task_id: str) -> set[str]:
+        """What a task's branch and its worktree, if it has one, have as their last commit."""
+        path, ref = self._folders.place(task_id), f"refs/heads/{branch_of(task_id)}"
+        found = {await self._repo.commit(ref)}
+        if os.path.lexists(path):
+            found.add(await self._repo.sha(path, "HEAD"))
+        return {tip for tip in found if tip is not None}
+
+    async def _unsaved_commits(self, task_id: str) -> tuple[str, ...]:
+        base = await self._base_of(branch_of(task_id))
+        for tip in await self._tips(task_id):
             if not await self._is_merged(tip, base) and not await self._is_pushed(tip):
                 known = await self._bases.known(base)
-                said = await self._repo.git(path, "rev-list", "--count", f"{known.sha}..{tip}")
-                return f"commits that are neither merged into {base} nor pushed: {said.text}"
-        return None
+                said = await self._repo.ask("rev-list", "--count", f"{known.sha}..{tip}")
+                return (f"commits that are neither merged into {base} nor pushed: {said.text}",)
+        return ()
 
     async def _is_pushed(self, tip: str) -> bool:
         asked = ("for-each-ref", "--count=1", f"--contains={tip}", "refs/remotes")
@@ -243,9 +282,13 @@ class Worktrees(msgspec.Struct, frozen=True):
     async def _drop_branch(self, branch: str, base: str) -> None:
         ref = f"refs/heads/{branch}"
         tip = await self._repo.commit(ref)
-        if tip is None or not await self._is_merged(tip, base):
-            return
-        if await self._folders.checkouts(ref):
+        if tip is not None and await self._is_merged(tip, base):
+            await self._delete_branch(branch)
+
+    async def _delete_branch(self, branch: str) -> None:
+        ref = f"refs/heads/{branch}"
+        tip = await self._repo.commit(ref)
+        if tip is None or await self._folders.checkouts(ref):
             return
         notes = (MERGED + tip, *pushes_of(branch))
         gone = [each for each in notes if not is_missing(self._repo.at(self._repo.root), each)]

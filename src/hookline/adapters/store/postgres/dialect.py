@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from hookline.immutable import Immutable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -44,14 +46,15 @@ _ESCAPE, _NUL = "\uf8f0", "\uf8f0\uf8f1"
 ESCAPE = _ESCAPE.encode()
 
 
-class _Parts(NamedTuple):
+class _Parts(Immutable):
     texts: tuple[bytes, ...]
     places: tuple[int, ...]
 
 
 def render(sql: str, values: Sequence[object], quote: Callable[[bytes], bytes]) -> bytes:
     """A statement with its values; `quote` makes a literal of a text, for its connection."""
-    texts, places = _translated(sql)
+    found = _translated(sql)
+    texts, places = found.texts, found.places
     parts = [texts[0]]
     for place, text in zip(places, texts[1:], strict=True):
         parts += _literal(values[place], quote), text

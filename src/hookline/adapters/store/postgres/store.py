@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import psycopg
 
@@ -15,6 +15,7 @@ from hookline.adapters.store.postgres.server import Server
 from hookline.adapters.store.statements import SCHEMA_VERSION, migration
 from hookline.adapters.store.store import TableStore
 from hookline.domain.store_urls import read_store_url
+from hookline.immutable import Immutable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,7 +55,7 @@ _NEXT = (
 )
 
 
-class Found(NamedTuple):
+class Found(Immutable):
     """What a database has of a project."""
 
     project: int

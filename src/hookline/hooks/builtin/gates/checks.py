@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hookline.domain.answers import GateAnswer
     from hookline.domain.forge import Check
     from hookline.hooks.builtin.gates.arguments import CiStatus, Program, Tests
-    from hookline.hooks.runners.search import Table
+    from hookline.hooks.runners.search import RunnerTable
 
 SHOWN_CHECKS = 50
 SHELL = "/bin/sh"
@@ -87,7 +87,7 @@ async def lint(judging: Judging) -> GateAnswer:
     return await _check(judging, LINTERS, "linter")
 
 
-async def _check(judging: Judging, table: Table, what: str, retries: int = 0) -> GateAnswer:
+async def _check(judging: Judging, table: RunnerTable, what: str, retries: int = 0) -> GateAnswer:
     tested, runs = await _run_again(judging, table, retries)
     into = _merged(judging)
     if tested is None:
@@ -119,7 +119,9 @@ def _failing(tested: _Tested, into: MergedResult | None) -> str:
     return named.block + said + printed("it", tested.output)
 
 
-async def _run_again(judging: Judging, table: Table, retries: int) -> tuple[_Tested | None, int]:
+async def _run_again(
+    judging: Judging, table: RunnerTable, retries: int
+) -> tuple[_Tested | None, int]:
     """Run it until it passes, with a number of retries; return the last result and its run."""
     for made in range(1, retries + 1):
         try:
@@ -131,7 +133,7 @@ async def _run_again(judging: Judging, table: Table, retries: int) -> tuple[_Tes
     return await _run(judging, table), retries + 1
 
 
-async def _run(judging: Judging, table: Table) -> _Tested | None:
+async def _run(judging: Judging, table: RunnerTable) -> _Tested | None:
     given: Program = judging.arguments
     call = judging.call
     found: DetectedTests | None
@@ -204,8 +206,9 @@ def _broken(failed: Sequence[Check], short: str) -> str:
     found = "\n\n".join(ends(_described(each), share) for each in failed)
     return (
         f"These checks failed on the CI server, on your commit {short}. Find the cause in what they"
-        " reported, and fix it. You need no network: what the server reported is below. It checks"
-        " your fix after your turn.\n\n"
+        " reported, and fix it. You need no network: what the server reported is below. If that"
+        " names no cause in your work, and you cannot find one here, that needs a person. The"
+        " server checks your fix after your turn.\n\n"
         + framed("The failed checks", found, MAX_OUTPUT + 4 * SHOWN_CHECKS)
     )
 

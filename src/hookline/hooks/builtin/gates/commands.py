@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from hookline.hooks.registry import Hook
     from hookline.hooks.runners.folder import Runner
-    from hookline.hooks.runners.search import Table
+    from hookline.hooks.runners.search import RunnerTable
     from hookline.ports.processes import Processes
 
 TEST_TIMEOUT = 1800.0
@@ -46,7 +46,7 @@ class DetectedTests(msgspec.Struct, frozen=True):
 
 
 async def find_runner(
-    table: Table, folder: str, processes: Processes, env: Mapping[str, str]
+    table: RunnerTable, folder: str, processes: Processes, env: Mapping[str, str]
 ) -> DetectedTests | None:
     """The line that runs all that a folder's files show; None if they show nothing.
 

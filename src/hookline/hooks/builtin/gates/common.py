@@ -187,7 +187,8 @@ def refusal(pushed: Refused, branch: str, remote: str) -> tuple[str, str | None]
         return (
             pushed.reason,
             f"A rule or a hook of {remote} rejected the push of `{branch}`. If it names a cause in"
-            " your work or your commits, fix that. If it names none, that needs a person. Do not"
-            f" work around the rule. The push is repeated after your turn.\n\n{output}",
+            " your work or your commits, fix that. If it names none, or asks for something that you"
+            " do not have, such as a number, that needs a person: make nothing up, and do not work"
+            f" around the rule. The push is repeated after your turn.\n\n{output}",
         )
     return f"{pushed.reason}: {pushed.output}", None

@@ -205,7 +205,8 @@ def _too_much(broken: list[str], forbidden: list[str]) -> GateAnswer:
     prompt = (
         f"Your work changes more than it may. It breaks these limits:\n\n{listed}\n\n"
         "Keep what the task needs. Take out generated, vendored and unrelated files. Undo your"
-        " changes to files that must not change."
+        " changes to files that must not change. If the task cannot be done within the limits,"
+        " that needs a person."
     )
     return refused("; ".join(told), prompt)
 

@@ -11,7 +11,7 @@ from hookline.hooks.language.globs import matches_any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hookline.domain.repository import Step
+    from hookline.domain.repository import CommitWithParents
     from hookline.hooks.builtin.gates.common import Judging
 
     LookThrough = Callable[[Sequence[FileDiff], Mapping[str, bytes]], list[str]]
@@ -36,7 +36,7 @@ class PastCommits:
         found = {step.commit: await self._in_step(step) for step in steps}
         return {commit: each for commit, each in found.items() if each}
 
-    async def _in_step(self, step: Step) -> list[str]:
+    async def _in_step(self, step: CommitWithParents) -> list[str]:
         files = await self._added(step)
         if files is None:
             return ["it cannot be looked through"]
@@ -47,7 +47,7 @@ class PastCommits:
         # Patterns over megabytes of text take seconds, in which others want to work.
         return [*await asyncio.to_thread(self._look, files, read), *unseen]
 
-    async def _added(self, step: Step) -> list[FileDiff] | None:
+    async def _added(self, step: CommitWithParents) -> list[FileDiff] | None:
         """What a commit adds to all of its parents; None if nobody can tell."""
         found: list[FileDiff] | None = None
         for parent in step.parents:

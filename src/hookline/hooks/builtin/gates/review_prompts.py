@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hookline.domain.hook_names import short_name
 from hookline.hooks.framing import MAX_OUTPUT, ends, file_name, framed, framed_parts, framed_wishes
 from hookline.hooks.gate_reports import ATTEMPTS, GATES, REVIEW
-from hookline.hooks.names import short_name
 from hookline.hooks.texts import told
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, field
 
-from hookline.domain.answers import StopDecision
+from hookline.domain.answers import BESIDE, StopDecision
 from hookline.domain.text.excerpts import both_ends, headed_excerpt
 from hookline.domain.text.terminal import plural
 from hookline.hooks.builtin.stop.context import (
@@ -116,7 +116,7 @@ def whose(work: WorkSeen) -> StopDecision | None:
         " change it is cannot be told; if it is right, complete the task yourself; give tasks a"
         " type, so that each has its own worktree"
     )
-    return StopDecision("escalate", reason)
+    return StopDecision("escalate", reason, metadata={BESIDE: work.beside})
 
 
 def not_yet(missing: list[str]) -> StopDecision:

@@ -25,7 +25,7 @@ from hookline.wiring.running.flows import find_typed, flow_finder, remember_type
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from hookline.flows.definitions.finder import Flow
+    from hookline.flows.definitions.finder import FlowDefinition
     from hookline.ports.store import Transaction
 
 
@@ -39,7 +39,7 @@ def _list(args: Namespace) -> None:
     next_step("hookline flow start NAME")
 
 
-def _flow_line(flow: Flow) -> str:
+def _flow_line(flow: FlowDefinition) -> str:
     name, origin = untrusted(flow.name), untrusted(os.path.relpath(flow.origin))
     doc = untrusted(flow.doc.partition("\n")[0], 80)
     return "  ".join(part for part in (paint(name, "bold"), doc, paint(origin, "dim")) if part)

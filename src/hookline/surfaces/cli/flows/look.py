@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
     from hookline.app import App
     from hookline.domain.runs import Caller, JournalEffect, Run
-    from hookline.flows.definitions.finder import Flow
+    from hookline.flows.definitions.finder import FlowDefinition
     from hookline.ports.store import View
 
 
-def flow_json(flow: Flow) -> dict[str, str]:
+def flow_json(flow: FlowDefinition) -> dict[str, str]:
     """A flow as `--json` shows it."""
     return {"name": flow.name, "origin": flow.origin, "description": flow.doc}
 

@@ -36,7 +36,7 @@ def _orchestrate(args: Namespace) -> int:
     with writing() as app:
         with app.read() as view:
             run = view.runs.find(args.run)
-            holder, _, until = view.runs.holder(run.run_id)
+            holder, _, until = view.runs.leases.holder(run.run_id)
         if run.status == runs.PAUSED:
             help = f"`hookline flow resume {run.run_id}` resumes it"
             raise IllegalTransition(f"{run.run_id} is paused", help=help)

@@ -10,7 +10,7 @@ from hookline.errors import FAILED, INTERRUPTED, LIMIT, NEEDS_PERSON
 from hookline.flows import control
 from hookline.flows.engine import Done, Parked
 from hookline.flows.one_effect import ask_for_effects, check, run_effect
-from hookline.flows.runner import Runner
+from hookline.flows.runner import FlowRunner
 from hookline.operations.announcements import at_work
 from hookline.operations.inside_runs import refuse_inside
 from hookline.surfaces.cli.flows.progress import RunProgress
@@ -53,7 +53,7 @@ async def _watched(
     app: App, run_id: str, max_iterations: int | None, *, quiet: bool
 ) -> Done | Parked:
     progress = RunProgress(app, run_id, quiet=quiet)
-    runner = Runner(engine(app, progress.observe))
+    runner = FlowRunner(engine(app, progress.observe))
     async with at_work(app, progress.call_failed, progress.say), progress.shown():
         return await runner.run_one(run_id, max_iterations=max_iterations)
 

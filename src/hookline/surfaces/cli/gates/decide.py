@@ -7,8 +7,8 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING
 
+from hookline.domain.hook_names import shown_hook
 from hookline.domain.text.terminal import one_line
-from hookline.hooks.names import shown_hook
 from hookline.operations.decisions import decide, override
 from hookline.pipeline.gate_verbs import open_runs
 from hookline.queries.gates import AFTER_MERGE

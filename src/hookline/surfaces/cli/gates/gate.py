@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.answers import AUTO_ACCEPTED
+from hookline.domain.hook_names import short_name, shown_hook
 from hookline.domain.text.display import untrusted
 from hookline.errors import BLOCKED, NEEDS_PERSON
 from hookline.hooks.builtin import GATES
-from hookline.hooks.names import short_name, shown_hook
 from hookline.operations import gate_trials
 from hookline.surfaces.cli.command import Command, agent_argument, task_argument
 from hookline.surfaces.cli.gates import show

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.repository import Kept, RepositoryError
+from hookline.domain.repository import Cleaned, Kept, RepositoryError
 from hookline.domain.tasks import task_id, task_number
+from hookline.errors import UsageError
 from hookline.operations.worktrees import clean, worktrees
 from hookline.surfaces.cli.command import Command, no_arguments, task_argument
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import answer, next_step, note, paint, say, say_json, untrusted
+from hookline.trust.people import refuse_agents
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from hookline.domain.repository import Cleaned, Worktree
+    from hookline.domain.repository import Worktree
 
 
 def _list(args: Namespace) -> None:
@@ -42,13 +45,22 @@ def _line(worktree: Worktree, ahead: int | None, unsaved: tuple[str, ...]) -> st
 
 def _clean_arguments(p: ArgumentParser) -> None:
     task_argument(p, nargs="*", help="the tasks (default: all that no longer need one)")
+    help = "remove unsaved work of these tasks too, if they are over; a ref of git keeps it"
+    p.add_argument("--discard", action="store_true", help=help)
 
 
 def _clean(args: Namespace) -> None:
     named = [task_id(task_number(text)) for text in args.task]
+    if args.discard:
+        refuse_agents(os.environ, "worktree clean --discard")
+        if not named:
+            help = "`hookline worktree list` shows what is unsaved in each"
+            raise UsageError("name the tasks whose work is to be discarded", help=help)
     with reading() as app:
-        found = asyncio.run(clean(app, named))
+        found = asyncio.run(clean(app, named, discard=args.discard))
     kept = [each for each in found if isinstance(each, Kept)]
+    names = " ".join(each.task for each in kept if each.can_go)
+    other = f"; or discard it: `hookline worktree clean {names} --discard`" if names else ""
     if not args.json:
         for each in found:
             _tell(each)
@@ -58,24 +70,32 @@ def _clean(args: Namespace) -> None:
         say_json([_outcome(each) for each in found])
     if named and kept:
         reasons = "; ".join(f"{each.task}: {', '.join(each.unsaved)}" for each in kept)
+        if args.discard:
+            raise RepositoryError(f"not discarded: {untrusted(reasons)}")
         raise RepositoryError(
             f"kept, because not everything is saved: {untrusted(reasons)}",
-            help="commit and push the work, or merge it; then run this again",
+            help=f"commit and push the work, or merge it, then run this again{other}",
         )
+    if other and not args.json:
+        note(other.removeprefix("; or "))
 
 
 def _outcome(each: Cleaned | Kept) -> dict[str, Any]:
-    if isinstance(each, Kept):
-        return {"task": each.task, "removed": False, "unsaved": each.unsaved}
-    return {"task": each.task, "removed": each.removed, "unsaved": ()}
+    is_removed = isinstance(each, Cleaned) and each.removed
+    outcome = {"task": each.task, "removed": is_removed, "unsaved": each.unsaved}
+    return {**outcome, "rescued": each.rescued} if isinstance(each, Cleaned) else outcome
 
 
 def _tell(each: Cleaned | Kept) -> None:
+    reasons = untrusted("; ".join(each.unsaved))
     if isinstance(each, Kept):
-        reasons = untrusted("; ".join(each.unsaved))
         note(f"{paint('kept', 'yellow', sys.stderr)} {each.task}: {reasons}")
-    else:
-        say(f"{each.task}: {'removed' if each.removed else 'nothing to remove'}")
+        return
+    done = "discarded" if each.rescued else "removed" if each.removed else "nothing to remove"
+    say(f"{each.task}: {done}{f': {reasons}' if reasons else ''}")
+    for number, ref in enumerate(each.rescued, 1):
+        branch = f"rescued-{each.task}" + (f"-{number}" if number > 1 else "")
+        say(f"  to have it back: git branch {branch} {ref}")
 
 
 WORKTREE_COMMANDS = {

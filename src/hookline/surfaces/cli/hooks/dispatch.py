@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hookline.domain.hook_names import shown_hook
 from hookline.hooks.rules import failed
 from hookline.operations import dry_runs
 from hookline.surfaces.cli.command import Command
@@ -21,12 +22,15 @@ if TYPE_CHECKING:
     from hookline.domain.records import Outcome
 
 
+SUCH_AS = "such as: echo '{}' | hookline hook dispatch post_iteration"
+
+
 def _arguments(p: ArgumentParser) -> None:
     p.add_argument("point", help="the point; its payload is JSON on stdin")
 
 
 def _dispatch(args: Namespace) -> None:
-    payload = parse_object(read_text("-"), "the payload on stdin")
+    payload = parse_object(read_text("-"), "the payload on stdin", help=SUCH_AS)
 
     def heard(outcome: Outcome) -> None:
         if failed(outcome) or not args.json:
@@ -42,7 +46,7 @@ def _tell(outcome: Outcome) -> None:
     bad = failed(outcome)
     mark = paint("✗", "red", sys.stderr) if bad else paint("✓", "green", sys.stderr)
     told = outcome.error or msgspec.json.encode(outcome.answer).decode()
-    note(f"{mark} {untrusted(outcome.hook)}  {outcome.status}  {untrusted(told, 200)}")
+    note(f"{mark} {shown_hook(outcome.hook)}  {outcome.status}  {untrusted(told, 200)}")
     for line in outcome.stderr.splitlines()[-20:]:
         note(f"  {paint('│', 'dim', sys.stderr)} {untrusted(line, 160)}")
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.domain.hook_names import plain_names, shown_hook
 from hookline.domain.records import OK, SKIPPED
 from hookline.domain.text.display import printable
+from hookline.domain.text.terminal import padded, width
 from hookline.errors import FAILED, BadInput
 from hookline.operations import dry_runs
 from hookline.points import rule_of
@@ -62,20 +65,22 @@ def _list(args: Namespace) -> None:
         ]
         if not answer(args, rows):
             return
-        width = max((len(untrusted(row["name"])) for row in rows), default=0)
+        names = plain_names(row["name"] for row in rows)
+        widest = max(map(width, names.values()), default=0)
         for row in rows:
-            say_row(_list_line(row, width, app.suspended.get(row["name"])), width + 4)
+            name = padded(names[row["name"]], widest)
+            say_row(_list_line(row, name, app.suspended.get(row["name"])), widest + 4)
     next_step("hookline hook show NAME")
 
 
-def _list_line(row: dict[str, Any], width: int, held_back: str | None) -> str:
+def _list_line(row: dict[str, Any], name: str, held_back: str | None) -> str:
     mark = paint("●", "green") if row["enabled"] else paint("○", "dim")
     if held_back:
         mark = paint("✗", "yellow")
     state = "" if row["enabled"] else "  off"
     owner = f"  for {untrusted(row['for'])}" if row["for"] else ""
     return (
-        f"{mark} {untrusted(row['name']):{width}}  {row['priority']:>4}  {row['kind']:8} "
+        f"{mark} {name}  {row['priority']:>4}  {row['kind']:8} "
         f"{row['rule']:6} {paint(untrusted(', '.join(row['points']), 60), 'cyan')}"
         f"{paint('  ' + untrusted(row['origin']) + owner + state, 'dim')}"
         + (paint(f"  {held_back}", "yellow") if held_back else "")
@@ -88,7 +93,7 @@ def _name(p: ArgumentParser) -> None:
 
 def _show(args: Namespace) -> None:
     with reading() as app:
-        hook = app.scopes.get(args.name)
+        hook = app.scopes.meant(args.name)
         owners = [owner for owner, each in app.scopes.owned() if each.name == hook.name]
         with app.read() as view:
             row = describe(hook, view.switches.all(), ", ".join(owners) or None)
@@ -106,18 +111,18 @@ def _show(args: Namespace) -> None:
     for call in calls:
         took, error = f"{(call.duration_us or 0) / 1000:.1f} ms", untrusted(call.error or "", 80)
         say(f"  event {call.event_seq:>6}  {call.status:8} {took:>10}  {error}")
-    next_step(f"hookline why {hook.name}")
+    next_step(f"hookline why {untrusted(shlex.quote(hook.name))}")
 
 
 def _switch(enabled: bool, args: Namespace) -> None:
     refuse_agents(os.environ, "hook enable|disable")
     with writing() as app:
-        app.scopes.get(args.name)
-        app.change(lambda tx: tx.switches.set(args.name, enabled))
+        name = app.scopes.meant(args.name).name
+        app.change(lambda tx: tx.switches.set(name, enabled))
         if enabled:
             app.change(lambda tx: None)  # a switch counts from the next change on
-        told = f"{untrusted(args.name)} is {'on' if enabled else 'off'}"
-        answer(args, {"name": args.name, "enabled": enabled}, told)
+        told = f"{shown_hook(name)} is {'on' if enabled else 'off'}"
+        answer(args, {"name": name, "enabled": enabled}, told)
 
 
 # Running hooks dry
@@ -141,7 +146,8 @@ def _test(args: Namespace) -> int:
         _print_outcome(outcome)
         say(
             paint(
-                "This was a test: the hook ran, but its answer was neither recorded nor used.",
+                "This was a test: the hook really ran, with all that it does; its answer was"
+                " neither recorded nor used.",
                 "dim",
             )
         )
@@ -172,7 +178,7 @@ def _replay(args: Namespace) -> int:
 
 
 def _print_replay(result: Replayed) -> None:
-    say(f"{untrusted(result.hook)} at event {result.event_seq}")
+    say(f"{shown_hook(result.hook)} at event {result.event_seq}")
     say(f"  recorded  {result.recorded_status or 'never called'}  {_json(result.recorded_answer)}")
     say(f"  now       {result.status}  {_json(result.answer)}")
     if result.error:
@@ -180,7 +186,7 @@ def _print_replay(result: Replayed) -> None:
     for name, value in (result.values or {}).items():
         say(f"  {untrusted(name)}: {untrusted(_json(value), 120)}")
     verdict = paint("the same as recorded", "green") if result.same else paint("differs", "yellow")
-    ran = "the hook ran, but its answer was not used"
+    ran = "the hook really ran, with all that it does; its answer was not used"
     say(f"  {verdict}; {'the hook did not run' if result.status == SKIPPED else ran}")
 
 
@@ -188,7 +194,7 @@ def _print_outcome(outcome: Outcome) -> None:
     style = {"ok": "green", "skipped": "yellow"}.get(outcome.status, "red")
     exit_code = f", exit {outcome.exit_code}" if outcome.exit_code is not None else ""
     took = f"{outcome.duration_us / 1000:.1f} ms"
-    say(f"{untrusted(outcome.hook)}: {paint(outcome.status, style)} in {took}{exit_code}")
+    say(f"{shown_hook(outcome.hook)}: {paint(outcome.status, style)} in {took}{exit_code}")
     for label in ("error", "answer", "values"):
         value = getattr(outcome, label)
         if value not in (None, [], (), {}):
@@ -207,8 +213,16 @@ HOOK_COMMANDS = {
     "show": Command("show one hook and its last calls", _name, _show),
     "enable": Command("enable a hook", _name, partial(_switch, True)),
     "disable": Command("disable a hook", _name, partial(_switch, False)),
-    "test": Command("dry-run a hook on an event or a payload", _test_arguments, _test),
-    "replay": Command("run a hook again on a recorded event", _replay_arguments, _replay),
+    "test": Command(
+        "try a hook on an event or a payload: what it does is really done",
+        _test_arguments,
+        _test,
+    ),
+    "replay": Command(
+        "run a hook again on a recorded event: what it does is really done again",
+        _replay_arguments,
+        _replay,
+    ),
     **DISPATCH_COMMANDS,
     **RECORD_COMMANDS,
 }

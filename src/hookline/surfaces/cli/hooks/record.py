@@ -6,6 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from hookline.domain.hook_names import plain_names
+from hookline.domain.text.terminal import padded, width
 from hookline.files import entry_at
 from hookline.hooks.history import metrics
 from hookline.queries.pruned import last_prune
@@ -15,6 +17,7 @@ from hookline.surfaces.cli.output import answer, note, paint, say, untrusted
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Mapping
 
     from hookline.hooks.history.metrics import StopMetrics
     from hookline.ports.feeds import Feeds
@@ -31,27 +34,28 @@ def _stats(args: Namespace) -> None:
         deciding = metrics.read_metrics(view, [row.name for row in rows])
     if not answer(args, {"hooks": rows, "slowEvents": slow_events, "stopHooks": deciding}):
         return
-    width = max((len(untrusted(row.name)) for row in rows), default=4)
-    say(paint(f"{'hook':{width}}  calls   ok  skip  fail     p50     p95", "dim"))
+    names = plain_names(row.name for row in rows)
+    widest = max(map(width, names.values()), default=4)
+    say(paint(f"{'hook':{widest}}  calls   ok  skip  fail     p50     p95", "dim"))
     for row in rows:
         slow = paint("  slow", "yellow") if row.slow else ""
         say(
-            f"{untrusted(row.name):{width}} {row.calls:>6} {row.ok:>4} {row.skipped:>5}"
+            f"{padded(names[row.name], widest)} {row.calls:>6} {row.ok:>4} {row.skipped:>5}"
             f" {row.failed:>5} {row.p50_ms:>7.1f} {row.p95_ms:>7.1f}{slow}"
         )
     if not rows:
         say("no hook has been called yet")
     if deciding:
-        _show_decisions(deciding)
+        _show_decisions(deciding, names)
     if slow_events:
         bound = metrics.seconds(metrics.SLOW_EVENT_US)
         note(f"at {slow_events} events the hooks took more than {bound} in total")
 
 
-def _show_decisions(deciding: list[StopMetrics]) -> None:
-    width = max(len("stop hook"), *(len(untrusted(each.name)) for each in deciding))
+def _show_decisions(deciding: list[StopMetrics], names: Mapping[str, str]) -> None:
+    widest = max(len("stop hook"), *(width(names[each.name]) for each in deciding))
     say()
-    head = f"{'stop hook':{width}}  calls     complete     continue     escalate  undone"
+    head = f"{'stop hook':{widest}}  calls     complete     continue     escalate  undone"
     say(paint(head, "dim"))
     for each in deciding:
         shares = (
@@ -61,7 +65,7 @@ def _show_decisions(deciding: list[StopMetrics]) -> None:
         )
         told = "".join(f" {count:>6} {percent:>4.0f}%" for count, percent in shares)
         undone = f"{each.undone} of {each.complete}" if each.complete else "-"
-        say(f"{untrusted(each.name):{width}} {each.decisions:>6}{told}  {undone}")
+        say(f"{padded(names[each.name], widest)} {each.decisions:>6}{told}  {undone}")
 
 
 def _log_arguments(p: ArgumentParser) -> None:
@@ -76,7 +80,8 @@ def _log(args: Namespace) -> None:
         if len(lines) < SHOWN and os.path.exists(each):
             with open_log(each) as file:
                 lines = [*file.read().splitlines(), *lines][-SHOWN:]
-    told = answer(args, {"path": path, "lines": lines, "pruned": pruned}, *map(untrusted, lines))
+    shown = [*map(untrusted, lines)] or ["no hook has been called yet"]
+    told = answer(args, {"path": path, "lines": lines, "pruned": pruned}, *shown)
     if told and pruned is not None:
         note(pruned.told)
     if told and args.follow:

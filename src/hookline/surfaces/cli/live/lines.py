@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.domain.answers import RECEIPT
+from hookline.domain.hook_names import shown_hook
 from hookline.domain.text import terminal
 from hookline.domain.text.excerpts import excerpt
 from hookline.domain.text.terminal import clean, cut, head, one_line, padded, plural, took, width
@@ -77,7 +78,7 @@ def step_line(
 ) -> ViewLine:
     """A step in columns: mark, point, name, how long, and what came of it."""
     time = took(duration) if duration is not None else ""
-    where = f" {padded(one_line(step.point), POINT_COLUMNS)} {_short_name(step)}"
+    where = f" {padded(one_line(step.point), POINT_COLUMNS)} {shown_hook(step.name)}"
     # A long point takes of what its hook's name leaves, so that the rest stays in its columns.
     room = max(ROOM - width(where), width(time) + 1)
     told = "  " + " · ".join(details).replace(f" · {TO_AGENT}", f" {TO_AGENT}") if details else ""
@@ -85,19 +86,6 @@ def step_line(
     details_column = Piece(told, "dim" if mark in (SKIPPED, OK) else "")
     pieces = (Piece("  "), Piece(*mark), Piece(where), duration_column, details_column)
     return ViewLine(pieces, wraps=True, hangs=4)
-
-
-def _short_name(step: ShownStep) -> str:
-    """A hook without its own name is called by its point, which is next to it already.
-
-    Where the columns are too few for its number as well, that is left out.
-    """
-    name = one_line(step.name)
-    if not name.startswith(f"{step.point}["):
-        return name
-    name = name.removeprefix(step.point)
-    does = name.partition("]:")[2]
-    return does if does and width(name) > NAME_COLUMNS else name
 
 
 # Hooks

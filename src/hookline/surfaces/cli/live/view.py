@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from hookline.domain.hook_names import shown_hook
 from hookline.domain.promises import without_promises
 from hookline.domain.text.terminal import clean, one_line, plural, thousands, took
 from hookline.surfaces.cli.live import lines, records
@@ -111,7 +112,7 @@ class Live:
             yield ViewLine((Piece("  "), Piece(*lines.SKIPPED), Piece(f" {told}", "dim")))
             self._skipped = 0
         if self.verbose and record.decision:
-            by = f" (by {one_line(record.hook)})" if record.hook else ""
+            by = f" (by {shown_hook(record.hook)})" if record.hook else ""
             yield plain(f"  = {one_line(record.decision)}{by}", "dim")
 
     def _hook_started(self, record: records.HookStarted, moment: float) -> Iterator[ViewLine]:

@@ -46,6 +46,8 @@ def _show(item: Item, now: str) -> None:
         for line in wrap(untrusted(text or ""), width, break_on_hyphens=False):
             say(f"  {line}")
     say_command(f"  {paint('type:', 'dim')} ", item.command)
+    if item.accept is not None:
+        say_command(f"  {paint('or, if you looked and the work is right:', 'dim')} ", item.accept)
 
 
 COMMANDS = {"attention": Command("show what waits for a person", no_arguments, _attention)}

@@ -17,11 +17,12 @@ from hookline.errors import FAILED, NoProject
 from hookline.operations.setup.first_file import chosen, configuration, unproven
 from hookline.operations.setup.project import BASE, STORE, check_place, missing, set_up
 from hookline.operations.setup.survey import Survey, remarks, survey
-from hookline.operations.setup.trial import TRIAL_SECONDS, Trial, try_tests
+from hookline.operations.setup.trial import TRIAL_SECONDS, TriedCommand, try_tests
 from hookline.project import CONFIG_NAME, FOLDER_NAME, Project, find_project
 from hookline.queries.doctor.agents import LOGINS, AgentAnswer
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.output import answer, is_terminal, note, paint, say, untrusted
+from hookline.surfaces.cli.project.asking import agrees
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -59,7 +60,7 @@ class InitReport(msgspec.Struct, rename="camel"):
 
     root: str
     found: Found | None = None
-    tried: list[Trial] = []
+    tried: list[TriedCommand] = []
     missing: list[str] = []
     file: str | None = None
     agent: str | None = None
@@ -160,14 +161,7 @@ def _is_asked(args: Namespace) -> bool:
     return people and not args.yes and not args.json
 
 
-def _says(question: str, otherwise: str) -> bool:
-    sys.stderr.write(f"{question} ")
-    sys.stderr.flush()
-    said = sys.stdin.readline()
-    return bool(said) and (said.strip().lower() or otherwise) in ("y", "yes")
-
-
-def _try(args: Namespace, report: InitReport, found: Survey) -> list[Trial]:
+def _try(args: Namespace, report: InitReport, found: Survey) -> list[TriedCommand]:
     """Run the tests once, if someone wants it and the result would be written."""
     runners = [each for each in found.tests if each.missing is None]
     if args.try_tests and CONFIG_NAME not in report.missing:
@@ -185,7 +179,7 @@ def _try(args: Namespace, report: InitReport, found: Survey) -> list[Trial]:
 def _may_run(args: Namespace, runners: Sequence[Runner]) -> bool:
     named = " and ".join(f"`{each.command}`" for each in runners)
     question = f"Run {named} once? This executes code of this repository [y/N]"
-    if not args.try_tests and not (_is_asked(args) and _says(question, "n")):
+    if not args.try_tests and not (_is_asked(args) and agrees(question)):
         return False
     most = f"{TRIAL_SECONDS:g} s{' each' if len(runners) > 1 else ''}"
     note(f"running {named}, for at most {most}; ^C stops it")
@@ -196,7 +190,7 @@ def _agreed(args: Namespace, report: InitReport) -> bool:
     """Ask a person before anything is written."""
     if not report.missing or not _is_asked(args):
         return True
-    return _says(f"Write {CONFIG_NAME} and {FOLDER_NAME}/ here? [Y/n]", "y")
+    return agrees(f"Write {CONFIG_NAME} and {FOLDER_NAME}/ here? [Y/n]", "y")
 
 
 def _set_up(project: Project, report: InitReport, found: Survey) -> None:
@@ -258,7 +252,7 @@ def _line(name: str, found: list[str], otherwise: str, *, is_good: bool = True) 
         say(f"    {'':9} {each}")
 
 
-def _show_tried(tried: list[Trial]) -> None:
+def _show_tried(tried: list[TriedCommand]) -> None:
     for each in tried:
         mark = paint("✓", "green") if each.passed else paint("✗", "red")
         say(f"  {mark} `{each.command}` {each.told}")

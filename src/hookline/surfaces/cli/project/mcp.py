@@ -32,7 +32,7 @@ def _mcp(args: Namespace) -> int:
     if args.http is None:
         if args.token_file is not None or args.host != "127.0.0.1":
             raise UsageError("--host and --token-file need --http")
-        return _serve("server", **given)
+        return _serve("stdio", **given)
     if not 0 <= args.http <= 65535:
         raise UsageError(f"{args.http} is not a port")
     return _serve("http", host=args.host, port=args.http, token_file=args.token_file, **given)

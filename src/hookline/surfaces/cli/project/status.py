@@ -32,10 +32,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hookline.queries.sessions import UsedLimit
-    from hookline.queries.status import AtWork, Finished, Status
+    from hookline.queries.status import AtWork, FinishedItem, Status
     from hookline.queries.waiting.item import Item
 
 LOOK = "status"
+STOPPED = "stopped"
 # Merged tasks and items that are named; the rest is counted.
 MOST_NAMED, MOST_ITEMS = 8, 20
 STYLES = {"running": "yellow", "waiting": "red", "parked": "cyan", "merged": "green"}
@@ -70,7 +71,7 @@ def show(found: Status, now: str) -> None:
     lines = [
         *(_at_work("running", each) for each in found.running),
         *(_at_work("parked", each) for each in found.parked),
-        *(_at_work("stopped", each) for each in found.resting),
+        *(_at_work(STOPPED, each) for each in found.resting),
         *(_waits(each, now) for each in found.waiting[:MOST_ITEMS]),
         *_finished("merged", found.merged, now),
         *_finished("done", found.completed, now),
@@ -115,9 +116,9 @@ def _at_work(kind: str, work: AtWork) -> _Line:
         return _Line(
             kind, _name(work), f"{why}, until {moment_text(work.until, work.until)}; {then}"
         )
-    parts = [*_limits(work.limits), *([work.agent] if work.agent else ())]
-    if work.since:
-        parts.insert(1 if work.limits else 0, took(time.time() - seconds(work.since)))
+    parts = [*_limits(work.limits, is_over=kind == STOPPED), *([work.agent] if work.agent else ())]
+    if (worked := _worked(kind, work)) is not None:
+        parts.insert(1 if work.limits else 0, took(worked))
     if work.kind != "session" and work.pid:
         parts.append(f"process {work.pid}")
     if work.kind == "run" and work.task_id:
@@ -126,14 +127,26 @@ def _at_work(kind: str, work: AtWork) -> _Line:
     return _Line(kind, _name(work), untrusted(" · ".join(parts), 200), work.command)
 
 
+def _worked(kind: str, work: AtWork) -> float | None:
+    """For how many seconds it works; of one that was stopped, until then."""
+    if kind == STOPPED:
+        return work.minutes * 60 if work.minutes is not None else None
+    return time.time() - seconds(work.since) if work.since else None
+
+
 def _name(work: AtWork) -> str:
     return untrusted(work.name, 40)
 
 
-def _limits(found: list[UsedLimit]) -> Iterator[str]:
+def _limits(found: list[UsedLimit], *, is_over: bool) -> Iterator[str]:
     known = {each.name: each for each in found}
     if turns := known.get("iterations"):
-        yield f"iteration {min(turns.used + 1, turns.allowed):g}/{turns.allowed:g}"
+        made, most = turns.used, turns.allowed
+        yield (
+            f"{made:g}/{most:g} iterations"
+            if is_over
+            else f"iteration {min(made + 1, most):g}/{most:g}"
+        )
     if spent := known.get("usd"):
         yield f"{money(spent.used)}/{money(spent.allowed)}"
     for name, unit in (("minutes", "min"), ("tokens", "tokens")):
@@ -149,7 +162,7 @@ def _waits(item: Item, now: str) -> _Line:
     )
 
 
-def _finished(kind: str, found: list[Finished], now: str) -> Iterator[_Line]:
+def _finished(kind: str, found: list[FinishedItem], now: str) -> Iterator[_Line]:
     """What is finished and tested, in a line; what is not, each with why."""
     tested = [each for each in found if not each.untested]
     if tested:

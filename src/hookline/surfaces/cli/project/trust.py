@@ -12,7 +12,8 @@ from hookline.domain.text.excerpts import first_few
 from hookline.errors import FAILED, Untrusted
 from hookline.project import Project, find_project, user_folder
 from hookline.surfaces.cli.command import Command, TaskName
-from hookline.surfaces.cli.output import answer, is_terminal, next_step, note, paint, say, say_json
+from hookline.surfaces.cli.output import answer, is_terminal, next_step, note, say, say_json
+from hookline.surfaces.cli.project.asking import agrees, say_diff, shown
 from hookline.surfaces.cli.project.config import show_changed
 from hookline.trust.book import TrustBook
 from hookline.trust.people import refuse_agents
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from hookline.trust.adoption import Adopted
 
 MOST_RUNS = 20
-_MARKS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 class TrustedFile(msgspec.Struct, frozen=True):
@@ -71,14 +71,14 @@ def trust(args: Namespace) -> int | None:
 
 
 def _decide(case: TrustCase, args: Namespace) -> int | None:
-    from hookline.operations import granting
+    from hookline.operations import granting  # opens the store, as above
 
     if not args.json:
         _present(case, args)
     if not args.yes:
         _require_terminal(case, args)
         future = "Trust this folder, with every later change?"
-        if not agreed(future if args.always else "Trust these?"):
+        if not agrees(f"{future if args.always else 'Trust these?'} [y/N]"):
             note("nothing was trusted")
             return FAILED
     case, adopted = granting.grant(case, os.environ, always=args.always)
@@ -95,7 +95,7 @@ def _tell_adopted(adopted: Adopted) -> None:
     if adopted.runs:
         note(f"runs in the store were cancelled: {', '.join(adopted.runs)}")
     if adopted.switches:
-        names = ", ".join(_shown(name) for name in adopted.switches)
+        names = ", ".join(shown(name) for name in adopted.switches)
         note(f"hooks that were enabled or disabled in the store are as configured again: {names}")
 
 
@@ -122,15 +122,15 @@ def _show(case: TrustCase, args: Namespace) -> None:
         say(f"hash: {case.manifest.hash}")
         _list(case)
         for change in case.verdict.changes:
-            say(f"{change.kind}: {_shown(change.path)}")
+            say(f"{change.kind}: {shown(change.path)}")
 
 
 def _report(case: TrustCase, args: Namespace, word: str) -> bool:
-    return answer(args, _state(case), f"{word}: {_shown(case.verdict.why)}")
+    return answer(args, _state(case), f"{word}: {shown(case.verdict.why)}")
 
 
 def _present(case: TrustCase, args: Namespace) -> None:
-    say(f"{_shown(case.project.root)}: {_shown(case.recorded.why)}")
+    say(f"{shown(case.project.root)}: {shown(case.recorded.why)}")
     changes = case.recorded.changes
     all_new = all(change.kind == "added" for change in changes)
     if all_new and len(changes) in (0, len(case.manifest.entries)):
@@ -146,36 +146,17 @@ def _present(case: TrustCase, args: Namespace) -> None:
         note("with --always, later changes will run without asking")
 
 
-def say_diff(text: str) -> None:
-    """Show what changed."""
-    for line in text.removesuffix("\n").split("\n"):
-        style = _MARKS.get(line[:1])
-        say(paint(_shown(line), style) if style else _shown(line))
-
-
-def agreed(question: str) -> bool:
-    """Ask a person."""
-    sys.stderr.write(f"{question} [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
 def _list(case: TrustCase) -> None:
-    width = max((len(_shown(entry.name)) for entry in case.manifest.entries), default=0)
+    width = max((len(shown(entry.name)) for entry in case.manifest.entries), default=0)
     for entry in case.manifest.entries:
-        name = _shown(entry.name).ljust(width)
-        say(f"  {name}  {entry.size:>9,} bytes  {_shown(case.uses[entry.path])}")
-
-
-def _shown(line: str) -> str:
-    """A line of the repository's text with its indentation, but without power over the terminal."""
-    return "".join(c if c.isprintable() or c == "\t" else f"\\x{ord(c):02x}" for c in line)
+        name = shown(entry.name).ljust(width)
+        say(f"  {name}  {entry.size:>9,} bytes  {shown(case.uses[entry.path])}")
 
 
 def _state(case: TrustCase) -> TrustState:
     verdict, covered = case.verdict, case.manifest
     files = [TrustedFile(e.name, e.size, e.digest, case.uses[e.path]) for e in covered.entries]
-    changes = [change._asdict() for change in verdict.changes]
+    changes = [msgspec.structs.asdict(change) for change in verdict.changes]
     return TrustState(verdict.trusted, verdict.why, verdict.always, covered.hash, files, changes)
 
 

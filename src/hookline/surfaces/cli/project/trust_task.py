@@ -12,7 +12,7 @@ from hookline.errors import FAILED, Untrusted
 from hookline.operations.work_trust import work_in_review
 from hookline.surfaces.cli.opening import writing
 from hookline.surfaces.cli.output import answer, is_terminal, next_step, note, untrusted
-from hookline.surfaces.cli.project.trust import agreed, say_diff
+from hookline.surfaces.cli.project.asking import agrees, say_diff
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -58,7 +58,7 @@ def _may(args: Namespace, work: WorkInReview) -> bool:
     if args.json or not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
         help = f"look at the changes, then run `hookline trust --task {args.task} --yes`"
         raise Untrusted("nothing was trusted: there is no terminal to ask on", help=help)
-    if agreed("Trust these changes?"):
+    if agrees("Trust these changes? [y/N]"):
         return True
     note("nothing was trusted")
     return False

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from hookline import __version__
 from hookline.surfaces.cli.command import Command, no_arguments
 from hookline.surfaces.cli.output import answer
+from hookline.version import __version__
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -32,7 +32,7 @@ class _File(NamedTuple):
         return marks.count("+"), marks.count("-")
 
 
-def diff_html(change: Change, title: str, *, is_open: bool = True) -> str:
+def diff_html(change: Change, title: str) -> str:
     """What changed; or why that is not known any more."""
     if change.unknown is not None:
         return f'<p class="unknown">Changes: {text(change.unknown)}.</p>\n'
@@ -41,9 +41,8 @@ def diff_html(change: Change, title: str, *, is_open: bool = True) -> str:
     added, removed = change.lines
     counts = f"{plural(len(change.files), 'file')}, {_counts(added, removed)}"
     files = "".join(_file(each) for each in _files(change.diff))
-    opened = " open" if is_open else ""
     summary = f"<summary>{text(title)} <small>{counts}</small></summary>"
-    return f'<details class="diff"{opened}>{summary}\n{files}</details>\n'
+    return f'<details class="diff" open>{summary}\n{files}</details>\n'
 
 
 def _files(diff: str) -> Iterator[_File]:

@@ -6,9 +6,9 @@ import html
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline import __version__
 from hookline.domain.text.terminal import size
 from hookline.domain.timestamps import local
+from hookline.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,7 +34,7 @@ HEAD = """\
 FOOT = "</main>\n</body>\n</html>\n"
 _GOOD = frozenset("completed ok passed complete merged success".split())
 _BAD = frozenset(
-    "failed timeout escalated escalate killed dead failure none blocked parked limit".split()
+    "failed timeout escalated escalate killed dead failure blocked parked limit".split()
 )
 _BAD |= {"sent back", "merged untested", "completed unproven"}
 
@@ -48,11 +48,11 @@ class Markup(str):
     __slots__ = ()
 
 
-SHORT, NUMBER, COUNTED, WIDE = "short", "number", "counted", "wide"
+SHORT, NUMBER, COUNTED, NAME, WIDE = "short", "number", "counted", "name", "wide"
 
 
 class Column(NamedTuple):
-    """A column of a table: `short` is never broken, `wide` takes what is left.
+    """A column of a table: `short` is never broken, a `name` rarely, `wide` takes what is left.
 
     A `number` is set to the right; where a row is a line, one that is `counted` has its name too.
     """
@@ -98,6 +98,15 @@ def time(moment: str | None, *, day: bool = False) -> Markup:
 def code(value: str, shown: str | None = None) -> Markup:
     """A name or a hash, exactly as it is; a shorter form of it shows all where the pointer is."""
     return Markup(f'<code title="{text(value)}">{text(value if shown is None else shown)}</code>')
+
+
+def words(value: str) -> Markup:
+    """A command or a name that may be longer than a line, but breaks only between its words.
+
+    A browser would break it after each hyphen.
+    """
+    shown = (f'<span class="word">{each}</span>' for each in text(value).split(" "))
+    return Markup(f"<span>{' '.join(shown)}</span>")
 
 
 def folded(title: str, content: str, *, is_open: bool = False) -> str:

@@ -8,7 +8,7 @@ from hookline.domain.text.terminal import took
 from hookline.surfaces.cli.live.lines import money
 from hookline.surfaces.cli.reports import page, phrases
 from hookline.surfaces.cli.reports.diff_html import diff_html
-from hookline.surfaces.cli.reports.page import COUNTED, NUMBER, SHORT, WIDE, Column, Markup
+from hookline.surfaces.cli.reports.page import COUNTED, NAME, NUMBER, SHORT, WIDE, Column, Markup
 from hookline.surfaces.cli.reports.session_tables import costs_html
 from hookline.surfaces.cli.work.costs import computed_text
 
@@ -30,7 +30,7 @@ _OVERVIEW = (
 )
 _PROOFS = (
     Column("", SHORT),
-    Column("check"),
+    Column("check", NAME),
     Column("at", SHORT),
     Column("commit", SHORT),
     Column("when", SHORT),
@@ -70,7 +70,7 @@ def _item(item: Item, now: str) -> str:
     said = page.text(phrases.item_text(item, now))
     return (
         f'<div class="waits"><p><b>{page.text(item.id)}</b>{said}</p>'
-        f"<code>{page.text(item.command)}</code></div>\n"
+        f"<code>{page.words(item.command)}</code></div>\n"
     )
 
 
@@ -135,7 +135,7 @@ def _kind_of_why(task: ReportedTask) -> str:
 def _proof(proof: Proof) -> Sequence[object]:
     return (
         page.badge(proof.status),
-        proof.check,
+        page.words(proof.check),
         proof.point,
         _commit(proof.commit),
         page.time(proof.at),

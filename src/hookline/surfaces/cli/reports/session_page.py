@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.domain.hook_names import short_name
 from hookline.domain.sessions import COMPLETED
 from hookline.domain.text.terminal import plural, thousands, took
 from hookline.domain.timestamps import seconds
-from hookline.hooks.names import short_name
 from hookline.queries.diffs import with_iteration_changes
 from hookline.queries.project_report import UNPROVEN
 from hookline.queries.pruned import GONE
@@ -62,7 +62,9 @@ def _parts(found: SessionReport, now: str) -> Iterator[str]:
     yield page.section("Proof", "".join(receipt_html(each) for each in proofs[-1:]))
     yield page.section("Iterations", "".join(_iterations(found)))
     yield from tables(found)
-    held = "".join(page.folded(f"{each.point}: {each.hook}", each.text) for each in found.held)
+    held = "".join(
+        page.folded(f"{each.point}: {short_name(each.hook)}", each.text) for each in found.held
+    )
     yield page.section("Held for the agent", held)
     yield page.foot(now)
 
@@ -256,17 +258,33 @@ _RULES = (Column("", SHORT), Column("rule"), Column("command"), Column("exit", N
 
 def _checked(checked: Checked) -> str:
     rows = [
-        (page.badge("passed" if e.passed else "failed"), e.rule_name, e.command, e.exit_code)
+        (
+            page.badge("passed" if e.passed else "failed"),
+            e.rule_name,
+            _command(e.command),
+            e.exit_code,
+        )
         for e in checked.results
     ]
-    failed = [each for each in checked.results if not each.passed and each.message]
     said = "".join(
-        f'<p class="error">{page.text(each.rule_name)}: {page.text(each.message)}</p>\n'
-        for each in failed
+        _complaint(each.rule_name, each.message)
+        for each in checked.results
+        if not each.passed and each.message
     )
     content = page.table(_RULES, rows) + said
     mark = "ok" if all(each.passed for each in checked.results) else "failed"
     return _item(mark, "validation", _time(checked.at, checked.seconds), content)
+
+
+def _complaint(rule: str, message: str) -> str:
+    """What a check said: in one line, and what it printed as it printed it."""
+    first, _, printed = message.partition("\n")
+    shown = f'<pre class="error">{page.text(printed)}</pre>\n' if printed else ""
+    return f'<p class="error">{page.text(rule)}: {page.text(first)}</p>\n{shown}'
+
+
+def _command(line: str | None) -> Markup:
+    return Markup(f"<code>{page.words(line)}</code>" if line else "")
 
 
 def _fired(fired: Fired) -> str:
@@ -325,7 +343,7 @@ def receipt_html(receipt: Mapping[str, Any]) -> str:
     """The proof that a stop hook kept: which diff, which checks, and how they ended."""
     checks = receipt.get("checks")
     rows = [
-        (each.get("name", ""), each.get("command") or "", each.get("exitCode", ""))
+        (each.get("name", ""), _command(each.get("command")), each.get("exitCode", ""))
         for each in (checks if isinstance(checks, list) else ())
         if isinstance(each, dict)
     ]

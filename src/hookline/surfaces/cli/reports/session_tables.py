@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hookline.domain.hook_names import short_name
 from hookline.domain.text.terminal import took
-from hookline.hooks.names import short_name
+from hookline.queries.proofs import NONE
 from hookline.surfaces.cli.gates.show import review_lines
 from hookline.surfaces.cli.live.lines import money
 from hookline.surfaces.cli.reports import page
@@ -93,8 +94,9 @@ def _gates(found: SessionReport) -> list[Sequence[object]]:
     """What gates, reviewers and merges said about the work, and what its author answered."""
     return [
         (
-            *(page.time(verdict.started_at), verdict.point, short_name(verdict.hook or "")),
-            *(page.badge(verdict.status), "\n".join([verdict.message, *review_lines(each)])),
+            *(page.time(verdict.started_at), verdict.point, short_name(verdict.hook or "no gate")),
+            page.badge(verdict.status if verdict.hook else NONE),
+            "\n".join([verdict.message, *review_lines(each)]),
         )
         for each in found.gates
         for verdict in (each.verdict,)

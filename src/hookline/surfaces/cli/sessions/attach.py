@@ -8,7 +8,7 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from hookline.domain.sessions import LIMIT, WORKER
+from hookline.domain.sessions import LIMIT, WORKER, UnknownSession
 from hookline.errors import IllegalTransition
 from hookline.queries.pruned import GONE, pruned_at
 from hookline.queries.sessions import (
@@ -33,6 +33,7 @@ from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import note, untrusted
 from hookline.surfaces.cli.sessions.arguments import session_argument, verbose_argument
 from hookline.surfaces.cli.sessions.end import tell_end
+from hookline.wiring.running.hosts import workers
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -50,7 +51,7 @@ LOOK_AGAIN = 0.5
 
 def attach_arguments(p: ArgumentParser) -> None:
     """What `session attach` takes."""
-    session_argument(p, obvious="the one at work")
+    session_argument(p, obvious=f"the one at work; `{WORKER}` means the worker")
     p.add_argument("--from-start", action="store_true", help="start at the session's beginning")
     verbose_argument(p)
 
@@ -58,6 +59,8 @@ def attach_arguments(p: ArgumentParser) -> None:
 def attach(args: Namespace) -> int:
     """Watch a session until it ends."""
     with reading() as app:
+        if args.name == WORKER:
+            return _attach_to_worker(args, app)
         with app.read() as view:
             known = known_session(view, args.name, "watch")
         if not known.is_alive and not args.from_start:
@@ -74,6 +77,21 @@ def attach(args: Namespace) -> int:
             if not args.json:
                 note(f"{name} continues; `hookline session stop {shlex.quote(name)}` ends it")
             return 0
+
+
+def _attach_to_worker(args: Namespace, app: App) -> int:
+    """Watch what the worker in the background says, until it ends."""
+    if not workers(app.project.folder):
+        help = (
+            "`hookline work --detach` starts one; `hookline logs work` shows what the last one said"
+        )
+        raise UnknownSession("no worker is running", help=help)
+    try:
+        return show_worker_log(args, app, follow=True)
+    except KeyboardInterrupt:
+        if not args.json:
+            note(f"the worker continues; `hookline stop {WORKER}` ends it")
+        return 0
 
 
 def _follow(args: Namespace, app: App, known: SessionFacts) -> int:
@@ -120,7 +138,7 @@ def logs(args: Namespace) -> int:
     """Show what a session did, from its beginning."""
     with reading() as app:
         if args.name == WORKER:
-            return show_worker_log(app, follow=args.follow)
+            return show_worker_log(args, app, follow=args.follow)
         with app.read() as view:
             known = known_session(view, args.name, "show")
     if args.follow and known.is_alive:

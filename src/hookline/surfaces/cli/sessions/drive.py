@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hookline.flows import control
 from hookline.flows.outcomes import INTERRUPT
-from hookline.flows.runner import Runner
+from hookline.flows.runner import FlowRunner
 from hookline.operations.announcements import at_work
 from hookline.operations.inside_runs import refuse_inside
 from hookline.operations.session_control import told_in_feed
@@ -84,4 +84,4 @@ async def _advance(
 
     async with at_work(app, told_in_feed(app, run_id), watch.say):
         with steps(signals, stop, watch.say, (AFTER_TURN, NOW)):
-            return await Runner(engine(app)).run_one(run_id)
+            return await FlowRunner(engine(app)).run_one(run_id)

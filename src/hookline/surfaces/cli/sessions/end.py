@@ -9,17 +9,25 @@ from typing import TYPE_CHECKING, Any
 from hookline.domain import sessions
 from hookline.domain.tasks import DEPENDS_ON
 from hookline.domain.text.terminal import plural
-from hookline.queries.session_ends import session_end
-from hookline.queries.sessions import CANCELLED, resume_command
+from hookline.queries.session_ends import parked_help, session_end
+from hookline.queries.sessions import CANCELLED, accept_command, last_ending, resume_command
 from hookline.surfaces.cli.output import answer, next_step, note, paint, say, spoken, untrusted
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from hookline.app import App
     from hookline.ports.store import View
     from hookline.queries.sessions import SessionFacts
 
 STYLES = {sessions.COMPLETED: "green", sessions.LIMIT: "yellow", sessions.STOPPED: "yellow"}
+
+
+def tell(args: Namespace, app: App, known: SessionFacts) -> int:
+    """Tell what a session planned, and how it ended; the exit code."""
+    with app.read() as view:
+        tell_plan(args, view, known)
+        return tell_end(args, known, last_ending(view, known.run_id), parked_help(view, known))
 
 
 def tell_end(
@@ -93,6 +101,8 @@ def _tell(known: SessionFacts, ended: dict[str, Any]) -> None:
         note(f"repair that, then resume it: `{resume_command(known)}`")
     elif outcome == sessions.ESCALATED:
         note(f"{known.task_id} is blocked; resolve that, then `{resume_command(known)}`")
+        if (command := accept_command(known)) is not None:
+            note(f"or, if you looked and the work is right: `{command}`")
     if error := ended.get("taskError"):
         note(f"{known.task_id} is unchanged: {untrusted(error)}")
     if unheard := ended.get("unheard"):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from hookline.domain import sessions
+from hookline.domain.hook_names import short_name, shown_hook
 from hookline.domain.text.terminal import clean, padded, plural, size, thousands, took, width
 from hookline.domain.timestamps import seconds
 from hookline.queries import sessions as queries
@@ -138,7 +139,7 @@ def _show(args: Namespace) -> None:
         say_row(f"    {paint('✗', 'red')} {untrusted(check['ruleName'])}  {untrusted(first)}", 6)
         _show_lines(more)
     for output in told.held:
-        where = f"{untrusted(output.point)} {untrusted(output.hook)}"
+        where = f"{untrusted(output.point)} {shown_hook(output.hook)}"
         _show_waiting("held", where, output.text)
     for text in told.messages:
         _show_waiting("message", "a person", text)
@@ -167,7 +168,7 @@ def _iteration_line(ended: EndedIteration, *, is_proven: bool) -> str:
     decision = ended.decision or "failed"
     is_bad = ended.status == "failed" or decision == "failed"
     mark = BAD if is_bad else decision_mark(decision, is_proven=is_proven)
-    by = f" by {untrusted(ended.hook, 40)}" if ended.hook else ""
+    by = f" by {untrusted(short_name(ended.hook), 40)}" if ended.hook else ""
     why = untrusted(ended.reason or ended.error or "", 160)
     files = plural(len(ended.files_modified), "file")
     return (

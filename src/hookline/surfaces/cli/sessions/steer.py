@@ -97,9 +97,9 @@ def resume_arguments(p: ArgumentParser) -> None:
 def resume(args: Namespace) -> int:
     """Resume a session, like `run --resume`."""
     refuse_agents(os.environ, "session resume")
-    from hookline.surfaces.cli.sessions import run  # starts processes; the others only send
+    from hookline.surfaces.cli.sessions import resume  # starts processes; the others only send
 
-    return run.resume(args)
+    return resume.resume(args)
 
 
 def _answer(args: Namespace, known: SessionFacts, verb: str, told: str) -> None:

@@ -45,7 +45,11 @@ def _list(args: Namespace) -> None:
         else:
             edges = view.graph.edges()
     lines = [f"{e.from_id} {e.type.replace('_', ' ')} {e.to_id}" for e in edges]
-    answer(args, [_edge(edge) for edge in edges], *(lines or ["no edges"]))
+    answer(
+        args,
+        [_edge(edge) for edge in edges],
+        *(lines or ["no dependencies; `hookline dep add FROM TO` adds one"]),
+    )
 
 
 def _edge(edge: Edge) -> dict[str, str]:

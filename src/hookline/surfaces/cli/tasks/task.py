@@ -163,7 +163,9 @@ def _graph(args: Namespace) -> None:
         edges = [e for e in view.graph.edges() if e.from_id in kept and e.to_id in kept]
     if not answer(args, {"tasks": tasks, "edges": edges}):
         return
-    if args.format == "terminal":
+    if args.format == "terminal" and not tasks:
+        say("no tasks; `hookline task add GOAL` adds one")
+    elif args.format == "terminal":
         width = columns() if sys.stdout.isatty() else 100
         for line in drawing.terminal(tasks, edges, width=width, style=paint):
             say(line)

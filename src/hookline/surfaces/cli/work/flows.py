@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hookline.domain.text.excerpts import first_few
 from hookline.errors import NEEDS_PERSON
 from hookline.flows.outcomes import all_for_person
-from hookline.flows.runner import Runner
+from hookline.flows.runner import FlowRunner
 from hookline.operations.announcements import at_work
 from hookline.pipeline.own_flows import OWN_FLOWS
 from hookline.surfaces.cli.opening import resumed_by, tell_held
@@ -50,7 +50,7 @@ async def _serve(args: Namespace, app: App) -> int:
         if not args.json and what == "effect":
             note(f"{details['runId']}  {untrusted(details['effectId'])}")
 
-    runner = Runner(engine(app, observe))
+    runner = FlowRunner(engine(app, observe))
     if not args.json and not args.once:
         note("advancing runs; ^C stops, and they continue later")
     if args.once:

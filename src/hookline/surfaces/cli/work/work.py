@@ -77,7 +77,7 @@ def _detach(args: Namespace, app: App) -> int:
     made = detach_worker(app, ["work", *words])
     ways = {
         "status": "hookline status",
-        "watch": "hookline logs work --follow",
+        "watch": "hookline attach work",
         "stop": "hookline stop work",
     }
     tell_detached(args, made, "the worker runs", ways)

@@ -42,9 +42,9 @@ def begin(tx: Transaction, *effects: str) -> Run:
 
 def park(tx: Transaction, run: Run, until: float | None) -> None:
     token = tx.next_token()
-    tx.runs.take(run.run_id, "someone", token, 5.0)
+    tx.runs.leases.take(run.run_id, "someone", token, 5.0)
     journal.write(tx, "run_parked", run.run_id, {"reason": "waits"})
-    tx.runs.let_go(run.run_id, token, until)
+    tx.runs.leases.let_go(run.run_id, token, until)
 
 
 def resolve(tx: Transaction, run: Run, effect_id: str, value: Any = None) -> None:
@@ -52,7 +52,7 @@ def resolve(tx: Transaction, run: Run, effect_id: str, value: Any = None) -> Non
 
 
 def due(tx: Transaction, now: float = 10.0) -> list[str]:
-    return tx.runs.due(now, NEVER)
+    return tx.runs.leases.due(now, NEVER)
 
 
 class RunTests(StorePlace):
@@ -64,7 +64,7 @@ class RunTests(StorePlace):
             with pytest.raises(UnknownRun, match="R-7"):
                 tx.runs.find("R-7")
             with pytest.raises(UnknownRun, match="R-7"):
-                tx.runs.holder("R-7")
+                tx.runs.leases.holder("R-7")
             with pytest.raises(UnknownEffect, match="'a'"):
                 tx.runs.effect(run, "a")
 
@@ -109,9 +109,9 @@ class RunTests(StorePlace):
             run = begin(tx, "a")
             park(tx, run, 20.0)
             assert due(tx, 19.9) == []
-            assert tx.runs.next_wake(10.0) == 20.0
+            assert tx.runs.leases.next_wake(10.0) == 20.0
             assert due(tx, 20.0) == [run.run_id]
-            assert tx.runs.next_wake(20.0) is None
+            assert tx.runs.leases.next_wake(20.0) is None
 
     @pytest.mark.parametrize(
         "ending", ["run_completed", "run_failed", "run_cancelled", "run_paused"]
@@ -122,27 +122,27 @@ class RunTests(StorePlace):
             journal.write(tx, ending, run.run_id, {"reason": "so"})
             journal.write(tx, "run_signalled", run.run_id, {"name": "go", "value": None})
             assert due(tx) == []
-            assert tx.runs.next_wake(0.0) is None
+            assert tx.runs.leases.next_wake(0.0) is None
 
     def test_a_held_run_is_due_for_who_may_take_it(self, store: OpenStore) -> None:
         with store.write({}) as tx:
             run = begin(tx)
-            tx.runs.take(run.run_id, "one", 1, 5.0)
-            assert tx.runs.due(1.0, NEVER) == []
-            assert tx.runs.due(1.0, ALWAYS) == [run.run_id]
+            tx.runs.leases.take(run.run_id, "one", 1, 5.0)
+            assert tx.runs.leases.due(1.0, NEVER) == []
+            assert tx.runs.leases.due(1.0, ALWAYS) == [run.run_id]
 
     def test_only_the_holder_renews_and_lets_go(self, store: OpenStore) -> None:
         with store.write({}) as tx:
             run = begin(tx)
-            tx.runs.take(run.run_id, "one", 1, 5.0)
-            tx.runs.take(run.run_id, "two", 2, 6.0)
-            tx.runs.renew("one", 99.0)
-            tx.runs.let_go(run.run_id, 1, None)
-            assert tx.runs.holder(run.run_id) == ("two", 2, 6.0)
-            tx.runs.renew("two", 7.0)
-            assert tx.runs.holder(run.run_id) == ("two", 2, 7.0)
-            tx.runs.let_go(run.run_id, 2, 0.0)
-            assert tx.runs.holder(run.run_id)[0] is None
+            tx.runs.leases.take(run.run_id, "one", 1, 5.0)
+            tx.runs.leases.take(run.run_id, "two", 2, 6.0)
+            tx.runs.leases.renew("one", 99.0)
+            tx.runs.leases.let_go(run.run_id, 1, None)
+            assert tx.runs.leases.holder(run.run_id) == ("two", 2, 6.0)
+            tx.runs.leases.renew("two", 7.0)
+            assert tx.runs.leases.holder(run.run_id) == ("two", 2, 7.0)
+            tx.runs.leases.let_go(run.run_id, 2, 0.0)
+            assert tx.runs.leases.holder(run.run_id)[0] is None
 
     def test_an_attempt_that_was_cut_short_does_not_count(self, store: OpenStore) -> None:
         with store.write({}) as tx:
@@ -151,7 +151,7 @@ class RunTests(StorePlace):
             for effect_id in ("cut", "failed", "turn"):
                 tx.runs.attempts.begin(run, effect_id)
             tx.runs.attempts.postpone(run, "failed", 3.0)
-            tx.runs.take(run.run_id, "two", 2, 6.0)
+            tx.runs.leases.take(run.run_id, "two", 2, 6.0)
             attempts = {e.effect_id: e.attempts for e in tx.runs.pending(run)}
             assert attempts == {"cut": 0, "failed": 1, "turn": 1}
 

@@ -1,0 +1,33 @@
+"""Names of hooks as people read them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from hookline.domain.text.terminal import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# Such as `stop[0]:evidence`, and `docs/stop[0].all_of[1].not[0]:promise` inside another one.
+_UNNAMED = re.compile(r"(?:[^\[]+/)?[\w-]+\[\d+\](?:\.\w+\[\d+\])*:(.+)", re.DOTALL)
+
+
+def short_name(hook: str) -> str:
+    """What an unnamed hook runs, from the name that it was given."""
+    found = _UNNAMED.fullmatch(hook)
+    return found[1] if found else hook
+
+
+def shown_hook(hook: str) -> str:
+    """A hook as people read its name: short, and harmless to a terminal."""
+    return one_line(short_name(hook))
+
+
+def plain_names(hooks: Iterable[str]) -> dict[str, str]:
+    """How people read each of these hooks' names: short, if that names no other of them."""
+    short = {hook: short_name(hook) for hook in hooks}
+    counts = Counter(short.values())
+    return {hook: one_line(name if counts[name] == 1 else hook) for hook, name in short.items()}

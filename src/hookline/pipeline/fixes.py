@@ -1,0 +1,164 @@
+"""What the agent fixes in its work, until every gate passes or its attempts are over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from hookline.domain.hook_names import short_name
+from hookline.domain.promises import find_promises, without_promises
+from hookline.domain.repository import control_told
+from hookline.domain.submissions import AGENT, BUDGET
+from hookline.domain.timestamps import seconds
+from hookline.hooks.gate_reports import MAX_REVIEW, REVIEW
+from hookline.pipeline.fix_prompts import Counts, fix_opening, fix_rules
+from hookline.pipeline.gated_work import WORKTREE
+from hookline.sessions import prompts
+from hookline.sessions.done_means import frozen
+from hookline.sessions.state import Turn
+
+if TYPE_CHECKING:
+    from hookline.pipeline.gated_work import GatedWork
+    from hookline.sessions.requests import ChecksTold
+
+CHANGED = "changed"
+MODEL_WAIT = 60.0
+GIVES_UP = ("BLOCKED", "ESCALATE")
+# How many interrupted turns about one finding do not count as attempts: an agent may kill us, too.
+MOST_CUT = 10
+
+
+class Rejection(msgspec.Struct, omit_defaults=True):
+    """Why work does not pass a point: which gate said so, its message, and what was tried."""
+
+    reason: str
+    gate: str | None = None
+    output: str | None = None
+    attempts: list[dict[str, str]] = []
+
+
+class Fixes:
+    """The attempts of one run to have its work fixed."""
+
+    def __init__(self, work: GatedWork) -> None:
+        self._work = work
+        self.tries: dict[str, int] = {}
+        self._cut: dict[str, int] = {}
+        self.attempts: list[dict[str, str]] = []
+        # What will check the work after a fix, and what else failed.
+        self.ahead: ChecksTold = {}
+        self.commands: list[str] = []
+        self.turns, self.conversation = work.submission.turns, work.submission.conversation
+
+    def changed(self) -> Rejection | None:
+        """The work changed while its gates ran: they run again, up to a limit."""
+        made = self.tries[CHANGED] = self.tries.get(CHANGED, 0) + 1
+        if made <= max(self._work.settings.tries, 1):
+            return None
+        return Rejection("the work changes while its gates check it, or they change it every time")
+
+    def refused(self, reason: str, gate: str, output: str) -> Rejection:
+        """Why the work is rejected, with what was tried."""
+        return Rejection(reason, short_name(gate), prompts.capped(output), self.attempts)
+
+    async def fix(
+        self,
+        name: str,
+        prompt: str | None,
+        message: str,
+        *,
+        conflicts: bool = False,
+        review: Any = None,
+    ) -> Rejection | None:
+        """Let the agent fix what `name` rejects, up to a limit; then a person decides.
+
+        Work that `conflicts` with its base is merged with it before, in the files only. A `review`
+        is kept for the next one.
+        """
+        work, made = self._work, self.tries.get(name, 0)
+        reason = f"{short_name(name)}: {message.removeprefix(f'{short_name(name)} failed: ')}"
+        if not prompt:
+            return self.refused(reason, name, message)
+        if made >= work.settings.tries:
+            broke = f"; the last one failed: {work.trouble}" if work.trouble else ""
+            return self.refused(f"{reason} (attempts to fix it: {made}{broke})", name, prompt)
+        self.tries[name] = made + 1
+        if conflicts and (prompt := await work.open_conflict(name, prompt)) is None:
+            return None
+        if not work.prepared.goal:  # where people merge, their objection comes first
+            await work.prepare()
+        turn = await self._turn(prompt, made + 1)
+        said = self._note_attempt({"gate": short_name(name), "message": message}, turn, review)
+        if turn.git_changed:
+            told = control_told(turn.git_changed)
+            return self.refused(told, WORKTREE, told)
+        if turn.interrupted and self._excuses_cut(name):
+            self.tries[name] = made  # a person or a kill ended it
+        if turn.wait:
+            self.tries[name] = made  # the model is to blame, not the agent
+            await work.let_others_go()
+            now = seconds(await work.ctx.now())
+            await work.ctx.sleep(max(1.0, (turn.wait.until or now + MODEL_WAIT) - now))
+        if not work.trouble and find_promises(turn.text, GIVES_UP):
+            return self.refused(f"{reason}; the agent needs a person: {said}", name, prompt)
+        return None
+
+    async def _turn(self, prompt: str, number: int) -> Turn:
+        """A turn of the agent, as soon as there is money for it and the agent can work."""
+        work, submission = self._work, self._work.submission
+        task_id = submission.task_id
+        while True:
+            found = await work.ctx.agent(
+                f"{prompt.rstrip()}\n\n{self._what_to_do()}",
+                agent=submission.agent,
+                id="remediation",
+                conversation=self.conversation,
+                opening=self._opening(),
+                session={"name": f"gates-{task_id}", "iteration": number, "task": task_id},
+                timeout=work.settings.turn_timeout,
+                max_turns=work.settings.turns,
+                check=False,
+            )
+            turn = msgspec.convert(found, Turn)
+            if turn.unpaid is None and turn.problem is None:
+                return turn
+            # A person has to do what a turn needs first.
+            await work.wait_for(BUDGET if turn.unpaid is not None else AGENT)
+
+    def _excuses_cut(self, name: str) -> bool:
+        self._cut[name] = self._cut.get(name, 0) + 1
+        return self._cut[name] <= MOST_CUT
+
+    def _note_attempt(self, found: dict[str, str], turn: Turn, review: Any) -> str:
+        """Keep what was tried, for the gates that check the work next; what the agent said."""
+        self.turns += 1
+        trouble = self._work.trouble = turn.failure
+        self.conversation = turn.conversation or self.conversation
+        said = prompts.one_line(trouble or without_promises(turn.text))
+        attempt = {**found, "message": prompts.one_line(found["message"]), "agent": said}
+        if isinstance(review, str):  # any hook may have a value of that name
+            attempt[REVIEW] = review[:MAX_REVIEW]
+        self.attempts.append(attempt)
+        return said
+
+    def _what_to_do(self) -> str:
+        """The instructions for every fix, whatever was found."""
+        work = self._work
+        commands = dict.fromkeys((*self.ahead.get("commands", ()), *self.commands))
+        counts: Counts = work.settings.uncommitted
+        if work.conflict is not None:
+            counts = "conflict"
+        elif counts == "commit" and work.prepared.uncommitted is not None:
+            counts = "committed"  # on a person's own branch nothing is committed for anyone
+        ahead: ChecksTold = {**self.ahead, "commands": list(commands)}
+        return fix_rules(work.submission.branch, ahead, counts)
+
+    def _opening(self) -> str:
+        """What an agent that remembers nothing of its work has to know."""
+        work, submission = self._work, self._work.submission
+        goal = work.prepared.goal or f"{submission.task_id} in this project"
+        page = work.prepared.task or f"# {submission.task_id}: {goal}"
+        role = work.settings.roles.get(submission.agent or "", "")
+        onto = submission.base if work.conflict is not None else None
+        return fix_opening(page, role, frozen(work.prepared.ahead), onto)

@@ -1,0 +1,3 @@
+"""Which Hookline this is."""
+
+__version__ = "0.2.0"
