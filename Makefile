@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 AGENTS := .agents
 DESCRIPTIONS := .descriptions
 
-.PHONY: demo test quick lint unit agents descriptions torture bench bench-peers docs lock clean
+.PHONY: demo test quick lint unit agents descriptions fleet torture bench bench-peers docs lock clean
 
 demo: $(VENV)/ready
 	@$(BIN)/hookline demo
@@ -40,6 +40,12 @@ agents:
 # GitHub's own description of its interface, which tests/integration holds requests against.
 descriptions:
 	@tests/integration/npm/install $(DESCRIPTIONS)
+
+# What tests of SQLite itself do has no meaning there: they are left out by name.
+fleet: $(VENV)/ready
+	$(BIN)/pytest --postgres tests/e2e/test_on_a_server.py tests/e2e/test_cli_tasks.py \
+		tests/e2e/test_cli_flows.py tests/e2e/test_session_*.py tests/e2e/test_flow_crash.py \
+		tests/e2e/test_pipeline.py tests/e2e/test_run.py tests/e2e/test_lanes.py
 
 torture: $(VENV)/ready
 	$(BIN)/pytest -m "not torture" --hypothesis-profile torture tests/property

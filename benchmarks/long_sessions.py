@@ -20,7 +20,7 @@ from hookline.flows import journal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hookline.adapters.store.sqlite import Transaction, View
+    from hookline.adapters.store.store import Transaction, View
     from hookline.domain.events import Event
     from hookline.domain.records import Delivery
 

@@ -7,10 +7,13 @@ import os
 import signal
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
-    import pytest
+    from collections.abc import Iterator
+
+    from tests.postgres_server import PostgresServer
 
 MEMORY = "/dev/shm"
 # How long an example takes is up to the machine, and says nothing about it.
@@ -35,6 +38,11 @@ for _name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES"):
 os.environ.pop("PYTHONUNBUFFERED", None)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Say where the projects of end-to-end tests have their stores."""
+    parser.addoption("--postgres", action="store_true", help="on a PostgreSQL server")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Keep the tests' folders in memory where that is possible; torture has the disk's own ways."""
     if config.option.markexpr != "torture" and _has_room(MEMORY):
@@ -48,6 +56,15 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
     gc.enable()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server: each test has its own project in it."""
+    from tests.postgres_server import running  # few tests need it
+
+    with running() as server:
+        yield server
 
 
 def _has_room(folder: str) -> bool:

@@ -89,9 +89,10 @@ class App:
         env = os.environ if environ is None else environ
         project = find_project(start or os.getcwd(), env)
         home = user_folder(env)
-        store = open_project_store(project, home, read_only=read_only)
         settings = configured.load_configuration(project, home)
         trust = configured.trust_in(project, home, settings, env) if settings is not None else None
+        shared = configured.shared(project, home, settings, trust, env)
+        store = open_project_store(project, home, read_only=read_only, shared=shared)
         return cls(project, store, settings=settings, trust=trust, environ=env)
 
     def writable(self) -> App:
@@ -104,6 +105,10 @@ class App:
         """Close the store, and what was opened with it."""
         for close in self.at_close:
             close()
+        if "feeds" in vars(self):
+            self.feeds.close()
+        if "blobs" in vars(self):
+            self.blobs.close()
         self.store.close()
         if "_log" in vars(self):
             self._log.close()
@@ -161,12 +166,12 @@ class App:
     @cached_property
     def feeds(self) -> Feeds:
         """What happens in sessions, for those who watch."""
-        return open_feeds(self.project)
+        return open_feeds(self.project, self.store)
 
     @cached_property
     def blobs(self) -> Blobs:
         """Large values, named by their content."""
-        return open_blobs(self.project)
+        return open_blobs(self.project, self.store)
 
     @cached_property
     def _log(self) -> CallLog:

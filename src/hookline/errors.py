@@ -191,6 +191,22 @@ class StoreBusy(StoreError, code="store-busy"):
     help = "try again; nothing was changed"
 
 
+class StoreUnreachable(StoreError, code="store-unreachable"):
+    """The server of the store cannot be reached."""
+
+
+class StoreElsewhere(StoreError, code="store-elsewhere"):
+    """The store of this project is on a server, and nothing says where."""
+
+
+class StoreAbsent(StoreError):
+    """Nothing was stored yet."""
+
+
+class StoreLost(StoreBusy):
+    """The connection to the store was lost in the middle of a change."""
+
+
 class StoreCorrupt(StoreError, code="store-corrupt"):
     """The store is damaged."""
 

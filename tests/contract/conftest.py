@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hookline.testing.contracts.stores.place import Place
-from tests.contract.test_stores import sqlite
+from tests.contract.test_stores import on_postgres, sqlite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from hookline.testing.contracts.stores.place import OpenStore
 
 
-@pytest.fixture(params=[sqlite], ids=lambda opener: opener.__name__)
+@pytest.fixture(params=["sqlite", "postgres"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
-    made = Place(request.param, tmp_path)
+    is_postgres = request.param == "postgres"
+    opener = on_postgres(request.getfixturevalue("postgres")) if is_postgres else sqlite
+    made = Place(opener, tmp_path)
     yield made
     made.close()
 

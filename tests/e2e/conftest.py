@@ -18,6 +18,7 @@ import pytest
 
 from hookline.adapters.processes.identity import all_processes, kill_marked
 from tests.in_process import run_in_process
+from tests.postgres_server import new_project, rows_on_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -157,7 +158,9 @@ class Cli:
         return [row[0] if len(row) == 1 else row for row in rows]
 
     def rows(self, sql: str, *values: Any) -> list[Any]:
-        """Rows of the store, read past Hookline."""
+        """Rows of the store, read or changed past Hookline."""
+        if "HOOKLINE_STORE" in self.env:
+            return rows_on_server(self.env["HOOKLINE_STORE"], sql, values)
         address = f"file:{self.database}?mode=rw"
         with closing(sqlite3.connect(address, timeout=30, uri=True)) as connection:
             return connection.execute(sql, values).fetchall()
@@ -181,8 +184,10 @@ def _result(code: int, stdout: str, stderr: str) -> Result:
 
 
 @pytest.fixture
-def cli(tmp_path: Path) -> Iterator[Cli]:
+def cli(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Cli]:
     runner = Cli(tmp_path)
+    if request.config.getoption("postgres"):
+        runner.env["HOOKLINE_STORE"] = new_project(request.getfixturevalue("postgres"))
     yield runner
     runner.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from hookline.adapters.feeds.feed import FileFeed
 from hookline.errors import StoreBusy
 from hookline.wiring.calling import retrying
 from hookline.wiring.calling.delivering import delivered
@@ -38,7 +39,7 @@ async def _said_about_trouble(folder: str) -> list[str]:
             raise answer
         return answer
 
-    async with delivered(folder, deliver, said.append):
+    async with delivered(FileFeed(folder), deliver, said.append):
         await asyncio.wait_for(over.wait(), 30)
     return said
 
@@ -57,6 +58,6 @@ async def _made_until_the_end(folder: str) -> list[int]:
         made.append(1)
         return 1
 
-    async with delivered(folder, deliver, lambda text: None):
+    async with delivered(FileFeed(folder), deliver, lambda text: None):
         await asyncio.wait_for(begun.wait(), 30)
     return made

@@ -53,7 +53,7 @@ def test_a_commit_that_its_disk_holds_up_is_seen_at_last(
 
 def test_a_forgotten_waker_keeps_no_handle(tmp_path: Path) -> None:
     async def wait_once() -> None:
-        await AsyncWaker(str(tmp_path)).wait(0.001)
+        await AsyncWaker(bus.Waker(str(tmp_path))).wait(0.001)
 
     for _ in range(3):
         asyncio.run(wait_once())

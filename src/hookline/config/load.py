@@ -19,16 +19,18 @@ from hookline.config.hooks.automation import read_automation
 from hookline.config.hooks.entries import EntryReader
 from hookline.config.hooks.folders import read_plugins, scan
 from hookline.config.reading.convert import Converter
-from hookline.config.reading.nodes import Mapping, Scalar
+from hookline.config.reading.nodes import Mapping, Scalar, is_null
 from hookline.config.reading.problems import Mark, Problems
 from hookline.config.reading.source import ConfigFile, read_mapping
 from hookline.config.sections import Read, custom_point, read_sections
-from hookline.config.settings import Settings, Tuning
+from hookline.config.settings import Settings, StoreSetting, Tuning
 from hookline.config.types import Notifications
 from hookline.errors import did_you_mean
 from hookline.points import POINTS, Point
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from hookline.hooks.registry import Hook
     from hookline.project import Project
 
@@ -65,6 +67,7 @@ def read_settings(project: Project, home: str, copy: str | None = None) -> Loade
     settings = Settings(events=read.events)
     settings.raw_sections = msgspec.Raw(msgspec.json.encode(read.sections))
     settings.users_notifications = _users_notifications(layers)
+    settings.stores = dict(_stores(layers))
     mentioned: dict[str, None] = {}
     gatekeepers = _gatekeepers(read)
     called: list[Scalar] = []
@@ -90,6 +93,15 @@ def read_settings(project: Project, home: str, copy: str | None = None) -> Loade
     files = [*_prompt(project, read, report), *_called(project, read, called, report)]
     settings.problems = report.problems
     return Loaded(settings, [*reader.watched, *files], read.origins)
+
+
+def _stores(layers: list[_Layer]) -> Iterator[tuple[str, StoreSetting]]:
+    """Where each file says that the store is."""
+    for layer in layers:
+        url, listen = (layer.tree.get(name) for name in ("store", "store_listen"))
+        if isinstance(url, Scalar) and not is_null(url):
+            heard = listen.text if isinstance(listen, Scalar) and not is_null(listen) else None
+            yield layer.source.layer, StoreSetting(url.text, heard)
 
 
 def _users_notifications(layers: list[_Layer]) -> dict[str, Any]:

@@ -28,6 +28,13 @@ class Tuning(msgspec.Struct, frozen=True):
     origin: str = ""
 
 
+class StoreSetting(msgspec.Struct, frozen=True):
+    """Where a file says that the store is, and how to be woken by changes."""
+
+    url: str
+    listen: str | None = None
+
+
 class Settings(msgspec.Struct, kw_only=True):
     """Everything configured, with every problem found on the way.
 
@@ -36,9 +43,9 @@ class Settings(msgspec.Struct, kw_only=True):
     and `agent_hooks` hold the hooks of task types and agents, by name and point, which replace
     those of the point. The sections are kept as JSON and read when first asked for.
     `users_notifications` is what the user's own file says about them: what counts where the
-    repository is not trusted. `config_digest` is the sha256 of the very hookline.yaml that was
-    read. `is_gone` says that the one that was trusted is missing: nobody knows by which gates its
-    types are held.
+    repository is not trusted. `stores` is what the files of the `project` and of the `user` say.
+    `config_digest` is the sha256 of the very hookline.yaml that was read. `is_gone` says that the
+    one that was trusted is missing: nobody knows by which gates its types are held.
     """
 
     hooks: list[Hook] = []
@@ -50,6 +57,7 @@ class Settings(msgspec.Struct, kw_only=True):
     agent_hooks: dict[str, dict[str, list[Hook]]] = {}
     raw_sections: msgspec.Raw = msgspec.Raw(b"{}")
     users_notifications: dict[str, Any] = {}
+    stores: dict[str, StoreSetting] = {}
     config_digest: str = ""
     is_gone: bool = False
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.config.load import read_settings
+from hookline.domain.store_urls import shown_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from hookline.project import Project
 
 DEFAULT = "default"
+# These are URLs, which may hold a password.
+STORES = frozenset({"store", "store_listen"})
 
 
 class ShownValue(msgspec.Struct, frozen=True):
@@ -58,7 +61,8 @@ def _leaves(value: Any, path: str, origins: dict[str, Mark]) -> Iterator[ShownVa
     elif isinstance(value, list) and value:
         children = [(f"{path}[{index}]", each) for index, each in enumerate(value)]
     else:
-        yield ShownValue(path, value, _origin(path, origins))
+        shown = shown_url(value) if path in STORES and value else value
+        yield ShownValue(path, shown, _origin(path, origins))
         return
     for key, each in children:
         yield from _leaves(each, key, origins)

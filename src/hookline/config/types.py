@@ -366,6 +366,24 @@ class Notifications(_Section):
 class Sections(_Section):
     """The settings besides hooks."""
 
+    store: (
+        Annotated[
+            Text,
+            about(
+                "Where everything is kept: `postgresql://USER@HOST/DATABASE?project=NAME`, which"
+                " needs `hookline[postgres]`, or `embedded`: in `.hookline/`."
+            ),
+        ]
+        | None
+    ) = None
+    store_listen: (
+        Annotated[
+            Text,
+            about("The same database without a pooler in between, to be woken when it changes."),
+        ]
+        | None
+    ) = None
+
     session: Session = msgspec.field(default_factory=Session)
     validation: Annotated[list[Validation], about("Checks of the agent's work.")] = []
     task_types: Annotated[dict[str, TaskType], about("Types of tasks by name.")] = {}

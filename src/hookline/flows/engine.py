@@ -118,7 +118,7 @@ class Engine:
                 self._try_now(tx, run)
                 journal.write(tx, "run_resumed", run.run_id, {})
             begun = tx.runs.pending(run)
-            tx.runs.leases.take(run_id, self.owner.name, token, time.time() + LEASE)
+            tx.runs.leases.take(run_id, self.owner.name, token, self.store.time() + LEASE)
             return token, begun
 
         taken: tuple[int, list[JournalEffect]] | None = self.change(take)

@@ -60,7 +60,7 @@ class Heartbeat:
                 # A store that is busy or full now may not be at the next beat; if the lease is
                 # lost meanwhile, the fence says so.
                 with suppress(StoreError), store.write({}) as tx:
-                    tx.runs.leases.renew(self._owner, time.time() + LEASE)
+                    tx.runs.leases.renew(self._owner, store.time() + LEASE)
                     self._keep(tx)
         finally:
             store.close()

@@ -140,7 +140,7 @@ async def at_work(
     looks = _Looks(app)
     async with (
         delivering.at_work(app, observe, tell, keep, looks.look),
-        delivering.delivered(app.project.folder, looks.send, app.tell),
+        delivering.delivered(app.feeds, looks.send, app.tell),
     ):
         yield
     await tell_rest(app)

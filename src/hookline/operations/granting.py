@@ -12,6 +12,7 @@ from hookline.trust.configured import configured_uses
 from hookline.trust.manifest import fingerprint
 from hookline.trust.review import changed_since_trusted
 from hookline.trust.stores import owns_store
+from hookline.trust.stores import recorded as recorded_store
 from hookline.wiring.project.stores import adopt, store_identity, unfinished_runs
 
 if TYPE_CHECKING:
@@ -71,7 +72,9 @@ def look(project: Project, home: str, environ: Mapping[str, str]) -> TrustCase:
     book = TrustBook(home)
     verdict = book.verdict(project, manifest, environ)
     recorded = book.verdict(project, manifest, {})
-    store_id = store_identity(project)
+    known = recorded_store(home, project)
+    is_here = not (settings.stores or (known is not None and known.url))
+    store_id = store_identity(project) if is_here else None
     return TrustCase(project, home, book, uses, manifest, verdict, recorded, store_id, changed)
 
 

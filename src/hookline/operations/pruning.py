@@ -16,7 +16,7 @@ from hookline.domain.events import PRUNED, SYSTEM_NODE
 from hookline.domain.sessions import FLOW as SESSION
 from hookline.domain.timestamps import iso, seconds
 from hookline.errors import StoreBusy, StoreFull
-from hookline.files import Removed, added, entry_at, own_folder, remove_tree, sweep
+from hookline.files import Removed, added, own_folder, remove_tree, sweep
 from hookline.queries.finished_work import FinishedWork
 from hookline.queries.pruned import pruned_at
 from hookline.wiring.running.hosts import is_held, served_runs
@@ -86,7 +86,7 @@ class _Plan(NamedTuple):
 
 def prune(app: App, older: float, *, dry: bool = False) -> Pruned:
     """Remove the details of work that was finished so many seconds ago; if `dry`, only count."""
-    plan, size = _plan(app, older), _size(app)
+    plan, size = _plan(app, older), app.store.size()
     if not dry:
         _remove_details(app, plan)
     files = _sweep_files(app, plan, dry=dry)
@@ -96,7 +96,7 @@ def prune(app: App, older: float, *, dry: bool = False) -> Pruned:
         with app.store.write(app.origin.metadata()) as tx:
             tx.append(PRUNED, SYSTEM_NODE, facts)
     unshrunk = None if dry else _shrink(app)
-    now = _size(app)
+    now = app.store.size()
     in_store = added(plan.in_store.values()).bytes if dry else max(size - now, 0)
     return Pruned(
         before=plan.before,
@@ -208,11 +208,6 @@ def _snapshots(top: str, before: float, *, dry: bool) -> Removed:
 
 
 # The store's file
-
-
-def _size(app: App) -> int:
-    found = entry_at(app.project.database)
-    return found.st_size if found is not None else 0
 
 
 def _shrink(app: App) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -92,7 +91,7 @@ def start_session(
         if detached:
             prepare_log(app.project, run_id)  # without one, there is no session either
         else:  # this process owns it from the start: if it dies, others notice
-            tx.runs.leases.take(run_id, app.owner, tx.next_token(), time.time() + LEASE)
+            tx.runs.leases.take(run_id, app.owner, tx.next_token(), app.store.time() + LEASE)
         return run_id
 
     run_id = app.change(start)

@@ -73,3 +73,6 @@ class Feeds(Protocol):
 
     def wakeup(self) -> Wakeup:
         """What waits for writes to the store inside an event loop."""
+
+    def close(self) -> None:
+        """Nobody tells or watches any more."""

@@ -134,8 +134,14 @@ class Blobs(Protocol):
     def get(self, name: str) -> bytes:
         """The bytes of that name."""
 
+    def names(self) -> list[str]:
+        """The names of all."""
+
     def sweep(self, needed: Collection[str], before: float, *, dry: bool = False) -> Removed:
         """Remove what nothing needs and nobody has stored again since a moment."""
+
+    def close(self) -> None:
+        """Nobody keeps or fetches anything any more."""
 
 
 class View(Protocol):
@@ -244,6 +250,12 @@ class Store(Protocol):
 
     def now(self) -> str:
         """The time, as the log has it."""
+
+    def time(self) -> float:
+        """The time that decides when leases end; all who share the store agree on it."""
+
+    def size(self) -> int:
+        """How many bytes it takes."""
 
     def compact(self) -> None:
         """Give the space that nothing uses any more back; whoever writes waits meanwhile."""

@@ -12,7 +12,6 @@ from hookline.domain.events import MERGED_UNTESTED
 from hookline.domain.submissions import MERGE
 from hookline.domain.text.display import untrusted
 from hookline.domain.timestamps import iso
-from hookline.files import entry_at
 from hookline.queries.attention import attention
 from hookline.queries.proofs import session_unproven
 from hookline.queries.sessions import (
@@ -95,7 +94,7 @@ def status(app: App, since: str) -> Status:
     with app.read() as view:
         known = [facts(view, run) for run in live_sessions(view)]
         alive = [_session(view, each) for each in known if each.is_alive]
-        size = StoreSize(_bytes(app), view.log.last())
+        size = StoreSize(app.store.size(), view.log.last())
         return Status(
             running=[
                 *(_worker(each) for each in _workers(app)),
@@ -186,9 +185,3 @@ def _completed(view: View, since: str) -> Iterator[FinishedItem]:
 
 def _news(view: View, since: str, kind: str) -> list[Event]:
     return view.log.events(types=(kind,), after=view.log.before(since))
-
-
-def _bytes(app: App) -> int:
-    path = app.project.database
-    found = (entry_at(each) for each in (path, f"{path}-wal"))
-    return sum(each.st_size for each in found if each is not None)

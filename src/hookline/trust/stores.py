@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hookline.digest import sha256
 from hookline.errors import Untrusted
+from hookline.immutable import Immutable
 from hookline.trust.grants import grant_path
 from hookline.trust.private import prove_writable, read_private, remove, write_private
 
@@ -14,13 +15,29 @@ if TYPE_CHECKING:
     from hookline.project import Project
 
 
-def recorded_store(home: str, project: Project) -> str | None:
-    """The id of the store that this user made or adopted in the project's folder."""
+class Recorded(Immutable):
+    """The store of a project's folder; `url`, without its password, if it is on a server."""
+
+    store_id: str
+    url: str
+
+
+def recorded(home: str, project: Project) -> Recorded | None:
+    """The store that this user made or adopted for the project's folder."""
     try:
         found = read_private(_record(home, project))
     except Untrusted:
         return None
-    return None if found is None else os.fsdecode(found)
+    if found is None:
+        return None
+    store_id, _, url = os.fsdecode(found).partition("\n")
+    return Recorded(store_id, url)
+
+
+def recorded_store(home: str, project: Project) -> str | None:
+    """The id of the store that this user made or adopted for the project's folder."""
+    found = recorded(home, project)
+    return None if found is None else found.store_id
 
 
 def owns_store(home: str, project: Project, store_id: str) -> bool:
@@ -28,9 +45,9 @@ def owns_store(home: str, project: Project, store_id: str) -> bool:
     return recorded_store(home, project) == store_id
 
 
-def adopt_store(home: str, project: Project, store_id: str) -> None:
+def adopt_store(home: str, project: Project, store_id: str, url: str = "") -> None:
     """Remember the store as this user's own."""
-    write_private(_record(home, project), os.fsencode(store_id))
+    write_private(_record(home, project), os.fsencode(f"{store_id}\n{url}" if url else store_id))
 
 
 def prove_adoptable(home: str, project: Project) -> None:

@@ -48,7 +48,7 @@ class News:
     """What is new about some tasks; `tasks` may grow while it is read."""
 
     def __init__(self, app: App, tasks: Collection[str], after: int) -> None:
-        self._url, self._feeds = app.project.store_url, app.feeds
+        self._url, self._feeds = app.store.url, app.feeds
         self._tasks, self._place = tasks, after
         self._store: Store | None = None
         self._gates = GateNews(after, app.blobs)

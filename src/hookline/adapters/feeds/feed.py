@@ -17,9 +17,10 @@ from hookline.files import Removed, open_regular, open_to_append, own_folder, sw
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
+    from contextlib import AbstractContextManager
 
-    from hookline.adapters.feeds.bus import Waker
     from hookline.adapters.feeds.wakeup import AsyncWaker
+    from hookline.ports import feeds as ports
     from hookline.ports.feeds import FeedRecord
 
 FOLDER = "sessions"
@@ -63,7 +64,7 @@ class FileFeed:
 
         return tell
 
-    def reader(self, run_id: str, *, tail: int | None = None) -> FeedReader:
+    def reader(self, run_id: str, *, tail: int | None = None) -> ports.FeedReader:
         return FeedReader(self._folder, run_id, tail=tail)
 
     def sweep(self, run_ids: Collection[str], *, dry: bool = False) -> Removed:
@@ -73,15 +74,20 @@ class FileFeed:
         with own_folder(self._folder, FOLDER) as folder:
             return sweep(folder, lambda name, found: name in names, dry=dry)
 
-    def waker(self, folder: str | None = None) -> Waker:
+    def waker(self, folder: str | None = None) -> AbstractContextManager[ports.Waker]:
         from hookline.adapters.feeds.bus import Waker  # few commands wait
 
         return Waker(folder or self._folder)
 
     def wakeup(self) -> AsyncWaker:
+        from hookline.adapters.feeds.bus import Waker
         from hookline.adapters.feeds.wakeup import AsyncWaker  # imports asyncio
 
-        return AsyncWaker(self._folder)
+        return AsyncWaker(Waker(self._folder))
+
+    def close(self) -> None:
+        for run_id in list(self._files):
+            self._close(run_id)
 
     def _bounded(self, run_id: str, what: str, details: dict[str, Any]) -> list[dict[str, Any]]:
         """What is kept of this: an agent that says more and more must not fill the disk."""
@@ -133,10 +139,11 @@ class FeedReader:
                 *lines, rest = (self._rest + data).split(b"\n")
                 self._rest = rest if len(rest) <= MAX_LINE else b"-"  # decodes to nothing
                 for line in lines:
-                    yield from _decoded(line)
+                    yield from decoded(line)
 
 
-def _decoded(line: bytes) -> Iterator[FeedRecord]:
+def decoded(line: bytes) -> Iterator[FeedRecord]:
+    """The record of a line, if it is whole."""
     try:
         found = msgspec.json.decode(line)
     except (msgspec.DecodeError, RecursionError):  # a process was killed in the middle of it

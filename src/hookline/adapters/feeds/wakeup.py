@@ -1,10 +1,13 @@
-"""Being woken by the store's files inside an event loop; many may wait at once."""
+"""Being woken by the store inside an event loop; many may wait at once."""
 
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
-from hookline.adapters.feeds.bus import Waker
+if TYPE_CHECKING:
+    from hookline.adapters.feeds.bus import Waker
+    from hookline.adapters.feeds.listening import ServerWaker
 
 # The kernel reports a write before its commit can be seen, so everyone is woken again.
 _ECHOES = (0.003, 0.02, 0.1)
@@ -14,8 +17,8 @@ _POLL = 0.05
 class AsyncWaker:
     """Wakes every waiter when something may have been stored."""
 
-    def __init__(self, folder: str) -> None:
-        self._waker = Waker(folder)
+    def __init__(self, waker: Waker | ServerWaker) -> None:
+        self._waker = waker
         self._loop: asyncio.AbstractEventLoop | None = None
         self._waiting: set[asyncio.Future[None]] = set()
         self._echoes: list[asyncio.TimerHandle] = []

@@ -42,6 +42,11 @@ class FileBlobs:
             raise StoreCorrupt(f"the value {name[:16]} is damaged")
         return data
 
+    def names(self) -> list[str]:
+        """The names of all."""
+        found = (os.listdir(os.path.join(self._folder, each)) for each in self._folders())
+        return [name for names in found for name in sorted(names) if len(name) == 64]
+
     def sweep(self, needed: Collection[str], before: float, *, dry: bool = False) -> Removed:
         """Remove what nothing needs and nobody has stored again since a moment."""
 
@@ -53,6 +58,9 @@ class FileBlobs:
             with self._opened(each) as folder, locked(folder, alone=True):
                 swept.append(sweep(folder, is_unneeded, dry=dry))
         return added(swept)
+
+    def close(self) -> None:
+        """Nothing is open between two values."""
 
     def _folders(self) -> Iterator[str]:
         if os.path.isdir(self._folder):

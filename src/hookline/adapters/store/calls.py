@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.adapters.store.database import SQL, Table
+from hookline.adapters.store.statements import SQL, Table
 from hookline.domain.records import (
     DEAD,
     FAILED,
@@ -21,8 +21,9 @@ from hookline.domain.records import (
 )
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Callable, Collection, Sequence
+
+    from hookline.adapters.store.statements import Connection
 
 _decode = msgspec.json.decode
 _encode = msgspec.json.encode
@@ -33,7 +34,7 @@ _LOCAL_LEASE = 3600.0
 class CallTables(Table):
     """Reading and writing the record of hook calls in one connection."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         # What a transaction records; announced once it is committed.
         self.recorded: list[Delivery] = []
@@ -167,7 +168,7 @@ class CallTables(Table):
         sql = (
             "SELECT count(*) FROM (SELECT event_seq FROM deliveries"
             " WHERE point NOT IN (SELECT value FROM json_each(?))"
-            " GROUP BY event_seq HAVING sum(duration_us) > ?)"
+            " GROUP BY event_seq HAVING sum(duration_us) > ?) AS slow"
         )
         return int(self._run(sql, (_optional(but), limit_us)).fetchone()[0])
 
@@ -181,7 +182,7 @@ class CallTables(Table):
 class DispatchTable(Table):
     """Events whose hooks still have to be called, and who calls them."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         # What a transaction opens.
         self.opened: dict[int, str] = {}

@@ -13,18 +13,17 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline import errors
+from hookline.adapters.store.statements import SCHEMA_VERSION, migration, unusable
 from hookline.files import FILE_MODE, entry_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-SCHEMA_VERSION = 8
 PATIENCE = 60.0
 MEMORY = ":memory:"
 _EMPTY = "restore it from a backup; to start over, remove it and run the command again"
 _BESIDE = "if you did not put it there, remove it: SQLite would write its content into the store"
-_MIGRATIONS = os.path.join(os.path.dirname(__file__), "migrations")
 
 _TRANSLATIONS: dict[int, type[errors.StoreError]] = {
     sqlite3.SQLITE_BUSY: errors.StoreBusy,
@@ -37,27 +36,6 @@ _TRANSLATIONS: dict[int, type[errors.StoreError]] = {
     sqlite3.SQLITE_CANTOPEN: errors.StoreReadOnly,
     sqlite3.SQLITE_PERM: errors.StoreReadOnly,
 }
-
-
-def load(name: str) -> dict[str, str]:
-    """The named blocks of a .sql file of this folder."""
-    with open(os.path.join(os.path.dirname(__file__), name), encoding="utf-8") as file:
-        blocks = file.read().split("-- name: ")[1:]
-    found = {}
-    for block in blocks:
-        title, _, rest = block.partition("\n")
-        found[title] = "\n".join(line for line in rest.splitlines() if not line.startswith("--"))
-    return found
-
-
-SQL = load("queries.sql")
-
-
-class Table:
-    """Rows that are read and written in one connection."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._run = connection.execute
 
 
 class Database:
@@ -113,6 +91,15 @@ class Database:
             finally:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
+
+    def time(self) -> float:
+        """The time of this machine, on which the file is."""
+        return time.time()
+
+    def size(self) -> int:
+        """The bytes of the file and of what is still to be written into it."""
+        found = (entry_at(f"{self.path}{beside}") for beside in ("", "-wal"))
+        return sum(each.st_size for each in found if each is not None)
 
     def compact(self) -> None:
         """Give the space that nothing uses any more back to the disk; writers wait meanwhile."""
@@ -196,11 +183,8 @@ class Database:
             yield
         except sqlite3.Error as problem:
             raise translate(problem, self.path) from problem
-        except UnicodeEncodeError as problem:
-            raise errors.BadInput(f"{problem.object[:80]!r} is not text") from problem
-        except msgspec.MsgspecError as problem:
-            message = f"{self.path} has an unreadable row: {problem}"
-            raise errors.StoreCorrupt(message) from problem
+        except (UnicodeEncodeError, msgspec.MsgspecError) as problem:
+            raise unusable(problem, self.path) from problem
 
 
 def _identity(path: str) -> tuple[int, int] | None:
@@ -309,13 +293,6 @@ def _blank(version: int = SCHEMA_VERSION) -> sqlite3.Connection:
     scripts = "".join(migration(number) for number in range(1, version + 1))
     memory.executescript(f"BEGIN; {scripts} PRAGMA user_version = {version}; COMMIT;")
     return memory
-
-
-def migration(number: int) -> str:
-    """The text of a migration."""
-    (name,) = (n for n in os.listdir(_MIGRATIONS) if n.startswith(f"{number:04d}_"))
-    with open(os.path.join(_MIGRATIONS, name), encoding="utf-8") as file:
-        return file.read()
 
 
 def translate(problem: sqlite3.Error, path: str) -> errors.StoreError:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.adapters.store.database import Table, load
+from hookline.adapters.store.statements import Table, load
 from hookline.domain.records import Prunable
 from hookline.domain.runs import RunOutline, run_id, run_number
 

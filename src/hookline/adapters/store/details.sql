@@ -18,14 +18,14 @@ ORDER BY p.event_seq LIMIT ?
 
 -- name: remove_payloads
 -- What the hooks of these events saw.
-DELETE FROM payloads WHERE event_seq IN (SELECT value FROM json_each(?))
+DELETE FROM payloads WHERE event_seq IN (SELECT CAST(value AS BIGINT) FROM json_each(?))
 
 -- name: remove_output
 -- What these hooks printed and told an agent; what they decided, and why, stays.
 UPDATE deliveries SET stdout = NULL, stderr = NULL, blob = NULL,
     answer = CASE WHEN json_valid(answer)
         THEN json_remove(answer, '$.text', '$.nextPrompt', '$.remediationPrompt') ELSE answer END
-WHERE event_seq IN (SELECT value FROM json_each(?))
+WHERE event_seq IN (SELECT CAST(value AS BIGINT) FROM json_each(?))
 
 -- name: run_bytes
 -- What can be removed of a run's past chapters, and of output that its prompts have carried.
@@ -51,11 +51,11 @@ DELETE FROM effects WHERE (run, chapter, effect_id) IN (SELECT run, chapter, eff
 -- name: texts_with_names
 -- Texts that may name a blob: of all runs but some, of calls at all events but some, and of the
 -- loops of open tasks.
-SELECT args FROM effects WHERE args LIKE '%blob%' AND run NOT IN (SELECT value FROM json_each(?1))
+SELECT args FROM effects WHERE args LIKE '%blob%' AND run NOT IN (SELECT CAST(value AS BIGINT) FROM json_each(?1))
 UNION ALL SELECT value FROM effects
-WHERE value LIKE '%blob%' AND run NOT IN (SELECT value FROM json_each(?1))
+WHERE value LIKE '%blob%' AND run NOT IN (SELECT CAST(value AS BIGINT) FROM json_each(?1))
 UNION ALL SELECT blob FROM deliveries
-WHERE blob IS NOT NULL AND event_seq NOT IN (SELECT value FROM json_each(?2))
+WHERE blob IS NOT NULL AND event_seq NOT IN (SELECT CAST(value AS BIGINT) FROM json_each(?2))
 UNION ALL SELECT data FROM events
 WHERE type IN ('iteration_started', 'iteration_validated', 'iteration_advanced')
 AND node_id IN (SELECT 'T-' || number FROM tasks

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.adapters.store.database import SQL, Table
+from hookline.adapters.store.statements import SQL, Table
 from hookline.domain.projection import LISTS, changes
 from hookline.domain.tasks import (
     DEPENDS_ON,
@@ -23,9 +23,9 @@ from hookline.domain.tasks import (
 from hookline.errors import CycleError, UnknownTask
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterable, Iterator, Sequence
 
+    from hookline.adapters.store.statements import Connection
     from hookline.domain.events import Event
     from hookline.domain.projection import Columns
 
@@ -40,7 +40,7 @@ _decode_list = msgspec.json.Decoder(tuple[str, ...]).decode
 class GraphTables(Table):
     """Tasks and edges in one connection."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self.projection = GraphProjection(connection)
 

@@ -6,8 +6,10 @@ import sqlite3
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.adapters.store.database import SCHEMA_VERSION, Database
-from hookline.adapters.store.sqlite import Identity, View, identify
+from hookline.adapters.store.database import Database
+from hookline.adapters.store.sqlite import Identity, identify
+from hookline.adapters.store.statements import SCHEMA_VERSION
+from hookline.adapters.store.store import View
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

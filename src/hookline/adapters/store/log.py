@@ -9,8 +9,9 @@ import msgspec
 from hookline.domain.events import RESERVED, Event, event_id
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterator, Sequence
+
+    from hookline.adapters.store.statements import Connection
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 _BATCH = 1000
@@ -20,7 +21,7 @@ _OWN_TYPES = msgspec.json.encode(sorted(RESERVED)).decode()
 class LogTable:
     """Reading the log in one connection."""
 
-    def __init__(self, connection: sqlite3.Connection, store_id: str) -> None:
+    def __init__(self, connection: Connection, store_id: str) -> None:
         self._run = connection.execute
         self._store_id = store_id
 

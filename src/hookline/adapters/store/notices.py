@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.adapters.store.database import Table, load
+from hookline.adapters.store.statements import Table, load
 from hookline.domain.announcements import OVER, Announced
 from hookline.ports.notices import Notification
 

@@ -21,7 +21,7 @@ SELECT seq FROM unseen ORDER BY seq
 
 -- name: look_at
 -- An event after which something may wait.
-INSERT OR IGNORE INTO unseen (seq) VALUES (?)
+INSERT INTO unseen (seq) VALUES (?) ON CONFLICT DO NOTHING
 
 -- name: seen
 -- Somebody has looked.

@@ -142,7 +142,7 @@ ORDER BY event_seq LIMIT min(1, ?)
 
 -- name: dispatches_after
 -- What waits after a place in the log, and what caused it.
-SELECT d.event_seq, d.node_id, json_extract(e.metadata, '$.cause') FROM dispatches d
+SELECT d.event_seq, d.node_id, CAST(json_extract(e.metadata, '$.cause') AS BIGINT) FROM dispatches d
 JOIN events e ON e.seq = d.event_seq WHERE d.event_seq > ?
 
 -- name: stumble_dispatch

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.adapters.store.database import Table, load
+from hookline.adapters.store.statements import Table, load
 from hookline.domain.runs import (
     ENDS,
     RUNNING,
@@ -22,13 +22,13 @@ from hookline.domain.runs import (
 from hookline.domain.sessions import HeldOutput
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Callable, Iterable, Iterator
 
+    from hookline.adapters.store.statements import Connection, Rows
     from hookline.domain.events import Event
     from hookline.domain.run_projection import Columns
 
-    Execute = Callable[..., sqlite3.Cursor]
+    Execute = Callable[..., Rows]
 
 SQL = load("runs.sql") | load("sessions.sql")
 _decode = msgspec.json.decode
@@ -37,7 +37,7 @@ _decode = msgspec.json.decode
 class RunTables(Table):
     """Runs, effects and signals in one connection."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self.leases = LeaseTable(connection)
         self.attempts = AttemptTable(connection)

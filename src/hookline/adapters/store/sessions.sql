@@ -10,7 +10,7 @@ SELECT number FROM runs WHERE flow = 'session' ORDER BY number DESC LIMIT ?
 -- name: hold
 -- Output for an agent; an attempt that is made again adds nothing.
 INSERT INTO held_output (run, event_seq, hook, point, text) VALUES (?, ?, ?, ?, ?)
-ON CONFLICT (run, event_seq, hook) DO NOTHING
+ON CONFLICT DO NOTHING
 
 -- name: held
 -- What an agent has not been told yet, in the order of what happened, whoever called the hooks.

@@ -10,8 +10,9 @@ from hookline.config.checks.steps import check_steps
 from hookline.config.detection import AGENTS
 from hookline.config.reading.convert import Converter
 from hookline.config.reading.nodes import Mapping, Node, Scalar, Sequence, is_null
-from hookline.config.types import Agent, Flow, Gates, Notifications, Step, Validation
+from hookline.config.types import Agent, Document, Flow, Gates, Notifications, Step, Validation
 from hookline.domain.schedule import check_zone, read_quiet
+from hookline.domain.store_urls import EMBEDDED, read_store_url
 from hookline.domain.validation import pattern_problem, rule_from
 from hookline.errors import BadInput, BrokenPlugin
 from hookline.plugins import DRIVERS, FORGES, ExtensionPoint
@@ -85,6 +86,17 @@ def _notifications(given: Notifications, node: Mapping, report: Problems) -> Non
         report.warning("no-effect", node.pairs["timezone"].key.mark, message)
 
 
+def _stores(given: Document, node: Mapping, report: Problems) -> None:
+    for name in ("store", "store_listen"):
+        value = node.get(name)
+        if not isinstance(value, Scalar) or is_null(value) or value.text == EMBEDDED:
+            continue
+        try:
+            read_store_url(value.text)
+        except BadInput as problem:
+            report.error("bad-store", value.mark, problem.message, help=problem.help or "")
+
+
 def _loaded(known: ExtensionPoint, name: str, node: Mapping, report: Problems) -> Any:
     """Something of a plugin; a broken one is reported, and nothing else is held back."""
     try:
@@ -140,6 +152,7 @@ RULES: dict[type, Callable[[Any, Mapping, Problems], None]] = {
     Agent: _agent,
     Gates: _gates,
     Notifications: _notifications,
+    Document: _stores,
     Step: _step,
     Flow: _flow,
 }

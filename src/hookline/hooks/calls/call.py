@@ -45,7 +45,12 @@ GIT_PLACES = frozenset(
     )
 )
 # What a process under a hook inherits of Hookline's own variables; the rest is set again.
-INHERITED = frozenset({"HOOKLINE_HOME", "HOOKLINE_DEBUG", "HOOKLINE_AGENT", "HOOKLINE_NO_PROC"})
+INHERITED = frozenset(
+    {
+        *("HOOKLINE_HOME", "HOOKLINE_DEBUG", "HOOKLINE_AGENT", "HOOKLINE_NO_PROC"),
+        *("HOOKLINE_STORE", "HOOKLINE_STORE_LISTEN"),
+    }
+)
 NO_TASK: tuple[str | None, frozenset[str]] = (None, frozenset())
 
 

@@ -146,7 +146,7 @@ class Deliverer:
         """(event, token) of a dispatch that is ours now."""
         try:
             with self.store.write(self.metadata) as tx:
-                token, lease = tx.next_token(), time.time() + LEASE_MARGIN
+                token, lease = tx.next_token(), self.store.time() + LEASE_MARGIN
                 claim = (self.owner.name, token, lease, self.owner.is_free)
                 seq = tx.dispatches.claim_next(*claim, node_id=node_id, passed=self._passed)
                 if seq is None:
@@ -331,7 +331,9 @@ class _Waiting:
     def begin(self) -> Callable[[ProcessGroup], None]:
         """An attempt more; the lease lasts for it."""
         row = self._row
-        until = time.time() + timeout_of(self._hook, row.point) + LEASE_MARGIN
+        until = (
+            self._dispatch.deliverer.store.time() + timeout_of(self._hook, row.point) + LEASE_MARGIN
+        )
         with self._dispatch.change() as tx:
             tx.calls.start(row.id, tx.now)
             tx.dispatches.extend(row.event_seq, until)

@@ -18,8 +18,8 @@ from hookline.operations.setup.first_base import keep_base, lacks_base
 from hookline.project import CONFIG_NAME, FOLDER_NAME, user_folder
 from hookline.trust.book import TrustBook
 from hookline.trust.people import under_agent
-from hookline.trust.stores import recorded_store
-from hookline.wiring.project.configured import load_configuration, trust_in
+from hookline.trust.stores import Recorded, recorded
+from hookline.wiring.project.configured import load_configuration, shared, trust_in
 from hookline.wiring.project.stores import open_project_store
 
 if TYPE_CHECKING:
@@ -59,10 +59,15 @@ def missing(project: Project, environ: Mapping[str, str]) -> Iterator[str]:
     """What `set_up` would make."""
     if not os.path.lexists(project.config):
         yield CONFIG_NAME
-    if not os.path.exists(project.database):
+    known = recorded(user_folder(environ), project)
+    if not _has_store(project, known):
         yield STORE
-    elif recorded_store(user_folder(environ), project) is not None and lacks_base():
+    elif known is not None and lacks_base():
         yield BASE
+
+
+def _has_store(project: Project, known: Recorded | None) -> bool:
+    return os.path.exists(project.database) or (known is not None and bool(known.url))
 
 
 def set_up(project: Project, text: str, environ: Mapping[str, str]) -> Made:
@@ -100,9 +105,13 @@ def _write(path: str, text: str) -> bool:
 
 def _make_store(project: Project, environ: Mapping[str, str], made: Made) -> bool:
     """Make the store; False if there is one that someone else made."""
-    existed = os.path.exists(project.database)
+    home = user_folder(environ)
+    existed = _has_store(project, recorded(home, project))
     try:
-        open_project_store(project, user_folder(environ)).close()
+        settings = load_configuration(project, home)
+        trust = trust_in(project, home, settings, environ) if settings is not None else None
+        place = shared(project, home, settings, trust, environ)
+        open_project_store(project, home, shared=place).close()
     except Untrusted as problem:
         made.kept.append(STORE)
         made.asks.append(problem.message)

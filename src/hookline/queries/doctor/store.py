@@ -16,7 +16,7 @@ from hookline.domain.hook_names import short_name
 from hookline.domain.projection import LISTS, Fold
 from hookline.domain.tasks import task_id
 from hookline.domain.text.excerpts import first_few
-from hookline.errors import LinkedFolder, StoreCorrupt, StoreError, StoreReplaced
+from hookline.errors import LinkedFolder, StoreAbsent, StoreCorrupt, StoreError, StoreReplaced
 from hookline.files import refuse_links
 from hookline.hooks.history.metrics import (
     SLOW_EVENT_US,
@@ -26,6 +26,7 @@ from hookline.hooks.history.metrics import (
     statistics,
 )
 from hookline.queries.doctor.checks import (
+    FAILED,
     OK,
     Diagnosis,
     failed,
@@ -37,6 +38,7 @@ from hookline.queries.doctor.checks import (
 )
 from hookline.queries.doctor.runs import flow_checks, run_checks
 from hookline.trust.stores import recorded_store
+from hookline.wiring.project.configured import load_configuration, shared, trust_in
 from hookline.wiring.running.hosts import is_held
 from hookline.wiring.working.inspection import StoreInspection, inspected
 
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
 
     from hookline.ports.store import View
     from hookline.project import Project
+    from hookline.wiring.project.servers import ServerInspection
+    from hookline.wiring.project.shared import SharedStore
 
 SHOWN = 3
 MOST_DIFFERENCES = 1000
@@ -54,6 +58,12 @@ NOT_FOLDED = frozenset({"number", "lease_until", "unmet", "rank"})
 
 def store_checks(project: Project, home: str) -> Iterator[Diagnosis]:
     """Everything about the store; it is opened for reading only."""
+    settings = load_configuration(project, home)
+    trust = trust_in(project, home, settings, os.environ) if settings is not None else None
+    place = shared(project, home, settings, trust, os.environ)
+    if place is not None:
+        yield from _on_server(place, project, home)
+        return
     if not os.path.lexists(project.database):
         yield skipped("store", "there is none yet", "hookline init")
         return
@@ -74,6 +84,18 @@ def store_checks(project: Project, home: str) -> Iterator[Diagnosis]:
             yield from _file_checks(store, project, home)
 
 
+def _on_server(place: SharedStore, project: Project, home: str) -> Iterator[Diagnosis]:
+    from hookline.wiring.project.servers import inspected_server  # few projects have one
+
+    try:
+        with inspected_server(place.url) as store:
+            yield from _checks(store, project, home, f"{place.shown}, schema {store.schema}")
+    except StoreAbsent:
+        yield skipped("store", f"there is none yet at {place.shown}", "hookline init")
+    except StoreError as problem:
+        yield failed("store", problem.message, problem.help or "look at the log of the server")
+
+
 def _restore(project: Project) -> str:
     path = project.database
     return f"restore it from a backup, or start over: mv '{path}' '{path}.damaged'"
@@ -83,7 +105,13 @@ def _file_checks(store: StoreInspection, project: Project, home: str) -> Iterato
     if damage := store.damage():
         yield failed("store", f"the file is damaged: {'; '.join(damage)}", _restore(project))
         return
-    yield ok("store", f"opens, schema {store.schema}, the file is intact")
+    yield from _checks(store, project, home, f"opens, schema {store.schema}, the file is intact")
+
+
+def _checks(
+    store: StoreInspection | ServerInspection, project: Project, home: str, found: str
+) -> Iterator[Diagnosis]:
+    yield ok("store", found)
     if foreign := store.foreign_objects():
         message = f"its schema is not Hookline's: {', '.join(foreign[:SHOWN])}"
         yield failed("store schema", message, _restore(project))
@@ -110,6 +138,13 @@ def _file_checks(store: StoreInspection, project: Project, home: str) -> Iterato
     yield from guarded("failing hooks", lambda: _failing(view, project, home))
     yield from guarded("runs", lambda: run_checks(view))
     yield from guarded("flows", lambda: flow_checks(view))
+
+
+def broken(view: View) -> list[Diagnosis]:
+    """Where a store is not what its log says."""
+    fold, announced = Fold(), dict[str, Announced]()
+    found = [*_log_checks(view, fold, announced), *_table_checks(view, fold, announced)]
+    return [each for each in (*found, *run_checks(view)) if each.status == FAILED]
 
 
 # The log and the tables

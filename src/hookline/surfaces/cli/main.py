@@ -88,6 +88,7 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str, str]]] = {
         "schema": ("project.config", "COMMANDS", "print the JSON Schema of hookline.yaml"),
         "trust": ("project.trust", "COMMANDS", "let this repository's hooks run"),
         "prune": ("project.prune", "COMMANDS", "remove the details of old, finished work"),
+        "store": ("project.store", "STORE_COMMANDS", "move the store to a server, or back"),
         "mcp": ("project.mcp", "COMMANDS", "serve tools to agents (MCP)"),
         "completion": ("project.completion", "COMMANDS", "print a shell's completion script"),
         "version": ("project.version", "COMMANDS", "print the version"),
@@ -101,7 +102,9 @@ STREAMS = {
     *(f"hookline {name}" for name in ("run", "work", *WATCHING)),
     *(f"hookline session {name}" for name in WATCHING),
 }
-GROUPS = frozenset("session task dep note checkpoint flow effect gate hook config worktree".split())
+GROUPS = frozenset(
+    "session task dep note checkpoint flow effect gate hook config worktree store".split()
+)
 
 
 class Formatter(argparse.HelpFormatter):

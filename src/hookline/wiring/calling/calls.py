@@ -94,7 +94,7 @@ def live_context(app: App) -> HookContext:
 
 def owner_of(app: App) -> Owner:
     """This process as a holder of leases."""
-    return Owner(app.owner, partial(is_free, app.owner), _end_child, _end_strays)
+    return Owner(app.owner, partial(is_free, app.owner, app.store.time), _end_child, _end_strays)
 
 
 def _end_strays(key: str) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from hookline.domain.submissions import COMPARED
 from hookline.hooks.calls.call import NO_TASK, folder_of
 from hookline.ports.feeds import BELL
+from hookline.wiring.project.stores import is_kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -117,7 +117,7 @@ def tell_task(app: App, payload: Mapping[str, Any]) -> tuple[str | None, frozens
     from hookline.sessions.spending import authors
     from hookline.sessions.task_file import renewed_task
 
-    if not os.path.exists(app.project.database):  # a program asks before there is any task
+    if not is_kept(app.store):  # a program asks before there is any task
         return NO_TASK
     named = {payload["agent_name"]} - {""}
     with app.read() as view:

@@ -6,7 +6,6 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from hookline.adapters.feeds.wakeup import AsyncWaker
 from hookline.flows.runner import Heartbeat
 from hookline.wiring.calling.retrying import retried
 from hookline.wiring.project.stores import open_store
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 
     from hookline.app import App
     from hookline.domain.records import Delivery
+    from hookline.ports.feeds import Feeds
     from hookline.ports.store import Transaction
 
 LOOK_AGAIN = 1.0
@@ -41,8 +41,8 @@ async def at_work(
     before = app.listen, app.tell
     app.listen, app.tell = observe or app.listen, tell or app.tell
     try:
-        with Heartbeat(lambda: open_store(app.project.store_url), app.owner, keep):
-            async with delivered(app.project.folder, deliver, app.tell):
+        with Heartbeat(lambda: open_store(app.store.url), app.owner, keep):
+            async with delivered(app.feeds, deliver, app.tell):
                 yield
     finally:
         app.listen, app.tell = before
@@ -50,13 +50,13 @@ async def at_work(
 
 @asynccontextmanager
 async def delivered(
-    folder: str, deliver: Callable[[], Awaitable[int]], tell: Callable[[str], None]
+    feeds: Feeds, deliver: Callable[[], Awaitable[int]], tell: Callable[[str], None]
 ) -> AsyncIterator[None]:
     """Deliver events as they happen, and not only when the command is over.
 
     A call that is under way at the end is waited for: interrupted, it would be made again.
     """
-    calls = _Calls(folder, deliver, tell)
+    calls = _Calls(feeds, deliver, tell)
     task = asyncio.ensure_future(calls.run())
     try:
         yield
@@ -75,9 +75,9 @@ class _Calls:
     """Delivers again and again."""
 
     def __init__(
-        self, folder: str, deliver: Callable[[], Awaitable[int]], tell: Callable[[str], None]
+        self, feeds: Feeds, deliver: Callable[[], Awaitable[int]], tell: Callable[[str], None]
     ) -> None:
-        self._waker = AsyncWaker(folder)
+        self._waker = feeds.wakeup()
         self._deliver = deliver
         self._tell = tell
         self.busy = False

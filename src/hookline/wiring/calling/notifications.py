@@ -40,7 +40,7 @@ def is_anything_due(app: App) -> bool:
 
 def outbox_rules(app: App) -> OutboxRules:
     """What decides when notifications of a project are sent."""
-    free, held = partial(is_free, app.owner), partial(held_back, app)
+    free, held = partial(is_free, app.owner, app.store.time), partial(held_back, app)
     return OutboxRules(schedule(app.settings, app.trust), app.scopes.find, held, free)
 
 

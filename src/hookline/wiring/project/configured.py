@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hookline.trust.book import TrustVerdict
     from hookline.trust.manifest import Manifest
     from hookline.wiring.project.origin import Origin
+    from hookline.wiring.project.shared import SharedStore
 
 
 GONE = f"{CONFIG_NAME} was removed after you trusted it: its gates still apply, and work waits"
@@ -72,6 +73,21 @@ def trust_in(project: Project, home: str, settings: Settings, environ: Mapping[s
     if read != now:
         return Trust(TrustVerdict(False, f"{CONFIG_NAME} changed while it was read", []), manifest)
     return Trust(TrustBook(home).verdict(project, manifest, environ), manifest)
+
+
+def shared(
+    project: Project,
+    home: str,
+    settings: Settings | None,
+    trust: Trust | None,
+    environ: Mapping[str, str],
+) -> SharedStore | None:
+    """The project's place on a server; None if its store is here."""
+    if not environ.get("HOOKLINE_STORE") and (settings is None or not settings.stores):
+        return None
+    from hookline.wiring.project.shared import shared_store  # few projects have one
+
+    return shared_store(project, home, settings, trust, environ)
 
 
 def is_removed(trust: Trust) -> bool:

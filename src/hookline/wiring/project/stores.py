@@ -7,13 +7,23 @@ from typing import TYPE_CHECKING
 
 from hookline.adapters.processes.identity import owner_is_here, owner_pid
 from hookline.adapters.store.sqlite import Identity, SqliteStore
-from hookline.errors import StoreError, StoreOlder, StoreReadOnly, StoreReplaced, Untrusted
+from hookline.errors import (
+    StoreAbsent,
+    StoreElsewhere,
+    StoreError,
+    StoreOlder,
+    StoreReadOnly,
+    StoreReplaced,
+    Untrusted,
+)
 from hookline.files import TOP_MODE, keep_private, own_folder, publish, refuse_links
 from hookline.trust.stores import (
+    Recorded,
     adopt_store,
     forget_store,
     owns_store,
     prove_adoptable,
+    recorded,
     recorded_store,
 )
 
@@ -24,6 +34,7 @@ if TYPE_CHECKING:
     from hookline.ports.store import Blobs, Store, View
     from hookline.project import Project
     from hookline.trust.adoption import Adopted
+    from hookline.wiring.project.shared import SharedStore
 
 _IGNORED = b"*\n!.gitignore\n!hooks/\n!hooks/**\n!flows/\n!flows/**\n"
 GONE = "the store that was here is gone, with its tasks and its log; a new one was created"
@@ -41,19 +52,29 @@ def open_store(
     """The store at a URL; `admit` checks it before anything is written to it."""
     kind, found, path = url.partition("://")
     if kind != "sqlite" or not found:
-        raise StoreError(f"{url[:80]!r} is not the URL of a store", help="sqlite://PATH")
+        from hookline.wiring.project.servers import open_server  # few projects have one
+
+        return open_server(url, read_only=read_only)
     return SqliteStore(path, read_only=read_only, any_age=any_age, admit=admit)
 
 
-def open_blobs(project: Project) -> Blobs:
+def open_blobs(project: Project, store: Store) -> Blobs:
     """The project's large values."""
+    if not is_here(store):
+        from hookline.wiring.project.servers import server_blobs
+
+        return server_blobs(store)
     from hookline.adapters.store.blobs import FileBlobs  # few commands read or keep one
 
     return FileBlobs(project.blobs)
 
 
-def open_feeds(project: Project) -> Feeds:
+def open_feeds(project: Project, store: Store) -> Feeds:
     """The feed of the project's sessions."""
+    if not is_here(store):
+        from hookline.wiring.project.servers import server_feeds
+
+        return server_feeds(project, store)
     from hookline.adapters.feeds.feed import FileFeed  # few commands watch
 
     return FileFeed(project.folder)
@@ -66,11 +87,16 @@ def open_call_log(project: Project) -> CallLog:
     return FileCallLog(project.hook_log)
 
 
-def open_project_store(project: Project, home: str, *, read_only: bool = False) -> Store:
+def open_project_store(
+    project: Project, home: str, *, read_only: bool = False, shared: SharedStore | None = None
+) -> Store:
     """The project's store; a new one is created for writing, a foreign one is read-only."""
     refuse_links(project.folder)
+    if shared is not None:
+        return _open_shared(project, home, shared, read_only=read_only)
     if not read_only:
         return _open_own(project, home)
+    _refuse_elsewhere(recorded(home, project))
     if not os.path.exists(project.database):
         return open_store(NOTHING_STORED)
     try:
@@ -83,32 +109,67 @@ def open_project_store(project: Project, home: str, *, read_only: bool = False) 
     return store
 
 
+def is_here(store: Store) -> bool:
+    """Whether the store is in the project's folder, and not on a server."""
+    return store.url.startswith("sqlite:")
+
+
+def is_kept(store: Store) -> bool:
+    """Whether there is a store; else nothing was ever stored."""
+    return store.url != NOTHING_STORED
+
+
+def _open_shared(project: Project, home: str, shared: SharedStore, *, read_only: bool) -> Store:
+    from hookline.wiring.project.shared import open_shared  # few projects have one
+
+    if not read_only:
+        prepare_folder(project.folder)
+    try:
+        return open_shared(project, home, shared, read_only=read_only)
+    except StoreAbsent:
+        return open_store(NOTHING_STORED)
+    except StoreOlder:
+        open_shared(project, home, shared).close()
+        return open_shared(project, home, shared, read_only=True)
+
+
+def _refuse_elsewhere(known: Recorded | None) -> None:
+    """What is here may be as old as the move to the server."""
+    if known is not None and known.url:
+        raise StoreElsewhere(
+            f"the store of this project is at {known.url}, and nothing names it now",
+            help="set HOOKLINE_STORE or `store:` to it; to go back, `hookline store copy` it",
+        )
+
+
 def _open_own(project: Project, home: str) -> Store:
-    recorded, notices = recorded_store(home, project), []
+    known, notices = recorded(home, project), []
+    _refuse_elsewhere(known)
+    before = known.store_id if known is not None else None
     if not os.path.exists(project.database):
         prepare_folder(project.folder)
-        if recorded is not None:
+        if before is not None:
             forget_store(home, project)
-            recorded, notices = None, [GONE]
+            before, notices = None, [GONE]
     store = open_store(
-        project.store_url, admit=lambda found: _refuse_foreign(project, home, found, recorded)
+        project.store_url, admit=lambda found: _refuse_foreign(project, home, found, before)
     )
     keep_private(project.folder)
     store.notices += notices
-    if store.id != recorded:
+    if store.id != before:
         adopt_store(home, project, store.id)
     return store
 
 
-def _refuse_foreign(project: Project, home: str, found: Identity, recorded: str | None) -> None:
+def _refuse_foreign(project: Project, home: str, found: Identity, before: str | None) -> None:
     # An empty store of the expected schema is harmless, wherever it came from. A process that was
     # killed before it stored anything leaves such a store.
-    if found.store_id == recorded or (recorded is None and found.is_empty()):
+    if found.store_id == before or (before is None and found.is_empty()):
         return
     # Another first command may have created it meanwhile; it records that before it stores more.
     if owns_store(home, project, found.store_id):
         return
-    if recorded is not None:
+    if before is not None:
         raise StoreReplaced(f"{project.database}: {REPLACED}")
     raise Untrusted(
         f"{project.folder} was not created by you: its store is read-only",

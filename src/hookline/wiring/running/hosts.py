@@ -13,7 +13,7 @@ from hookline.files import own_folder, publish, read_regular
 from hookline.immutable import Immutable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from hookline.app import App
     from hookline.ports.store import View
@@ -30,9 +30,12 @@ def is_held(holder: str | None, until: float) -> bool:
     return holder is not None and until >= time.time() and not owner_is_gone(holder)
 
 
-def is_free(own: str, owner: str, until: float) -> bool:
-    """Whether a lease may be taken: it is our own, it is over, or its holder is gone."""
-    return owner == own or until < time.time() or owner_is_gone(owner)
+def is_free(own: str, now: Callable[[], float], owner: str, until: float) -> bool:
+    """Whether a lease may be taken: it is our own, it is over, or its holder is gone.
+
+    What time it is, is up to the store: machines do not agree on it.
+    """
+    return owner == own or until < now() or owner_is_gone(owner)
 
 
 def dead_holders(view: View) -> str:

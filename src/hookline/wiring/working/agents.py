@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from hookline.adapters.agents.local_agents import LocalAgents
@@ -12,6 +11,7 @@ from hookline.programs import own_program
 from hookline.sessions.spending import record_turn, refusal
 from hookline.trust.people import under_agent
 from hookline.trust.worktrees import TrustedGatekeepers
+from hookline.wiring.project.stores import is_kept
 from hookline.wiring.project.trusting import worktrees
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ UNPAID_TRIAL = "only a person can try a hook that asks an agent: no budget cover
 def agents(app: App, processes: Processes) -> LocalAgents:
     """The agents of a project, started by these processes."""
     # A hook that is only tried belongs to no session, with or without a store.
-    is_trial = app.store.read_only or not os.path.exists(app.project.database)
+    is_trial = app.store.read_only or not is_kept(app.store)
 
     def record(purpose: Purpose, cost: TurnCost) -> None:
         if not is_trial:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from hookline.surfaces.cli.opening import reading, writing
 from hookline.surfaces.cli.output import answer, say_json, untrusted, warn
 from hookline.surfaces.cli.tasks.show import event_line
 from hookline.surfaces.cli.values import parse_object, read_text
+from hookline.wiring.project.stores import is_kept
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -66,9 +66,9 @@ def _select(args: Namespace, log: Any, node: str | None) -> list[Event]:
 
 def _follow(args: Namespace, app: App, node: str | None, last: int) -> None:
     with app.feeds.waker() as waker:
-        while not os.path.exists(app.project.database):  # nothing was ever written
+        while not _has_any(app):  # nothing was ever written
             waker.wait()
-    with reading() as opened, app.feeds.waker() as waker:
+    with reading() as opened, opened.feeds.waker() as waker:
         while True:
             with opened.read() as view:
                 events = view.log.events(after=last, types=args.type, node_id=node)
@@ -76,6 +76,13 @@ def _follow(args: Namespace, app: App, node: str | None, last: int) -> None:
             _print(args, events)
             sys.stdout.flush()
             waker.wait()
+
+
+def _has_any(app: App) -> bool:
+    if is_kept(app.store):
+        return True
+    with reading() as opened:
+        return is_kept(opened.store)
 
 
 def _print(args: Namespace, events: Iterable[Event]) -> None:

@@ -167,6 +167,47 @@ class LogTests(StorePlace):
         with place.open().read() as view:
             assert view.log.events() == written
 
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "a\0b",
+            "\0",
+            "\uf8f0 \uf8f1 \uf8f0\uf8f1 \uf8f0\0",
+            "'; DROP TABLE events; --",
+            "\\'; SELECT 1; --",
+            "E'\\047",
+            "$1 ?1 %s %(a)s {} \\u0000 \\\\u0000",
+            "ä\U0001f600\r\n\t\x01\x7f\ufffe",
+        ],
+    )
+    def test_any_text_is_read_back_as_it_was_written(
+        self, place: Place, store: OpenStore, text: str
+    ) -> None:
+        (task,) = add(store, text, labels=[text])
+        with store.write({}) as tx:
+            seq = tx.append("noted", task, {text: [text]}).seq
+            tx.calls.add(delivery(seq, "h", stdout=text, answer={"text": text}))
+        with place.open().read() as view:
+            assert view.graph.task(task).goal == text
+            assert view.graph.task(task).labels == (text,)
+            if "\0" not in text:  # nobody looks for such a label
+                assert [each.id for each in view.graph.tasks(label=text)] == [task]
+            found = view.log.find(seq)
+            assert found is not None
+            assert found.data == {text: [text]}
+            (call,) = view.calls.deliveries(seq)
+            assert (call.stdout, call.answer) == (text, {"text": text})
+
+    def test_text_that_cannot_be_stored_is_refused(self, store: OpenStore) -> None:
+        def write(tx: Transaction) -> None:
+            seq = tx.append("noted", "T-1", {}).seq
+            tx.calls.add(delivery(seq, "h", stdout="half a character: \ud800"))
+
+        add(store, "first")
+        with pytest.raises(BadInput, match="is not text"):
+            break_off(store.write({}), write)
+        assert add(store, "second") == ["T-2"]
+
     def test_an_event_that_is_refused_leaves_no_gap(self, store: OpenStore) -> None:
         with store.write({}) as tx:
             with pytest.raises(BadInput, match="bytes"):

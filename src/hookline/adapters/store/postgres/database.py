@@ -1,0 +1,239 @@
+"""The tables of one project on a server, and the transactions on them."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+
+from hookline import errors
+from hookline.adapters.store.postgres.dialect import render
+from hookline.adapters.store.postgres.server import NOW
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from hookline.adapters.store.postgres.server import Server
+
+# So much is sent at a time, if nobody asks for what it finds.
+MOST_BYTES = 1 << 20
+_PLACES = "hookline_rows, hookline, pg_catalog, pg_temp"
+# Whoever is cut off in the middle of a change holds up all others of the project for so long.
+LONGEST_SILENCE_MS = 3000
+LONGEST_WAIT_MS = 60_000
+LAST_WAIT = 15.0
+_SIZE = b"""
+SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
+WHERE relnamespace = 'hookline'::regnamespace AND relkind = 'r'
+"""
+
+
+class Rows:
+    """What a statement finds or does; it is sent when someone asks."""
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+        self._rows: Iterator[Any] | None = None
+        self._count = -1
+        self._columns: Any = None
+
+    def take(self, cursor: psycopg.Cursor[Any]) -> None:
+        """Take the current result of what was sent."""
+        self._count, self._columns = cursor.rowcount, cursor.description
+        self._rows = iter(cursor.fetchall() if self._columns is not None else ())
+
+    @property
+    def rowcount(self) -> int:
+        self._found()
+        return self._count
+
+    @property
+    def description(self) -> Any:
+        self._found()
+        return self._columns
+
+    @property
+    def lastrowid(self) -> int | None:
+        row = self.fetchone()
+        return None if row is None else int(row[0])
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._found()
+
+    def fetchone(self) -> Any:
+        return next(self._found(), None)
+
+    def fetchmany(self, size: int) -> list[Any]:
+        return [row for _, row in zip(range(size), self._found(), strict=False)]
+
+    def fetchall(self) -> list[Any]:
+        return list(self._found())
+
+    def _found(self) -> Iterator[Any]:
+        if self._rows is None:
+            self._batch.flush()
+        assert self._rows is not None  # it was sent
+        return self._rows
+
+
+class Batch:
+    """Statements of one transaction, sent together: each exchange with the server takes time."""
+
+    def __init__(self, server: Server, begin: bytes, steps: int) -> None:
+        self._server = server
+        self._texts = [begin]
+        self._bytes = 0
+        self._waiting: list[Rows | None] = [None] * (steps - 1) + [first := Rows(self)]
+        # What the last statement of `begin` finds.
+        self.first = first
+        self.is_begun = False
+
+    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Rows:
+        """Run a statement, as soon as someone wants to know what it finds."""
+        rows = Rows(self)
+        text = render(sql, parameters, self._server.quote)
+        if self._bytes + len(text) > MOST_BYTES:
+            self.flush()
+        self._texts.append(text)
+        self._waiting.append(rows)
+        self._bytes += len(text)
+        return rows
+
+    def flush(self) -> None:
+        """Send what waits, and take what it finds."""
+        texts, self._texts = self._texts, []
+        waiting, self._waiting = self._waiting, []
+        self._bytes = 0
+        if texts:
+            was_begun, self.is_begun = self.is_begun, True
+            cursor = self._server.run(b";".join(texts), first=not was_begun)
+            for rows in waiting:
+                if rows is not None:
+                    rows.take(cursor)
+                cursor.nextset()
+
+    def end(self, ending: bytes) -> None:
+        """Send what waits, followed by this."""
+        self._texts.append(ending)
+        self._waiting.append(None)
+        self.flush()
+
+
+class Live:
+    """Statements that each see what is stored now."""
+
+    def __init__(self, snapshot: Callable[[], Any]) -> None:
+        self._snapshot = snapshot
+
+    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Rows:
+        with self._snapshot() as batch:
+            rows: Rows = batch.execute(sql, parameters)
+            batch.end(b"COMMIT")
+        return rows
+
+
+class Database:
+    """The tables of one project, in a database that it shares with others."""
+
+    def __init__(self, server: Server, project: int, *, read_only: bool) -> None:
+        self.read_only = read_only
+        self.project = project
+        self._server = server
+
+    @property
+    def connection(self) -> Live:
+        """What runs statements, each in its own transaction."""
+        return Live(self.snapshot)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._server.close()
+
+    def size(self) -> int:
+        """The bytes of all projects: their rows are in the same tables."""
+        with self._server.translated():
+            row = self._server.run(_SIZE, first=True).fetchone()
+        return int(row[0]) if row else 0
+
+    def compact(self) -> None:
+        """Nothing: the server makes room for new rows by itself."""
+
+    def time(self) -> float:
+        """The time of the server, which is the same for all."""
+        return self._server.time()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Batch]:
+        """Everything read inside is of one moment."""
+        with self._server.translated():
+            begin = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; " + self._settings()
+            batch = Batch(self._server, begin, 2)
+            try:
+                yield batch
+            finally:
+                self._server.roll_back()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Batch]:
+        """Everything inside is stored together, or not at all; others wait for their turn."""
+        if self.read_only:
+            raise errors.StoreReadOnly(f"{self._server.place} is open for reading only")
+        with self._server.translated():
+            batch = Batch(self._server, b"BEGIN ISOLATION LEVEL READ COMMITTED; " + self._turn(), 4)
+            try:
+                number, now = batch.first.fetchone()
+                self._server.keep_time(now)
+                yield batch
+                self._commit(batch, number)
+            except BaseException:
+                self._server.roll_back()
+                raise
+
+    def _settings(self, *more: tuple[str, int]) -> bytes:
+        """What holds for one transaction only."""
+        named = (("search_path", _PLACES), ("hookline.project", self.project), *more)
+        settings = (f"set_config('{name}', '{value}', true)" for name, value in named)
+        return f"SELECT {', '.join(settings)}".encode()
+
+    def _turn(self) -> bytes:
+        """Wait until it is this transaction's turn to write, and find its number and the time."""
+        limits = ("idle_in_transaction_session_timeout", LONGEST_SILENCE_MS)
+        patience = ("lock_timeout", LONGEST_WAIT_MS)
+        return b"; ".join(
+            (
+                self._settings(limits, patience),
+                b"SELECT 1 FROM counters FOR UPDATE",
+                b"SELECT pg_current_xact_id()::text, " + NOW,
+            )
+        )
+
+    def _commit(self, batch: Batch, number: str) -> None:
+        """Commit, and wake whoever waits; if the answer is lost, find out how it ended."""
+        channel = channel_of(self.project).encode()
+        try:
+            batch.end(b"COMMIT; NOTIFY " + channel)
+        except psycopg.OperationalError as problem:
+            if not self._server.is_lost():
+                raise
+            self._server.reconnect(problem)
+            if not self._is_committed(number):
+                raise errors.StoreLost from problem
+
+    def _is_committed(self, number: str) -> bool:
+        query = b"SELECT pg_xact_status('%b'::xid8)" % number.encode()
+        deadline = time.monotonic() + LAST_WAIT
+        while True:
+            try:
+                row = self._server.run(query, first=True).fetchone()
+            except psycopg.DataError:  # the server went down before it knew of it
+                return False
+            if row is None or row[0] != "in progress" or time.monotonic() > deadline:
+                return row is not None and row[0] == "committed"
+            time.sleep(0.05)
+
+
+def channel_of(project: int) -> str:
+    """Where it is told that something of a project was stored."""
+    return f"hookline_{project}"

@@ -1,0 +1,186 @@
+"""A connection to a PostgreSQL server, made again when it is lost, and its errors in our words."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import psycopg
+from psycopg.pq import Escaping, TransactionStatus
+from psycopg.types.string import TextLoader
+
+from hookline import errors
+from hookline.adapters.store.postgres.dialect import decoded
+from hookline.adapters.store.statements import unusable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from psycopg.abc import Buffer
+
+PATIENCE = 60.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
+# Nothing here outlives a transaction, so that a pooler may give each to another connection.
+OPTIONS: dict[str, Any] = {
+    "autocommit": True,
+    "prepare_threshold": None,
+    "client_encoding": "utf8",
+    "connect_timeout": 10,
+    "keepalives": 1,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+NOW = b"extract(epoch FROM clock_timestamp())::float8"
+_RIGHTS = "ask the owner of the database for the rights that docs/fleet.md lists"
+_REPLICA = "name the primary server: add ?target_session_attrs=read-write to the URL"
+_KINDS: dict[str, tuple[type[errors.StoreError], str | None]] = {
+    "25006": (errors.StoreReadOnly, _REPLICA),
+    "42501": (errors.StoreReadOnly, _RIGHTS),
+    "53100": (errors.StoreFull, None),
+    "53200": (errors.StoreFull, "free some memory on the server and run the command again"),
+    "40P01": (errors.StoreBusy, None),
+    "55P03": (errors.StoreBusy, None),
+    "57014": (errors.StoreBusy, None),
+}
+_CHECK = "check the URL of the store: `psql URL` has to connect with it from here"
+# What servers and libpq say, as far as a remedy follows from it.
+_REMEDIES = (
+    ("no encryption", "the server wants TLS: add ?sslmode=require to the URL"),
+    ("SSL connection is required", "the server wants TLS: add ?sslmode=require to the URL"),
+    ("does not support SSL", "the server has no TLS: the URL must not require it"),
+    ("password", "check user and password: in the URL, in PGPASSWORD or in ~/.pgpass"),
+    ("does not exist", "create it on the server, or correct the URL"),
+    ("too many", "the server has no connection left: raise max_connections, or use a pooler"),
+    ("Connection refused", "no server listens there: start it, or correct host and port"),
+    ("resolve host", "correct the host in the URL"),
+    ("translate host name", "correct the host in the URL"),
+)
+
+
+class _Text(TextLoader):
+    """Text as it was before it was encoded for PostgreSQL."""
+
+    def load(self, data: Buffer) -> str:
+        return decoded(bytes(data))
+
+
+class Server:
+    """A server that this process talks to; who is asked whether it is there again waits."""
+
+    def __init__(self, url: str, place: str) -> None:
+        self._url = url
+        # The same without a password, to be shown.
+        self.place = place
+        self._connection = self._connect()
+        self._ahead = 0.0
+
+    def __del__(self) -> None:
+        # Who forgets a store closes it, as with one in a file.
+        if connection := vars(self).get("_connection"):
+            connection.close()
+
+    def time(self) -> float:
+        """The time of the server, which is the same for all."""
+        return _elapsed() + self._ahead
+
+    def keep_time(self, now: float) -> None:
+        """Remember what the server said just now."""
+        self._ahead = now - _elapsed()
+
+    def run(self, script: bytes, *, first: bool) -> psycopg.Cursor[Any]:
+        """Send statements in one go; `first`: nothing was said before that they rely on."""
+        while True:
+            try:
+                return self._connection.execute(script)
+            except psycopg.OperationalError as problem:
+                if not (first and self.is_lost()):
+                    raise
+                self.reconnect(problem)
+
+    def quote(self, text: bytes) -> bytes:
+        """A literal, quoted by PostgreSQL's own library for this connection."""
+        return Escaping(self._connection.pgconn).escape_literal(text)
+
+    def is_lost(self) -> bool:
+        """Whether the connection ended."""
+        return self._connection.broken or self._connection.closed
+
+    def roll_back(self) -> None:
+        """End a transaction, if there is one."""
+        if not self.is_lost() and not self.is_idle():
+            self._connection.execute(b"ROLLBACK")
+
+    def reconnect(self, problem: psycopg.Error) -> None:
+        """Connect again, as soon as the server is there again."""
+        deadline, pause = time.monotonic() + PATIENCE, FIRST_PAUSE
+        self._connection.close()
+        while True:
+            try:
+                self._connection = self._connect()
+                return
+            except errors.StoreUnreachable:
+                if time.monotonic() + pause > deadline:
+                    raise
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._connection.close()
+
+    def is_idle(self) -> bool:
+        """Whether no transaction has begun."""
+        return self._connection.info.transaction_status in _OVER
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Errors inside are told in our words."""
+        try:
+            yield
+        except psycopg.Error as problem:
+            raise self.translate(problem) from problem
+        except (UnicodeEncodeError, msgspec.MsgspecError) as problem:
+            raise unusable(problem, self.place) from problem
+
+    def translate(self, problem: psycopg.Error) -> errors.StoreError:
+        """An error of the server in our words."""
+        if self.is_lost():
+            return errors.StoreLost(f"{_doc(errors.StoreLost)} ({self.place})")
+        kind, help = _KINDS.get(problem.sqlstate or "", (errors.StoreError, None))
+        return kind(f"{_doc(kind)} ({self.place}: {_said(problem)})", help=help)
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        try:
+            connection = psycopg.connect(self._url, **OPTIONS)
+        except psycopg.ProgrammingError as problem:  # what it says may repeat a password
+            raise errors.BadInput(f"{self.place} cannot be used", help=_CHECK) from problem
+        except psycopg.Error as problem:
+            said = _said(problem)
+            help = next((remedy for sign, remedy in _REMEDIES if sign in said), _CHECK)
+            kind = errors.StoreUnreachable
+            raise kind(f"{_doc(kind)} ({self.place}: {said})", help=help) from problem
+        connection.adapters.register_loader("text", _Text)
+        return connection
+
+
+def _elapsed() -> float:
+    """What nobody sets, and what counts on while the machine sleeps."""
+    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    return time.clock_gettime(clock)
+
+
+_OVER = (TransactionStatus.IDLE, TransactionStatus.UNKNOWN)
+
+
+def _doc(kind: type[errors.StoreError]) -> str:
+    return (kind.__doc__ or "").rstrip(".")
+
+
+def _said(problem: psycopg.Error) -> str:
+    """The first line of what was said: the rest is about where in the statement."""
+    said = problem.diag.message_primary or str(problem)
+    return next(iter(said.splitlines()), type(problem).__name__)

@@ -1,0 +1,205 @@
+"""Opening the store of a project on a PostgreSQL server: its schema, and its place in it."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import psycopg
+
+from hookline import errors
+from hookline.adapters.store.postgres.database import Database
+from hookline.adapters.store.postgres.dialect import first_rows, schema
+from hookline.adapters.store.postgres.server import Server
+from hookline.adapters.store.statements import SCHEMA_VERSION, migration
+from hookline.adapters.store.store import TableStore
+from hookline.domain.store_urls import read_store_url
+from hookline.immutable import Immutable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from hookline.adapters.store.statements import Connection
+
+# Whoever makes or changes the schema has this lock until the transaction is over.
+_LOCK = b"SELECT pg_advisory_xact_lock(7210384)"
+_LOOK = b"""
+SELECT v.number, p.id, m.value, extract(epoch FROM clock_timestamp())::float8
+FROM hookline.version v
+LEFT JOIN hookline.projects p ON p.name = %b
+LEFT JOIN hookline.meta m ON m.project_id = p.id AND m.key = 'store_id'
+"""
+_ENTER = b"INSERT INTO hookline.projects (name) VALUES (%b) ON CONFLICT DO NOTHING RETURNING id"
+_PLACE = (
+    "SELECT set_config('search_path', 'hookline_rows', true),"
+    " set_config('hookline.project', '%d', true)"
+)
+_NAME = "INSERT INTO meta VALUES ('store_id', '%s')"
+_UPDATE = "UPDATE hookline.version SET number = %d"
+# Each table as one project sees it: without the column that tells projects apart.
+_VIEWS = b"""
+SELECT format('CREATE OR REPLACE VIEW hookline_rows.%I AS SELECT %s FROM hookline.%I'
+    ' WHERE project_id = current_setting(''hookline.project'')::bigint', c.table_name,
+    string_agg(quote_ident(c.column_name), ', ' ORDER BY c.ordinal_position), c.table_name)
+FROM information_schema.columns c JOIN information_schema.columns p
+ON p.table_schema = 'hookline' AND p.table_name = c.table_name AND p.column_name = 'project_id'
+WHERE c.table_schema = 'hookline' AND c.column_name <> 'project_id' GROUP BY c.table_name
+"""
+
+
+_NUMBERED = ("deliveries", "held_output", "notifications")
+_NEXT = (
+    "SELECT setval(pg_get_serial_sequence('hookline.{0}', 'id'),"
+    " greatest(1, (SELECT max(id) FROM hookline.{0})))"
+)
+
+
+class Found(Immutable):
+    """What a database has of a project."""
+
+    project: int
+    store_id: str
+
+
+class PostgresStore(TableStore):
+    """The store of one project on a server."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        read_only: bool = False,
+        clock: Callable[[], float] | None = None,
+        admit: Callable[[str], None] | None = None,
+    ) -> None:
+        """Open a project; `admit` hears the identity of one that was there before."""
+        address = read_store_url(url)
+        if address.project is None:
+            raise errors.BadInput(
+                f"{address.shown} names no project", help="add ?project=NAME to the URL"
+            )
+        server = Server(address.server, address.shown)
+        try:
+            with server.translated():
+                found = _opened(server, address.project, admit, read_only=read_only)
+        except BaseException:
+            server.close()
+            raise
+        database = Database(server, found.project, read_only=read_only)
+        self.project = found.project
+        self.address = address
+        # The URL by which changes are announced, if not that one.
+        self.listen: str | None = None
+        super().__init__(url, database, found.store_id, clock or database.time)
+
+    @contextmanager
+    def rows(self, *, writing: bool = False) -> Iterator[Connection]:
+        with super().rows(writing=writing) as connection:
+            yield connection
+            # Rows that came with their numbers used none of the server's.
+            for table in _NUMBERED if writing else ():
+                connection.execute(_NEXT.format(table))
+
+    def connect(self) -> Server:
+        """Another connection."""
+        return Server(self.address.server, self.address.shown)
+
+
+def _opened(
+    server: Server, name: str, admit: Callable[[str], None] | None, *, read_only: bool
+) -> Found:
+    """A project as it is in the database; for writing it is made, or brought up to date."""
+    version, found = _look(server, name)
+    if version > SCHEMA_VERSION:
+        raise errors.StoreNewer(f"the store has schema {version}, this Hookline {SCHEMA_VERSION}")
+    if found is not None and admit is not None:
+        admit(found.store_id)
+    if found is not None and version == SCHEMA_VERSION:
+        return found
+    if read_only:
+        raise errors.StoreAbsent if found is None else errors.StoreOlder
+    return _made(server, name)
+
+
+def _look(server: Server, name: str) -> tuple[int, Found | None]:
+    """The version of the schema, and what it has of a project."""
+    project = server.quote(name.encode())
+    try:
+        row = server.run(_LOOK % project, first=True).fetchone()
+    except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
+        return 0, None
+    if row is None:
+        return 0, None
+    version, number, store_id, now = row
+    server.keep_time(now)
+    if number is None:
+        return version, None
+    if store_id is None:
+        raise errors.StoreCorrupt(f"{server.place} has lost its identity")
+    return version, Found(number, store_id)
+
+
+def _made(server: Server, name: str) -> Found:
+    """Make what is missing, all or nothing; whoever comes second finds it made."""
+
+    def run(script: bytes) -> tuple[object, ...] | None:
+        cursor = server.run(script, first=False)
+        row: tuple[object, ...] | None = cursor.fetchone() if cursor.description else None
+        return row
+
+    try:
+        run(b"BEGIN")
+        run(_LOCK)
+        if run(b"SELECT to_regclass('hookline.version')") == (None,):
+            _refuse_encoding(run(b"SHOW server_encoding"), server.place)
+            run(_read("base.sql") + _read("functions.sql"))
+        (version,) = run(b"SELECT number FROM hookline.version") or (0,)
+        assert isinstance(version, int)
+        if version > SCHEMA_VERSION:
+            raise errors.StoreNewer
+        if version < SCHEMA_VERSION:
+            _migrate(server, version)
+        _enter(server, name)
+        run(b"COMMIT")
+    except BaseException:
+        server.roll_back()
+        raise
+    _, found = _look(server, name)
+    assert found is not None  # it was made
+    return found
+
+
+def _migrate(server: Server, version: int) -> None:
+    scripts = [migration(number) for number in range(version + 1, SCHEMA_VERSION + 1)]
+    statements = ["SET LOCAL search_path = hookline, pg_catalog"]
+    statements += (statement for script in scripts for statement in schema(script))
+    statements.append(_UPDATE % SCHEMA_VERSION)
+    server.run(";".join(statements).encode(), first=False)
+    views = server.run(_VIEWS, first=False).fetchall()
+    server.run(";".join(view for (view,) in views).encode(), first=False)
+
+
+def _enter(server: Server, name: str) -> None:
+    """Give a project its number, its first rows and its identity, if it has none."""
+    project = server.quote(name.encode())
+    row = server.run(_ENTER % project, first=False).fetchone()
+    if row is None:
+        return
+    (number,) = row
+    statements = [_PLACE % number]
+    for each in range(1, SCHEMA_VERSION + 1):
+        statements += first_rows(migration(each))
+    statements.append(_NAME % os.urandom(4).hex())
+    server.run(";".join(statements).encode(), first=False)
+
+
+def _refuse_encoding(row: tuple[object, ...] | None, place: str) -> None:
+    if row != ("UTF8",):
+        message = f"the database {place} has the encoding {row[0] if row else '?'}"
+        raise errors.StoreError(message, help="create one with ENCODING 'UTF8' and use that")
+
+
+def _read(name: str) -> bytes:
+    with open(os.path.join(os.path.dirname(__file__), name), "rb") as file:
+        return file.read()

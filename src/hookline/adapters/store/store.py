@@ -1,0 +1,294 @@
+"""The store that the rest of Hookline sees: read views, and writing transactions."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from hookline.adapters.store.calls import CallTables, DispatchTable, SwitchTable
+from hookline.adapters.store.graph import GraphTables
+from hookline.adapters.store.log import LogTable
+from hookline.adapters.store.statements import SQL
+from hookline.domain.events import (
+    MAX_EVENT_BYTES,
+    MAX_EVENT_DEPTH,
+    RUN_EVENTS,
+    STATE_BEARING,
+    Event,
+    event_id,
+)
+from hookline.domain.tasks import task_id, task_number
+from hookline.domain.timestamps import iso
+from hookline.errors import BadInput, StoreCorrupt
+from hookline.points import NOTIFYING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from hookline.adapters.store.details import DetailTables
+    from hookline.adapters.store.notices import AnnouncementTable, OutboxTable
+    from hookline.adapters.store.runs import RunTables, SessionTables
+    from hookline.adapters.store.statements import Connection
+    from hookline.domain.records import Delivery
+
+_encode = msgspec.json.encode
+
+
+class Database(Protocol):
+    """The tables of one project, and the transactions on them."""
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it refuses to be written."""
+
+    @property
+    def connection(self) -> Connection:
+        """What runs statements, each in its own transaction."""
+
+    def snapshot(self) -> AbstractContextManager[Connection]:
+        """Everything read inside is of one moment."""
+
+    def transaction(self) -> AbstractContextManager[Connection]:
+        """Everything inside is stored together, or not at all."""
+
+    def time(self) -> float:
+        """The time, as all who share the database see it."""
+
+    def size(self) -> int:
+        """How many bytes they take."""
+
+    def compact(self) -> None:
+        """Give the space that nothing uses any more back."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+class View:
+    """The store at one moment."""
+
+    def __init__(self, connection: Connection, store_id: str) -> None:
+        self.graph = GraphTables(connection)
+        self.log = LogTable(connection, store_id)
+        self.calls = CallTables(connection)
+        self.dispatches = DispatchTable(connection)
+        self._connection = connection
+
+    @property
+    def switches(self) -> SwitchTable:
+        return SwitchTable(self._connection)
+
+    @cached_property
+    def runs(self) -> RunTables:
+        # Most commands have nothing to do with runs.
+        from hookline.adapters.store.runs import RunTables
+
+        return RunTables(self._connection)
+
+    @cached_property
+    def sessions(self) -> SessionTables:
+        from hookline.adapters.store.runs import SessionTables
+
+        return SessionTables(self._connection)
+
+    @property
+    def details(self) -> DetailTables:
+        from hookline.adapters.store.details import DetailTables  # only pruning needs it
+
+        return DetailTables(self._connection)
+
+    @cached_property
+    def announcements(self) -> AnnouncementTable:
+        # Most projects tell nobody.
+        from hookline.adapters.store.notices import AnnouncementTable
+
+        return AnnouncementTable(self._connection)
+
+    @cached_property
+    def outbox(self) -> OutboxTable:
+        from hookline.adapters.store.notices import OutboxTable
+
+        return OutboxTable(self._connection)
+
+
+class Transaction(View):
+    """A change in the making: events are appended, and the tables follow them at once."""
+
+    def __init__(
+        self, connection: Connection, store_id: str, now: str, metadata: dict[str, Any]
+    ) -> None:
+        super().__init__(connection, store_id)
+        self.now = now
+        self.metadata = metadata
+        self.events: list[Event] = []
+        self._run = connection.execute
+        self._store_id = store_id
+        self._before: tuple[int, int, int, int, int] = self._run(SQL["counters"]).fetchone()
+        if self._before is None:
+            raise StoreCorrupt("the store has lost its counters")
+        self._seq, self._task, self._token, self._run_number, missed = self._before
+        # Whether tasks may wait for nothing because the hook that makes them ready was off.
+        self.missed = bool(missed)
+
+    def append(
+        self,
+        event_type: str,
+        node_id: str,
+        data: dict[str, Any],
+        *,
+        metadata: dict[str, Any] | None = None,
+        timestamp: str | None = None,
+    ) -> Event:
+        moment = timestamp or self.now
+        details = {**self.metadata, **metadata} if metadata else self.metadata
+        encoded = _encoded(data, event_type)
+        if len(encoded) > MAX_EVENT_BYTES:
+            words = f"the data of this {event_type} event has {len(encoded):,} bytes"
+            help = "put large content in a file and pass its name"
+            raise BadInput(f"{words}; the limit is {MAX_EVENT_BYTES:,}", help=help)
+        self._seq += 1
+        name = event_id(self._store_id, self._seq)
+        event = Event(self._seq, name, moment, event_type, node_id, data, details)
+        texts = (encoded.decode(), _encode(details).decode())
+        self._run(SQL["append_event"], (self._seq, moment, event_type, node_id, *texts))
+        if event_type in STATE_BEARING:
+            self.graph.projection.apply(event, self.now)
+        elif event_type in RUN_EVENTS:
+            self.runs.journal.apply(event, self.now)
+        elif event_type in NOTIFYING:
+            self.announcements.apply(event)
+        self.events.append(event)
+        return event
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        before = (self._seq, self._task, self._token, self._run_number, len(self.events))
+        recorded, opened = len(self.calls.recorded), dict(self.dispatches.opened)
+        self._run("SAVEPOINT part")
+        try:
+            yield
+        except BaseException:
+            self._run("ROLLBACK TO part")
+            self._seq, self._task, self._token, self._run_number, count = before
+            del self.events[count:]
+            del self.calls.recorded[recorded:]
+            self.dispatches.opened = opened
+            raise
+        finally:
+            self._run("RELEASE part")
+
+    def waits_for_task(self, identifier: str) -> bool:
+        number = (task_number(identifier),)
+        return self._run(SQL["waits_for_task"], number).fetchone() is not None
+
+    def next_task_id(self) -> str:
+        self._task += 1
+        return task_id(self._task)
+
+    def next_run(self) -> int:
+        self._run_number += 1
+        return int(self._run_number)
+
+    def next_token(self) -> int:
+        self._token += 1
+        return int(self._token)
+
+    def finish(self) -> None:
+        """Store the counters; the last statement of the transaction."""
+        now = (self._seq, self._task, self._token, self._run_number, int(self.missed))
+        if now != self._before:
+            self._run(SQL["set_counters"], now)
+
+
+class TableStore:
+    """A store of one project, in whichever database its tables are."""
+
+    def __init__(
+        self, url: str, database: Database, store_id: str, clock: Callable[[], float]
+    ) -> None:
+        self.url = url
+        self.id = store_id
+        self._database = database
+        self._clock = clock
+        # Who hears about the calls that a commit recorded, and what was opened and written here.
+        self.told: Callable[[Sequence[Delivery]], None] = lambda rows: None
+        self.opened: dict[int, str] = {}
+        self.written: dict[str, int] = {}
+        # What whoever opened it should hear.
+        self.notices: list[str] = []
+
+    @property
+    def read_only(self) -> bool:
+        """Whether this store refuses to be written."""
+        return self._database.read_only
+
+    def now(self) -> str:
+        return iso(self._clock())
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._database.close()
+
+    def time(self) -> float:
+        return self._database.time()
+
+    def size(self) -> int:
+        return self._database.size()
+
+    def compact(self) -> None:
+        self._database.compact()
+
+    @contextmanager
+    def read(self) -> Iterator[View]:
+        with self._database.snapshot() as connection:
+            yield View(connection, self.id)
+
+    def rows(self, *, writing: bool = False) -> AbstractContextManager[Connection]:
+        """The bare tables, for copying them."""
+        return self._database.transaction() if writing else self._database.snapshot()
+
+    def live(self) -> View:
+        return View(self._database.connection, self.id)
+
+    @contextmanager
+    def write(self, metadata: dict[str, Any]) -> Iterator[Transaction]:
+        with self._database.transaction() as connection:
+            transaction = Transaction(connection, self.id, self.now(), metadata)
+            yield transaction
+            transaction.finish()
+        self.opened |= transaction.dispatches.opened
+        self.written |= {event.node_id: event.seq for event in transaction.events}
+        if transaction.calls.recorded:
+            self.told(transaction.calls.recorded)
+
+
+def _encoded(data: dict[str, Any], event_type: str) -> bytes:
+    """The data of an event as JSON that every reader can decode, however deep its own stack is."""
+    try:
+        encoded = _encode(data)
+        brackets = encoded.count(b"[") + encoded.count(b"{")
+        if brackets < MAX_EVENT_DEPTH or _depth(data) < MAX_EVENT_DEPTH:
+            return encoded
+    except RecursionError:
+        pass
+    words = f"the data of this {event_type} event is nested too deeply"
+    help = "put such content in a file and pass its name"
+    raise BadInput(f"{words}; the limit is {MAX_EVENT_DEPTH} levels", help=help)
+
+
+def _depth(value: Any) -> int:
+    deep, level = 0, [value]
+    while level:
+        deep += 1
+        level = [inner for each in level for inner in _parts(each)]
+    return deep
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list | tuple) else ()

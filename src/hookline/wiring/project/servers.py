@@ -1,0 +1,73 @@
+"""Opening a store on a server, with what only those need that have one."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from hookline.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+    from hookline.adapters.store.postgres.inspection import ServerInspection as ServerInspection
+    from hookline.adapters.store.postgres.store import PostgresStore
+    from hookline.ports.feeds import Feeds
+    from hookline.ports.store import Blobs, Store
+    from hookline.project import Project
+
+
+def open_server(
+    url: str,
+    *,
+    read_only: bool = False,
+    admit: Callable[[str], None] | None = None,
+    listen: str | None = None,
+) -> Store:
+    """The store at a URL; `admit` hears the identity of one that was there before."""
+    with _installed():
+        from hookline.adapters.store.postgres.store import PostgresStore
+    store = PostgresStore(url, read_only=read_only, admit=admit)
+    store.listen = listen
+    return store
+
+
+def inspected_server(url: str) -> AbstractContextManager[ServerInspection]:
+    """A store on a server, to be looked at by the doctor."""
+    with _installed():
+        from hookline.adapters.store.postgres.inspection import inspected_server
+    return inspected_server(url)
+
+
+def server_blobs(store: Store) -> Blobs:
+    """The large values of a project on a server."""
+    from hookline.adapters.store.postgres.blobs import ServerBlobs
+
+    shared = _shared(store)
+    return ServerBlobs(shared.connect(), shared.project)
+
+
+def server_feeds(project: Project, store: Store) -> Feeds:
+    """The feed of the sessions of a project on a server."""
+    from hookline.adapters.feeds.server_feed import ServerFeed
+
+    shared = _shared(store)
+    listen = shared.listen or shared.address.server
+    return ServerFeed(project.folder, shared.connect, shared.project, listen)
+
+
+def _shared(store: Store) -> PostgresStore:
+    from hookline.adapters.store.postgres.store import PostgresStore
+
+    assert isinstance(store, PostgresStore)  # others are here
+    return store
+
+
+@contextmanager
+def _installed() -> Iterator[None]:
+    try:
+        yield
+    except ImportError as problem:
+        help = "pip install 'hookline[postgres]'"
+        raise StoreError(f"PostgreSQL cannot be used: {problem}", help=help) from problem
