@@ -81,10 +81,26 @@ SHELL = "test ! -s broken"
 WRAPPER = f"#!/bin/sh\n{SHELL}\n"
 
 
+def yarn_lock(**folders: str) -> str:
+    """What yarn 4.18 writes for a project without dependencies, or for one with these members."""
+    entries = "".join(
+        f'''
+"{name}@workspace:{folder}":
+  version: 0.0.0-use.local
+  resolution: "{name}@workspace:{folder}"
+  languageName: unknown
+  linkType: soft
+'''
+        for name, folder in folders.items()
+    )
+    return f"__metadata:\n  version: 10\n{entries}"
+
+
 class Layout(NamedTuple):
     """A project's files, the commands that test it, and the programs that these start.
 
-    A file named in `runnable` can be executed. Its test fails once the file `broken` in its
+    A file named in `runnable` can be executed; `version` is what the last program's version begins
+    with if others of that name do not do. Its test fails once the file `broken` in its
     folder, which `$BROKEN` names too, is not empty.
     """
 
@@ -93,6 +109,7 @@ class Layout(NamedTuple):
     programs: tuple[str, ...]
     broken: str = "broken"
     runnable: tuple[str, ...] = ()
+    version: str = ""
 
     def make(self, place: Place) -> None:
         """Write the project into a git repository."""
@@ -219,6 +236,30 @@ LAYOUTS: dict[str, Layout] = {
         {"package.json": scripts("node --test"), "yarn.lock": "", "it.test.js": NODE},
         ("yarn test",),
         ("yarn",),
+        version="1.",
+    ),
+    "yarn 4": Layout(
+        {
+            "package.json": scripts("node --test"),
+            "yarn.lock": yarn_lock(shop="."),
+            "it.test.js": NODE,
+        },
+        ("yarn test",),
+        ("yarn",),
+        version="4.18.",
+    ),
+    "yarn 4 workspace": Layout(
+        {
+            "package.json": package(name="root", private=True, workspaces=["shop", "docs"]),
+            "yarn.lock": yarn_lock(docs="docs", root=".", shop="shop"),
+            "shop/package.json": scripts("node --test"),
+            "shop/it.test.js": NODE,
+            "docs/package.json": package(name="docs"),
+        },
+        ("yarn workspaces foreach --all run test",),
+        ("yarn",),
+        "shop/broken",
+        version="4.18.",
     ),
     "yarn workspace": Layout(
         {
@@ -230,6 +271,7 @@ LAYOUTS: dict[str, Layout] = {
         ("yarn workspaces run test",),
         ("yarn",),
         "shop/broken",
+        version="1.",
     ),
     "bun": Layout(
         {"package.json": package(), "bun.lock": "", "it.test.ts": BUN}, ("bun test",), ("bun",)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -84,6 +85,16 @@ def test_the_command_really_tests_the_project(place: Place, name: str) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     if missing := [each for each in layout.programs if shutil.which(each, path=path) is None]:
         pytest.skip(f"{', '.join(missing)} is not installed")
+    if layout.version:
+        found = subprocess.run(
+            (layout.programs[-1], "--version"),
+            env={**os.environ, "PATH": path},
+            cwd=place.root,
+            capture_output=True,
+            text=True,
+        ).stdout
+        if not found.startswith(layout.version):
+            pytest.skip(f"{layout.programs[-1]} is version {found.strip()}")
     layout.make(place)
     own = {"PATH": path, "HOME": os.environ["HOME"], "BROKEN": str(place.root / layout.broken)}
     env = {**OFFLINE, **own}

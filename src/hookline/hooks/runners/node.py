@@ -156,8 +156,13 @@ def _matching(folder: Folder, patterns: list[str]) -> Iterator[Folder]:
 
 
 def _is_modern(folder: Folder, package: dict[str, Any]) -> bool:
+    """Whether it is yarn 2 or newer, whose lock file has another format."""
     named = str(package.get("packageManager"))
-    return folder.has(".yarnrc.yml") or bool(re.match(r"yarn@([2-9]|[1-9]\d)", named))
+    return (
+        folder.has(".yarnrc.yml")
+        or folder.mentions("yarn.lock", "^__metadata:")
+        or bool(re.match(r"yarn@([2-9]|[1-9]\d)", named))
+    )
 
 
 def _required(folder: Folder, package: dict[str, Any], manager: _Manager) -> Runner | None:
