@@ -162,7 +162,7 @@ def completed(cli: Cli, words: str) -> set[str]:
 
 def test_bash_completes_commands_and_options(cli: Cli) -> None:
     for words, wanted in (
-        ("hookline st", {"status", "stop", "stats"}),
+        ("hookline st", {"status", "stop", "stats", "store"}),
         ("hookline task comp", {"complete"}),
         ("hookline task add --de", {"--deliverable", "--depends-on"}),
         ("hookline completion z", {"zsh"}),
