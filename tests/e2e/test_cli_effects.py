@@ -220,7 +220,9 @@ def test_dispatch_runs_gates_and_reactions(cli: Cli) -> None:
     script = f"#!/bin/sh\necho '{actions}'\n"
     cli.put(".hookline/hooks/task_completed/note.sh", script, 0o755)
     cli.configure("hooks: {before_submit: [{command: 'exit 1'}]}")
-    assert cli.json("hook", "dispatch", "before_submit", stdin="{}")["status"] == "failure"
-    payload = {"event": {"nodeId": cli.add("a"), "data": {"result": "done"}}}
+    task = cli.add("a")
+    answer = cli.json("hook", "dispatch", "before_submit", stdin="{}")
+    assert (answer["status"], answer["message"]) == ("failure", "`exit 1` exited 1")
+    payload = {"event": {"nodeId": task, "data": {"result": "done"}}}
     asked = cli.json("hook", "dispatch", "task_completed", stdin=json.dumps(payload))
     assert {"type": "log", "payload": {"message": "seen"}} in asked

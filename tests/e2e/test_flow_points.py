@@ -296,9 +296,13 @@ def test_what_hooks_ask_for_is_the_flows_to_do(cli: Cli) -> None:
     assert cli.json("task", "list") == []
 
 
-def test_a_firing_can_be_repeated_dry(cli: Cli) -> None:
-    look_at(cli, "task_blocked")
-    fire(cli, "task_blocked", {"reason": "no key"})
+@pytest.mark.parametrize(
+    "point", ["task_blocked", "session_start", "before_submit", "stop", "pre_tool_use"]
+)
+def test_a_firing_can_be_repeated_dry(cli: Cli, point: str) -> None:
+    look_at(cli, point)
+    cli.add("one")
+    fire(cli, point, LEAST[point])
     replayed = cli.json(
         "hook", "replay", "look", "--event", str(cli.events("point_fired")[0]["seq"])
     )
@@ -306,6 +310,11 @@ def test_a_firing_can_be_repeated_dry(cli: Cli) -> None:
     assert cli.json("hook", "test", "look")["status"] == "ok"
     first, again, third = seen(cli)
     assert first == again == third
+    if POINTS[point].rule != "react":
+        given = json.dumps(LEAST[point])
+        cli.json("hook", "dispatch", point, stdin=given)
+        assert cli.json("hook", "test", "look", "--payload", given)["status"] == "ok"
+        assert seen(cli)[3:] == [LEAST[point]] * 2
 
 
 def test_the_gate_of_the_documentation_can_be_fired(cli: Cli) -> None:

@@ -52,16 +52,16 @@ async def fire(
         values = steering_values(run, app.project.runs) if run is not None else {}
         pending = view.runs.pending(run) if run is not None else []
 
-        async def call(hook: Hook, given: dict[str, Any]) -> Outcome:
-            iteration = RunIteration(pending, frozenset(), str(given.get("status", "waiting")))
-            outcome = native_outcome(hook, given, iteration)
-            if outcome is None:
-                frame = (hook, event, given, point, rule)
-                outcome = await call_dry(calls, view.graph, *frame, values=values)
-            heard(outcome)
-            return outcome
+    async def call(hook: Hook, given: dict[str, Any]) -> Outcome:
+        iteration = RunIteration(pending, frozenset(), str(given.get("status", "waiting")))
+        outcome = native_outcome(hook, given, iteration)
+        if outcome is None:
+            frame = (hook, event, given, point, rule)
+            outcome = await call_dry(calls, app.read, *frame, values=values)
+        heard(outcome)
+        return outcome
 
-        return await dispatch(rule, hooks, payload, call)
+    return await dispatch(rule, hooks, payload, call)
 
 
 async def try_hook(
@@ -71,14 +71,15 @@ async def try_hook(
     (hook,) = _runnable(app, app.scopes.meant(name))
     with app.read() as view:
         subject = _given(hook, payload) if payload is not None else _recorded(view, hook, seq)
-        return await call_dry(caller(app), view.graph, hook, *subject)
+    return await call_dry(caller(app), app.read, hook, *subject)
 
 
 async def repeat(app: App, name: str, seq: int) -> Replayed:
     """Call a hook again on an event as it was recorded, and compare."""
     (hook,) = _runnable(app, app.scopes.meant(name))
     with app.read() as view:
-        return await replay(caller(app), view, hook, _event(view, hook, seq))
+        event = _event(view, hook, seq)
+    return await replay(caller(app), app.read, hook, event)
 
 
 # Which hooks

@@ -16,13 +16,16 @@ from hookline.hooks.rules import RULES
 from hookline.points import rule_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
 
     from hookline.domain.records import Outcome
     from hookline.hooks.calls.call import HookCaller
     from hookline.hooks.registry import Hook
     from hookline.hooks.rules import PointRule
     from hookline.ports.store import GraphView, View
+
+    Read = Callable[[], AbstractContextManager[View]]
 
 
 class Replayed(msgspec.Struct, rename="camel"):
@@ -43,15 +46,16 @@ class Replayed(msgspec.Struct, rename="camel"):
     values: dict[str, Any] | None = None
 
 
-async def replay(caller: HookCaller, view: View, hook: Hook, event: Event) -> Replayed:
+async def replay(caller: HookCaller, read: Read, hook: Hook, event: Event) -> Replayed:
     """Run a hook again on an event as it was recorded, and compare."""
-    recorded = next((c for c in view.calls.deliveries(event.seq) if c.hook == hook.name), None)
-    frozen = view.calls.payload(event.seq)
+    with read() as view:
+        recorded = next((c for c in view.calls.deliveries(event.seq) if c.hook == hook.name), None)
+        frozen = view.calls.payload(event.seq)
     if frozen is None and recorded is not None:
         message = f"what hooks saw at event {event.seq} was pruned"
         raise BadInput(message, help=f"`hookline hook test {hook.name}` tries it on another event")
     payload = event_payload(event, frozen)
-    outcome = await call_dry(caller, view.graph, hook, event, payload)
+    outcome = await call_dry(caller, read, hook, event, payload)
     # As it would be recorded, where no actions and no answer are the same.
     answer = msgspec.json.decode(msgspec.json.encode(outcome.answer)) or None
     before = recorded.answer or None if recorded else None
@@ -68,7 +72,7 @@ async def replay(caller: HookCaller, view: View, hook: Hook, event: Event) -> Re
 
 async def call_dry(
     caller: HookCaller,
-    graph: GraphView,
+    read: Read,
     hook: Hook,
     event: Event | None,
     payload: dict[str, Any],
@@ -77,11 +81,15 @@ async def call_dry(
     *,
     values: Mapping[str, str] = MappingProxyType({}),
 ) -> Outcome:
-    """Call a hook without recording anything or carrying anything out."""
+    """Call a hook without recording anything or carrying anything out.
+
+    No view of the store is open while it runs: what is called reads the store itself.
+    """
     if hook.handler is not None and hook.kind == "built-in" and event is not None:
         task = payload.get("task")
         then = msgspec.convert(task, Task) if task else None
-        return run_builtin(hook, event, _FrozenGraph(graph, then))
+        with read() as view:
+            return run_builtin(hook, event, _FrozenGraph(view.graph, then))
     point = point or (point_of(hook, event) if event else hook.points[0])
     seen = event if event is None or event.type not in FIRINGS else None
     rule = rule or RULES[rule_of(point)]

@@ -119,6 +119,8 @@ def tell_task(app: App, payload: Mapping[str, Any]) -> tuple[str | None, frozens
 
     if not is_kept(app.store):  # a program asks before there is any task
         return NO_TASK
+    if not payload.keys() >= {"task_id", "task_path", "worktree", "agent_name"}:
+        return NO_TASK  # a person tries a gate on what they typed
     named = {payload["agent_name"]} - {""}
     with app.read() as view:
         return renewed_task(view, payload), authors(view, payload["task_id"]) | named
