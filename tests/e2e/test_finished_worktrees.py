@@ -35,19 +35,24 @@ def test_a_deleted_branch_hides_no_worktree(project: Cli) -> None:
 
 
 def test_a_worktree_that_cannot_be_looked_at_hides_no_other(project: Cli) -> None:
+    git(project, "branch", "gone")
+    types = "task_types: {part: {}}\ngates: {base: gone}\n"
+    project.configure("agents: {ada: {driver: command, command: 'cat; exit 1'}}\n" + types)
+    project.add("a part", "--type", "part")
+    project("run", "--task", "T-2")
+    project.configure("gates: {base: main}\n")
     begin(project)
-    begin(project, "T-2")
-    git(project, "config", "branch.hookline/T-1.hooklineBase", "gone")
+    git(project, "branch", "-D", "gone")
     listed = project("worktree", "list")
     assert listed.code == 0
     first, second = listed.stdout.splitlines()
-    assert first.startswith("T-1 ")
-    assert "gone" in first
-    assert "0 commits ahead of main; nothing unsaved" in second
+    assert "0 commits ahead of main; nothing unsaved" in first
+    assert second.startswith("T-2 ")
+    assert "gone" in second
     cleaned = project("worktree", "clean")
     assert cleaned.code == 0
-    assert "T-2: removed" in cleaned.stdout
-    assert "kept T-1: " in cleaned.stderr
+    assert "T-1: removed" in cleaned.stdout
+    assert "kept T-2: " in cleaned.stderr
 
 
 def worktrees(shop: Workshop) -> list[str]:

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -23,9 +23,6 @@ from hookline.domain.repository import (
 )
 from hookline.errors import BadInput
 from tests.integration.repository_rig import Place, do
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 BRANCH = "hookline/T-1"
 
@@ -175,7 +172,7 @@ def test_a_hostile_task_id_never_reaches_git(shared: Place, hostile: str) -> Non
 @pytest.mark.parametrize("hostile", ["--upload-pack=x", "a..b", "a b", "-f", "x\n", ""])
 def test_a_hostile_base_is_refused(shared: Place, hostile: str) -> None:
     with pytest.raises(RepositoryError, match="cannot be the name of a branch"):
-        do(shared.repository().worktrees.open("T-1", hostile or "-"))
+        do(shared.repository(base=hostile or "-").worktrees.open("T-1"))
 
 
 def test_links_out_of_the_folder_are_not_followed(shared: Place) -> None:
@@ -532,16 +529,21 @@ def test_one_act_at_a_time_in_one_worktree(place: Place) -> None:
     assert do(repository.history.commits_ahead(made.path, "main")) == 1
 
 
-def settings_of(place: Place) -> Mapping[str, str]:
-    """Git's settings, name to value."""
-    lines = place.git("config", "--list", "--local").splitlines()
-    return dict(line.partition("=")[::2] for line in lines)
-
-
 def test_the_base_of_a_task_is_remembered(place: Place) -> None:
     place.git("branch", "release")
     if place.remote.exists():
         place.git("push", "--quiet", "origin", "release")
-    assert do(place.repository().worktrees.open("T-1", "release")).base == "release"
-    assert do(place.repository().worktrees.open("T-1")).base == "release"
-    assert settings_of(place)["branch.hookline/T-1.hooklinebase"] == "release"
+    begun_on = {"T-1": "release"}.get
+    made = do(place.repository(begun_on=begun_on).worktrees.open("T-1"))
+    assert (made.base, made.head) == ("release", place.git("rev-parse", "release"))
+    assert do(place.repository().worktrees.open("T-2")).base == "main"
+
+
+def test_a_branch_with_commits_is_not_the_beginning_of_a_task(place: Place) -> None:
+    made = worked(place)
+    place.git("worktree", "remove", "--force", made.path)
+    with pytest.raises(RepositoryError, match="commits from before any work on the task"):
+        do(place.repository().worktrees.open("T-1", first=True))
+    assert not Path(made.path).exists()
+    tip = place.git("rev-parse", BRANCH)
+    assert do(place.repository().worktrees.open("T-1")).head == tip

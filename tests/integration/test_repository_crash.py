@@ -35,7 +35,7 @@ folder = os.path.join(root, ".hookline")
 async def walk():
     processes = LocalProcesses(os.path.join(folder, "blobs"))
     repository = GitRepository(processes, root, folder, os.environ)
-    made = await repository.worktrees.open("T-1", "main")
+    made = await repository.worktrees.open("T-1")
     for number in range(5):
         path = os.path.join(made.path, f"work-{number}")
         if not os.path.exists(path):

@@ -113,8 +113,11 @@ class History(Protocol):
 class Worktrees(Protocol):
     """A worktree and a branch per task."""
 
-    async def open(self, task_id: str, base: str | None = None) -> Worktree:
-        """The task's worktree: the one it has, repaired if need be, or a new one off the base."""
+    async def open(self, task_id: str, *, first: bool = False) -> Worktree:
+        """The task's worktree: the one it has, repaired if need be, or a new one off the base.
+
+        The `first` time, its branch must not have commits of its own.
+        """
 
     async def list(self) -> list[Worktree]:
         """Every task's worktree, and every branch of a task whose worktree is gone."""

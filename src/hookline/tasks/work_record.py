@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from hookline.ports.store import Transaction, View
 
 PINNED, BEGAN = "base_pinned", "work_began"
-UPDATED, SENT_BACK = "task_updated", "task_needs_continuation"
+STARTED, UPDATED = "task_started", "task_updated"
+SENT_BACK = "task_needs_continuation"
 
 
 class Base(NamedTuple):
@@ -38,6 +39,17 @@ def pin_base(tx: Transaction, branch: str, *, unborn: bool = False) -> None:
     known = pinned_base(tx)
     if known is None or (known.unborn and known != (branch, unborn)):
         tx.append(PINNED, SYSTEM_NODE, {"branch": branch, **({"unborn": True} if unborn else {})})
+
+
+def base_of(view: View, task_id: str) -> str | None:
+    """The branch that the work of a task began on, and goes into; None if it was not recorded."""
+    began = view.log.events(node_id=task_id, types=(BEGAN,), after=adopted_at(view.log))
+    return str(began[-1].data["base"]) if began else None
+
+
+def is_untouched(view: View, task_id: str) -> bool:
+    """Whether nobody has worked on a task yet; until 0.2 only its start was recorded."""
+    return not view.log.events(node_id=task_id, types=(BEGAN, STARTED))
 
 
 def start_of(view: View, task_id: str) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hookline.adapters.git.repository.git_repository import GitRepository
 from hookline.adapters.git.work import GitWork
 from hookline.adapters.processes.process import LocalProcesses
-from hookline.tasks.work_record import pinned_base
+from hookline.tasks.work_record import base_of, pinned_base
 from hookline.wiring.project.configured import is_trusted
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def repository(app: App) -> Repository:
         remote=gates.remote,
         trusted=is_trusted(app),
         hooks_before=lambda: _hooks_before(app),
+        begun_on=lambda task_id: _begun_on(app, task_id),
         clean=app.cleaner.text,
     )
 
@@ -46,6 +47,11 @@ def _hooks_before(app: App) -> list[dict[str, str]]:
 
     with app.read() as view:
         return hooks_before(view)
+
+
+def _begun_on(app: App, task_id: str) -> str | None:
+    with app.read() as view:
+        return base_of(view, task_id)
 
 
 def git_work(app: App) -> GitWork:

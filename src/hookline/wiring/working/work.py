@@ -53,7 +53,9 @@ async def begin_work(app: App, task_id: str) -> Worktree:
     """The worktree of a task, with the task in it as a file."""
     await pin_base(app)
     git = repository(app)
-    place = await git.worktrees.open(task_id)
+    with app.read() as view:
+        first = work_record.is_untouched(view, task_id)
+    place = await git.worktrees.open(task_id, first=first)
     with app.read() as view:
         task = view.graph.task(task_id)
         is_known = work_record.start_of(view, task.id) is not None

@@ -41,8 +41,8 @@ class GitRepository:
     `root` is the project's folder and `folder` its `.hookline`. `base` is the branch that was
     chosen, `unborn` that it had no commit then and may never get one; `remote` is the one that the
     configuration names; an empty `remote` means to use none. `hooks_before` tells how what steers
-    git was before changes of hooks that no person has accepted. `clean` takes secrets out of what
-    people and agents wrote.
+    git was before changes of hooks that no person has accepted, and `begun_on` on which branch the
+    work of a task began. `clean` takes secrets out of what people and agents wrote.
     """
 
     def __init__(
@@ -57,6 +57,7 @@ class GitRepository:
         remote: str | None = None,
         trusted: bool = True,
         hooks_before: Callable[[], Sequence[Mapping[str, str]]] = list,
+        begun_on: Callable[[str], str | None] = lambda _: None,
         clean: Callable[[str], str] = str,
     ) -> None:
         repo = Plumbing(processes, root, folder, environ, base, trusted, hooks_before, clean)
@@ -70,7 +71,8 @@ class GitRepository:
         self.trailers = Trailers(repo, self.bases, upkeep)
         self.conflicts = Conflicts(repo, self.bases, upkeep, self.changes, KeptBase(repo), files)
         self.pushes = Pushes(repo, self.bases)
-        self.worktrees = Worktrees(repo, self.bases, upkeep, self.changes, self.conflicts, folders)
+        parts = (self.changes, self.conflicts, folders)
+        self.worktrees = Worktrees(repo, self.bases, upkeep, *parts, begun_on)
         ways = (scratch, self.pushes, FastForwards(repo, upkeep, folders), self.trailers)
         self.merges = Merges(repo, self.bases, upkeep, self.changes, files, *ways)
         self.unchecked = UncheckedCommits(repo, self.bases, folders)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -48,15 +49,15 @@ class Worktrees(msgspec.Struct, frozen=True):
     _changes: Changes
     _conflicts: Conflicts
     _folders: WorktreeFolders
+    _begun_on: Callable[[str], str | None]
 
-    async def open(self, task_id: str, base: str | None = None) -> Worktree:
+    async def open(self, task_id: str, *, first: bool = False) -> Worktree:
         branch = branch_of(task_id)
         path = self._folders.place(task_id)
-        recorded = await self._recorded_base(branch)
-        onto = await self._bases.fetch(recorded or base or await self._bases.branch())
+        onto = await self._bases.fetch(await self._base_of(task_id))
         async with self._repo.exclusive("worktrees"):
             self._folders.prepare()
-            fresh = await self._make_branch(branch, onto)
+            fresh = await self._make_branch(branch, onto, first=first)
             notices = onto.notices
             if self._folders.is_whole(task_id):
                 await self._conflicts.recover(path)
@@ -101,7 +102,7 @@ class Worktrees(msgspec.Struct, frozen=True):
 
     async def clean(self, task_id: str) -> Cleaned | Kept:
         branch, path = branch_of(task_id), self._folders.place(task_id)
-        base = await self._base_of(branch)
+        base = await self._base_of(task_id)
         if not await self._is_in_own(branch, base):
             await self._bases.fetch(base)
         async with self._repo.exclusive("worktrees"):
@@ -114,7 +115,7 @@ class Worktrees(msgspec.Struct, frozen=True):
 
     async def discard(self, task_id: str) -> Cleaned | Kept:
         branch, path = branch_of(task_id), self._folders.place(task_id)
-        base, existed = await self._base_of(branch), os.path.lexists(path)
+        base, existed = await self._base_of(task_id), os.path.lexists(path)
         async with self._repo.exclusive("worktrees"):
             lost = await self.unsaved(task_id) if existed else await self._unsaved_commits(task_id)
             if existed and (not self._folders.is_whole(task_id) or _UNKEPT.intersection(lost)):
@@ -161,24 +162,25 @@ class Worktrees(msgspec.Struct, frozen=True):
             path=path,
             folder=path if prefix == "." else os.path.join(path, prefix),
             branch=branch,
-            base=base or await self._base_of(branch),
+            base=base or await self._base_of(task_id),
             head=head or "",
             lost=not self._folders.is_whole(task_id),
         )
 
-    async def _recorded_base(self, branch: str) -> str | None:
-        return await self._repo.settings.get(f"branch.{branch}.hooklinebase") or None
+    async def _base_of(self, task_id: str) -> str:
+        return self._begun_on(task_id) or await self._bases.branch()
 
-    async def _base_of(self, branch: str) -> str:
-        return await self._recorded_base(branch) or await self._bases.branch()
-
-    async def _make_branch(self, branch: str, base: KnownBase) -> bool:
+    async def _make_branch(self, branch: str, base: KnownBase, *, first: bool) -> bool:
         """Make a branch unless it is there; whether it was made now."""
-        if await self._recorded_base(branch) is None:
-            key = f"branch.{branch}.hooklineBase"
-            await self._repo.ask("config", key, base.name, doing=f"no branch {branch}")
         ref = f"refs/heads/{branch}"
-        if await self._repo.commit(ref) is None:
+        tip = await self._repo.commit(ref)
+        if first and tip is not None and not await self._repo.is_ancestor(tip, base.sha):
+            # They are of an earlier store's task, or were planted to be merged with this one.
+            help = f"`git log {base.name}..{branch}` shows them;"
+            help += f" `git branch -m {branch} NAME` keeps them under another name"
+            found = f"{branch} has commits from before any work on the task"
+            raise RepositoryError(found, help=help)
+        if tip is None:
             await self._repo.ask(
                 *("update-ref", "-m", "hookline: begin", ref, base.sha, ""),
                 doing=f"the branch {branch} cannot be made",
@@ -245,7 +247,7 @@ class Worktrees(msgspec.Struct, frozen=True):
         return {tip for tip in found if tip is not None}
 
     async def _unsaved_commits(self, task_id: str) -> tuple[str, ...]:
-        base = await self._base_of(branch_of(task_id))
+        base = await self._base_of(task_id)
         for tip in await self._tips(task_id):
             if not await self._is_merged(tip, base) and not await self._is_pushed(tip):
                 known = await self._bases.known(base)
