@@ -134,6 +134,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "attention": (),
     "mcp": (),
     "trust": ("--show",),
+    "store copy": ("embedded", "postgresql://nobody@127.0.0.1:1/none"),
     "doctor": (),
     "task fail": ("T-1",),
     "task cancel": ("T-1",),

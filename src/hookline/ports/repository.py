@@ -116,7 +116,7 @@ class Worktrees(Protocol):
     async def open(self, task_id: str, *, first: bool = False) -> Worktree:
         """The task's worktree: the one it has, repaired if need be, or a new one off the base.
 
-        The `first` time, its branch must not have commits of its own.
+        The `first` time, its branch must not have commits yet.
         """
 
     async def list(self) -> list[Worktree]:

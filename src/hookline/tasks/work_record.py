@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from hookline.ports.store import Transaction, View
 
 PINNED, BEGAN = "base_pinned", "work_began"
-STARTED, UPDATED = "task_started", "task_updated"
-SENT_BACK = "task_needs_continuation"
+STARTED, SUBMITTED = "task_started", "task_submitted"
+UPDATED, SENT_BACK = "task_updated", "task_needs_continuation"
 
 
 class Base(NamedTuple):
@@ -48,8 +48,8 @@ def base_of(view: View, task_id: str) -> str | None:
 
 
 def is_untouched(view: View, task_id: str) -> bool:
-    """Whether nobody has worked on a task yet; until 0.2 only its start was recorded."""
-    return not view.log.events(node_id=task_id, types=(BEGAN, STARTED))
+    """Whether nobody has begun or submitted work on a task; 0.1 recorded only its start."""
+    return not view.log.events(node_id=task_id, types=(BEGAN, STARTED, SUBMITTED, SENT_BACK))
 
 
 def start_of(view: View, task_id: str) -> str | None:

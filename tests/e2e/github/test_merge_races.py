@@ -100,7 +100,8 @@ def test_what_somebody_merges_that_no_gate_judged_is_told_by_name(
     line: HubPipeline, hub: Hub, cli: Cli
 ) -> None:
     line.begin_at(hub, gates=GATES)
-    task = part(line)
+    line.turn("work\n")
+    task = cli.add("a part")
     pushed: list[str] = []
 
     def merge_more() -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from hookline.adapters.feeds.wakeup import AsyncWaker
-    from hookline.adapters.store.postgres.server import Server
+    from hookline.adapters.store.postgres.server import ServerConnection
     from hookline.ports.feeds import FeedRecord, Waker
 
 # What an agent says comes in many small pieces: those of so many seconds go together.
@@ -50,7 +50,9 @@ WHERE project_id = %d AND run = %b
 class ServerFeed(FileFeed):
     """The feeds of runs in a table; those who tell do not wait for the server."""
 
-    def __init__(self, folder: str, server: Callable[[], Server], project: int, url: str) -> None:
+    def __init__(
+        self, folder: str, server: Callable[[], ServerConnection], project: int, url: str
+    ) -> None:
         super().__init__(folder)
         self._connect = server
         self._project = project
@@ -60,7 +62,7 @@ class ServerFeed(FileFeed):
         self._writer: threading.Thread | None = None
         self._is_over = False
         self._listener: Listener | None = None
-        self._server: Server | None = None
+        self._server: ServerConnection | None = None
         self._lock = threading.Lock()
 
     def reader(self, run_id: str, *, tail: int | None = None) -> ServerFeedReader:
@@ -121,7 +123,7 @@ class ServerFeed(FileFeed):
     def _send(self) -> None:
         """Send what was told, until nothing more will be."""
         sizes: dict[str, int] = {}
-        server: Server | None = None
+        server: ServerConnection | None = None
         while True:
             with self._news:
                 self._news.wait_for(lambda: self._told or self._is_over)
@@ -137,7 +139,7 @@ class ServerFeed(FileFeed):
             server.close()
 
     def _statements(
-        self, server: Server, told: list[tuple[str, str, bytes]], sizes: dict[str, int]
+        self, server: ServerConnection, told: list[tuple[str, str, bytes]], sizes: dict[str, int]
     ) -> Iterator[bytes]:
         yield b"BEGIN"
         runs = {run_id: server.quote(run_id.encode()) for run_id in sorted({t[0] for t in told})}

@@ -23,7 +23,7 @@ from hookline.domain.records import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from hookline.adapters.store.statements import Connection
+    from hookline.adapters.store.statements import StatementRunner
 
 _decode = msgspec.json.decode
 _encode = msgspec.json.encode
@@ -34,7 +34,7 @@ _LOCAL_LEASE = 3600.0
 class CallTables(Table):
     """Reading and writing the record of hook calls in one connection."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: StatementRunner) -> None:
         super().__init__(connection)
         # What a transaction records; announced once it is committed.
         self.recorded: list[Delivery] = []
@@ -182,7 +182,7 @@ class CallTables(Table):
 class DispatchTable(Table):
     """Events whose hooks still have to be called, and who calls them."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: StatementRunner) -> None:
         super().__init__(connection)
         # What a transaction opens.
         self.opened: dict[int, str] = {}

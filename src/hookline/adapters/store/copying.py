@@ -12,7 +12,7 @@ from hookline.errors import BadInput
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hookline.adapters.store.statements import Connection
+    from hookline.adapters.store.statements import StatementRunner
     from hookline.adapters.store.store import TableStore
 
 _TABLE = re.compile(r"^CREATE TABLE (\w+)", re.MULTILINE)
@@ -47,7 +47,7 @@ def _tables() -> list[str]:
     return [name for script in scripts for name in _TABLE.findall(script)]
 
 
-def _copy(table: str, old: Connection, new: Connection) -> int:
+def _copy(table: str, old: StatementRunner, new: StatementRunner) -> int:
     found = old.execute(f"SELECT * FROM {table}")  # noqa: S608  # ours
     names = [column[0] for column in found.description]
     marks = ", ".join("?" * len(names))

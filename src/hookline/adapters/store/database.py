@@ -38,7 +38,7 @@ _TRANSLATIONS: dict[int, type[errors.StoreError]] = {
 }
 
 
-class Database:
+class SqliteDatabase:
     """A connection to the store's file, with the schema this version knows."""
 
     def __init__(

@@ -25,7 +25,7 @@ from hookline.errors import CycleError, UnknownTask
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from hookline.adapters.store.statements import Connection
+    from hookline.adapters.store.statements import StatementRunner
     from hookline.domain.events import Event
     from hookline.domain.projection import Columns
 
@@ -40,7 +40,7 @@ _decode_list = msgspec.json.Decoder(tuple[str, ...]).decode
 class GraphTables(Table):
     """Tasks and edges in one connection."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: StatementRunner) -> None:
         super().__init__(connection)
         self.projection = GraphProjection(connection)
 

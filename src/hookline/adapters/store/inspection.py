@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.adapters.store.database import Database
+from hookline.adapters.store.database import SqliteDatabase
 from hookline.adapters.store.sqlite import Identity, identify
 from hookline.adapters.store.statements import SCHEMA_VERSION
 from hookline.adapters.store.store import View
@@ -70,7 +70,7 @@ class StoreInspection:
 @contextmanager
 def inspected(path: str) -> Iterator[StoreInspection]:
     """A store, opened for reading only."""
-    database = Database(path, read_only=True)
+    database = SqliteDatabase(path, read_only=True)
     try:
         with database.snapshot() as connection:
             yield StoreInspection(connection)

@@ -11,7 +11,7 @@ from hookline.domain.events import RESERVED, Event, event_id
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hookline.adapters.store.statements import Connection
+    from hookline.adapters.store.statements import StatementRunner
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 _BATCH = 1000
@@ -21,7 +21,7 @@ _OWN_TYPES = msgspec.json.encode(sorted(RESERVED)).decode()
 class LogTable:
     """Reading the log in one connection."""
 
-    def __init__(self, connection: Connection, store_id: str) -> None:
+    def __init__(self, connection: StatementRunner, store_id: str) -> None:
         self._run = connection.execute
         self._store_id = store_id
 

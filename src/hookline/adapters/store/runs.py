@@ -24,11 +24,11 @@ from hookline.domain.sessions import HeldOutput
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from hookline.adapters.store.statements import Connection, Rows
+    from hookline.adapters.store.statements import StatementRows, StatementRunner
     from hookline.domain.events import Event
     from hookline.domain.run_projection import Columns
 
-    Execute = Callable[..., Rows]
+    Execute = Callable[..., StatementRows]
 
 SQL = load("runs.sql") | load("sessions.sql")
 _decode = msgspec.json.decode
@@ -37,7 +37,7 @@ _decode = msgspec.json.decode
 class RunTables(Table):
     """Runs, effects and signals in one connection."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: StatementRunner) -> None:
         super().__init__(connection)
         self.leases = LeaseTable(connection)
         self.attempts = AttemptTable(connection)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from hookline.adapters.store.database import Database, expected_schema, schema_of
+from hookline.adapters.store.database import SqliteDatabase, expected_schema, schema_of
 from hookline.adapters.store.store import TableStore
 from hookline.errors import StoreCorrupt
 from hookline.immutable import Immutable
@@ -70,7 +70,7 @@ class SqliteStore(TableStore):
         With `any_age` one of an older version opens as well, to be identified and not more.
         """
         check = None if admit is None else lambda connection: admit(identify(connection))
-        database = Database(path, read_only=read_only, any_age=any_age, admit=check)
+        database = SqliteDatabase(path, read_only=read_only, any_age=any_age, admit=check)
         with database.snapshot() as connection:
             store_id = identify(connection).store_id
         if not store_id:

@@ -15,7 +15,7 @@ _FOLDER = os.path.dirname(__file__)
 _MIGRATIONS = os.path.join(_FOLDER, "migrations")
 
 
-class Rows(Protocol):
+class StatementRows(Protocol):
     """What a statement found or did."""
 
     @property
@@ -42,10 +42,10 @@ class Rows(Protocol):
         """All rows that are left."""
 
 
-class Connection(Protocol):
+class StatementRunner(Protocol):
     """What runs statements."""
 
-    def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> Rows:
+    def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> StatementRows:
         """Run a statement."""
 
 
@@ -66,7 +66,7 @@ SQL = load("queries.sql")
 class Table:
     """Rows that are read and written in one connection."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: StatementRunner) -> None:
         self._run = connection.execute
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from hookline.adapters.store.details import DetailTables
     from hookline.adapters.store.notices import AnnouncementTable, OutboxTable
     from hookline.adapters.store.runs import RunTables, SessionTables
-    from hookline.adapters.store.statements import Connection
+    from hookline.adapters.store.statements import StatementRunner
     from hookline.domain.records import Delivery
 
 _encode = msgspec.json.encode
@@ -46,13 +46,13 @@ class Database(Protocol):
         """Whether it refuses to be written."""
 
     @property
-    def connection(self) -> Connection:
+    def connection(self) -> StatementRunner:
         """What runs statements, each in its own transaction."""
 
-    def snapshot(self) -> AbstractContextManager[Connection]:
+    def snapshot(self) -> AbstractContextManager[StatementRunner]:
         """Everything read inside is of one moment."""
 
-    def transaction(self) -> AbstractContextManager[Connection]:
+    def transaction(self) -> AbstractContextManager[StatementRunner]:
         """Everything inside is stored together, or not at all."""
 
     def time(self) -> float:
@@ -71,7 +71,7 @@ class Database(Protocol):
 class View:
     """The store at one moment."""
 
-    def __init__(self, connection: Connection, store_id: str) -> None:
+    def __init__(self, connection: StatementRunner, store_id: str) -> None:
         self.graph = GraphTables(connection)
         self.log = LogTable(connection, store_id)
         self.calls = CallTables(connection)
@@ -119,7 +119,7 @@ class Transaction(View):
     """A change in the making: events are appended, and the tables follow them at once."""
 
     def __init__(
-        self, connection: Connection, store_id: str, now: str, metadata: dict[str, Any]
+        self, connection: StatementRunner, store_id: str, now: str, metadata: dict[str, Any]
     ) -> None:
         super().__init__(connection, store_id)
         self.now = now
@@ -247,7 +247,7 @@ class TableStore:
         with self._database.snapshot() as connection:
             yield View(connection, self.id)
 
-    def rows(self, *, writing: bool = False) -> AbstractContextManager[Connection]:
+    def rows(self, *, writing: bool = False) -> AbstractContextManager[StatementRunner]:
         """The bare tables, for copying them."""
         return self._database.transaction() if writing else self._database.snapshot()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.events import FIRINGS, Event
-from hookline.domain.tasks import Task
+from hookline.domain.tasks import CREATED, Task
 from hookline.errors import BadInput
 from hookline.hooks.calls.settle import point_of, run_builtin
 from hookline.hooks.frames import DRY_RUN, Frame, event_payload
@@ -86,8 +86,7 @@ async def call_dry(
     No view of the store is open while it runs: what is called reads the store itself.
     """
     if hook.handler is not None and hook.kind == "built-in" and event is not None:
-        task = payload.get("task")
-        then = msgspec.convert(task, Task) if task else None
+        then = _given_task(payload.get("task"))
         with read() as view:
             return run_builtin(hook, event, _FrozenGraph(view.graph, then))
     point = point or (point_of(hook, event) if event else hook.points[0])
@@ -95,6 +94,14 @@ async def call_dry(
     rule = rule or RULES[rule_of(point)]
     frame = Frame(point, rule, payload, DRY_RUN, seen, values=values)
     return await caller.call(hook, frame)
+
+
+def _given_task(given: Any) -> Task | None:
+    """The task of a payload; a person who typed it may leave out what they do not care about."""
+    try:
+        return msgspec.convert({"goal": "", "state": CREATED, **given}, Task) if given else None
+    except (msgspec.ValidationError, TypeError) as problem:
+        raise BadInput(f"the payload's task is not a task: {problem}") from problem
 
 
 class _FrozenGraph:

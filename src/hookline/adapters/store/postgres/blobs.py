@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import psycopg
 
-    from hookline.adapters.store.postgres.server import Server
+    from hookline.adapters.store.postgres.server import ServerConnection
 
 PART = 1 << 20
 _TOUCH = b"UPDATE hookline.blobs SET stored_at = DEFAULT WHERE project_id = %d AND name = %b"
@@ -37,7 +37,7 @@ DELETE FROM hookline.blobs WHERE project_id = %d AND name = %b AND stored_at < t
 class ServerBlobs:
     """The blobs of one project on a server."""
 
-    def __init__(self, server: Server, project: int) -> None:
+    def __init__(self, server: ServerConnection, project: int) -> None:
         self._server = server
         self._project = project
 

@@ -15,7 +15,7 @@ from hookline.adapters.store.postgres.server import NOW
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from hookline.adapters.store.postgres.server import Server
+    from hookline.adapters.store.postgres.server import ServerConnection
 
 # So much is sent at a time, if nobody asks for what it finds.
 MOST_BYTES = 1 << 20
@@ -30,7 +30,7 @@ WHERE relnamespace = 'hookline'::regnamespace AND relkind = 'r'
 """
 
 
-class Rows:
+class PendingRows:
     """What a statement finds or does; it is sent when someone asks."""
 
     def __init__(self, batch: Batch) -> None:
@@ -81,18 +81,20 @@ class Rows:
 class Batch:
     """Statements of one transaction, sent together: each exchange with the server takes time."""
 
-    def __init__(self, server: Server, begin: bytes, steps: int) -> None:
+    def __init__(self, server: ServerConnection, begin: bytes, steps: int) -> None:
         self._server = server
         self._texts = [begin]
         self._bytes = 0
-        self._waiting: list[Rows | None] = [None] * (steps - 1) + [first := Rows(self)]
+        self._waiting: list[PendingRows | None] = [None] * (steps - 1) + [
+            first := PendingRows(self)
+        ]
         # What the last statement of `begin` finds.
         self.first = first
         self.is_begun = False
 
-    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Rows:
+    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> PendingRows:
         """Run a statement, as soon as someone wants to know what it finds."""
-        rows = Rows(self)
+        rows = PendingRows(self)
         text = render(sql, parameters, self._server.quote)
         if self._bytes + len(text) > MOST_BYTES:
             self.flush()
@@ -121,31 +123,31 @@ class Batch:
         self.flush()
 
 
-class Live:
+class SingleStatements:
     """Statements that each see what is stored now."""
 
     def __init__(self, snapshot: Callable[[], Any]) -> None:
         self._snapshot = snapshot
 
-    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Rows:
+    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> PendingRows:
         with self._snapshot() as batch:
-            rows: Rows = batch.execute(sql, parameters)
+            rows: PendingRows = batch.execute(sql, parameters)
             batch.end(b"COMMIT")
         return rows
 
 
-class Database:
+class ServerDatabase:
     """The tables of one project, in a database that it shares with others."""
 
-    def __init__(self, server: Server, project: int, *, read_only: bool) -> None:
+    def __init__(self, server: ServerConnection, project: int, *, read_only: bool) -> None:
         self.read_only = read_only
         self.project = project
         self._server = server
 
     @property
-    def connection(self) -> Live:
+    def connection(self) -> SingleStatements:
         """What runs statements, each in its own transaction."""
-        return Live(self.snapshot)
+        return SingleStatements(self.snapshot)
 
     def close(self) -> None:
         """Let go of the connection."""

@@ -68,7 +68,7 @@ class _Text(TextLoader):
         return decoded(bytes(data))
 
 
-class Server:
+class ServerConnection:
     """A server that this process talks to; who is asked whether it is there again waits."""
 
     def __init__(self, url: str, place: str) -> None:

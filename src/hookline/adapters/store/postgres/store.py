@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from hookline import errors
-from hookline.adapters.store.postgres.database import Database
+from hookline.adapters.store.postgres.database import ServerDatabase
 from hookline.adapters.store.postgres.dialect import first_rows, schema
-from hookline.adapters.store.postgres.server import Server
+from hookline.adapters.store.postgres.server import ServerConnection
 from hookline.adapters.store.statements import SCHEMA_VERSION, migration
 from hookline.adapters.store.store import TableStore
 from hookline.domain.store_urls import read_store_url
@@ -20,7 +20,7 @@ from hookline.immutable import Immutable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from hookline.adapters.store.statements import Connection
+    from hookline.adapters.store.statements import StatementRunner
 
 # Whoever makes or changes the schema has this lock until the transaction is over.
 _LOCK = b"SELECT pg_advisory_xact_lock(7210384)"
@@ -55,7 +55,7 @@ _NEXT = (
 )
 
 
-class Found(Immutable):
+class FoundProject(Immutable):
     """What a database has of a project."""
 
     project: int
@@ -79,14 +79,14 @@ class PostgresStore(TableStore):
             raise errors.BadInput(
                 f"{address.shown} names no project", help="add ?project=NAME to the URL"
             )
-        server = Server(address.server, address.shown)
+        server = ServerConnection(address.server, address.shown)
         try:
             with server.translated():
                 found = _opened(server, address.project, admit, read_only=read_only)
         except BaseException:
             server.close()
             raise
-        database = Database(server, found.project, read_only=read_only)
+        database = ServerDatabase(server, found.project, read_only=read_only)
         self.project = found.project
         self.address = address
         # The URL by which changes are announced, if not that one.
@@ -94,21 +94,21 @@ class PostgresStore(TableStore):
         super().__init__(url, database, found.store_id, clock or database.time)
 
     @contextmanager
-    def rows(self, *, writing: bool = False) -> Iterator[Connection]:
+    def rows(self, *, writing: bool = False) -> Iterator[StatementRunner]:
         with super().rows(writing=writing) as connection:
             yield connection
             # Rows that came with their numbers used none of the server's.
             for table in _NUMBERED if writing else ():
                 connection.execute(_NEXT.format(table))
 
-    def connect(self) -> Server:
+    def connect(self) -> ServerConnection:
         """Another connection."""
-        return Server(self.address.server, self.address.shown)
+        return ServerConnection(self.address.server, self.address.shown)
 
 
 def _opened(
-    server: Server, name: str, admit: Callable[[str], None] | None, *, read_only: bool
-) -> Found:
+    server: ServerConnection, name: str, admit: Callable[[str], None] | None, *, read_only: bool
+) -> FoundProject:
     """A project as it is in the database; for writing it is made, or brought up to date."""
     version, found = _look(server, name)
     if version > SCHEMA_VERSION:
@@ -122,7 +122,7 @@ def _opened(
     return _made(server, name)
 
 
-def _look(server: Server, name: str) -> tuple[int, Found | None]:
+def _look(server: ServerConnection, name: str) -> tuple[int, FoundProject | None]:
     """The version of the schema, and what it has of a project."""
     project = server.quote(name.encode())
     try:
@@ -137,10 +137,10 @@ def _look(server: Server, name: str) -> tuple[int, Found | None]:
         return version, None
     if store_id is None:
         raise errors.StoreCorrupt(f"{server.place} has lost its identity")
-    return version, Found(number, store_id)
+    return version, FoundProject(number, store_id)
 
 
-def _made(server: Server, name: str) -> Found:
+def _made(server: ServerConnection, name: str) -> FoundProject:
     """Make what is missing, all or nothing; whoever comes second finds it made."""
 
     def run(script: bytes) -> tuple[object, ...] | None:
@@ -170,7 +170,7 @@ def _made(server: Server, name: str) -> Found:
     return found
 
 
-def _migrate(server: Server, version: int) -> None:
+def _migrate(server: ServerConnection, version: int) -> None:
     scripts = [migration(number) for number in range(version + 1, SCHEMA_VERSION + 1)]
     statements = ["SET LOCAL search_path = hookline, pg_catalog"]
     statements += (statement for script in scripts for statement in schema(script))
@@ -180,7 +180,7 @@ def _migrate(server: Server, version: int) -> None:
     server.run(";".join(view for (view,) in views).encode(), first=False)
 
 
-def _enter(server: Server, name: str) -> None:
+def _enter(server: ServerConnection, name: str) -> None:
     """Give a project its number, its first rows and its identity, if it has none."""
     project = server.quote(name.encode())
     row = server.run(_ENTER % project, first=False).fetchone()
