@@ -68,5 +68,5 @@ def test_a_real_agent_reviews_by_its_own_structured_output(
     # The second question is asked in the conversation of the first, and does not repeat it.
     assert BEGIN in again.history
     assert BEGIN not in again.newest
-    assert "it does not end with the object that was asked for" in again.newest
+    assert "it does not end with the JSON object" in again.newest
     assert "- blocking, parts/T-1:1: Add your name." in line.prompts(task)[0]

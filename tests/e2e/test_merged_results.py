@@ -234,9 +234,8 @@ def test_a_gatekeeper_that_gives_no_verdict_is_asked_once_more(line: Pipeline, c
     task = cli.add("a part")
     line.by_hand(task)
     assert cli("submit", task).code == 0
-    assert (
-        "Your last answer could not be used: it does not end with the object" in asked.read_text()
-    )
+    told = asked.read_text()
+    assert "Your last answer could not be used: it does not end with the JSON object" in told
 
     says.write_text("echo 'Looks good'\n")
     other = cli.add("another part")

@@ -85,7 +85,7 @@ def test_a_verdict_may_come_after_other_words(desk: Desk) -> None:
     [
         (
             "Looks good to me, approve!",
-            "gave no verdict: it does not end with the object that was asked for; it said: Looks",
+            "gave no verdict: it does not end with the JSON object; it said: Looks",
         ),
         ("", "gave no verdict: it is empty"),
         (" \n", "gave no verdict: it is empty"),

@@ -53,4 +53,5 @@ def _reason(data: dict[str, Any]) -> str:
 def _attempt(attempt: dict[str, Any], reason: str) -> str:
     found = prompts.one_line(f"{attempt['gate']}: {attempt['message']}", 300)
     about = "" if found in reason else f" ({found})"
-    return f"An attempt to fix it{about}. Its author said: {attempt['agent'] or 'nothing'}"
+    said = f"said: {attempt['agent']}" if attempt["agent"] else "said nothing."
+    return f"An attempt to fix it{about}. Its author {said}"

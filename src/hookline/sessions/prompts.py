@@ -120,7 +120,7 @@ def next_prompt(text: str | None, nonce: str) -> str:
     # What we say ourselves is not put among the words of others.
     theirs = "\n".join(line for line in text.split("\n") if line != FIX)
     said = f" {FIX}" if theirs != text else ""
-    lead = f"# Next\n\nThe work is not done yet.{said}\n\nWhat its checks say"
+    lead = f"# Next\n\nThe work is not done yet.{said}\n\nWhat the checks say"
     return framed_wishes(lead, capped(theirs).rstrip(), nonce) + "\n"
 
 
@@ -206,7 +206,7 @@ def opening(situation: str, line: str) -> str:
 
     `line` is how its turn went; empty where the recovery says that.
     """
-    turn = f"You have had a turn in it: {line}\n" if line else ""
+    turn = f"You have had a turn already: {line}\n" if line else ""
     return quoted(f"{situation}\n# This iteration\n\n{turn}".rstrip("\n") + "\n")
 
 

@@ -54,7 +54,7 @@ on-iteration-end `needsMoreIterations` says whether another iteration is needed.
 _REWRITING = " `modify`: it may do what `updatedInput` says instead."
 
 _PROMPT = """\
-Hookline runs coding agents, and asks you at the point {point} of their work, as the hook {hook}.
+Hookline runs coding agents, and asks you, as its hook {hook}, at the point {point} of their work.
 The point {point}: {doc}
 You may look at everything in this folder. You must not change anything: no file, no task, no \
 commit, no setting.

@@ -70,7 +70,7 @@ async def close_conflict(repository: Repository, asked: RepoRequest) -> LeftToDo
         return None
     prompt = (
         f"You resolved the conflict with {asked.base}, but git does not commit it. Find out why,"
-        " and fix the cause in the files of this folder. Do not bypass a hook of git with"
+        " and fix the cause in the files of this folder. Do not bypass a git hook with"
         " `--no-verify`. Do not abort the merge.\n\n" + framed("What git said", refused.output)
     )
     return LeftToDo(f"{refused.reason}: {refused.output}", prompt)

@@ -186,7 +186,7 @@ def refusal(pushed: Refused, branch: str, remote: str) -> tuple[str, str | None]
         output = framed("What was said", f"{pushed.reason}\n{pushed.output}")
         return (
             pushed.reason,
-            f"A rule or a hook of {remote} rejected the push of `{branch}`. If it names a cause in"
+            f"A rule or hook of {remote} rejected the push of `{branch}`. If it names a cause in"
             " your work or your commits, fix that. If it names none, or asks for something that you"
             " do not have, such as a number, that needs a person: make nothing up, and do not work"
             f" around the rule. The push is repeated after your turn.\n\n{output}",

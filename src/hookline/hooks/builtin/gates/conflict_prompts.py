@@ -74,7 +74,7 @@ def _still(base: str, found: OpenConflict) -> Iterator[str]:
     for path in found.restored:
         yield (
             f"- {file_name(path)}: you undid or changed what came from {base}. Hookline has"
-            " restored it. Make your work fit it."
+            " restored it. Make your work fit it; if it does, change nothing and say so."
         )
     if found.undecided:
         marked = {each.path for each in found.markers}

@@ -239,7 +239,7 @@ def _read(text: str) -> ReviewVerdict:
         raise ValueError("it is longer than 1 MiB")
     answer = final_object(text)
     if answer is None:
-        raise ValueError("it does not end with the object that was asked for")
+        raise ValueError("it does not end with the JSON object")
     try:
         verdict = msgspec.convert(answer, ReviewVerdict)
     except msgspec.ValidationError as problem:
