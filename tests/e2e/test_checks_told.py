@@ -87,7 +87,7 @@ def test_a_command_is_told_as_the_agent_can_run_it(cli: Cli) -> None:
         "6. file: a script of the project is run\n",
         "7. web: a web service is asked\n",
         "8. merge: the merged result must pass `sh check.sh T-1`\n",
-        "Run the commands above",
+        "Make the commands above pass",
     )
 
 
@@ -122,7 +122,7 @@ def test_a_command_is_told_as_it_runs_or_by_its_place(cli: Cli) -> None:
         "8. promise: a command in hookline.yaml\n9. ",
         "9. other: a command in hookline.yaml, which only the gate can run\n10. ",
         "10. merge: the merged result must pass\n```sh\nset -e\nsh check.sh\n```\n",
-        "Run the commands above",
+        "Make the commands above pass",
     )
 
 
@@ -139,7 +139,7 @@ def test_a_rule_is_told_with_its_command_as_it_runs(cli: Cli) -> None:
         rig.prompts()[0].text,
         "- both:\n```sh\nset -e\ntest -e 'a  b'\n```\n",
         "- long: a command in hookline.yaml\n",
-        "Run the commands above",
+        "Make the commands above pass",
     )
 
 
@@ -184,6 +184,6 @@ def test_rules_and_stop_hooks_are_told_in_the_users_own_folder(cli: Cli) -> None
         "- dated: `a.txt` must match `^20`",
         "- covered: at least 80.0% test coverage",
         "- tidy: `make tidy`",
-        "Run the commands above",
+        "Make the commands above pass",
     )
     assert "hookline/T-1" not in found

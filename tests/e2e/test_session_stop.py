@@ -179,7 +179,7 @@ def test_a_promise_counts_once_a_file_has_changed(cli: Cli) -> None:
     said = rig.run(iterations=3).said
     assert said == (0, "completed", "Promised; no check is configured, 1 file changed")
     first, second, third = rig.prompts()
-    assert "It counts only if files have changed." in first.text
+    assert "It counts only if this session changed files." in first.text
     for prompt in (second, third):
         assert "a change: the diff is empty (ignored files and .hookline do not count)" in (
             prompt.text

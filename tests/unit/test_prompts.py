@@ -112,7 +112,7 @@ def test_lists_are_sections_and_empty_ones_are_nothing() -> None:
     assert len(shown) < 9000
     assert prompts.messages(["stop that"]) == "# A person says\n\n- stop that\n"
     ready = {"ready": [{"id": "T-2", "state": "ready", "goal": "x"}], "done": 1, "all": 3}
-    listed = "# Tasks (1 of 3 done)\n\n- T-2 (ready): x\n\nDo as many as you can, and read"
+    listed = "# Tasks (1 of 3 done)\n\n- T-2 (ready): x\n\nDo as many of these as you can. Read"
     assert prompts.ready_tasks(ready).startswith(listed)
     waits = [{"id": "T-3", "state": "created", "goal": "y", "waitsFor": ["T-2"]}]
     assert "x\n- T-3 (waits for T-2): y\n" in prompts.ready_tasks({**ready, "waiting": waits})

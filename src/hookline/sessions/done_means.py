@@ -58,7 +58,7 @@ def _before_the_end(rules: Sequence[Mapping[str, Any]], ahead: ChecksTold) -> It
         yield "What a gate finds comes back to you."
     lines = (rule.get("command") or "" for rule in rules[:MOST_RULES])
     if ahead.get("runnable") or any(line and can_tell(line) for line in lines):
-        yield "Run the commands above before you end."
+        yield "Make the commands above pass before you end."
 
 
 def _counts(rules: Sequence[Mapping[str, Any]], ahead: ChecksTold, in_git: bool) -> str:
@@ -69,7 +69,7 @@ def _counts(rules: Sequence[Mapping[str, Any]], ahead: ChecksTold, in_git: bool)
     elif ahead.get("proof") and rules:
         conditions.append("no check fails")
     if ahead.get("changes") and in_git:
-        conditions.append("files have changed")
+        conditions.append("this session changed files")
     return f" It counts only if {' and '.join(conditions)}." if conditions else ""
 
 
@@ -78,7 +78,7 @@ def each_task(rules: Sequence[Mapping[str, Any]], ahead: ChecksTold) -> str:
     checks = (*map(_rule, rules[:MOST_RULES]), *ahead.get("stop", ()), *ahead.get("gates", ()))
     lines = [f"- {line}" for line in checks]
     listed = _listed("The work of each task must pass these on its own:", lines)
-    return "\n\n".join(part for part in (listed, frozen(ahead, "No task may change")) if part)
+    return "\n\n".join(part for part in (listed, frozen(ahead, "No task may change", "goal")) if part)
 
 
 def task_details(details: TaskDetails) -> str:
@@ -99,7 +99,7 @@ def place(given: SessionInput) -> str:
         )
     return (
         f"This is task {given.task_id}. This folder is its worktree, on the branch"
-        f" {code(given.branch)}. The work goes into {code(str(given.base))}."
+        f" {code(given.branch)}, which goes into {code(str(given.base))}."
     )
 
 
@@ -110,13 +110,13 @@ def _git(given: SessionInput, ahead: ChecksTold) -> str:
     return f"{rule} Do not push, merge or switch branches."
 
 
-def frozen(ahead: ChecksTold, title: str = "Do not change") -> str:
-    """What the agent must not change; empty if it may change everything."""
+def frozen(ahead: ChecksTold, title: str = "Do not change", unless: str = "task") -> str:
+    """What the agent must not change, but for what `unless` asks; empty if it may change all."""
     lines = [f"- {code(pattern)}" for pattern in ahead.get("frozen", ())]
     if ahead.get("trusted"):
         named = ", ".join(code(name) for name in ahead.get("files", ()))
         also = f", and what it names: {named}," if named else ""
-        lines.append(f"- hookline.yaml{also or ','} unless the goal asks for it")
+        lines.append(f"- hookline.yaml{also or ','} unless the {unless} asks for it")
     return _listed(f"{title}:", lines)
 
 

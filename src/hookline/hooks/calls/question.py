@@ -54,10 +54,10 @@ on-iteration-end `needsMoreIterations` says whether another iteration is needed.
 _REWRITING = " `modify`: it may do what `updatedInput` says instead."
 
 _PROMPT = """\
-Hookline runs coding agents, and asks you, as its hook {hook}, at the point {point} of their work.
+Hookline runs coding agents. You are its hook {hook}, asked at the point {point} of their work.
 The point {point}: {doc}
-You may look at everything in this folder. You must not change anything: no file, no task, no \
-commit, no setting.
+Read and test what you need in this folder, but leave all files, tasks, commits and settings as \
+they are.
 
 # What you are asked
 

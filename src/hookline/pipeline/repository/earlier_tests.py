@@ -67,8 +67,8 @@ def with_base_tests(answer: GateAnswer, names: list[str], base: str) -> GateAnsw
     files = ", ".join(map(code, names))
     lead = (
         f"Your work edits tests that check it: {files}. The merged result must pass with these"
-        f" files as they are in {base}, too. Make your work pass with both versions. If the goal"
-        " cannot be reached that way, that needs a person."
+        f" files as they are in {base}, too. Make your work pass with both versions. If the task"
+        " cannot be done that way, that needs a person."
     )
     prompt = answer.remediation_prompt
     return msgspec.structs.replace(

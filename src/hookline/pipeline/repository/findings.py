@@ -15,13 +15,13 @@ SHOWN = 20
 _UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB"))
 _REMEDIES = {
     "large": (
-        "Large files do not belong in the repository. Remove them. One that is not committed"
+        "Large files do not belong in your work. Remove them. One that is not committed"
         " yet may stay in the folder if you add it to .gitignore."
     ),
     "nested": (
         "A repository inside your work would be recorded as a bare commit id, and its files would"
-        " be lost. If its files belong to your work, remove its .git. Otherwise remove the"
-        " repository, or add it to .gitignore."
+        " be lost. If its files belong to your work, remove its .git. Otherwise remove"
+        " it; one that is not committed yet may stay if you add it to .gitignore."
     ),
     "own": (
         "The files that Hookline keeps in .hookline, such as its database, are not part of your"

@@ -59,8 +59,8 @@ def _broken(errors: list[str]) -> MergeResult:
     """Reject work that breaks the configuration, instead of asking a person to trust it."""
     prompt = (
         "With hookline.yaml as your work has it, no hook, gate or agent of the project would run."
-        " If the goal does not ask for a change in it, undo yours. If it does, fix these errors,"
-        f" which `{CHECK}` shows in this folder.\n\n"
+        " If the task does not ask for a change in it, undo yours, which is allowed. If it does,"
+        f" fix these errors, which `{CHECK}` shows in this folder.\n\n"
     )
     told = framed("The errors", "\n".join(errors[:ERRORS]))
     message = f"the work breaks the configuration: {first_few(errors, 1)}"

@@ -217,8 +217,8 @@ class Preparation:
             return astray_prompt(state, self._asked.branch)
         if state.blocking is None and state.dirty:
             return (
-                "Your work could not be committed. Fix what prevents it. Do not bypass a hook of"
-                " git with `--no-verify`.\n\n" + framed("What happened", problem.message)
+                "Your work could not be committed. Fix what prevents it. Do not bypass a git hook"
+                " with `--no-verify`.\n\n" + framed("What happened", problem.message)
             )
         return None
 

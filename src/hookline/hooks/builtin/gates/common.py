@@ -187,8 +187,9 @@ def refusal(pushed: Refused, branch: str, remote: str) -> tuple[str, str | None]
         return (
             pushed.reason,
             f"A rule or hook of {remote} rejected the push of `{branch}`. If it names a cause in"
-            " your work or your commits, fix that. If it names none, or asks for something that you"
-            " do not have, such as a number, that needs a person: make nothing up, and do not work"
-            f" around the rule. The push is repeated after your turn.\n\n{output}",
+            " your work or your commits, fix that; you may rewrite the commits of this branch. If"
+            " it names none, or asks for something that you do not have, such as a number, that"
+            " needs a person: make nothing up, and do not work around the rule. The"
+            f" push is repeated after your turn.\n\n{output}",
         )
     return f"{pushed.reason}: {pushed.output}", None

@@ -143,8 +143,8 @@ def _leak(judging: Judging, findings: list[str], leaked: dict[str, list[str]]) -
     shown, base = "\n".join(findings[:SHOWN]), judging.context.base_branch
     history = rewrite_history(base) if judging.is_yours else WITHOUT_HISTORY
     prompt = (
-        "Your work adds credentials. Remove each of them. Read them from the environment or from a"
-        " file that git ignores. Never print a credential. In your last message name each one, by"
+        "Your work adds credentials. Remove each of them. Let the code read them from the"
+        " environment or from a file that git ignores. Never print a credential. In your last message name each one, by"
         f" file and kind: it has to be revoked.\n\n{history}\n\n" + framed("Where they are", shown)
     )
     message = f"{len(findings)} credentials in the diff: {'; '.join(findings[:5])}"
@@ -205,8 +205,8 @@ def _too_much(broken: list[str], forbidden: list[str]) -> GateAnswer:
     prompt = (
         f"Your work changes more than it may. It breaks these limits:\n\n{listed}\n\n"
         "Keep what the task needs. Take out generated, vendored and unrelated files. Undo your"
-        " changes to files that must not change. If the task cannot be done within the limits,"
-        " that needs a person."
+        " changes to files that must not change, which is allowed. If the task cannot be done"
+        " within the limits, that needs a person."
     )
     return refused("; ".join(told), prompt)
 
