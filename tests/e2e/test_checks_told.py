@@ -149,21 +149,21 @@ def test_only_a_command_that_is_shown_is_to_be_run(cli: Cli) -> None:
     rig.configure({}, validation=[rule])
     rig.turns(PROMISE)
     rig.run(iterations=1)
-    assert "Run the commands" not in rig.prompts()[0].text
+    assert "commands above" not in rig.prompts()[0].text
 
 
 def test_where_nothing_can_be_run_nothing_is_to_be_run(cli: Cli) -> None:
     found = told(cli, {"before_submit": ["secrets"]}, {"test": "none"})
     assert "1. secrets: no credentials\n" in found
     assert "What a gate finds comes back to you.\n" in found
-    assert "Run the commands" not in found
+    assert "commands above" not in found
 
 
 def test_work_without_gates_or_tests_is_told_of_none(cli: Cli) -> None:
     found = told(cli, {"before_submit": []}, {"test": "none"})
     assert "Gates" not in found
-    assert "Run the commands" not in found
-    assert "This folder is its worktree, on the branch `hookline/T-1`." in found
+    assert "commands above" not in found
+    assert "This folder is its worktree, on the branch `hookline/T-1`, which goes into" in found
 
 
 def test_rules_and_stop_hooks_are_told_in_the_users_own_folder(cli: Cli) -> None:
