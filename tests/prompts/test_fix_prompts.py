@@ -83,7 +83,7 @@ def test_a_command_that_is_too_long_is_not_to_be_run(line: Pipeline) -> None:
     rejected(line, gates({"command": f"test -e {'x' * 1000}"}))
     prompt = the_prompt(line)
     assert "A command in hookline.yaml failed on your work with exit code 1." in prompt
-    assert "Run these before you end, and make them pass; they run again after your turn: `make test`\n" in prompt
+    assert "they run again after your turn: `make test`\n" in prompt
     assert "xxx" not in prompt
 
 
@@ -92,7 +92,7 @@ def test_a_gate_that_was_not_reached_is_told_as_well(line: Pipeline) -> None:
     place = rejected(line, gates("secrets", "run_tests"))
     (place / "settings.py").write_text('key = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"\n')
     line.commit("more", at=place)
-    assert "Run these before you end, and make them pass; they run again after your turn: `make test`\n" in the_prompt(line)
+    assert "they run again after your turn: `make test`\n" in the_prompt(line)
 
 
 def test_a_line_with_variables_is_told_with_their_values(line: Pipeline) -> None:
@@ -105,7 +105,7 @@ def test_a_line_with_variables_is_told_with_their_values(line: Pipeline) -> None
     compare("fix-silent", line, prompt)
     shown = "`grep -q T-1 CHANGES`"
     assert f"{shown} failed on your work with exit code 1. It printed nothing.\n" in prompt
-    assert f"Run these before you end, and make them pass; they run again after your turn: {shown}, `make test`\n" in prompt
+    assert f"they run again after your turn: {shown}, `make test`\n" in prompt
 
 
 def test_what_the_merged_result_rejects(line: Pipeline) -> None:
@@ -140,7 +140,7 @@ def test_whoever_remembers_nothing_is_told_its_role_and_what_to_leave_alone(line
     assert prompt.startswith("You write small parts.\n\nYou worked on this task before")
     assert "Do not change:\n- `x/*`\n- hookline.yaml, and what it names: `check.sh`" in prompt
     assert "\n\nA colleague reviewed your work and asked for changes." in prompt
-    assert "Run these before you end, and make them pass; they run again after your turn: `sh check.sh`\n" in prompt
+    assert "they run again after your turn: `sh check.sh`\n" in prompt
 
 
 def test_what_an_agent_hook_rejects(line: Pipeline) -> None:

@@ -78,7 +78,8 @@ def each_task(rules: Sequence[Mapping[str, Any]], ahead: ChecksTold) -> str:
     checks = (*map(_rule, rules[:MOST_RULES]), *ahead.get("stop", ()), *ahead.get("gates", ()))
     lines = [f"- {line}" for line in checks]
     listed = _listed("The work of each task must pass these on its own:", lines)
-    return "\n\n".join(part for part in (listed, frozen(ahead, "No task may change", "goal")) if part)
+    unchanged = frozen(ahead, "No task may change", "goal")
+    return "\n\n".join(part for part in (listed, unchanged) if part)
 
 
 def task_details(details: TaskDetails) -> str:

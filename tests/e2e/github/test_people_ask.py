@@ -52,7 +52,7 @@ def test_changes_that_a_person_asks_for_are_made_and_shown(
     assert head(line, task) != first
     if before_submit:
         check_prompt(cli, "fix-forge", told)
-    assert "Run these before you end, and make them pass; they run again after your turn: `make test`\n" in told
+    assert "they run again after your turn: `make test`\n" in told
 
     # Somebody who still looked at the first commit, and ada again, are heard as well.
     ask("bob", first, "Spell it right.")
