@@ -28,7 +28,7 @@ def test_a_turn_that_was_cut_short_answers_nothing(sides: Sides) -> None:
     sides.killed_at(task)
     sides.submit(task)
     _, again = sides.prompts(task)
-    assert "This is left:\n\n- `gone-there`: main deleted or renamed it" in again
+    assert "Look at this:\n\n- `gone-there`: main deleted or renamed it" in again
     assert sides.shown("picture") == "a\0minea\0theirs"
     assert "gone-there" not in sides.git("ls-tree", "--name-only", "main")
     sides.check(task)

@@ -155,7 +155,7 @@ def test_a_turn_that_failed_decides_nothing(sides: Sides) -> None:
     sides.turn("[ $n = 1 ] && exit 3; rm gone-there\n")
     sides.submit(task, code=3)  # nothing is left of the work
     again = sides.prompts(task)[1]
-    assert "This is left:\n\n- `gone-there`: main deleted or renamed it" in again
+    assert "Look at this:\n\n- `gone-there`: main deleted or renamed it" in again
     assert "no commit is left of the work" in sides.cli.task(task)["blockReason"]
 
 
@@ -170,7 +170,7 @@ def test_what_nobody_resolves_is_undone_and_what_was_edited_is_kept(sides: Sides
     assert sides.git("rev-parse", "HEAD", at=place) == head
     assert sides.git("status", "--porcelain", at=place) == ""
     kept = sides.git("for-each-ref", "--format=%(refname)", "refs/hookline/rescued")
-    assert f"kept as {kept}." in sides.cli("events", "--json").stdout
+    assert f"if they help: {kept}." in sides.cli("events", "--json").stdout
     assert "my half" in sides.git("show", f"{kept}:text")
     assert sides.git("show", f"{kept}:draft") == "draft"
 
