@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.pipeline_rig import Pipeline
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
@@ -64,3 +69,46 @@ def test_config_show_says_nothing_of_secrets_where_there_are_none(cli: Cli) -> N
     cli.configure("agents: {bot: {driver: command, command: 'true', env: {COLOUR: dark-green}}}\n")
     assert "dark-green" in cli("config", "show").stdout
     assert cli("config", "show").stderr == ""
+
+
+NAMED = """\
+task_types: {postgres: {hooks: {before_submit: [{command: exit 1}]}}}
+hooks:
+  before_submit: []
+agents: {postgres: {driver: command, command: 'true'}}
+"""
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [{"DB_PASSWORD": "postgres"}, {"DATABASE_URL": "db://me:postgres@localhost/shop"}],
+    ids=["whole", "in a URL"],
+)
+def test_names_of_the_project_are_no_secrets(cli: Cli, variables: dict[str, str]) -> None:
+    cli.configure(NAMED)
+    cli.env |= variables
+    added = cli("task", "add", "a part", "--type", "postgres")
+    assert "redacted" not in added.stderr
+    assert cli.task("T-1")["type"] == "postgres"
+    assert cli.json("task", "claim", "T-1", "--agent", "postgres")["claim"]["agent"] == "postgres"
+
+
+def test_a_gate_of_a_type_stands_whatever_a_password_is(cli: Cli) -> None:
+    line = Pipeline(cli)
+    line.begin("task_types: {postgres: {hooks: {before_submit: [{command: exit 1}]}}}\n")
+    task = cli.add("a part", "--type", "postgres")
+    line.by_hand(task)
+    cli.env["DB_PASSWORD"] = "postgres"
+    assert cli("submit", task, "--agent", "bot").code == 3
+    assert cli.task(task)["state"] != "completed"
+
+
+def test_steps_are_chosen_by_their_names(cli: Cli) -> None:
+    chosen = json.dumps({"action": "executed-tasks", "tasks": ["postgres"]})
+    cli.put("choose.sh", f"echo '{chosen}'\n")
+    cli.configure(
+        "flows: {ship: {steps: [{id: postgres, run: 'true'}]}}\n"
+        "hooks: {on-iteration-start: [{name: choose, command: sh choose.sh}]}\n"
+    )
+    cli.env["DB_PASSWORD"] = "postgres"
+    assert cli.json("flow", "start", "ship")["status"] == "completed"

@@ -12,6 +12,8 @@ from hookline.errors import ConfigError
 from hookline.hooks.registry import Hook
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from hookline.config.load import Loaded
     from hookline.config.types import Sections
     from hookline.project import Project
@@ -97,6 +99,24 @@ class Settings(msgspec.Struct, kw_only=True):
         """The environment that each agent profile adds; read without the types of all sections."""
         profiles = msgspec.json.decode(self.raw_sections).get("agents", {})
         return {name: profile.get("env", {}) for name, profile in profiles.items()}
+
+    @property
+    def names(self) -> set[str]:
+        """What the configuration gives a name to: hooks, types, agents, flows, steps, rules."""
+        found = {hook.name for hook in self.all_hooks}
+        return found.union(self.events, _names_in(msgspec.json.decode(self.raw_sections)))
+
+
+def _names_in(section: Any) -> Iterator[str]:
+    """Every key of a section, and what its entries are called."""
+    if isinstance(section, list):
+        for each in section:
+            yield from _names_in(each)
+    elif isinstance(section, dict):
+        yield from section
+        yield from (text for key in ("name", "id") if isinstance(text := section.get(key), str))
+        for each in section.values():
+            yield from _names_in(each)
 
 
 def load_settings(project: Project, home: str) -> Settings:

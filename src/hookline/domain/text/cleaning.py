@@ -20,6 +20,8 @@ from hookline.immutable import Immutable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from hookline.domain.text.known_secrets import Names
+
 PRIVATE_KEY, JWT = "private-key", "json-web-token"
 LONGEST_KEY = 16 * 1024
 # No token is longer, and none has a blank in it.
@@ -84,10 +86,13 @@ class FoundSecret(Immutable):
 
 
 class Cleaner:
-    """Takes the secrets of an environment, tokens, and colour codes out of outside text."""
+    """Takes the secrets of an environment, tokens, and colour codes out of outside text.
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self._environ = environ
+    It leaves the `names` that a project gives to what it has.
+    """
+
+    def __init__(self, environ: Mapping[str, str], names: Names = tuple) -> None:
+        self._environ, self._names = environ, names
 
     def text(self, text: str) -> str:
         """The text, clean."""
@@ -128,7 +133,7 @@ class Cleaner:
 
     @cached_property
     def _known(self) -> dict[bytes, str]:
-        return spellings(self._environ)
+        return spellings(self._environ, self._names)
 
     @cached_property
     def _pieces(self) -> dict[int, set[bytes]]:

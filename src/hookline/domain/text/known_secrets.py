@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
+
+    Names = Callable[[], Collection[str]]
 
 MIN_LENGTH = 8
 # Letters alone are a word, unless there are more of them.
@@ -59,15 +61,21 @@ _WORDS = frozenset(
 )
 
 
-def spellings(environ: Mapping[str, str]) -> dict[bytes, str]:
-    """Every way in which a secret of the environment may be written -> its variable's name."""
-    found: dict[bytes, str] = {}
+def spellings(environ: Mapping[str, str], names: Names = tuple) -> dict[bytes, str]:
+    """Every way in which a secret of the environment may be written -> its variable's name.
+
+    The project's own `names` do not count: a password like `postgres` would otherwise replace
+    the type of that name.
+    """
     # One look at all names together finds that most environments hold no secret.
-    is_worth_a_look = is_secret_name("_".join(environ).upper() + "_")
-    for name, value in environ.items() if is_worth_a_look else ():
-        if is_secret_name(name.upper()):
-            for spelled in _spelled_whole(value):
-                found.setdefault(spelled.encode("utf-8", "surrogateescape"), name)
+    if not is_secret_name("_".join(environ).upper() + "_"):
+        return {}
+    found: dict[bytes, str] = {}
+    secret = {name: value for name, value in environ.items() if is_secret_name(name.upper())}
+    known = names() if secret else ()
+    for name, value in secret.items():
+        for spelled in _spelled_whole(value, known):
+            found.setdefault(spelled.encode("utf-8", "surrogateescape"), name)
     return dict(sorted(found.items(), key=lambda each: -len(each[0])))
 
 
@@ -105,14 +113,14 @@ def is_secret_name(name: str) -> bool:
     return any(part in name for part in _IN_NAMES) or any(word in words for word in _AS_WORDS)
 
 
-def _spelled_whole(value: str) -> Iterator[str]:
+def _spelled_whole(value: str, known: Collection[str]) -> Iterator[str]:
     value = value.strip()
     lines = [line.strip() for line in value.splitlines()] if "\n" in value else []
     password = re.findall(_AFTER_USER, value) if "://" in value else []
-    for part in {value, *lines, *password}:
+    for part in {value, *lines, *password}.difference(known):
         if _is_secret(part):
             yield from _spelled(part)
-    if _is_secret(value):
+    if value not in known and _is_secret(value):
         for spelled in _in_base64(value.encode("utf-8", "surrogateescape")):
             yield from (spelled, spelled.translate(_URL_SAFE))
 

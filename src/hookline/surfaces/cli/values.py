@@ -17,7 +17,9 @@ from hookline.project import CONFIG_NAME, find_project, user_folder
 from hookline.surfaces.cli.output import note
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
+
+    from hookline.config.settings import Settings
 
 T = TypeVar("T")
 # A larger configuration is refused.
@@ -28,22 +30,32 @@ SHORTEST_TOKEN = 15
 
 def known_variables() -> Mapping[str, str]:
     """The environment, with what the configuration adds to it for agents and hooks."""
-    try:
-        project, home = find_project(os.getcwd(), os.environ), user_folder(os.environ)
-        places = (project.config, os.path.join(home, CONFIG_NAME))
-        # Most configurations add none, and to load them would be to load them twice.
-        if not any(b"env" in read_regular(path, LARGEST) for path in places if isfile(path)):
-            return os.environ
-        from hookline.wiring.project.configured import load_configuration
-
-        settings = load_configuration(project, home)
-    except (HooklineError, OSError):  # told by the command, if it needs a project
-        return os.environ
+    # Most configurations add none, and to load them would be to load them twice.
+    settings = _configuration(b"env")
     if settings is None:
         return os.environ
     from hookline.trust.configured import configured_variables  # as above
 
     return configured_variables(settings, os.environ)
+
+
+def _configured_names() -> Collection[str]:
+    settings = _configuration()
+    return () if settings is None else settings.names
+
+
+def _configuration(holding: bytes = b"") -> Settings | None:
+    """The settings, if a file with them holds a text; None where they cannot be read."""
+    try:
+        project, home = find_project(os.getcwd(), os.environ), user_folder(os.environ)
+        places = (project.config, os.path.join(home, CONFIG_NAME))
+        if not any(holding in read_regular(path, LARGEST) for path in places if isfile(path)):
+            return None
+        from hookline.wiring.project.configured import load_configuration
+
+        return load_configuration(project, home)
+    except (HooklineError, OSError):  # told by the command, if it needs a project
+        return None
 
 
 def typed(text: str, variables: Mapping[str, str]) -> str:
@@ -56,7 +68,7 @@ def typed(text: str, variables: Mapping[str, str]) -> str:
     from hookline.domain.text.cleaning import Cleaner, typed_text  # as above
 
     plain = typed_text(text)
-    return _told(plain, Cleaner(variables).text(plain))
+    return _told(plain, Cleaner(variables, _configured_names).text(plain))
 
 
 def typed_within(text: str, value: Any) -> Any:
@@ -66,7 +78,7 @@ def typed_within(text: str, value: Any) -> Any:
     from hookline.domain.text.cleaning import Cleaner, typed_value  # few values are such
 
     plain = typed_value(value)
-    return _told(plain, Cleaner(known_variables()).value(plain))
+    return _told(plain, Cleaner(known_variables(), _configured_names).value(plain))
 
 
 def _told(plain: T, clean: T) -> T:

@@ -184,7 +184,7 @@ def cleaner(settings: Settings | None, environ: Mapping[str, str]) -> Cleaner:
         return Cleaner(dict(environ))
     from hookline.trust.configured import configured_variables  # none without settings
 
-    return Cleaner(configured_variables(settings, environ))
+    return Cleaner(configured_variables(settings, environ), lambda: settings.names)
 
 
 def is_trusted(app: App) -> bool:
