@@ -96,9 +96,9 @@ def test_names_of_the_project_are_no_secrets(cli: Cli, variables: dict[str, str]
 def test_a_gate_of_a_type_stands_whatever_a_password_is(cli: Cli) -> None:
     line = Pipeline(cli)
     line.begin("task_types: {postgres: {hooks: {before_submit: [{command: exit 1}]}}}\n")
+    cli.env["DB_PASSWORD"] = "postgres"
     task = cli.add("a part", "--type", "postgres")
     line.by_hand(task)
-    cli.env["DB_PASSWORD"] = "postgres"
     assert cli("submit", task, "--agent", "bot").code == 3
     assert cli.task(task)["state"] != "completed"
 
