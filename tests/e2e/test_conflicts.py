@@ -170,7 +170,7 @@ def test_what_nobody_resolves_is_undone_and_what_was_edited_is_kept(sides: Sides
     assert sides.git("rev-parse", "HEAD", at=place) == head
     assert sides.git("status", "--porcelain", at=place) == ""
     kept = sides.git("for-each-ref", "--format=%(refname)", "refs/hookline/rescued")
-    assert f"if they help: {kept}." in sides.cli("events", "--json").stdout
+    assert f"in the git ref `{kept}`" in sides.cli("events", "--json").stdout
     assert "my half" in sides.git("show", f"{kept}:text")
     assert sides.git("show", f"{kept}:draft") == "draft"
 

@@ -119,8 +119,8 @@ def test_gates_run_the_tests_of_the_base_as_well(cli: Cli) -> None:
     assert line.worker()["merged"] == [task]
     first, second = line.prompts(task)
     assert "Your work edits tests that check it: `test_one.py`" in second
-    # What pytest prints is its own.
-    check_prompt(cli, "fix-earlier-tests", re.sub(r"(?s)(<data \w+>\n).*(?=</data)", r"\1", second))
+    printed = re.sub(r"(?s)(<data \w+>\n).*(?=</data)", r"\1(what pytest printed)\n", second)
+    check_prompt(cli, "fix-earlier-tests", printed)
     assert "test_one.py" not in first.partition("# What done means")[0]
     (pull,) = (cli.root / ".hookline/pulls").glob("*.md")
     text = pull.read_text()

@@ -20,13 +20,8 @@ Counts = Literal["commit", "refuse", "committed", "conflict"]
 SHOWN = 20
 
 
-def fix_opening(page: str, role: str, frozen: str, conflicts_with: str | None = None) -> str:
-    """What an agent that remembers nothing of its work has to know.
-
-    `conflicts_with` is the base that its files are being merged with.
-    """
-    if frozen and conflicts_with is not None:
-        frozen += "\n\n" + told("fix", "conflicting", base=conflicts_with)
+def fix_opening(page: str, role: str, frozen: str) -> str:
+    """What an agent that remembers nothing of its work has to know."""
     before, after = (f"{text.strip()}\n\n" if text.strip() else "" for text in (role, frozen))
     return told("fix", "opening", page=capped(page).strip(), role=before, frozen=after)
 

@@ -160,5 +160,4 @@ class Fixes:
         goal = work.prepared.goal or f"{submission.task_id} in this project"
         page = work.prepared.task or f"# {submission.task_id}: {goal}"
         role = work.settings.roles.get(submission.agent or "", "")
-        onto = submission.base if work.conflict is not None else None
-        return fix_opening(page, role, frozen(work.prepared.ahead), onto)
+        return fix_opening(page, role, frozen(work.prepared.ahead))

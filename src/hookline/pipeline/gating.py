@@ -156,7 +156,7 @@ class Gating:
         """Send the work back, with what its next session should know."""
         if self.work.conflict is not None:
             kept = await self.work.drop_conflict()
-            note = f"\n\nReuse earlier edits if they help: {kept}." if kept else ""
+            note = f"\n\nEarlier edits for it are in the git ref {prompts.code(kept)}: reuse them if they help." if kept else ""
             output = prompts.capped(self.work.unresolved or refused.output or "")
             refused = msgspec.structs.replace(refused, output=f"{output}{note}")
         found = msgspec.to_builtins(refused)

@@ -76,7 +76,7 @@ class TurnRequest(msgspec.Struct, frozen=True, kw_only=True):
     def in_words(self) -> TurnRequest:
         """The same request to an agent that cannot be held to a schema."""
         told = as_type(self.schema)
-        form = f"of this TypeScript type:\n\n{told}"
+        form = f"of this type:\n\n{told}"
         if told is None:
             schema = msgspec.json.encode(self.schema).decode()
             form = f"that fits this JSON Schema:\n\n{schema}"

@@ -47,7 +47,7 @@ def done_means(
         told(
             "session",
             "ending",
-            counts=_counts(rules, ahead, in_git),
+            counts=_counts(given, rules, ahead, in_git),
         ),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -58,10 +58,12 @@ def _before_the_end(rules: Sequence[Mapping[str, Any]], ahead: ChecksTold) -> It
         yield "What a gate finds comes back to you."
     lines = (rule.get("command") or "" for rule in rules[:MOST_RULES])
     if ahead.get("runnable") or any(line and can_tell(line) for line in lines):
-        yield "Make the commands above pass before you end."
+        yield "Make the commands above pass before COMPLETE."
 
 
-def _counts(rules: Sequence[Mapping[str, Any]], ahead: ChecksTold, in_git: bool) -> str:
+def _counts(
+    given: SessionInput, rules: Sequence[Mapping[str, Any]], ahead: ChecksTold, in_git: bool
+) -> str:
     """When a promise counts, where something else than the agent's word decides."""
     conditions = []
     if ahead.get("proof") == EVIDENCE:
@@ -69,7 +71,8 @@ def _counts(rules: Sequence[Mapping[str, Any]], ahead: ChecksTold, in_git: bool)
     elif ahead.get("proof") and rules:
         conditions.append("no check fails")
     if ahead.get("changes") and in_git:
-        conditions.append("this session changed files")
+        changed = "this session changed files" if given.branch is None else "your branch has changes"
+        conditions.append(changed)
     return f" It counts only if {' and '.join(conditions)}." if conditions else ""
 
 
