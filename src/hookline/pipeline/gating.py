@@ -156,8 +156,13 @@ class Gating:
         """Send the work back, with what its next session should know."""
         if self.work.conflict is not None:
             kept = await self.work.drop_conflict()
-            note = f"\n\nEarlier edits for it are in the git ref {prompts.code(kept)}: reuse them if they help." if kept else ""
             output = prompts.capped(self.work.unresolved or refused.output or "")
+            note = (
+                f"\n\nEarlier edits for it are in the git ref {prompts.code(kept)}: "
+                "reuse them if they help."
+                if kept
+                else ""
+            )
             refused = msgspec.structs.replace(refused, output=f"{output}{note}")
         found = msgspec.to_builtins(refused)
         await self.work.gate("send_back", {**found, "turns": self.fixes.turns})

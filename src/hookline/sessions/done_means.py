@@ -71,7 +71,8 @@ def _counts(
     elif ahead.get("proof") and rules:
         conditions.append("no check fails")
     if ahead.get("changes") and in_git:
-        changed = "this session changed files" if given.branch is None else "your branch has changes"
+        alone = given.branch is None
+        changed = "this session changed files" if alone else "your branch has changes"
         conditions.append(changed)
     return f" It counts only if {' and '.join(conditions)}." if conditions else ""
 
