@@ -73,7 +73,7 @@ def test_a_conflict_is_opened_before_the_turn_and_dropped_before_the_work_goes_b
     assert steps(journal, {"kept": "refs/x"})[-1] == "send_back"
     (sent,) = (e for e in journal.effects.values() if e.args.get("verb") == "send_back")
     assert sent.args["reason"] == "rebase_on_main: markers (attempts to fix it: 3)"
-    assert sent.args["output"].endswith("if they help: refs/x.")
+    assert sent.args["output"].endswith("in the git ref `refs/x`: reuse them if they help.")
 
 
 def test_a_merge_in_conflict_is_opened_only_where_it_can_be() -> None:
