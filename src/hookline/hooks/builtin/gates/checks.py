@@ -208,8 +208,7 @@ def _broken(failed: Sequence[Check], short: str) -> str:
         f"These checks failed on the CI server, on your commit {short}. Find the cause in what they"
         " reported, and fix it. You need no network: what the server reported is below. If you find"
         " no cause in your work, or cannot tell, that needs a person. The server checks your fix"
-        " after your turn.\n\n"
-        + framed("The failed checks", found, MAX_OUTPUT + 4 * SHOWN_CHECKS)
+        " after your turn.\n\n" + framed("The failed checks", found, MAX_OUTPUT + 4 * SHOWN_CHECKS)
     )
 
 
