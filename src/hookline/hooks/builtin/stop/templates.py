@@ -81,11 +81,11 @@ def _checks(seen: Seen, wanted: list[str]) -> Iterator[str]:
     failures = {each.rule_name: each for each in reversed(failed)}
     for name in wanted or results:
         if name not in results:
-            yield f"the check `{name}`: it has no result in this iteration"
+            yield f"the check {name}: it has no result in this iteration"
         elif name in failures:
             why = failures[name].message
             said = f": {headed_excerpt(why)}" if why else ""
-            yield f"the check `{name}`, which failed{said}"
+            yield f"the check {name}, which failed{said}"
 
 
 def _work(work: WorkSeen | None) -> Iterator[str]:
