@@ -32,10 +32,14 @@ _QUICK = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_co
 
 
 class PostgresServer:
-    """A server that listens on a socket in a folder of its own, and trusts who can reach it."""
+    """A server that listens on a socket in a folder of its own, and trusts who can reach it.
 
-    def __init__(self, folder: Path, *settings: str) -> None:
+    With `network_of` it listens in the network of a process, too.
+    """
+
+    def __init__(self, folder: Path, *settings: str, network_of: int | None = None) -> None:
         self.folder = folder
+        self._network_of = network_of
         given = (*_QUICK, f"unix_socket_directories={folder}", "listen_addresses=", *settings)
         self._settings = [part for each in given for part in ("-c", each)]
         self._process: subprocess.Popen[Any] | None = None
@@ -54,7 +58,9 @@ class PostgresServer:
     def start(self) -> None:
         """Start it, and wait until it answers."""
         command = (str(_programs() / "postgres"), "-D", str(self.folder / "data"), *self._settings)
-        ways = {"preexec_fn": _end_with_parent, **_unprivileged()}
+        ways: dict[str, Any] = {"preexec_fn": _end_with_parent, **_unprivileged()}
+        if self._network_of is not None:  # only root can enter it
+            command, ways = (*_inside(self._network_of), *command), {"cwd": "/"}
         with open(self.folder / "log", "ab") as log:
             process = self._process = subprocess.Popen(command, stdout=log, stderr=log, **ways)
         deadline = time.monotonic() + PATIENCE
@@ -76,7 +82,7 @@ class PostgresServer:
 
 
 @contextmanager
-def running(*settings: str) -> Iterator[PostgresServer]:
+def running(*settings: str, network_of: int | None = None) -> Iterator[PostgresServer]:
     """A new server, in a folder with a short name: that of a socket has at most 107 bytes."""
     place = os.environ.get("PYTEST_DEBUG_TEMPROOT")
     with tempfile.TemporaryDirectory(prefix="hookline-pg-", dir=place) as name:
@@ -88,7 +94,7 @@ def running(*settings: str) -> Iterator[PostgresServer]:
         kinds = ("--auth=trust", "--encoding=UTF8", "--locale=C")
         subprocess.run((*make, *kinds), check=True, capture_output=True, **user)
         folder.chmod(0o755)
-        server = PostgresServer(folder, *settings)
+        server = PostgresServer(folder, *settings, network_of=network_of)
         try:
             server.start()
             yield server
@@ -128,6 +134,13 @@ def _unprivileged() -> dict[str, Any]:
     if os.geteuid():
         return {"cwd": "/"}
     return {"cwd": "/", "user": _NOBODY, "group": _NOBODY, "extra_groups": []}
+
+
+def _inside(pid: int) -> tuple[str, ...]:
+    """What enters the network of a process, and is nobody from then on."""
+    nobody = ("--reuid", str(_NOBODY), "--regid", str(_NOBODY), "--clear-groups")
+    enter = ("nsenter", "--target", str(pid), "--net")
+    return (*enter, "setpriv", *nobody, "--pdeathsig", "QUIT")
 
 
 def _end_with_parent() -> None:
