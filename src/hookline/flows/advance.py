@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hookline.domain import runs
 from hookline.domain.runs import TERMINAL, JournalEffect
 from hookline.domain.timestamps import iso
-from hookline.errors import Fenced, HooklineError, StoreError
+from hookline.errors import Fenced, HooklineError, StoreError, StoreLost
 from hookline.flows.control import control_called
 from hookline.flows.outcomes import (
     CONTROLS,
@@ -105,7 +105,7 @@ class Advance:
         if self._token == 0:
             return Parked(None, self._replay.run.reason or "paused")
         try:
-            return await self._loop()
+            return await self._undisturbed()
         except Signalled:
             await self._effects.stop()  # no one looks for the children of a run that is over
             self._replay.flush()
@@ -118,6 +118,25 @@ class Advance:
             details = {"runId": self._run_id, "trace": traceback.format_exc()}
             self._engine.observe("engine-error", details)
             return self._give_up(f"an error inside Hookline: {type(bug).__name__}: {bug}")
+
+    async def _undisturbed(self) -> Done | Parked:
+        """Start anew where the connection to the store is lost; what runs continues meanwhile."""
+        was_lost = False
+        while True:
+            try:
+                if was_lost:
+                    self._interrupt_lost_turns()
+                return await self._loop()
+            except StoreLost:
+                was_lost = True
+
+    def _interrupt_lost_turns(self) -> None:
+        """Turns whose ends could not be stored; an agent's turn is not repeated."""
+        known = {*self._effects.running, *(effect_id for effect_id, _ in self._replay.done)}
+        with self._engine.store.read() as view:
+            pending = view.runs.pending(self._replay.run)
+        lost = [effect for effect in pending if effect.effect_id not in known]
+        self._engine.interrupt_agents(self._run_id, self._token, lost)
 
     async def stop(self) -> None:
         """Stop advancing: children are killed, branches dropped."""

@@ -15,7 +15,7 @@ import msgspec
 
 from hookline.domain import runs
 from hookline.domain.runs import OK, TERMINAL, EffectResolved, JournalEffect, Resolution, Run
-from hookline.errors import Fenced, HooklineError
+from hookline.errors import Fenced, HooklineError, StoreLost
 from hookline.flows import journal
 from hookline.flows.advance import Advance
 from hookline.flows.outcomes import WAITS, Done, Observe, Parked, last_parked, waits_for_person
@@ -68,6 +68,8 @@ class Engine:
             return await self._advance(run_id, max_iterations)
         except Fenced:
             return self._held("another process took it over")
+        except StoreLost:  # before it began; nothing was changed
+            return self._held("the connection to the store was lost")
         finally:
             self._advancing.discard(run_id)
 
@@ -128,7 +130,7 @@ class Engine:
         # The old holder is fenced now; what it started must be gone before anything starts.
         for effect in begun:
             self._end_processes(run_id, effect)
-        self._interrupt_agents(run_id, token, begun)
+        self.interrupt_agents(run_id, token, begun)
         return token
 
     def _try_now(self, tx: Transaction, run: Run) -> None:
@@ -156,7 +158,7 @@ class Engine:
         holder, _, until = view.runs.leases.holder(run_id)
         return holder is not None and not self.owner.is_free(holder, until)
 
-    def _interrupt_agents(self, run_id: str, token: int, begun: list[JournalEffect]) -> None:
+    def interrupt_agents(self, run_id: str, token: int, begun: list[JournalEffect]) -> None:
         """Resolve turns that were under way as interrupted: an agent may have done half of one."""
         for effect in begun:
             if effect.kind == "agent" and effect.attempts:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.domain.runs import PAUSED, Run
 from hookline.domain.timestamps import iso
-from hookline.errors import StoreError
+from hookline.errors import StoreError, StoreLost
 from hookline.flows.called_runs import all_open_called
 from hookline.flows.engine import LEASE, LOOK_AGAIN, Done, Engine, Parked
 from hookline.flows.outcomes import is_stuck
@@ -95,15 +95,25 @@ class FlowRunner:
                 result = await self._engine.advance(run_id, max_iterations=left)
                 if isinstance(result, Done) or result.at_limit:
                     return result
-                if not called.any_continues() and self._is_left(
-                    run_id, result, for_people=for_people
-                ):
-                    return result
-                if result.until is not None and not result.held:
-                    self._engine.observe("waits", _told(run_id, result))
-                await self._pause(result, run_id, called)
-                if result.until is None and self._is_stuck(run_id):
-                    return result._replace(needs_person=True)
+                with suppress(StoreLost):  # in the middle of a look: nothing was changed
+                    if over := await self._wait_for(run_id, result, called, for_people=for_people):
+                        return over
+
+    async def _wait_for(
+        self, run_id: str, parked: Parked, called: CalledRuns, *, for_people: bool
+    ) -> Parked | None:
+        """Wait for what a run waits for; the result, if this process does not."""
+        is_left = not called.any_continues() and self._is_left(
+            run_id, parked, for_people=for_people
+        )
+        if is_left:
+            return parked
+        if parked.until is not None and not parked.held:
+            self._engine.observe("waits", _told(run_id, parked))
+        await self._pause(parked, run_id, called)
+        if parked.until is None and self._is_stuck(run_id):
+            return parked._replace(needs_person=True)
+        return None
 
     def _is_stuck(self, run_id: str) -> bool:
         """Whether someone stopped a run while those that it called continued."""
@@ -128,11 +138,12 @@ class FlowRunner:
         served = 0
         try:
             while True:
-                self._collect()
-                served += self._begin_due()
-                if once and not self._busy:
-                    return served
-                await self._wait()
+                with suppress(StoreLost):  # in the middle of a look: nothing was changed
+                    self._collect()
+                    served += self._begin_due()
+                    if once and not self._busy:
+                        return served
+                    await self._wait()
         finally:
             await self._let_go()
 
@@ -247,8 +258,9 @@ class CalledRuns:
             woken = asyncio.ensure_future(self._engine.wakeup.wait(left))
             await asyncio.wait({woken, *self._busy.values()}, return_when=asyncio.FIRST_COMPLETED)
             woken.cancel()
-            self._collect()
-            self._begin()
+            with suppress(StoreLost):  # in the middle of a look: nothing was changed
+                self._collect()
+                self._begin()
 
     def _begin(self) -> None:
         """Advance what is due; what was parked before this process started is tried once."""

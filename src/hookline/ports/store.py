@@ -232,10 +232,12 @@ class Store(Protocol):
     id: str
     url: str
     # The dispatches that this process opened, the last event that it wrote of each node, who hears
-    # of the calls that a commit recorded, and what whoever opened the store should hear.
+    # of the calls that a commit recorded, who hears that the server is away or back, and what
+    # whoever opened the store should hear.
     opened: dict[int, str]
     written: dict[str, int]
     told: Callable[[Sequence[Delivery]], None]
+    away: Callable[[str], None]
     notices: list[str]
 
     @property

@@ -15,7 +15,7 @@ import msgspec
 
 from hookline.domain import runs
 from hookline.domain.sessions import LIVE, STANDING
-from hookline.errors import BadInput, HooklineError, IllegalTransition, Untrusted
+from hookline.errors import BadInput, HooklineError, IllegalTransition, StoreLost, Untrusted
 from hookline.flows import control
 from hookline.flows.outcomes import INTERRUPT
 from hookline.pipeline import gate_verbs
@@ -111,11 +111,14 @@ class Worker:
         serving = asyncio.ensure_future(self._runner.serve())
         try:
             while True:
-                self._free_lanes()
-                began = await self._fill_lanes()
-                ends = once or self.is_stopping or self.spent() is not None
-                if ends and not began and self._is_idle():
-                    return
+                try:
+                    self._free_lanes()
+                    began = await self._fill_lanes()
+                    ends = once or self.is_stopping or self.spent() is not None
+                    if ends and not began and self._is_idle():
+                        return
+                except StoreLost:  # in the middle of a look: nothing was changed
+                    continue
                 if serving.done():
                     serving.result()
                 await self._engine.wakeup.wait(LOOK_AGAIN)

@@ -216,6 +216,8 @@ class TableStore:
         self._clock = clock
         # Who hears about the calls that a commit recorded, and what was opened and written here.
         self.told: Callable[[Sequence[Delivery]], None] = lambda rows: None
+        # Who hears that the server of the store is away, and that it is back.
+        self.away: Callable[[str], None] = lambda message: None
         self.opened: dict[int, str] = {}
         self.written: dict[str, int] = {}
         # What whoever opened it should hear.

@@ -79,10 +79,19 @@ class PendingRows:
 
 
 class Batch:
-    """Statements of one transaction, sent together: each exchange with the server takes time."""
+    """Statements of one transaction, sent together: each exchange with the server takes time.
 
-    def __init__(self, server: ServerConnection, begin: bytes, steps: int) -> None:
+    One that only reads is `resumable`: if the connection is lost in the middle, another one reads
+    the rest, unless something was stored since. What `begin` finds last tells.
+    """
+
+    def __init__(
+        self, server: ServerConnection, begin: bytes, steps: int, *, resumable: bool = False
+    ) -> None:
         self._server = server
+        self._begin = begin if resumable else None
+        self._steps = steps
+        self._seen: Any = None
         self._texts = [begin]
         self._bytes = 0
         self._waiting: list[PendingRows | None] = [None] * (steps - 1) + [
@@ -109,12 +118,25 @@ class Batch:
         waiting, self._waiting = self._waiting, []
         self._bytes = 0
         if texts:
-            was_begun, self.is_begun = self.is_begun, True
-            cursor = self._server.run(b";".join(texts), first=not was_begun)
+            cursor = self._sent(b";".join(texts))
             for rows in waiting:
                 if rows is not None:
                     rows.take(cursor)
                 cursor.nextset()
+
+    def _sent(self, script: bytes) -> psycopg.Cursor[Any]:
+        was_begun, self.is_begun = self.is_begun, True
+        while True:
+            try:
+                return self._server.run(script, first=not was_begun)
+            except psycopg.OperationalError:
+                if self._begin is None or not self._server.is_lost():
+                    raise
+                self._server.reconnect()
+                self._seen = self._seen or self.first.fetchone()
+                again = Batch(self._server, self._begin, self._steps)
+                if again.first.fetchone() != self._seen:
+                    raise errors.StoreLost from None
 
     def end(self, ending: bytes) -> None:
         """Send what waits, followed by this."""
@@ -171,7 +193,7 @@ class ServerDatabase:
         """Everything read inside is of one moment."""
         with self._server.translated():
             begin = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; " + self._settings()
-            batch = Batch(self._server, begin, 2)
+            batch = Batch(self._server, begin + b"; SELECT * FROM counters", 3, resumable=True)
             try:
                 yield batch
             finally:
@@ -202,10 +224,12 @@ class ServerDatabase:
     def _turn(self) -> bytes:
         """Wait until it is this transaction's turn to write, and find its number and the time."""
         limits = ("idle_in_transaction_session_timeout", LONGEST_SILENCE_MS)
+        # It may also be cut off while it is told something, which is no silence.
+        deaf = ("tcp_user_timeout", LONGEST_SILENCE_MS)
         patience = ("lock_timeout", LONGEST_WAIT_MS)
         return b"; ".join(
             (
-                self._settings(limits, patience),
+                self._settings(limits, deaf, patience),
                 b"SELECT 1 FROM counters FOR UPDATE",
                 b"SELECT pg_current_xact_id()::text, " + NOW,
             )
@@ -219,7 +243,7 @@ class ServerDatabase:
         except psycopg.OperationalError as problem:
             if not self._server.is_lost():
                 raise
-            self._server.reconnect(problem)
+            self._server.reconnect()
             if not self._is_committed(number):
                 raise errors.StoreLost from problem
 

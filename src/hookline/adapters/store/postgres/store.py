@@ -79,7 +79,11 @@ class PostgresStore(TableStore):
             raise errors.BadInput(
                 f"{address.shown} names no project", help="add ?project=NAME to the URL"
             )
-        server = ServerConnection(address.server, address.shown)
+        server = ServerConnection(
+            *(address.server, address.shown),
+            patience=address.wait,
+            tell=lambda said: self.away(said),
+        )
         try:
             with server.translated():
                 found = _opened(server, address.project, admit, read_only=read_only)
@@ -103,7 +107,8 @@ class PostgresStore(TableStore):
 
     def connect(self) -> ServerConnection:
         """Another connection."""
-        return ServerConnection(self.address.server, self.address.shown)
+        address = self.address
+        return ServerConnection(address.server, address.shown, patience=address.wait, waits=True)
 
 
 def _opened(
