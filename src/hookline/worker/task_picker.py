@@ -88,14 +88,18 @@ class TaskPicker:
             finally:
                 self._beginning = None
 
-    def keep(self, tx: Transaction) -> None:
-        """Renew the claim on the task that is being started: a part of the heartbeat."""
+    def keep(self) -> Callable[[Transaction], None] | None:
+        """What renews the claim on the task that is being started: a part of the heartbeat."""
         if self._beginning is None:
-            return
+            return None
         task_id, token = self._beginning
-        with suppress(HooklineError):  # `_start` notices that it was lost
-            if tx.graph.task(task_id).state != ACTIVE:  # its session does not hold it yet
-                claims.renew(tx, task_id, token, FIRST_LEASE)
+
+        def renew(tx: Transaction) -> None:
+            with suppress(HooklineError):  # `_start` notices that it was lost
+                if tx.graph.task(task_id).state != ACTIVE:  # its session does not hold it yet
+                    claims.renew(tx, task_id, token, FIRST_LEASE)
+
+        return renew
 
     def is_held_up(self) -> bool:
         """Whether a task is held for so short a time that it may be ready soon."""

@@ -123,6 +123,13 @@ def kill_group(group: ProcessGroup, signal: int = SIGKILL) -> bool:
     return (kill_tree if signal == SIGKILL else signal_group)(group.pgid, signal)
 
 
+def group_is_left(group: ProcessGroup) -> bool:
+    """Whether something of a recorded group still runs; zombies do not."""
+    leader = _table().stat(group.pgid) if group.pgid > 1 and group.boot_id == boot_id() else None
+    is_others = leader is not None and leader.start_time != group.start_time
+    return not is_others and _has_members(group.pgid)
+
+
 def end_group(group: ProcessGroup) -> None:
     """Kill what is left of a recorded group, and wait: the killed finish the call they are in.
 
