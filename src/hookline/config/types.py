@@ -231,6 +231,9 @@ class TaskType(_Section):
     hooks: Hooks = None
     agents: TypeAgents = msgspec.field(default_factory=TypeAgents)
     skip_pr: Annotated[bool, about("Merge without a pull request.")] = False
+    needs: Annotated[
+        list[Text], about("Labels that a host must have to work on such tasks, such as gpu.")
+    ] = []
     may_create: Annotated[
         list[Text], about("Other types of tasks that agents on such a task may create.")
     ] = []

@@ -19,6 +19,7 @@ from hookline.sessions.spending import Spending
 from hookline.sessions.state import LEASE_MARGIN
 from hookline.tasks import claims, planned, verbs
 from hookline.wiring.working.work import begin_work
+from hookline.worker.admission import Admission
 from hookline.worker.agent_sessions import UnableAgents, best_known, free_name, stopped
 from hookline.worker.loop import Begun
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hookline.app import App
+    from hookline.domain.runs import Run
     from hookline.ports.store import Transaction, View
 
 # The heartbeat renews it until the session holds the task, so that a killed worker frees it.
@@ -60,6 +62,7 @@ class TaskPicker:
         self._looked_at = ""
         self._beginning: tuple[str, int] | None = None  # a task, and the token of its claim
         self.unable = UnableAgents()
+        self.admission = Admission(app, self._is_ours)
         self.spending = Spending(self.tasks, after)
 
     async def begin(self, agents: Sequence[str]) -> Begun | None:
@@ -122,6 +125,7 @@ class TaskPicker:
             if self._is_wanted(task.type)
             and (
                 not any(self._rule(agent, task.type) for agent in able)
+                or not self.admission.can_anyone(view, task.type)
                 or unstarted_plan(view, task) is not None
                 or self._app.types.unknown(task.type) is not None
             )
@@ -182,10 +186,15 @@ class TaskPicker:
 
     def _may_take(self, agent: str, task_type: str | None) -> bool:
         is_known = self._app.types.unknown(task_type) is None
-        return is_known and self._is_wanted(task_type) and self._rule(agent, task_type)
+        is_fit = is_known and self.admission.takes_type(task_type)
+        return is_fit and self._is_wanted(task_type) and self._rule(agent, task_type)
 
     def _is_wanted(self, task_type: str | None) -> bool:
         return self._types is None or task_type in self._types
+
+    def _is_ours(self, run: Run) -> bool:
+        """Whether this worker deals with a run."""
+        return run.run_id in self._noticed or run.input.get("taskId") in self.tasks
 
     def _release(self) -> None:
         assert self._beginning is not None

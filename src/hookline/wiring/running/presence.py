@@ -69,10 +69,16 @@ def facts(app: App, *, ahead: float = 0.0) -> HostFacts:
         version=__version__,
         lease=lease_of(app),
         clock=round(ahead, 3),
+        digest=configuration_digest(app),
         labels=tuple(sorted({*app.sections.hosts.labels, *app.labels})),
         agents=tuple(offers or ()),
         takes_tasks=offers is not None,
     )
+
+
+def configuration_digest(app: App) -> str:
+    """Of everything that trust covers, the same on every machine; empty where there is nothing."""
+    return "" if app.trust is None else app.trust.manifest.hash.partition(":")[2][:12]
 
 
 def _terms(app: App) -> LeaseTerms | None:
