@@ -71,6 +71,10 @@ class App:
         self.reaper: Reaper | None = None
         # Why this process refuses agents' turns that are started inside sessions.
         self.spent: Callable[[], str | None] = lambda: None
+        # The agents that this process may give tasks to; None unless it takes tasks. And what its
+        # host has besides what the configuration says.
+        self.offers: Callable[[], Sequence[str] | None] = lambda: None
+        self.labels: Sequence[str] = ()
         # Called for each recorded call, and for errors of calling at all.
         self.listen: Callable[[Delivery], None] = lambda row: None
         self.tell: Callable[[str], None] = lambda message: None

@@ -33,11 +33,10 @@ if TYPE_CHECKING:
     from hookline.ports.feeds import Wakeup
     from hookline.ports.store import Blobs, Store, Transaction, View
 
-LEASE = 3.0
 # How soon a run that another process advances is checked again.
 LOOK_AGAIN = 0.5
 
-__all__ = ["LEASE", "Done", "Engine", "Fenced", "Observe", "Parked"]
+__all__ = ["Done", "Engine", "Fenced", "Observe", "Parked"]
 
 
 @dataclass
@@ -120,7 +119,9 @@ class Engine:
                 self._try_now(tx, run)
                 journal.write(tx, "run_resumed", run.run_id, {})
             begun = tx.runs.pending(run)
-            tx.runs.leases.take(run_id, self.owner.name, token, self.store.time() + LEASE)
+            tx.runs.leases.take(
+                run_id, self.owner.name, token, self.store.time() + self.owner.lease
+            )
             return token, begun
 
         taken: tuple[int, list[JournalEffect]] | None = self.change(take)

@@ -7,13 +7,14 @@ import math
 import threading
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hookline.domain.hosts import LEASE_HERE
 from hookline.domain.runs import PAUSED, Run
-from hookline.domain.timestamps import iso
+from hookline.domain.timestamps import elapsed, iso
 from hookline.errors import StoreError, StoreLost
 from hookline.flows.called_runs import all_open_called
-from hookline.flows.engine import LEASE, LOOK_AGAIN, Done, Engine, Parked
+from hookline.flows.engine import LOOK_AGAIN, Done, Engine, Parked
 from hookline.flows.outcomes import is_stuck
 from hookline.flows.waits import SET_BACK, has_come, moment_of, was_parked_later
 
@@ -22,26 +23,46 @@ if TYPE_CHECKING:
 
     from hookline.ports.store import Store, Transaction, View
 
-BEAT = LEASE / 4
+# How often a lease is renewed while it lasts, and how often it is looked whether something is due.
+RENEWALS = 4
+BEAT = LEASE_HERE / RENEWALS
 IDLE = 2.0
 AT_ONCE = 32
+
+
+class Presence(NamedTuple):
+    """What is told of this process where others cannot see whether it works.
+
+    `tell` is a part of each renewal, and `leave` comes after the last one; `renewed` hears when a
+    renewal was sent, once it is acknowledged.
+    """
+
+    tell: Callable[[Transaction], None]
+    renewed: Callable[[float], None]
+    leave: Callable[[Transaction], None]
 
 
 class Heartbeat:
     """Renews this process's leases in a separate thread, with its own connection.
 
-    A long commit or a busy event loop must not cost a run its lease. `keep` renews other claims.
+    A long commit or a busy event loop must not cost a run its lease. `keep` says what else has to
+    be renewed now, and more often.
     """
 
     def __init__(
         self,
         open_store: Callable[[], Store],
         owner: str,
-        keep: Callable[[Transaction], None] = lambda tx: None,
+        keep: Callable[[], Callable[[Transaction], None] | None] = lambda: None,
+        *,
+        lease: float = LEASE_HERE,
+        presence: Presence | None = None,
     ) -> None:
         self._open_store = open_store
         self._owner = owner
         self._keep = keep
+        self._lease, self._presence = lease, presence
+        self._next = 0.0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._beat, daemon=True, name="heartbeat")
 
@@ -54,23 +75,49 @@ class Heartbeat:
         self._thread.join(timeout=5)
 
     def _beat(self) -> None:
-        store = self._open_store()
+        store, pause = self._open_store(), BEAT if self._presence is None else 0.0
         try:
-            while not self._stop.wait(BEAT):
+            while not self._stop.wait(pause):
+                pause = BEAT
                 # A store that is busy or full now may not be at the next beat; if the lease is
                 # lost meanwhile, the fence says so.
+                with suppress(StoreError):
+                    self._renew(store)
+            if self._presence is not None:
                 with suppress(StoreError), store.write({}) as tx:
-                    tx.runs.leases.renew(self._owner, store.time() + LEASE)
-                    self._keep(tx)
+                    self._presence.leave(tx)
         finally:
             store.close()
+
+    def _renew(self, store: Store) -> None:
+        keep, sent = self._keep(), elapsed()
+        is_due = sent >= self._next
+        if not is_due and keep is None:
+            return
+        with store.write({}) as tx:
+            if is_due:
+                tx.runs.leases.renew(self._owner, store.time() + self._lease)
+                if self._presence is not None:
+                    self._presence.tell(tx)
+            if keep is not None:
+                keep(tx)
+        if is_due:
+            # Not later than the beat after so much time.
+            self._next = sent + self._lease / RENEWALS - BEAT / 2
+            if self._presence is not None:
+                self._presence.renewed(sent)
 
 
 class FlowRunner:
     """Advances runs as they become due."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(
+        self,
+        engine: Engine,
+        admits: Callable[[View, list[str]], list[str]] = lambda view, due: due,
+    ) -> None:
+        """Begin nothing; `admits` says which of the runs that are due may be advanced here."""
+        self._engine, self._admits = engine, admits
         self._busy: dict[str, asyncio.Task[Done | Parked]] = {}
         self._clock: float | None = None
         self._is_unsure = True
@@ -168,6 +215,7 @@ class FlowRunner:
                 asleep = view.runs.leases.parked_later(now, iso(now + SET_BACK), is_free)
                 self._is_unsure = bool(asleep)
                 due += asleep
+            due = self._admits(view, [each for each in due if each not in self._busy])
         begun = 0
         for run_id in due:
             if run_id not in self._busy and len(self._busy) < AT_ONCE:

@@ -9,7 +9,6 @@ import msgspec
 from hookline.config.task_types import belongs_in_worktree, claim_rule, skips_pr
 from hookline.domain.sessions import SessionInput
 from hookline.errors import BadInput
-from hookline.flows.engine import LEASE
 from hookline.sessions import starting
 from hookline.sessions.names import unused_name
 from hookline.sessions.state import LEASE_MARGIN, PINS
@@ -18,6 +17,7 @@ from hookline.tasks.claims import check_allowed
 from hookline.tasks.planned import needs_no_plan
 from hookline.wiring.running.detached import prepare_log
 from hookline.wiring.running.flows import flows_of_ours
+from hookline.wiring.running.presence import lease_of
 from hookline.wiring.working.forges import check_forge
 from hookline.wiring.working.work import begin_work
 
@@ -91,7 +91,8 @@ def start_session(
         if detached:
             prepare_log(app.project, run_id)  # without one, there is no session either
         else:  # this process owns it from the start: if it dies, others notice
-            tx.runs.leases.take(run_id, app.owner, tx.next_token(), app.store.time() + LEASE)
+            until = app.store.time() + lease_of(app)
+            tx.runs.leases.take(run_id, app.owner, tx.next_token(), until)
         return run_id
 
     run_id = app.change(start)

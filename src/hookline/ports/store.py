@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hookline.files import Removed
     from hookline.ports.calls import Calls, Dispatches, Switches
     from hookline.ports.details import Details
+    from hookline.ports.hosts import Hosts
     from hookline.ports.notices import Announcements, Outbox
     from hookline.ports.runs import Runs, Sessions
 
@@ -182,6 +183,10 @@ class View(Protocol):
     @property
     def announcements(self) -> Announcements:
         """What people were told and still waits for them."""
+
+    @property
+    def hosts(self) -> Hosts:
+        """The machines that advance runs."""
 
     @property
     def outbox(self) -> Outbox:

@@ -54,10 +54,10 @@ class WorkerRun:
         """Take tasks until nothing is left to do, or until it is stopped."""
         app = self._app
         served = engine(app, self._observe)
-        worker = Worker(
-            served, FlowRunner(served), self._lanes, self._picker, budget=budget, tell=tell
-        )
+        runner = FlowRunner(served, self._picker.admission.admits)
+        worker = Worker(served, runner, self._lanes, self._picker, budget=budget, tell=tell)
         app.spent = worker.money_spent
+        app.offers = lambda: list(dict.fromkeys(name for lane in self._lanes for name in lane))
         async with at_work(app, failed, tell, self._picker.keep):
             with serving(app), stopped_by(worker.stop):
                 await worker.serve(once=once)

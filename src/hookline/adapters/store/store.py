@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from hookline.adapters.store.details import DetailTables
+    from hookline.adapters.store.hosts import HostTables
     from hookline.adapters.store.notices import AnnouncementTable, OutboxTable
     from hookline.adapters.store.runs import RunTables, SessionTables
     from hookline.adapters.store.statements import StatementRunner
@@ -100,6 +101,12 @@ class View:
         from hookline.adapters.store.details import DetailTables  # only pruning needs it
 
         return DetailTables(self._connection)
+
+    @property
+    def hosts(self) -> HostTables:
+        from hookline.adapters.store.hosts import HostTables  # of stores on a server
+
+        return HostTables(self._connection)
 
     @cached_property
     def announcements(self) -> AnnouncementTable:

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain.events import SYSTEM_NODE, TOLD, Event
+from hookline.domain.hosts import LEASE_HERE
 from hookline.domain.records import DEAD, OK, PENDING, Action, Delivery, Outcome
 from hookline.domain.sessions import HeldOutput
 from hookline.errors import Fenced, StoreCorrupt, StoreError
@@ -49,6 +50,8 @@ class Owner(Immutable):
     is_free: Callable[[str, float], bool]
     end_child: Callable[[str], None]
     end_strays: Callable[[str], None]
+    # How long a lease on a run lasts if it is not renewed.
+    lease: float = LEASE_HERE
 
 
 class Deliverer:

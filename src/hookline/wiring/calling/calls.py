@@ -20,6 +20,7 @@ from hookline.wiring.calling import deferred
 from hookline.wiring.project.stores import open_store
 from hookline.wiring.project.trusting import hook_verifier, worktrees
 from hookline.wiring.running.hosts import is_free
+from hookline.wiring.running.presence import lease_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,7 +95,8 @@ def live_context(app: App) -> HookContext:
 
 def owner_of(app: App) -> Owner:
     """This process as a holder of leases."""
-    return Owner(app.owner, partial(is_free, app.owner, app.store.time), _end_child, _end_strays)
+    free = partial(is_free, app.owner, app.store.time)
+    return Owner(app.owner, free, _end_child, _end_strays, lease_of(app))
 
 
 def _end_strays(key: str) -> None:

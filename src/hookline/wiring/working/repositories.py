@@ -10,6 +10,7 @@ from hookline.adapters.git.work import GitWork
 from hookline.adapters.processes.process import LocalProcesses
 from hookline.tasks.work_record import base_of, pinned_base
 from hookline.wiring.project.configured import is_trusted
+from hookline.wiring.project.stores import is_here
 
 if TYPE_CHECKING:
     from hookline.app import App
@@ -18,8 +19,12 @@ if TYPE_CHECKING:
 
 
 def git_processes(app: App) -> Processes:
-    """What starts git: names, hashes and diffs are not cleaned."""
-    return LocalProcesses(app.project.blobs, app.cleaner, exact=True)
+    """What starts git: names, hashes and diffs are not cleaned.
+
+    A file is locked until a git that was left behind has ended. Other hosts cannot see it.
+    """
+    reaper = None if is_here(app.store) else app.reaper
+    return LocalProcesses(app.project.blobs, app.cleaner, exact=True, reaper=reaper)
 
 
 def repository(app: App) -> Repository:

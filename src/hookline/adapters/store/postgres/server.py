@@ -14,6 +14,7 @@ from psycopg.types.string import TextLoader
 from hookline import errors
 from hookline.adapters.store.postgres.dialect import decoded
 from hookline.adapters.store.statements import unusable
+from hookline.domain.timestamps import elapsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -103,11 +104,11 @@ class ServerConnection:
 
     def time(self) -> float:
         """The time of the server, which is the same for all."""
-        return _elapsed() + self._ahead
+        return elapsed() + self._ahead
 
     def keep_time(self, now: float) -> None:
         """Remember what the server said just now."""
-        self._ahead = now - _elapsed()
+        self._ahead = now - elapsed()
 
     def run(self, script: bytes, *, first: bool) -> psycopg.Cursor[Any]:
         """Send statements in one go; `first`: nothing was said before that they rely on."""
@@ -195,12 +196,6 @@ class ServerConnection:
             raise kind(f"{_doc(kind)} ({self.place}: {said})", help=help) from problem
         connection.adapters.register_loader("text", _Text)
         return connection
-
-
-def _elapsed() -> float:
-    """What nobody sets, and what counts on while the machine sleeps."""
-    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-    return time.clock_gettime(clock)
 
 
 _OVER = (TransactionStatus.IDLE, TransactionStatus.UNKNOWN)
