@@ -14,6 +14,7 @@ from hookline.domain.text.display import untrusted
 from hookline.errors import BadInput, IllegalTransition
 from hookline.operations.task_work import find_work, worker_of
 from hookline.pipeline import gate_verbs
+from hookline.project import path_here
 from hookline.queries.submissions import MERGED, outcome_of
 from hookline.sessions.starting import session_on
 from hookline.tasks.task_runs import runs_on
@@ -170,10 +171,11 @@ async def _refuse_uncommitted(app: App, task: Task, work: Submission) -> None:
     git = repository(app)
     with app.read() as view:
         excused = is_excused(view, task)
-    if excused or os.path.realpath(work.worktree) != os.path.realpath(git.root):
+    folder = path_here(git.root, work.worktree)
+    if excused or os.path.realpath(folder) != os.path.realpath(git.root):
         return
     state = await git.describe()
-    if state.dirty and not await git.history.commits_ahead(work.worktree, work.base):
+    if state.dirty and not await git.history.commits_ahead(folder, work.base):
         more = f" and {state.dirty_count - SHOWN} more" if state.dirty_count > SHOWN else ""
         raise RepositoryError(
             f"{untrusted(work.branch, 80)} has no commit to submit for {task.id}, only changes"
