@@ -22,6 +22,7 @@ from hookline.tasks.work_record import is_excused
 from hookline.trust.people import refuse_agents
 from hookline.wiring.running.flows import flow_finder
 from hookline.wiring.working.repositories import repository
+from hookline.wiring.working.work import bring_here
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -104,6 +105,7 @@ async def _submission(app: App, identifier: str, agent: str | None, *, skip_pr: 
             check_transition(task, "submit")
         refuse_at_work(app, view, task)
         agent = worker_of(app, view, task, agent)
+    await bring_here(app, task.id)
     work = await find_work(app, task, agent, skip_pr=skip_pr)
     await _refuse_uncommitted(app, task, work)
     return _start(app, SUBMIT, work)
@@ -135,6 +137,7 @@ async def _merge(app: App, identifier: str, *, skip_pr: bool) -> BegunRun:
     if task.state != SUBMITTED:
         why = f"{task.id} is {task.state}: its work was not submitted"
         raise IllegalTransition(why, help=f"`hookline submit {task.id}` takes it through its gates")
+    await bring_here(app, task.id)
     skip_pr = skip_pr or bool(before and before[-1].input.get("skipPr"))
     return _start(app, MERGE, await find_work(app, task, agent, skip_pr=skip_pr))
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from hookline.domain.projection import Columns
     from hookline.domain.records import Delivery
     from hookline.domain.tasks import Edge, Task
+    from hookline.domain.work_places import WorkPlace
     from hookline.files import Removed
     from hookline.ports.calls import Calls, Dispatches, Switches
     from hookline.ports.details import Details
@@ -134,6 +135,9 @@ class Blobs(Protocol):
     def get(self, name: str) -> bytes:
         """The bytes of that name."""
 
+    def drop(self, name: str) -> None:
+        """Remove what nothing needs any more, at once."""
+
     def names(self) -> list[str]:
         """The names of all."""
 
@@ -142,6 +146,25 @@ class Blobs(Protocol):
 
     def close(self) -> None:
         """Nobody keeps or fetches anything any more."""
+
+
+class WorkPlaces(Protocol):
+    """Where the work on each task is; perishable, and not in the log."""
+
+    def find(self, task: str) -> WorkPlace | None:
+        """Where the work on a task is; None if nobody has recorded it."""
+
+    def set(self, task: str, place: WorkPlace) -> None:
+        """Where it is now."""
+
+    def remove(self, task: str) -> None:
+        """Nobody needs to know any more."""
+
+    def all(self) -> dict[str, WorkPlace]:
+        """Where all work is, by task."""
+
+    def over(self) -> dict[str, WorkPlace]:
+        """Where the work on tasks was that are over."""
 
 
 class View(Protocol):
@@ -178,6 +201,10 @@ class View(Protocol):
     @property
     def details(self) -> Details:
         """What is kept of finished work besides the log."""
+
+    @property
+    def work_places(self) -> WorkPlaces:
+        """Where the work on tasks is, if several machines share the store."""
 
     @property
     def announcements(self) -> Announcements:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hookline.adapters.store.notices import AnnouncementTable, OutboxTable
     from hookline.adapters.store.runs import RunTables, SessionTables
     from hookline.adapters.store.statements import StatementRunner
+    from hookline.adapters.store.work_places import WorkPlaceTable
     from hookline.domain.records import Delivery
 
 _encode = msgspec.json.encode
@@ -100,6 +101,13 @@ class View:
         from hookline.adapters.store.details import DetailTables  # only pruning needs it
 
         return DetailTables(self._connection)
+
+    @property
+    def work_places(self) -> WorkPlaceTable:
+        # Only stores that machines share have any.
+        from hookline.adapters.store.work_places import WorkPlaceTable
+
+        return WorkPlaceTable(self._connection)
 
     @cached_property
     def announcements(self) -> AnnouncementTable:
