@@ -64,4 +64,4 @@ def test_no_folder_of_a_clone_is_in_the_log(clones: Clones) -> None:
     assert work_ended(clones.first("work", "--once", "--json"))["merged"] == [task]
     told = [event for event in clones.first.events() if event["type"] != "turn_cost"]
     named = [event for event in told if str(clones.first.root) in json.dumps(event)]
-    assert [json.dumps(each) for each in named] == []
+    assert not named, "\n".join(json.dumps(each) for each in named)

@@ -167,6 +167,22 @@ class WorkPlaces(Protocol):
         """Where the work on tasks was that are over."""
 
 
+class PullRequests(Protocol):
+    """The pull requests of the local forge, if several machines share the store."""
+
+    def read(self, number: int) -> str | None:
+        """One of them; None if there is none."""
+
+    def open_of(self, branch: str, base: str) -> str | None:
+        """The newest open one of a branch into a base."""
+
+    def last(self) -> int:
+        """The newest number; 0 if there is none."""
+
+    def write(self, number: int, branch: str, base: str, *, is_open: bool, record: str) -> None:
+        """One of them as it is now."""
+
+
 class View(Protocol):
     """The store at one moment."""
 
@@ -205,6 +221,10 @@ class View(Protocol):
     @property
     def work_places(self) -> WorkPlaces:
         """Where the work on tasks is, if several machines share the store."""
+
+    @property
+    def pull_requests(self) -> PullRequests:
+        """The pull requests of the local forge, if several machines share the store."""
 
     @property
     def announcements(self) -> Announcements:

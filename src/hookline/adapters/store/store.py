@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from hookline.adapters.store.details import DetailTables
     from hookline.adapters.store.notices import AnnouncementTable, OutboxTable
+    from hookline.adapters.store.pull_requests import PullRequestTable
     from hookline.adapters.store.runs import RunTables, SessionTables
     from hookline.adapters.store.statements import StatementRunner
     from hookline.adapters.store.work_places import WorkPlaceTable
@@ -108,6 +109,12 @@ class View:
         from hookline.adapters.store.work_places import WorkPlaceTable
 
         return WorkPlaceTable(self._connection)
+
+    @property
+    def pull_requests(self) -> PullRequestTable:
+        from hookline.adapters.store.pull_requests import PullRequestTable
+
+        return PullRequestTable(self._connection)
 
     @cached_property
     def announcements(self) -> AnnouncementTable:
