@@ -181,6 +181,9 @@ class Pipeline(Repo):
 
     def pulls(self) -> list[dict[str, Any]]:
         """Every pull request."""
+        if "HOOKLINE_STORE" in self.cli.env:
+            rows = self.cli.rows("SELECT record FROM pull_requests ORDER BY number")
+            return [json.loads(record) for (record,) in rows]
         folder = self.cli.root / ".hookline" / "pulls"
         return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
 

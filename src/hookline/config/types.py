@@ -147,6 +147,9 @@ class Session(_Section):
     ] = "fresh"
     turn_timeout: Duration = 3600.0
     model_wait: Duration = 60.0
+    copies: Annotated[
+        bool, about("On a shared store, keep a copy of the work for other machines.")
+    ] = True
 
 
 class Validation(_Section):

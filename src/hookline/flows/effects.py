@@ -26,6 +26,7 @@ from hookline.tasks import verbs
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
+    from hookline.flows.attempt import Clone
     from hookline.hooks.calls.record import Recorder
     from hookline.hooks.scopes import HookScopes
     from hookline.ports.agents import Agents, ToolServer
@@ -178,9 +179,14 @@ class Executor:
     """Carries out effects of all kinds for one process."""
 
     def __init__(
-        self, around: Surroundings, limits: EffectLimits, kinds: Mapping[str, EffectKind]
+        self,
+        around: Surroundings,
+        limits: EffectLimits,
+        kinds: Mapping[str, EffectKind],
+        clone: Clone | None = None,
     ) -> None:
         self.around = around
+        self._clone = clone
         self._limits = limits
         self._slots = {kind: asyncio.Semaphore(n) for kind, n in limits.concurrency.items()}
         self._next_start: dict[str, float] = {}
@@ -203,8 +209,12 @@ class Executor:
             begun()
             # Not a failure of the effect: a run whose files changed is parked.
             await self.around.verify()
+            if self._clone is not None:
+                await self._clone.enter(attempt)
             try:
                 value = await self._kinds[effect.kind].carry_out(attempt)
+                if value is not None and self._clone is not None:
+                    value = await self._clone.leave(attempt, value)
             except Temporary as problem:
                 return _again(attempt, str(problem))
             except StoreError:  # says nothing about the effect

@@ -73,7 +73,7 @@ def start(app: App, wanted: NewSession, place: Worktree | None, *, detached: boo
         if place is None:
             return made
         skip_pr = skips_pr(app.settings, tx.graph.task(made.task_id).type)
-        return made.in_worktree(place, skip_pr=skip_pr)
+        return made.in_worktree(app.project.root, place, skip_pr=skip_pr)
 
     return start_session(app, begin, detached=detached)
 

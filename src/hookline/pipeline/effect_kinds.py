@@ -16,11 +16,14 @@ if TYPE_CHECKING:
 
     from hookline.domain.runs import Resolution
     from hookline.flows.attempt import Attempt
+    from hookline.sessions.work_places import WorkPlaces
 
 
-def effect_kinds(around: Surroundings) -> Mapping[str, EffectKind]:
+def effect_kinds(
+    around: Surroundings, places: WorkPlaces | None = None
+) -> Mapping[str, EffectKind]:
     """The kinds of effects for turns, hook points and the repository."""
-    turns = TurnEffects(around)
+    turns = TurnEffects(around, places)
     points = PointEffects(around, GateAnswers(around).answer, turns.forget)
     repo = EffectKind(partial(_repo, around), _repo_keys)
     return {**turns.kinds, "hook": points.kind, "repo": repo}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from hookline.domain.forge import MergeMethod
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
         WorkFinding,
         Worktree,
     )
+    from hookline.domain.work_places import Restored, TakenCopy, WorkCopy
+
+    # Which of the untracked files in a worktree, named from its top, must not leave it.
+    Unfit = Callable[[str, Sequence[str]], list[str]]
 
 
 class Bases(Protocol):
@@ -243,6 +247,19 @@ class Pushes(Protocol):
         """Remove a branch that we pushed from the remote; why it stays, if it does."""
 
 
+class Copies(Protocol):
+    """Copies of tasks' work, with which another clone continues it."""
+
+    async def take(self, folder: str, base: str, unfit: Unfit, known: WorkCopy | None) -> TakenCopy:
+        """The work in a worktree as it is now, without the untracked files that are `unfit`.
+
+        Work that is as it was in the copy that is `known` is not bundled again.
+        """
+
+    async def restore(self, task_id: str, copy: WorkCopy, bundle: bytes | None) -> Restored:
+        """Make a task's worktree from a copy; what was there is kept under refs."""
+
+
 class Merges(Protocol):
     """Finished work on its way into the base."""
 
@@ -316,6 +333,10 @@ class Repository(Protocol):
     @property
     def pushes(self) -> Pushes:
         """Branches at a remote."""
+
+    @property
+    def copies(self) -> Copies:
+        """Copies of work for other clones."""
 
     @property
     def merges(self) -> Merges:

@@ -18,6 +18,7 @@ from hookline.flows.outcomes import CUT
 from hookline.hooks.followed import followed_files, steering_files
 from hookline.hooks.validation import ValidationWorld, validate
 from hookline.ports.agents import TurnRequest
+from hookline.project import path_here
 from hookline.sessions.git_control import GitControl
 from hookline.sessions.spending import budget_used_up, purpose_of
 from hookline.sessions.task_file import renew_task_file
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from hookline.domain.repository import WorkState
     from hookline.flows.attempt import Attempt
     from hookline.ports.store import Transaction
+    from hookline.sessions.work_places import WorkPlaces
 
 PROMISE = "session_promise"
 # The step in which an agent continues a turn that failed.
@@ -42,8 +44,8 @@ LONGEST_TELLING, POLL_SECONDS = 60.0, 0.05
 class TurnEffects:
     """The kinds of effects that run agents and check what they did."""
 
-    def __init__(self, around: Surroundings) -> None:
-        self._around = around
+    def __init__(self, around: Surroundings, places: WorkPlaces | None) -> None:
+        self._around, self._places = around, places
         self._control = GitControl(around)
         # Until a hook or a rule runs, no one else has touched the files of a run.
         self._states: dict[str, WorkState] = {}
@@ -104,7 +106,7 @@ class TurnEffects:
     async def _turn(self, attempt: Attempt) -> AgentTurn:
         args, session = attempt.args, attempt.args.get("session") or {}
         with self._around.store.read() as view:
-            renew_task_file(view, attempt.run)
+            renew_task_file(view, attempt.run, self._folder(attempt.run))
         env = {**attempt.environment, **_session_environment(session)}
 
         def tell(event: AgentEvent) -> None:
@@ -124,6 +126,8 @@ class TurnEffects:
             on_conversation=attempt.talks,
             on_event=tell,
         )
+        if self._places is not None:
+            request = self._places.talk(attempt.run, request)
         return await self._around.agents.turn(args.get("agent"), request)
 
     def _promised(self, run: Run, effect: JournalEffect) -> list[dict[str, Any]]:
@@ -222,7 +226,7 @@ class TurnEffects:
 
     def _folder(self, run: Run) -> str:
         """Where the agent of a run works: the worktree of its task, or the project's root."""
-        return str(run.input.get("worktree") or self._around.root)
+        return path_here(self._around.root, run.input.get("worktree") or "")
 
     async def _tree(
         self, run: Run, base: str | None, counted: Sequence[str] = ()

@@ -221,7 +221,8 @@ class TaskPicker:
             app.change(self._resume, earlier.run_id)
             return earlier.run_id
         given = SessionInput(name=name, goal=task.goal, task_id=task.id, agent=agent, part=part)
-        given = given.in_worktree(place, skip_pr=skips_pr(app.settings, task.type))
+        skip_pr = skips_pr(app.settings, task.type)
+        given = given.in_worktree(app.project.root, place, skip_pr=skip_pr)
 
         def begin(tx: Transaction) -> SessionInput:
             self._check_claim(tx)

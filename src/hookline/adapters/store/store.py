@@ -32,8 +32,10 @@ if TYPE_CHECKING:
     from hookline.adapters.store.details import DetailTables
     from hookline.adapters.store.hosts import HostTables
     from hookline.adapters.store.notices import AnnouncementTable, OutboxTable
+    from hookline.adapters.store.pull_requests import PullRequestTable
     from hookline.adapters.store.runs import RunTables, SessionTables
     from hookline.adapters.store.statements import StatementRunner
+    from hookline.adapters.store.work_places import WorkPlaceTable
     from hookline.domain.records import Delivery
 
 _encode = msgspec.json.encode
@@ -107,6 +109,19 @@ class View:
         from hookline.adapters.store.hosts import HostTables  # of stores on a server
 
         return HostTables(self._connection)
+
+    @property
+    def work_places(self) -> WorkPlaceTable:
+        # Only stores that machines share have any.
+        from hookline.adapters.store.work_places import WorkPlaceTable
+
+        return WorkPlaceTable(self._connection)
+
+    @property
+    def pull_requests(self) -> PullRequestTable:
+        from hookline.adapters.store.pull_requests import PullRequestTable
+
+        return PullRequestTable(self._connection)
 
     @cached_property
     def announcements(self) -> AnnouncementTable:

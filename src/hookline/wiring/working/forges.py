@@ -13,6 +13,7 @@ from hookline.errors import BrokenPlugin
 from hookline.plugins import FORGES
 from hookline.ports.work import Forge, ForgeKind, ForgeSite
 from hookline.wiring.project.configured import cleaner, is_trusted
+from hookline.wiring.working.pulls import shared_pulls
 from hookline.wiring.working.repositories import repository
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from hookline.config.types import Gates, Sections
     from hookline.domain.text.cleaning import Cleaner
     from hookline.ports.repository import Repository
+    from hookline.ports.work import SharedPulls
     from hookline.project import Project
 
 _REACH = "check whether it can be reached from here (GITHUB_API_URL, HTTPS_PROXY), or try later"
@@ -70,7 +72,7 @@ def forge(app: App) -> Forge:
     async def open_forge() -> Forge:
         git = repository(app)
         return await kind.open_forge(
-            _site(app.project, gates, remote, git, app.environ, app.cleaner)
+            _site(app.project, gates, remote, git, app.environ, app.cleaner, shared_pulls(app))
         )
 
     return cast("Forge", DeferredForge(gates.forge, remote, kind, open_forge))
@@ -83,6 +85,7 @@ def _site(
     git: Repository,
     environ: Mapping[str, str],
     cleaner: Cleaner,
+    pulls: SharedPulls | None = None,
 ) -> ForgeSite:
     return ForgeSite(
         folder=project.folder,
@@ -92,6 +95,7 @@ def _site(
         api=gates.api,
         options=gates.options,
         cleaner=cleaner,
+        pulls=pulls,
     )
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hookline.domain.repository import RepositoryError, Worktree
 from hookline.sessions.task_file import export_task
 from hookline.tasks import work_record
+from hookline.wiring.working.places import work_places
 from hookline.wiring.working.repositories import repository
 
 if TYPE_CHECKING:
@@ -49,9 +50,16 @@ async def person(app: App) -> str:
     return await repository(app).identity() or str(app.origin.metadata()["triggeredBy"])
 
 
+async def bring_here(app: App, task_id: str) -> None:
+    """Take a task's work over from another clone of the project, if one has it."""
+    if (places := work_places(app)) is not None:
+        await places.bring(task_id, app.change)
+
+
 async def begin_work(app: App, task_id: str) -> Worktree:
     """The worktree of a task, with the task in it as a file."""
     await pin_base(app)
+    await bring_here(app, task_id)
     git = repository(app)
     with app.read() as view:
         first = work_record.is_untouched(view, task_id)

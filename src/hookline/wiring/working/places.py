@@ -1,0 +1,44 @@
+"""The clone of the project that this process works in, if others share its store."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from hookline.hooks.builtin.gates.arguments import Secrets
+from hookline.hooks.builtin.stop.context import read_arguments
+from hookline.points import HOLDING
+from hookline.wiring.project.stores import is_here
+from hookline.wiring.working.repositories import repository
+
+if TYPE_CHECKING:
+    from hookline.app import App
+    from hookline.sessions.work_places import WorkPlaces
+
+HOST = "HOOKLINE_HOST"
+
+
+def clone_name(app: App) -> str:
+    """The name of this clone of the project among all that share its store."""
+    host = app.environ.get(HOST) or os.uname().nodename
+    return f"{host}:{os.path.realpath(app.project.root)}"
+
+
+def work_places(app: App) -> WorkPlaces | None:
+    """Where the work on tasks is; None if the store belongs to this folder alone."""
+    if is_here(app.store):
+        return None
+    from hookline.sessions.work_places import CloneSettings, WorkPlaces  # few projects share one
+
+    copies = app.sections.session.copies
+    clone = CloneSettings(clone_name(app), app.project.root, copies, _secrets(app))
+    return WorkPlaces(clone, app.store, app.blobs, repository(app))
+
+
+def _secrets(app: App) -> Secrets:
+    """What the project's own gates let pass and leave alone."""
+    gates = (hook for point in HOLDING for hook in app.scopes.all_hooks_at(point))
+    for gate in gates:
+        if (gate.kind, gate.target) == ("built-in", "secrets"):
+            return read_arguments(Secrets, gate.metadata.get("arguments"))
+    return Secrets()

@@ -1,0 +1,66 @@
+"""Two clones of one project that share a store on a server, as two machines do."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from tests.e2e.conftest import Cli, eventually
+from tests.e2e.crash_rig import processes_of
+from tests.e2e.gate_rig import Repo
+from tests.e2e.session_rig import PROMISE, Rig
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# No text that would be found in a commit of this file.
+SECRET = "ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"[:36]
+GATES: dict[str, Any] = {
+    "hooks": {"before_submit": ["rebase_on_main", "create_pr"]},
+    "types": {"feature": {}},
+}
+
+
+class Clones:
+    """A project and a clone of it elsewhere; what the agent does is the same in both."""
+
+    def __init__(self, first: Cli, folder: Path) -> None:
+        self.first, self.second = first, Cli(folder)
+        self.repo, self.rig = Repo(first), Rig(first)
+        names = ("HOOKLINE_STORE", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM")
+        self.second.env |= {name: first.env[name] for name in names}
+
+    def begin(self, **sections: Any) -> None:
+        """A first commit that both have, and trust."""
+        everything = {"agents": {"bot": self.rig.bot}, **GATES, **sections}
+        everything = {name: value for name, value in everything.items() if name != "types"}
+        lines = "".join(f"{name}: {json.dumps(value)}\n" for name, value in everything.items())
+        self.repo.begin(lines)
+        self.second.root.joinpath(".hookline").rmdir()
+        self.second.root.rmdir()
+        self.repo.git("clone", "--quiet", str(self.repo.remote), str(self.second.root))
+        self.second.json("trust", "--yes", quiet=False)
+
+    def place(self, cli: Cli, task: str) -> Path:
+        """The worktree of a task in a clone."""
+        return cli.root / ".hookline" / "worktrees" / task
+
+    def kill_in_turn(self, task: str, turn: int) -> None:
+        """Let the first clone's worker begin a task, and kill it in a turn that does not end."""
+        worker = self.first.start("work", "--once", "--json")
+        begun = self.rig.file(f"turn-{turn}-began")
+        eventually(begun.exists, f"turn {turn} of {task}")
+        worker.kill()
+        worker.communicate()
+        eventually(lambda: not processes_of(self.first.root), "the end of what it started")
+
+    def hang(self, turn: int, *before: str) -> str:
+        """The script of a turn that does something and never ends."""
+        return "\n".join([*before, f"touch {self.rig.file(f'turn-{turn}-began')}", "sleep 1000"])
+
+    def close(self) -> None:
+        """End what runs in the second clone; whoever made the first ends that."""
+        self.second.close()
+
+
+__all__ = ["PROMISE", "SECRET", "Clones"]
