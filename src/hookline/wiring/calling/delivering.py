@@ -41,7 +41,7 @@ async def at_work(
     before = app.listen, app.tell
     app.listen, app.tell = observe or app.listen, tell or app.tell
     try:
-        with Heartbeat(lambda: open_store(app.store.url), app.owner, keep):
+        with Heartbeat(lambda: open_store(app.store.url, waits=True), app.owner, keep):
             async with delivered(app.feeds, deliver, app.tell):
                 yield
     finally:
