@@ -145,7 +145,7 @@ def test_restarts_during_work_lose_nothing_that_was_told(cli: Cli, own: Postgres
     assert worker.stdout is not None
     ended = json.loads(worker.stdout.read().splitlines()[-1])["data"]
     assert worker.wait(PATIENCE) == 0, heard.all()
-    assert sorted(ended["merged"]) == sorted(tasks)
+    assert sorted(ended["merged"]) == sorted(tasks), heard.all()
     stored = {event["id"] for event in cli.json("events", "--all")}
     assert set(told) <= stored
     whole = [each for each in line.prompts("T-1") if "Leave no marker line" not in each]

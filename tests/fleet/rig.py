@@ -13,6 +13,7 @@ from tests.e2e.conftest import PROGRAM, Cli, eventually
 from tests.e2e.crash_rig import Aftermath
 from tests.e2e.pipeline_rig import Pipeline
 from tests.fleet import agent
+from tests.fleet.clocks import skewed
 from tests.fleet.machines import NETWORK, Network
 from tests.fleet.trace import Trace, clock
 from tests.postgres_server import running
@@ -34,7 +35,6 @@ gates: {{test: {gate}, tries: 20}}
 events: [ping]
 hosts: {{lease: {lease}}}
 """
-FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 # Each task adds a line to it, and none of them is in the way of the others.
 ATTRIBUTES = "log merge=union\n"
 # A crash of the server loses nothing that was acknowledged.
@@ -76,8 +76,7 @@ class Host:
 
     def skew(self, seconds: int) -> None:
         """Set the clock of all programs that it will start."""
-        wrong = {"FAKETIME": f"{seconds:+d}s", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-        self.cli.env |= {"LD_PRELOAD": str(FAKETIME), **wrong}
+        self.cli.env |= skewed(seconds, self.machine.folder)
 
     def kill(self) -> None:
         """SIGKILL its worker, and nothing else."""

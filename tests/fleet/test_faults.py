@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from tests.fleet import clocks
 from tests.fleet.machines import missing
-from tests.fleet.rig import FAKETIME, LEASE, Fleet, Host, spread
+from tests.fleet.rig import LEASE, Fleet, Host, spread
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,7 +79,7 @@ def test_others_take_over_in_time(line: Fleet, name: str) -> None:
 
 
 @pytest.mark.fleet
-@pytest.mark.skipif(not FAKETIME.exists(), reason="needs Debian's package libfaketime")
+@pytest.mark.skipif(bool(clocks.missing()), reason=clocks.missing())
 def test_nobody_takes_over_a_living_host_whose_clock_is_wrong(line: Fleet) -> None:
     line.settle()
     for host, seconds in zip(line.hosts, (0, 30, -30), strict=True):

@@ -279,6 +279,8 @@ class Worker:
             self.trouble = problem
             self.stop()
             return False
+        except StoreLost:
+            raise
         except HooklineError as problem:
             self._tell(f"no task was started: {problem.message}")
             self._not_before = time.monotonic() + GRACE

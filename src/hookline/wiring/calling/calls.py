@@ -82,7 +82,7 @@ def caller(app: App) -> HookCaller:
 
 def live_context(app: App) -> HookContext:
     """A context with its own connection: a hook reads what is stored now."""
-    store = open_store(app.store.url, read_only=True)
+    store = open_store(app.store.url, read_only=True, waits=True)
 
     def start(workflow: str, context: Mapping[str, Any]) -> str:
         if app.environ.get("HOOKLINE_IDEMPOTENCY_KEY") == DRY_RUN:

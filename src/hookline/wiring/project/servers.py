@@ -24,11 +24,12 @@ def open_server(
     read_only: bool = False,
     admit: Callable[[str], None] | None = None,
     listen: str | None = None,
+    waits: bool = False,
 ) -> Store:
     """The store at a URL; `admit` hears the identity of one that was there before."""
     with _installed():
         from hookline.adapters.store.postgres.store import PostgresStore
-    store = PostgresStore(url, read_only=read_only, admit=admit)
+    store = PostgresStore(url, read_only=read_only, admit=admit, waits=waits)
     store.listen = listen
     return store
 

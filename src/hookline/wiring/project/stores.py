@@ -48,13 +48,17 @@ def open_store(
     read_only: bool = False,
     any_age: bool = False,
     admit: Callable[[Identity], None] | None = None,
+    waits: bool = False,
 ) -> Store:
-    """The store at a URL; `admit` checks it before anything is written to it."""
+    """The store at a URL; `admit` checks it before anything is written to it.
+
+    `waits`: a server that is away is waited for, as by those who talked to it before.
+    """
     kind, found, path = url.partition("://")
     if kind != "sqlite" or not found:
         from hookline.wiring.project.servers import open_server  # few projects have one
 
-        return open_server(url, read_only=read_only)
+        return open_server(url, read_only=read_only, waits=waits)
     return SqliteStore(path, read_only=read_only, any_age=any_age, admit=admit)
 
 

@@ -49,7 +49,7 @@ def heartbeat(app: App, keep: Callable[[], Callable[[Transaction], None] | None]
 
     url, name, reaper = app.store.url, own_host(app), reaper_of(app)
     if is_here(app.store):
-        return Heartbeat(lambda: open_store(url), app.owner, keep)
+        return Heartbeat(lambda: open_store(url, waits=True), app.owner, keep)
 
     def tell(tx: Transaction) -> None:
         now = app.store.time()
@@ -58,7 +58,7 @@ def heartbeat(app: App, keep: Callable[[], Callable[[Transaction], None] | None]
     reaper.start()
     presence = Presence(tell, reaper.renewed, lambda tx: tx.hosts.leave(app.owner))
     return Heartbeat(
-        lambda: open_store(url), app.owner, keep, lease=lease_of(app), presence=presence
+        lambda: open_store(url, waits=True), app.owner, keep, lease=lease_of(app), presence=presence
     )
 
 

@@ -72,6 +72,7 @@ class PostgresStore(TableStore):
         read_only: bool = False,
         clock: Callable[[], float] | None = None,
         admit: Callable[[str], None] | None = None,
+        waits: bool = False,
     ) -> None:
         """Open a project; `admit` hears the identity of one that was there before."""
         address = read_store_url(url)
@@ -82,6 +83,7 @@ class PostgresStore(TableStore):
         server = ServerConnection(
             *(address.server, address.shown),
             patience=address.wait,
+            waits=waits,
             tell=lambda said: self.away(said),
         )
         try:
