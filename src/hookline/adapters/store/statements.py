@@ -10,7 +10,7 @@ from hookline.errors import BadInput, HooklineError, StoreCorrupt
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 _FOLDER = os.path.dirname(__file__)
 _MIGRATIONS = os.path.join(_FOLDER, "migrations")
 
