@@ -174,23 +174,21 @@ class Fleet(Pipeline):
         """The tasks that are not completed."""
         return [each["id"] for each in self.cli.json("task", "list") if each["id"] in self.tasks]
 
-    def await_work(self, host: Host, tasks: int) -> set[str]:
-        """Wait until agents work on so many tasks on a host; the tasks."""
+    def await_work(self, host: Host, tasks: int) -> None:
+        """Wait until an agent is at work on a host, while so many tasks are open."""
 
         def at_work() -> bool:
+            self.top_up(tasks)
             self.trace.read()
-            return len(self.trace.under_way(host.name)) >= tasks
+            return bool(self.trace.under_way(host.name))
 
-        eventually(at_work, f"work on {host.name}")
-        return self.trace.under_way(host.name)
+        eventually(at_work, f"work on {host.name}", pause=0.2)
 
     def strike(self, host: Host, fault: Callable[[Host], None]) -> tuple[set[str], float]:
         """Let something happen to a host; the tasks that others must take over, and when it was."""
         since = clock()
         fault(host)
         self.trace.read()
-        # Of others, what was just done may not have been stored.
-        self.hits.update(self.trace.last_on(host.name))
         return self.trace.under_way(host.name), since
 
     def await_takeover(self, host: Host, tasks: set[str], since: float) -> list[float]:
@@ -200,7 +198,10 @@ class Fleet(Pipeline):
             self.trace.read()
             return tasks <= self.trace.begun_elsewhere(host.name, since).keys()
 
+        # What was just done there may not have been stored, and what was just begun is heard of later.
+        hit = self.trace.last_on(host.name)
         eventually(taken, f"the takeover of {sorted(tasks)}", pause=0.05)
+        self.hits.update(hit | self.trace.begun_on(host.name, since))
         found = self.trace.begun_elsewhere(host.name, since)
         return [found[task] - since for task in sorted(tasks)]
 

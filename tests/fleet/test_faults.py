@@ -52,8 +52,7 @@ def suffer(line: Fleet, name: str, rounds: int, tasks: int) -> list[float]:
     took: list[float] = []
     for number in range(rounds):
         host = line.hosts[number % len(line.hosts)]
-        line.top_up(tasks)
-        line.await_work(host, 1)
+        line.await_work(host, tasks)
         taken, since = line.strike(host, fault.strike)
         took += line.await_takeover(host, taken, since)
         fault.mend(host)
@@ -86,8 +85,7 @@ def test_nobody_takes_over_a_living_host_whose_clock_is_wrong(line: Fleet) -> No
         host.skew(seconds)
         host.start()
     for number in range(ROUNDS):
-        line.top_up(UNDER_WAY)
-        line.await_work(line.hosts[number % len(line.hosts)], 1)
+        line.await_work(line.hosts[number % len(line.hosts)], UNDER_WAY)
         line.await_merges(2)
         line.check_now()
     line.await_end()

@@ -77,6 +77,10 @@ class Trace:
                 newest[each.task] = each
         return {task for task, each in newest.items() if each.host == host}
 
+    def begun_on(self, host: str, since: float) -> set[str]:
+        """The tasks that a host has begun to work on after a moment."""
+        return {each.task for each in self.lives if each.begin > since and each.host == host}
+
     def begun_elsewhere(self, host: str, since: float) -> dict[str, float]:
         """When each task was first worked on by another host after a moment."""
         found: dict[str, float] = {}
