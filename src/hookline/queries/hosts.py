@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hookline.domain.hosts import HostProcess
     from hookline.ports.store import View
 
-ALIVE, DRAINED, SILENT = "alive", "drained", "silent"
+ALIVE, DRAINED, SILENT, IDLE = "alive", "drained", "silent", "idle"
 
 
 class HostRun(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
@@ -32,8 +32,8 @@ class HostRun(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True):
 class HostState(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     """A host: `drained` takes nothing new, and `why` says so; `silent` was not heard of in time.
 
-    `clock` is how many seconds its clock is ahead of the store's; `is_this` says that it is the
-    host that was asked.
+    Nothing runs on an `idle` one. `clock` is how many seconds its clock is ahead of the store's;
+    `is_this` says that it is the host that was asked.
     """
 
     name: str
@@ -58,16 +58,18 @@ def hosts(app: App) -> list[HostState]:
     with app.read() as view:
         wishes, everyone = view.hosts.wishes(), list(living(view, now))
         owners = {each.owner: each.host for each in view.hosts.processes()}
+        silent = {*owners.values()}
         runs = list(_runs(view, owners))
         found = view.hosts.all()
     states = []
     for host in found:
         processes = [each for each in everyone if each.host == host.name]
         why = why_drained(host.facts, wishes, is_drained=host.is_drained)
+        lives, rests = DRAINED if why else ALIVE, SILENT if host.name in silent else IDLE
         states.append(
             HostState(
                 name=host.name,
-                status=(DRAINED if why else ALIVE) if processes else SILENT,
+                status=lives if processes else rests,
                 why=why,
                 last_seen=iso(host.seen_at),
                 clock=host.facts.clock,

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from hookline.operations import hosts as operations
-from hookline.queries.hosts import ALIVE, SILENT, hosts
+from hookline.queries.hosts import ALIVE, IDLE, SILENT, hosts
 from hookline.surfaces.cli.command import Command, no_arguments
 from hookline.surfaces.cli.opening import reading, writing
 from hookline.surfaces.cli.output import answer, next_step, note, paint, say, untrusted
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from hookline.queries.hosts import HostState
 
-_STYLES = {ALIVE: "green", SILENT: "red"}
+_STYLES = {ALIVE: "green", SILENT: "red", IDLE: "dim"}
 # A difference of clocks that is worth a look.
 NOTABLE_SKEW = 1.0
 
@@ -45,7 +45,7 @@ def _lines(host: HostState) -> Iterator[str]:
     facts = [f"Hookline {host.version}", f"configuration {host.digest or 'none'}"]
     if abs(host.clock) >= NOTABLE_SKEW:
         facts.append(f"its clock is {abs(host.clock):.1f} s {'fast' if host.clock > 0 else 'slow'}")
-    if host.status == SILENT:
+    if host.status in (SILENT, IDLE):
         facts.append(f"last seen {host.last_seen}")
     if host.is_this:
         facts.append("this host")
