@@ -62,8 +62,8 @@ class CloneSettings(NamedTuple):
     secrets: Secrets
 
 
-class WorkPlaces:
-    """Where the work on tasks is, as one clone sees it."""
+class Takeover:
+    """Takes work over from other clones, and keeps copies with which they can do the same."""
 
     def __init__(
         self, clone: CloneSettings, store: Store, blobs: Blobs, repository: Repository
@@ -90,7 +90,7 @@ class WorkPlaces:
             return
         brought = await self.bring(run.input["taskId"], attempt.change)
         folder = path_here(self._clone.root, run.input["worktree"])
-        if not os.path.lexists(folder):  # it was lost before anybody noted where it was
+        if not os.path.lexists(folder):  # it was lost before its place was noted
             await self._repository.worktrees.open(run.input["taskId"])
         if brought:
             notice = {"type": "notice", "text": brought}
