@@ -127,7 +127,7 @@ class TurnEffects:
             on_event=tell,
         )
         if self._takeover is not None:
-            request = self._takeover.talk(attempt.run, request)
+            request = self._takeover.talk(attempt, request)
         return await self._around.agents.turn(args.get("agent"), request)
 
     def _promised(self, run: Run, effect: JournalEffect) -> list[dict[str, Any]]:
