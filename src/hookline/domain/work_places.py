@@ -12,8 +12,8 @@ class WorkCopy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
 
     `tip` is the last commit of its branch, and `files` the commit that holds the files as they lay
     then, untracked ones included; `tree` is what that holds. The `blob` has what the base has not;
-    None if that is nothing. `merging` is the commit whose merge was under way, and `left_out` are
-    files that did not come along.
+    None if that is nothing. `merging` is the commit whose merge was under way, `pushed` is what
+    was noted of pushes, each under its ref, and `left_out` are files that did not come along.
     """
 
     tip: str
@@ -23,7 +23,13 @@ class WorkCopy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     blob: str | None = None
     size: int = 0
     merging: str | None = None
+    pushed: dict[str, str] = {}
     left_out: tuple[str, ...] = ()
+
+    def is_like(self, other: WorkCopy) -> bool:
+        """Whether nothing has happened to the work from one to the other."""
+        facts = ((e.tip, e.tree, e.merging, e.pushed, e.left_out) for e in (self, other))
+        return next(facts) == next(facts)
 
 
 class TakenCopy(msgspec.Struct, frozen=True):

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from hookline.domain.runs import Resolution
     from hookline.flows.attempt import Attempt
-    from hookline.sessions.work_places import WorkPlaces
+    from hookline.sessions.takeover import Takeover
 
 
 def effect_kinds(
-    around: Surroundings, places: WorkPlaces | None = None
+    around: Surroundings, takeover: Takeover | None = None
 ) -> Mapping[str, EffectKind]:
     """The kinds of effects for turns, hook points and the repository."""
-    turns = TurnEffects(around, places)
+    turns = TurnEffects(around, takeover)
     points = PointEffects(around, GateAnswers(around).answer, turns.forget)
     repo = EffectKind(partial(_repo, around), _repo_keys)
     return {**turns.kinds, "hook": points.kind, "repo": repo}

@@ -256,6 +256,12 @@ class Copies(Protocol):
         Work that is as it was in the copy that is `known` is not bundled again.
         """
 
+    async def is_current(self, task_id: str, copy: WorkCopy) -> bool:
+        """Whether the branch of a task and what was pushed of it are as in a copy, if it has one.
+
+        Nothing is said about files that are not committed.
+        """
+
     async def restore(self, task_id: str, copy: WorkCopy, bundle: bytes | None) -> Restored:
         """Make a task's worktree from a copy; what was there is kept under refs."""
 

@@ -24,8 +24,8 @@ from hookline.wiring.running.flows import call_flow, flow_finder
 from hookline.wiring.running.presence import reaper_of
 from hookline.wiring.working.agents import agents, own_tools
 from hookline.wiring.working.forges import forge
-from hookline.wiring.working.places import work_places
 from hookline.wiring.working.repositories import git_work, repository
+from hookline.wiring.working.takeover import takeover
 
 if TYPE_CHECKING:
     from hookline.app import App
@@ -62,7 +62,7 @@ def engine(app: App, observe: Observe = lambda what, details: None) -> Engine:
         configuration_errors=lambda folder: configuration_errors(folder, user_folder(app.environ)),
         verify_line=trees.verify_line if (trees := worktrees(app)) else lambda line, folder: None,
     )
-    places = work_places(app)
+    others = takeover(app)
     waker = app.feeds.wakeup()
     app.at_close.append(waker.close)
     return Engine(
@@ -70,7 +70,7 @@ def engine(app: App, observe: Observe = lambda what, details: None) -> Engine:
         app.blobs,
         owner_of(app),
         find_flow=flow_finder(app).find_of,
-        executor=Executor(around, _limits(app), effect_kinds(around, places), places),
+        executor=Executor(around, _limits(app), effect_kinds(around, others), others),
         own=OWN_FLOWS,
         tell=lambda event: _tell(around, event),
         steering=Steering(

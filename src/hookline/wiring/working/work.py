@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from hookline.domain.repository import RepositoryError, Worktree
 from hookline.sessions.task_file import export_task
 from hookline.tasks import work_record
-from hookline.wiring.working.places import work_places
 from hookline.wiring.working.repositories import repository
+from hookline.wiring.working.takeover import takeover
 
 if TYPE_CHECKING:
     from hookline.app import App
@@ -52,8 +52,8 @@ async def person(app: App) -> str:
 
 async def bring_here(app: App, task_id: str) -> None:
     """Take a task's work over from another clone of the project, if one has it."""
-    if (places := work_places(app)) is not None:
-        await places.bring(task_id, app.change)
+    if (others := takeover(app)) is not None:
+        await others.bring(task_id, app.change)
 
 
 async def begin_work(app: App, task_id: str) -> Worktree:

@@ -13,6 +13,7 @@ from hookline.adapters.git.door import ALONE, HOOKED, GitFailed, nul
 from hookline.adapters.git.index import copy_index
 from hookline.adapters.git.repository.bases import Bases
 from hookline.adapters.git.repository.plumbing import Plumbing
+from hookline.adapters.git.repository.push import pushes_of
 from hookline.adapters.git.repository.worktrees import Worktrees
 from hookline.domain.repository import Cleaned, RepositoryError, branch_of
 from hookline.domain.work_places import Restored, TakenCopy, WorkCopy
@@ -54,18 +55,21 @@ class Copies(msgspec.Struct, frozen=True):
                 files=tip,
                 tree=tree,
                 merging=await self._repo.sha(at.top, _MERGING) if merging else None,
+                pushed=await self._pushed(os.path.basename(at.top)),
                 left_out=tuple(but),
             )
-            if known is not None and _is_same(known, copy):
+            if known is not None and known.is_like(copy):
                 return TakenCopy(known, None)
             if tree != await self._repo.objects.tree(tip):
                 asked = ("commit-tree", tree, "-p", tip, "-m", "files as they lie")
                 files = (await self._repo.ask(*asked, aside=_BY, doing=_NOT_TAKEN)).text
                 copy = msgspec.structs.replace(copy, files=files)
-            if await self._repo.is_ancestor(copy.files, onto):
-                return TakenCopy(copy, None)
             ref = f"{_REF}{os.path.basename(at.top)}"
-            return TakenCopy(copy, await self._bundle(ref, copy.files, onto, scratch))
+            return TakenCopy(copy, await self._bundle(ref, copy, onto, scratch))
+
+    async def is_current(self, task_id: str, copy: WorkCopy) -> bool:
+        tip = await self._repo.commit(f"refs/heads/{branch_of(task_id)}")
+        return tip is None or (tip == copy.tip and await self._pushed(task_id) == copy.pushed)
 
     async def restore(self, task_id: str, copy: WorkCopy, bundle: bytes | None) -> Restored:
         branch, worktrees = branch_of(task_id), self._worktrees
@@ -86,6 +90,9 @@ class Copies(msgspec.Struct, frozen=True):
             taken = ("read-tree", "-m", "-u", copy.tip, copy.files)
             await self._repo.git(made.path, *ALONE, *taken, doing=_NOT_RESTORED, timeout=HOOKED)
             await self._repo.git(made.path, "reset", "--quiet", doing=_NOT_RESTORED)
+        for ref, commit in copy.pushed.items():
+            if ref in pushes_of(branch) and await self._repo.commit(commit) is not None:
+                await self._repo.point(ref, commit, doing=_NOT_RESTORED)
         if copy.merging is not None:
             noted = ("update-ref", "--no-deref", _MERGING, copy.merging)
             await self._repo.git(made.path, *noted, doing=_NOT_RESTORED)
@@ -105,12 +112,20 @@ class Copies(msgspec.Struct, frozen=True):
         asked = ("ls-files", "--others", "--exclude-standard", "-z")
         return (await self._repo.git(top, *asked, doing=_NOT_TAKEN)).names
 
-    async def _bundle(self, ref: str, commit: str, onto: str, scratch: str) -> bytes:
-        """What a commit has and the base has not, packed."""
+    async def _pushed(self, task_id: str) -> dict[str, str]:
+        """What is noted of pushes of the branch, without which nothing pushed is replaced."""
+        found = {ref: await self._repo.commit(ref) for ref in pushes_of(branch_of(task_id))}
+        return {ref: commit for ref, commit in found.items() if commit is not None}
+
+    async def _bundle(self, ref: str, copy: WorkCopy, onto: str, scratch: str) -> bytes | None:
+        """What the copy has and the base has not, packed; None if that is nothing."""
+        commits = [copy.files, *copy.pushed.values()]
+        if all([await self._repo.is_ancestor(each, onto) for each in commits]):
+            return None
         path = os.path.join(scratch, "bundle")
-        await self._repo.point(ref, commit, doing=_NOT_TAKEN)
+        await self._repo.point(ref, copy.files, doing=_NOT_TAKEN)
         try:
-            asked = ("bundle", "create", "--quiet", path, ref, f"^{onto}")
+            asked = ("bundle", "create", "--quiet", path, ref, *copy.pushed, f"^{onto}")
             await self._repo.ask(*asked, doing=_NOT_TAKEN)
         finally:
             await self._repo.ask("update-ref", "--no-deref", "-d", ref)
@@ -126,9 +141,3 @@ class Copies(msgspec.Struct, frozen=True):
         if said.code:
             help = "bring this clone up to date with `git fetch`; it needs the base of the work"
             raise GitFailed(_NOT_RESTORED, said, help=help)
-
-
-def _is_same(known: WorkCopy, copy: WorkCopy) -> bool:
-    """Whether nothing has happened to the work since a copy of it was taken."""
-    facts = ((e.tip, e.tree, e.merging, e.left_out) for e in (known, copy))
-    return len(set(facts)) == 1

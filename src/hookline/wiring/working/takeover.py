@@ -13,7 +13,7 @@ from hookline.wiring.working.repositories import repository
 
 if TYPE_CHECKING:
     from hookline.app import App
-    from hookline.sessions.work_places import WorkPlaces
+    from hookline.sessions.takeover import Takeover
 
 HOST = "HOOKLINE_HOST"
 
@@ -24,15 +24,15 @@ def clone_name(app: App) -> str:
     return f"{host}:{os.path.realpath(app.project.root)}"
 
 
-def work_places(app: App) -> WorkPlaces | None:
+def takeover(app: App) -> Takeover | None:
     """Where the work on tasks is; None if the store belongs to this folder alone."""
     if is_here(app.store):
         return None
-    from hookline.sessions.work_places import CloneSettings, WorkPlaces  # few projects share one
+    from hookline.sessions.takeover import CloneSettings, Takeover  # few projects share one
 
     copies = app.sections.session.copies
     clone = CloneSettings(clone_name(app), app.project.root, copies, _secrets(app))
-    return WorkPlaces(clone, app.store, app.blobs, repository(app))
+    return Takeover(clone, app.store, app.blobs, repository(app))
 
 
 def _secrets(app: App) -> Secrets:

@@ -62,8 +62,8 @@ class CloneSettings(NamedTuple):
     secrets: Secrets
 
 
-class WorkPlaces:
-    """Where the work on tasks is, as one clone sees it."""
+class Takeover:
+    """Takes work over from other clones, and keeps copies with which they can do the same."""
 
     def __init__(
         self, clone: CloneSettings, store: Store, blobs: Blobs, repository: Repository
@@ -90,7 +90,7 @@ class WorkPlaces:
             return
         brought = await self.bring(run.input["taskId"], attempt.change)
         folder = path_here(self._clone.root, run.input["worktree"])
-        if not os.path.lexists(folder):  # it was lost before anybody noted where it was
+        if not os.path.lexists(folder):  # it was lost before its place was noted
             await self._repository.worktrees.open(run.input["taskId"])
         if brought:
             notice = {"type": "notice", "text": brought}
@@ -135,15 +135,16 @@ class WorkPlaces:
 
     # What an agent is told
 
-    def talk(self, run: Run, request: TurnRequest) -> TurnRequest:
+    def talk(self, attempt: Attempt, request: TurnRequest) -> TurnRequest:
         """The same turn for an agent that has no conversation here, or no longer its folder."""
+        run = attempt.run
         place = self._find(run.input["taskId"]) if run.flow in WORK else None
         if place is None:
             return request
         begun, task_id = request.on_conversation, run.input["taskId"]
 
         def note(conversation: str) -> None:
-            self._note_conversation(task_id, conversation)
+            attempt.change(partial(self._note_conversation, task_id, conversation))
             begun(conversation)
 
         conversation = request.conversation
@@ -155,12 +156,11 @@ class WorkPlaces:
         told = {"conversation": conversation, "opening": opening, "on_conversation": note}
         return msgspec.structs.replace(request, **told)
 
-    def _note_conversation(self, task_id: str, conversation: str) -> None:
-        with self._store.write({}) as tx:
-            place = tx.work_places.find(task_id)
-            if place is not None and conversation not in place.conversations:
-                known = {**place.conversations, conversation: self._clone.name}
-                tx.work_places.set(task_id, msgspec.structs.replace(place, conversations=known))
+    def _note_conversation(self, task_id: str, conversation: str, tx: Transaction) -> None:
+        place = tx.work_places.find(task_id)
+        if place is not None and conversation not in place.conversations:
+            known = {**place.conversations, conversation: self._clone.name}
+            tx.work_places.set(task_id, msgspec.structs.replace(place, conversations=known))
 
     # Copies
 
@@ -176,7 +176,8 @@ class WorkPlaces:
         if place is None:  # the task is over
             return result
         folder = path_here(self._clone.root, run.input["worktree"])
-        if not is_turn and not await self._has_moved(place, folder):
+        known = place.copy
+        if not is_turn and known and await self._repository.copies.is_current(task_id, known):
             return result
         copy = await self._copied(attempt, place, folder)
 
@@ -186,15 +187,11 @@ class WorkPlaces:
             found = tx.work_places.find(task_id)
             if found is None:
                 return
-            if is_turn:
+            if is_turn and (result.value.get("tools") or result.value.get("text")):
                 found = msgspec.structs.replace(found, was=None)
             tx.work_places.set(task_id, found.with_copy(copy) if copy is not None else found)
 
         return msgspec.structs.replace(result, also=keep)
-
-    async def _has_moved(self, place: WorkPlace, folder: str) -> bool:
-        head = await self._repository.head(folder)
-        return head is not None and (place.copy is None or place.copy.tip != head)
 
     async def _copied(self, attempt: Attempt, place: WorkPlace, folder: str) -> WorkCopy | None:
         """A new copy, if there is something new to copy; what prevents it is told."""
