@@ -100,8 +100,9 @@ class Machine:
     def boot(self) -> None:
         """Switch it on."""
         self._boots += 1
+        self.boot_id = str(uuid.uuid4())
         boot_id = self.folder / "boot_id"
-        boot_id.write_text(f"{uuid.uuid4()}\n")
+        boot_id.write_text(f"{self.boot_id}\n")
         apart = "--net --uts --mount --pid --fork --kill-child --mount-proc".split()
         first = (sys.executable, first_process.__file__, self.name, str(boot_id), *self._hidden)
         command = (*MORTAL, "unshare", *apart, *first)
