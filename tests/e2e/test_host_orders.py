@@ -134,9 +134,12 @@ def test_a_task_goes_to_hosts_that_have_what_it_needs(fleet: Fleet) -> None:
     (fleet.outside / "wait").touch()
     other = fleet.cli.start("work", "--label", "gpu", "--label", "linux", env=TWO)
     eventually(lambda: fleet.has_begun(task), "work")
-    assert fleet.once(ONE)["notTaken"] == []
+    waiting = fleet.cli.add("train more", "--type", "model")
+    assert fleet.cli.json("attention") == []
     (fleet.outside / "wait").unlink()
-    eventually(lambda: fleet.state(task) == "completed", "the merge")
+    assert fleet.once(ONE)["begun"] == 0
+    eventually(lambda: fleet.state(waiting) == "completed", "the merge")
+    assert fleet.state(task) == "completed"
     ended(other)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain import runs
@@ -26,6 +27,7 @@ from hookline.flows.outcomes import (
 )
 from hookline.flows.run_replay import RunReplay
 from hookline.flows.waits import is_over, next_moment, settle_waits
+from hookline.ports.leases import acting_under
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable
@@ -151,7 +153,8 @@ class Advance:
             self._engine.observe("begun", about)
 
         execute = self._engine.executor.execute
-        resolution = await execute(replay.run, effect, replay.check, begun)
+        with acting_under(partial(self._engine.prove, replay.check)):
+            resolution = await execute(replay.run, effect, replay.check, begun)
         if resolution is not None:
             replay.done.append((effect.effect_id, resolution))
         else:

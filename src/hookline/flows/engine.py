@@ -204,3 +204,9 @@ class Engine:
         """Refuse to act for a run whose lease we lost."""
         if view.runs.leases.holder(run_id)[1] != token:
             raise Fenced
+
+    def prove(self, check: Callable[[Transaction], object]) -> None:
+        """Refuse to act if `check` does; else nobody takes our leases for as long as one lasts."""
+        with self.store.write({}) as tx:
+            check(tx)
+            tx.runs.leases.renew(self.owner.name, self.store.time() + self.owner.lease)

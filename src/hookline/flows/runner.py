@@ -31,7 +31,7 @@ AT_ONCE = 32
 
 
 class Presence(NamedTuple):
-    """What is told of this process where others cannot see whether it works.
+    """What this process says where others cannot see whether it works.
 
     `tell` is a part of each renewal, and `leave` comes after the last one; `renewed` hears when a
     renewal was sent, once it is acknowledged.

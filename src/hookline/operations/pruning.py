@@ -215,7 +215,7 @@ def _shrink(app: App) -> str | None:
     with app.read() as view:
         leases = [(run.owner, run.lease_until) for run in view.details.runs()]
         leases += [(owner, until) for _, owner, until in view.dispatches.leases()]
-    if served_runs(app.project.folder) or any(is_held(*each) for each in leases):
+    if served_runs(app.project.folder) or any(is_held(view, *each) for each in leases):
         return AT_WORK
     try:
         app.store.compact()

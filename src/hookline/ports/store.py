@@ -187,6 +187,9 @@ class PullRequests(Protocol):
 class View(Protocol):
     """The store at one moment."""
 
+    def time(self) -> float:
+        """The time now that decides when leases end; all who share the store agree on it."""
+
     @property
     def graph(self) -> Graph:
         """The task graph."""

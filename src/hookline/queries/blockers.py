@@ -130,7 +130,7 @@ class _Blockers:
         if (found := waiting(view, run.run_id)) is not None and found.reason:
             return TaskBlocker(AT_GATES, f"it {found.reason}", again)
         holder, _, until = view.runs.leases.holder(run.run_id)
-        reason = "its gates are running" if is_held(holder, until) else UNTAKEN
+        reason = "its gates are running" if is_held(view, holder, until) else UNTAKEN
         return TaskBlocker(AT_GATES, reason, again)
 
     def _session(self, task: Task) -> sessions.SessionFacts | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -74,7 +75,13 @@ class Database(Protocol):
 class View:
     """The store at one moment."""
 
-    def __init__(self, connection: StatementRunner, store_id: str) -> None:
+    def __init__(
+        self,
+        connection: StatementRunner,
+        store_id: str,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.time = clock
         self.graph = GraphTables(connection)
         self.log = LogTable(connection, store_id)
         self.calls = CallTables(connection)
@@ -141,9 +148,14 @@ class Transaction(View):
     """A change in the making: events are appended, and the tables follow them at once."""
 
     def __init__(
-        self, connection: StatementRunner, store_id: str, now: str, metadata: dict[str, Any]
+        self,
+        connection: StatementRunner,
+        store_id: str,
+        now: str,
+        metadata: dict[str, Any],
+        clock: Callable[[], float],
     ) -> None:
-        super().__init__(connection, store_id)
+        super().__init__(connection, store_id, clock)
         self.now = now
         self.metadata = metadata
         self.events: list[Event] = []
@@ -269,19 +281,19 @@ class TableStore:
     @contextmanager
     def read(self) -> Iterator[View]:
         with self._database.snapshot() as connection:
-            yield View(connection, self.id)
+            yield View(connection, self.id, self.time)
 
     def rows(self, *, writing: bool = False) -> AbstractContextManager[StatementRunner]:
         """The bare tables, for copying them."""
         return self._database.transaction() if writing else self._database.snapshot()
 
     def live(self) -> View:
-        return View(self._database.connection, self.id)
+        return View(self._database.connection, self.id, self.time)
 
     @contextmanager
     def write(self, metadata: dict[str, Any]) -> Iterator[Transaction]:
         with self._database.transaction() as connection:
-            transaction = Transaction(connection, self.id, self.now(), metadata)
+            transaction = Transaction(connection, self.id, self.now(), metadata, self.time)
             yield transaction
             transaction.finish()
         self.opened |= transaction.dispatches.opened

@@ -53,7 +53,7 @@ def run_checks(view: View) -> Iterator[Diagnosis]:
 def flow_checks(view: View) -> Iterator[Diagnosis]:
     """Whether a process advances every run that is due."""
     now = time.time()
-    free = view.runs.leases.due(now, lambda owner, until: not is_held(owner, until))
+    free = view.runs.leases.due(now, lambda owner, until: not is_held(view, owner, until))
     due = [view.runs.find(each) for each in free]
     left = [run for run in due if now - seconds(run.updated_at or "1970-01-01Z") > GRACE]
     if left:

@@ -261,7 +261,7 @@ def _waiting(view: View) -> Diagnosis:
         return ok("waiting", "no event waits for its hooks")
     event = view.log.find(rows[0][0])
     since = f", the first since {event.timestamp}" if event else ""
-    idle = [seq for seq, owner, until in rows if not is_held(owner, until)]
+    idle = [seq for seq, owner, until in rows if not is_held(view, owner, until)]
     if not idle:
         return ok("waiting", f"hooks run now for {many(len(rows), 'event')}{since}")
     message = f"hooks wait to be called for {many(len(idle), 'event')}, from event {idle[0]}{since}"

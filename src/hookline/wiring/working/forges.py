@@ -11,6 +11,7 @@ from hookline.domain.repository import RepositoryError, SetupProblem
 from hookline.domain.submissions import PEOPLE
 from hookline.errors import BrokenPlugin
 from hookline.plugins import FORGES
+from hookline.ports.leases import prove_lease
 from hookline.ports.work import Forge, ForgeKind, ForgeSite
 from hookline.wiring.project.configured import cleaner, is_trusted
 from hookline.wiring.working.pulls import shared_pulls
@@ -31,7 +32,10 @@ _REACH = "check whether it can be reached from here (GITHUB_API_URL, HTTPS_PROXY
 
 
 class DeferredForge:
-    """A forge that is opened when it is first asked: most runs never ask."""
+    """A forge that is opened when it is first asked: most runs never ask.
+
+    Whoever works under a lease asks only while it holds that.
+    """
 
     def __init__(
         self,
@@ -53,6 +57,7 @@ class DeferredForge:
         async def ask(*args: Any, **more: Any) -> Any:
             if self._forge is None:
                 self._forge = await self._open_forge()
+            prove_lease()
             return await getattr(self._forge, act)(*args, **more)
 
         return ask

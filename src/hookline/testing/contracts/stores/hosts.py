@@ -16,7 +16,7 @@ FACTS = HostFacts(version="1.0", lease=60.0, labels=("gpu",), agents=("ada",), c
 
 
 class HostTests(StorePlace):
-    """Hosts are told about by their processes; people say what becomes of them."""
+    """The processes of a host report it; people say what happens to it."""
 
     def test_a_host_stays_known_when_its_processes_end(self, store: OpenStore) -> None:
         with store.write({}) as tx:
