@@ -67,14 +67,14 @@ class Clones:
         roots = (self.first.root, self.second.root)
         eventually(lambda: not any(map(processes_of, roots)), "the end of what it started")
 
-    def push_aside(self, name: str, file: str | None = None) -> None:
-        """Somebody else's commit on main: a new file, or another line in one."""
+    def push_aside(self, name: str, file: str | None = None) -> str:
+        """Somebody else's commit for main, with a line in a file; the shell line that pushes it."""
         elsewhere = self.first.root.parent / f"clone-{name}"
         self.repo.git("clone", "--quiet", str(self.repo.remote), str(elsewhere))
         with (elsewhere / (file or name)).open("a") as opened:
             opened.write(f"{name}\n")
         self.repo.commit(name, at=elsewhere)
-        self.repo.git("push", "--quiet", "origin", "main", at=elsewhere)
+        return f"git -C {elsewhere} push --quiet origin main"
 
     def hang(self, turn: int, *before: str) -> str:
         """The script of a turn that does something and never ends."""

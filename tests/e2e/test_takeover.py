@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.e2e.clone_rig import CONTINUE, PROMISE, SECRET, Clones
-from tests.e2e.conftest import eventually
 from tests.e2e.pipeline_rig import work_ended
 from tests.postgres_server import PostgresServer, new_project
 
@@ -137,9 +136,9 @@ def test_gates_go_on_in_another_clone(clones: Clones) -> None:
     clones.kill_in_turn(task, 0)
     assert work_ended(clones.second("work", "--once", "--json"))["merged"] == [task]
     places = [str(clones.place(each, task)) for each in (clones.first, clones.second)]
-    assert rig.trace == [places[0], places[1], places[1]]
+    assert (rig.trace[0], set(rig.trace[1:])) == (places[0], {places[1]})
     assert clones.repo.merged() == ["one", "two"]
-    assert told_of_move(clones, "R-2") == [True]
+    assert told_of_move(clones, "R-2") == [True, False]
 
 
 def test_what_was_pushed_can_be_replaced_by_another_clone(clones: Clones) -> None:
@@ -151,7 +150,7 @@ def test_what_was_pushed_can_be_replaced_by_another_clone(clones: Clones) -> Non
     clones.begin(hooks=hooks, gates={"remote": "origin"})
     task = clones.first.add("count")
     clones.kill_in_turn(task, 0)
-    clones.push_aside("other")
+    clones.repo.git(*clones.push_aside("other").split()[1:])
     assert work_ended(clones.second("work", "--once", "--json"))["merged"] == [task]
     assert clones.repo.merged() == ["one", "other"]
 
@@ -175,22 +174,19 @@ def test_work_that_was_pushed_into_the_base_is_merged_once(clones: Clones) -> No
 
 
 def test_a_conflict_is_resolved_in_another_clone(clones: Clones) -> None:
-    rig = clones.rig
-    rig.turns(
-        f"echo mine >> readme; {PROMISE}",
-        clones.hang(1),
-        "cat readme; printf 'hello\\nboth\\n' > readme; echo resolved",
-    )
-    (rig.box / "agent.sh").write_text(
-        (rig.box / "agent.sh")
-        .read_text()
-        .replace('box="$here/$HOOKLINE_RUN_ID"', 'box="$here/all"')
-    )
+    rig, script = clones.rig, clones.rig.box / "agent.sh"
+    # The turns of all runs are counted together.
+    script.write_text(script.read_text().replace("here/$HOOKLINE_RUN_ID", "here/all"))
     clones.begin()
-    clones.push_aside("other", "readme")
+    rig.turns(
+        f"echo mine >> readme; {clones.push_aside('other', 'readme')}; {PROMISE}",
+        clones.hang(2, "cat readme"),
+        f"cp readme {rig.file('seen')}; printf 'hello\\nboth\\n' > readme; echo resolved",
+    )
     task = clones.first.add("count")
-    clones.kill_in_turn(task, 1)
+    clones.kill_in_turn(task, 2)
     assert work_ended(clones.second("work", "--once", "--json"))["merged"] == [task]
+    assert "<<<<<<<" in rig.file("seen").read_text()
     assert clones.repo.git("show", "main:readme", at=clones.repo.remote) == "hello\nboth"
 
 
@@ -209,7 +205,7 @@ def test_the_copy_is_gone_with_the_task(clones: Clones) -> None:
     clones.rig.turns(f"echo one > one; {CONTINUE}", f"echo two > two; {PROMISE}")
     clones.begin()
     done, left = clones.first.add("count"), clones.first.add("left")
-    assert work_ended(clones.first("work", "--once", "--json", "--max-tasks", "1"))
+    assert work_ended(clones.first("work", "--once", "--json", "--tasks", "1"), 5)
     assert [row[0] for row in clones.first.rows("SELECT task FROM work_places")] == []
     assert clones.first.rows("SELECT count(*) FROM hookline.blobs") == [(0,)]
     assert (clones.first.task(done)["state"], clones.first.task(left)["state"]) == (
@@ -238,11 +234,5 @@ def test_a_session_in_the_projects_own_folder_stays_there(clones: Clones) -> Non
     run = clones.second.json("flow", "status", "R-1", quiet=False)
     assert clones.name(clones.first) in json.dumps(run)
     assert len(clones.rig.prompts()) == 1
-    done: list[dict[str, Any]] = []
-
-    def resumed() -> bool:
-        done.append(clones.first.json("run", "--resume", "--name", "s", quiet=False))
-        return True
-
-    eventually(resumed, "the session where it began")
+    assert clones.first("run", "--resume", "--name", "s", "--json").code == 0
     assert len(clones.rig.prompts()) == 2
