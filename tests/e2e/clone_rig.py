@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.conftest import Cli, eventually
@@ -11,14 +12,13 @@ from tests.e2e.gate_rig import Repo
 from tests.e2e.session_rig import PROMISE, Rig
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
 # No text that would be found in a commit of this file.
 SECRET = "ghp_" + "0aB1cD2eF3gH4iJ5kL6mN7oP8qR9sT0uV1wX"[:36]
-GATES: dict[str, Any] = {
-    "hooks": {"before_submit": ["rebase_on_main", "create_pr"]},
-    "types": {"feature": {}},
-}
+CONTINUE = "echo '<promise>CONTINUE</promise>'"
+GATES: dict[str, Any] = {"before_submit": ["rebase_on_main", "create_pr"]}
 
 
 class Clones:
@@ -32,8 +32,7 @@ class Clones:
 
     def begin(self, **sections: Any) -> None:
         """A first commit that both have, and trust."""
-        everything = {"agents": {"bot": self.rig.bot}, **GATES, **sections}
-        everything = {name: value for name, value in everything.items() if name != "types"}
+        everything = {"agents": {"bot": self.rig.bot}, "hooks": GATES, **sections}
         lines = "".join(f"{name}: {json.dumps(value)}\n" for name, value in everything.items())
         self.repo.begin(lines)
         self.second.root.joinpath(".hookline").rmdir()
@@ -45,14 +44,37 @@ class Clones:
         """The worktree of a task in a clone."""
         return cli.root / ".hookline" / "worktrees" / task
 
-    def kill_in_turn(self, task: str, turn: int) -> None:
-        """Let the first clone's worker begin a task, and kill it in a turn that does not end."""
-        worker = self.first.start("work", "--once", "--json")
+    @staticmethod
+    def name(cli: Cli) -> str:
+        """What the store calls a clone."""
+        return f"{os.uname().nodename}:{cli.root}"
+
+    def kill_in_turn(self, task: str, turn: int, cli: Cli | None = None) -> None:
+        """Let a clone's worker begin a task, and kill it in a turn that does not end."""
+        self.kill((cli or self.first).start("work", "--once", "--json"), turn, task)
+
+    def kill(self, process: subprocess.Popen[str], turn: int, what: str = "the session") -> None:
+        """Kill what advances a session, or its gates, when something hangs."""
         begun = self.rig.file(f"turn-{turn}-began")
-        eventually(begun.exists, f"turn {turn} of {task}")
-        worker.kill()
-        worker.communicate()
-        eventually(lambda: not processes_of(self.first.root), "the end of what it started")
+
+        def is_there() -> bool:
+            assert process.poll() is None, process.communicate()
+            return begun.exists()
+
+        eventually(is_there, f"turn {turn} of {what}")
+        process.kill()
+        process.communicate()
+        roots = (self.first.root, self.second.root)
+        eventually(lambda: not any(map(processes_of, roots)), "the end of what it started")
+
+    def push_aside(self, name: str, file: str | None = None) -> str:
+        """Somebody else's commit for main, with a line in a file; the shell line that pushes it."""
+        elsewhere = self.first.root.parent / f"clone-{name}"
+        self.repo.git("clone", "--quiet", str(self.repo.remote), str(elsewhere))
+        with (elsewhere / (file or name)).open("a") as opened:
+            opened.write(f"{name}\n")
+        self.repo.commit(name, at=elsewhere)
+        return f"git -C {elsewhere} push --quiet origin main"
 
     def hang(self, turn: int, *before: str) -> str:
         """The script of a turn that does something and never ends."""
@@ -63,4 +85,4 @@ class Clones:
         self.second.close()
 
 
-__all__ = ["PROMISE", "SECRET", "Clones"]
+__all__ = ["CONTINUE", "PROMISE", "SECRET", "Clones"]

@@ -53,13 +53,14 @@ class CloneSettings(NamedTuple):
     """A clone of a project among those that share its store.
 
     `name` is the clone's, `root` its folder. If it `copies`, others can continue the work in it;
-    untracked files that hold `secrets` are left out.
+    untracked files that hold `secrets` are left out, and a copy has at `most` so many bytes.
     """
 
     name: str
     root: str
     copies: bool
     secrets: Secrets
+    most: int = MAX_COPY
 
 
 class Takeover:
@@ -158,8 +159,9 @@ class Takeover:
 
     def _note_conversation(self, task_id: str, conversation: str, tx: Transaction) -> None:
         place = tx.work_places.find(task_id)
-        if place is not None and conversation not in place.conversations:
-            known = {**place.conversations, conversation: self._clone.name}
+        own = self._clone.name
+        if place is not None and place.conversations.get(conversation) != own:
+            known = {**place.conversations, conversation: own}
             tx.work_places.set(task_id, msgspec.structs.replace(place, conversations=known))
 
     # Copies
@@ -212,9 +214,9 @@ class Takeover:
         self, attempt: Attempt, place: WorkPlace, taken: TakenCopy
     ) -> WorkCopy | None:
         bundle, but, size = taken.bundle, taken.copy.left_out, len(taken.bundle or b"")
-        if size > MAX_COPY:
-            most = f"{MAX_COPY >> 20} MiB"
-            _tell(attempt, f"no copy of the work was kept: it has {size} bytes, more than {most}")
+        if size > self._clone.most:
+            said = f"it has {size} bytes, more than {self._clone.most}"
+            _tell(attempt, f"no copy of the work was kept: {said}")
             return None
         if but and (place.copy is None or place.copy.left_out != but):
             _tell(attempt, f"not in the copy of the work: {_listed(but)}")

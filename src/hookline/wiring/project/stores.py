@@ -73,6 +73,13 @@ def open_blobs(project: Project, store: Store) -> Blobs:
     return FileBlobs(project.blobs)
 
 
+def open_outputs(project: Project) -> Blobs:
+    """The whole output of programs that ran in this folder, wherever the store is."""
+    from hookline.adapters.store.blobs import FileBlobs  # only pruning needs it apart
+
+    return FileBlobs(project.blobs)
+
+
 def open_feeds(project: Project, store: Store) -> Feeds:
     """The feed of the project's sessions."""
     if not is_here(store):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from hookline.wiring.project.stores import is_here
+from hookline.wiring.project.clones import is_shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def shared_pulls(app: App) -> SharedPulls | None:
     """The records in the store; None if it belongs to this folder alone."""
-    return None if is_here(app.store) else StoredPulls(app.store)
+    return StoredPulls(app.store) if is_shared(app) else None
 
 
 class StoredPulls:

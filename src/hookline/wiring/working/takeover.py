@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from hookline.hooks.builtin.gates.arguments import Secrets
 from hookline.hooks.builtin.stop.context import read_arguments
 from hookline.points import HOLDING
-from hookline.wiring.project.stores import is_here
+from hookline.wiring.project.clones import clone_name, is_shared
 from hookline.wiring.working.repositories import repository
 
 if TYPE_CHECKING:
     from hookline.app import App
     from hookline.sessions.takeover import Takeover
 
-HOST = "HOOKLINE_HOST"
-
-
-def clone_name(app: App) -> str:
-    """The name of this clone of the project among all that share its store."""
-    host = app.environ.get(HOST) or os.uname().nodename
-    return f"{host}:{os.path.realpath(app.project.root)}"
-
 
 def takeover(app: App) -> Takeover | None:
     """Where the work on tasks is; None if the store belongs to this folder alone."""
-    if is_here(app.store):
+    if not is_shared(app):
         return None
     from hookline.sessions.takeover import CloneSettings, Takeover  # few projects share one
 
