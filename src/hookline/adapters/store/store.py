@@ -119,10 +119,13 @@ class Transaction(View):
     """A change in the making: events are appended, and the tables follow them at once."""
 
     def __init__(
-        self, connection: StatementRunner, store_id: str, now: str, metadata: dict[str, Any]
+        self,
+        connection: StatementRunner,
+        store_id: str,
+        clock: Callable[[], str],
+        metadata: dict[str, Any],
     ) -> None:
         super().__init__(connection, store_id)
-        self.now = now
         self.metadata = metadata
         self.events: list[Event] = []
         self._run = connection.execute
@@ -130,6 +133,7 @@ class Transaction(View):
         self._before: tuple[int, int, int, int, int] = self._run(SQL["counters"]).fetchone()
         if self._before is None:
             raise StoreCorrupt("the store has lost its counters")
+        self.now = clock()  # whoever writes waited until it was their turn
         self._seq, self._task, self._token, self._run_number, missed = self._before
         # Whether tasks may wait for nothing because the hook that makes them ready was off.
         self.missed = bool(missed)
@@ -259,7 +263,7 @@ class TableStore:
     @contextmanager
     def write(self, metadata: dict[str, Any]) -> Iterator[Transaction]:
         with self._database.transaction() as connection:
-            transaction = Transaction(connection, self.id, self.now(), metadata)
+            transaction = Transaction(connection, self.id, self.now, metadata)
             yield transaction
             transaction.finish()
         self.opened |= transaction.dispatches.opened

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import psycopg
 from hookline import errors
 from hookline.adapters.store.postgres.dialect import render
 from hookline.adapters.store.postgres.server import NOW
+from hookline.adapters.store.statements import SQL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -24,35 +26,53 @@ _PLACES = "hookline_rows, hookline, pg_catalog, pg_temp"
 LONGEST_SILENCE_MS = 3000
 LONGEST_WAIT_MS = 60_000
 LAST_WAIT = 15.0
+# So many questions, and so many rows of each, are remembered within a transaction.
+MOST_KNOWN = 64
+_CHANGED = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
+# What nearly every change asks first.
+_ALWAYS_ASKED = (SQL["counters"], SQL["switches"])
 _SIZE = b"""
 SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
 WHERE relnamespace = 'hookline'::regnamespace AND relkind = 'r'
 """
 
 
-class PendingRows:
-    """What a statement finds or does; it is sent when someone asks."""
+class Answer:
+    """What a statement finds or does, once it was sent."""
 
-    def __init__(self, batch: Batch) -> None:
-        self._batch = batch
-        self._rows: Iterator[Any] | None = None
-        self._count = -1
-        self._columns: Any = None
+    def __init__(self) -> None:
+        self.rows: list[Any] | None = None
+        self.count = -1
+        self.columns: Any = None
 
     def take(self, cursor: psycopg.Cursor[Any]) -> None:
         """Take the current result of what was sent."""
-        self._count, self._columns = cursor.rowcount, cursor.description
-        self._rows = iter(cursor.fetchall() if self._columns is not None else ())
+        self.count, self.columns = cursor.rowcount, cursor.description
+        self.rows = cursor.fetchall() if self.columns is not None else []
+
+    def row(self) -> Any:
+        """The one row of what always finds one."""
+        assert self.rows
+        return self.rows[0]
+
+
+class PendingRows:
+    """The rows of an answer, from the first one on; the statement is sent when someone asks."""
+
+    def __init__(self, batch: Batch, answer: Answer) -> None:
+        self._batch = batch
+        self._answer = answer
+        self._left: Iterator[Any] | None = None
 
     @property
     def rowcount(self) -> int:
         self._found()
-        return self._count
+        return self._answer.count
 
     @property
     def description(self) -> Any:
         self._found()
-        return self._columns
+        return self._answer.columns
 
     @property
     def lastrowid(self) -> int | None:
@@ -72,10 +92,12 @@ class PendingRows:
         return list(self._found())
 
     def _found(self) -> Iterator[Any]:
-        if self._rows is None:
-            self._batch.flush()
-        assert self._rows is not None  # it was sent
-        return self._rows
+        if self._left is None:
+            if self._answer.rows is None:
+                self._batch.flush()
+            assert self._answer.rows is not None  # it was sent
+            self._left = iter(self._answer.rows)
+        return self._left
 
 
 class Batch:
@@ -91,26 +113,40 @@ class Batch:
         self._server = server
         self._begin = begin if resumable else None
         self._steps = steps
-        self._seen: Any = None
         self._texts = [begin]
         self._bytes = 0
-        self._waiting: list[PendingRows | None] = [None] * (steps - 1) + [
-            first := PendingRows(self)
-        ]
         # What the last statement of `begin` finds.
-        self.first = first
+        self.first = Answer()
+        self._waiting = [*(Answer() for _ in range(steps - 1)), self.first]
+        # What was asked, and need not be asked again while its tables stay as they are.
+        self._known: dict[bytes, Answer] = {}
         self.is_begun = False
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> PendingRows:
         """Run a statement, as soon as someone wants to know what it finds."""
-        rows = PendingRows(self)
         text = render(sql, parameters, self._server.quote)
+        if (known := self._known.get(text)) is not None:
+            return PendingRows(self, known)
+        answer = Answer()
+        if sql.startswith("SELECT"):
+            self._known[text] = answer
+        else:
+            self._forget(sql)
         if self._bytes + len(text) > MOST_BYTES:
             self.flush()
         self._texts.append(text)
-        self._waiting.append(rows)
+        self._waiting.append(answer)
         self._bytes += len(text)
-        return rows
+        return PendingRows(self, answer)
+
+    def _forget(self, sql: str) -> None:
+        """What is known of the table that a statement changes; everything, if that is not clear."""
+        changed = _CHANGED.match(sql)
+        if changed is None:
+            self._known.clear()
+            return
+        of_table = re.compile(rf"\b{changed[1]}\b".encode())
+        self._known = {text: a for text, a in self._known.items() if not of_table.search(text)}
 
     def flush(self) -> None:
         """Send what waits, and take what it finds."""
@@ -119,10 +155,13 @@ class Batch:
         self._bytes = 0
         if texts:
             cursor = self._sent(b";".join(texts))
-            for rows in waiting:
-                if rows is not None:
-                    rows.take(cursor)
+            for answer in waiting:
+                answer.take(cursor)
                 cursor.nextset()
+            if len(self._known) > MOST_KNOWN or any(
+                len(a.rows or ()) > MOST_KNOWN for a in waiting
+            ):
+                self._known.clear()
 
     def _sent(self, script: bytes) -> psycopg.Cursor[Any]:
         was_begun, self.is_begun = self.is_begun, True
@@ -133,15 +172,14 @@ class Batch:
                 if self._begin is None or not self._server.is_lost():
                     raise
                 self._server.reconnect()
-                self._seen = self._seen or self.first.fetchone()
                 again = Batch(self._server, self._begin, self._steps)
-                if again.first.fetchone() != self._seen:
+                again.flush()
+                if again.first.rows != self.first.rows:
                     raise errors.StoreLost from None
 
     def end(self, ending: bytes) -> None:
         """Send what waits, followed by this."""
         self._texts.append(ending)
-        self._waiting.append(None)
         self.flush()
 
 
@@ -206,8 +244,11 @@ class ServerDatabase:
             raise errors.StoreReadOnly(f"{self._server.place} is open for reading only")
         with self._server.translated():
             batch = Batch(self._server, b"BEGIN ISOLATION LEVEL READ COMMITTED; " + self._turn(), 4)
+            for each in _ALWAYS_ASKED:
+                batch.execute(each)
             try:
-                number, now = batch.first.fetchone()
+                batch.flush()
+                number, now = batch.first.row()
                 self._server.keep_time(now)
                 yield batch
                 self._commit(batch, number)
