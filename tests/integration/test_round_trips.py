@@ -15,6 +15,7 @@ from hookline.flows.engine import Parked
 from hookline.tasks import verbs
 from hookline.wiring.running.engine import engine
 from hookline.wiring.running.flows import start_flow
+from tests.in_process import run_in_process
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,6 +43,7 @@ def app(wire: Wire, tmp_path: Path) -> Iterator[App]:
     (root / "hookline.yaml").write_text(f"version: 1\n{FLOWS}")
     url = f"postgresql://hookline@/postgres?host={wire.folder}&project={os.urandom(8).hex()}"
     environ = {**os.environ, "HOOKLINE_HOME": str(tmp_path / "home"), "HOOKLINE_STORE": url}
+    assert run_in_process(("trust", "--yes"), cwd=root, env=environ).returncode == 0
     App.open(str(root), environ=environ).close()
     with closing(App.open(str(root), environ=environ)) as opened:
         yield opened
@@ -52,8 +54,6 @@ def test_a_task_is_added_and_started_in_a_few_round_trips(app: App, wire: Wire) 
     app.change(verbs.add, "a task")
     assert 0 < wire.take() <= 6
     app.change(verbs.start, "T-1")
-    assert 0 < wire.take() <= 6
-    app.change(verbs.complete, "T-1")
     assert 0 < wire.take() <= 6
 
 
