@@ -58,6 +58,13 @@ class Database(Protocol):
     def time(self) -> float:
         """The time, as all who share the database see it."""
 
+    @property
+    def first_token(self) -> int:
+        """What the tokens of the transaction that has begun are greater than."""
+
+    def stored(self, last: Event) -> None:
+        """An event, the last of its transaction, was acknowledged."""
+
     def size(self) -> int:
         """How many bytes they take."""
 
@@ -124,6 +131,7 @@ class Transaction(View):
         store_id: str,
         clock: Callable[[], str],
         metadata: dict[str, Any],
+        first_token: int = 0,
     ) -> None:
         super().__init__(connection, store_id)
         self.metadata = metadata
@@ -135,6 +143,7 @@ class Transaction(View):
             raise StoreCorrupt("the store has lost its counters")
         self.now = clock()  # whoever writes waited until it was their turn
         self._seq, self._task, self._token, self._run_number, missed = self._before
+        self._token = max(self._token, first_token)
         # Whether tasks may wait for nothing because the hook that makes them ready was off.
         self.missed = bool(missed)
 
@@ -263,9 +272,12 @@ class TableStore:
     @contextmanager
     def write(self, metadata: dict[str, Any]) -> Iterator[Transaction]:
         with self._database.transaction() as connection:
-            transaction = Transaction(connection, self.id, self.now, metadata)
+            first = self._database.first_token
+            transaction = Transaction(connection, self.id, self.now, metadata, first)
             yield transaction
             transaction.finish()
+        if transaction.events:
+            self._database.stored(transaction.events[-1])
         self.opened |= transaction.dispatches.opened
         self.written |= {event.node_id: event.seq for event in transaction.events}
         if transaction.calls.recorded:

@@ -11,6 +11,7 @@ import psycopg
 
 from hookline import errors
 from hookline.adapters.store.postgres.dialect import render
+from hookline.adapters.store.postgres.history import STATE, TIMELINE, Found, History
 from hookline.adapters.store.postgres.server import NOW
 from hookline.adapters.store.statements import SQL
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from hookline.adapters.store.postgres.server import ServerConnection
+    from hookline.adapters.store.statements import StatementRunner
+    from hookline.domain.events import Event
 
 # So much is sent at a time, if nobody asks for what it finds.
 MOST_BYTES = 1 << 20
@@ -29,6 +32,8 @@ LAST_WAIT = 15.0
 # So many questions, and so many rows of each, are remembered within a transaction.
 MOST_KNOWN = 64
 _CHANGED = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
+KEEP_AGAIN = 1.0
+_UNKNOWN = "the server was replaced by another one in the middle of a change; it may be stored"
 # What nearly every change asks first.
 _ALWAYS_ASKED = (SQL["counters"], SQL["switches"])
 _SIZE = b"""
@@ -199,10 +204,15 @@ class SingleStatements:
 class ServerDatabase:
     """The tables of one project, in a database that it shares with others."""
 
-    def __init__(self, server: ServerConnection, project: int, *, read_only: bool) -> None:
+    def __init__(
+        self, server: ServerConnection, project: int, history: History, *, read_only: bool
+    ) -> None:
         self.read_only = read_only
         self.project = project
+        self.history = history
+        self.found = Found(0, 0, None, 0, 0)
         self._server = server
+        self._keep_after = 0.0
 
     @property
     def connection(self) -> SingleStatements:
@@ -211,7 +221,24 @@ class ServerDatabase:
 
     def close(self) -> None:
         """Let go of the connection."""
+        self.history.keep()
         self._server.close()
+
+    @property
+    def first_token(self) -> int:
+        """What the tokens of the transaction that has begun are greater than."""
+        return self.found.first_token
+
+    def stored(self, last: Event) -> None:
+        """An event was acknowledged; for the next process that is remembered now and then."""
+        self.history.stored(last)
+        if time.monotonic() >= self._keep_after:
+            self.history.keep()
+            self._keep_after = time.monotonic() + KEEP_AGAIN
+
+    def repaired(self, batch: StatementRunner) -> None:
+        """In a transaction: what the server had lost is repaired."""
+        self.history.repaired(batch, self.found)
 
     def size(self) -> int:
         """The bytes of all projects: their rows are in the same tables."""
@@ -244,17 +271,28 @@ class ServerDatabase:
             raise errors.StoreReadOnly(f"{self._server.place} is open for reading only")
         with self._server.translated():
             batch = Batch(self._server, b"BEGIN ISOLATION LEVEL READ COMMITTED; " + self._turn(), 4)
-            for each in _ALWAYS_ASKED:
-                batch.execute(each)
             try:
-                batch.flush()
-                number, now = batch.first.row()
-                self._server.keep_time(now)
+                number = self._begin(batch)
                 yield batch
                 self._commit(batch, number)
             except BaseException:
                 self._server.roll_back()
                 raise
+
+    def _begin(self, batch: Batch) -> str:
+        """Begin a change, unless the server has lost some; the number of the transaction."""
+        counters, *_ = [batch.execute(each) for each in _ALWAYS_ASKED]
+        self.history.ask(batch, self._server.connections)
+        row = counters.fetchone()
+        number, now, timeline, epoch, behind = batch.first.row()
+        self._server.keep_time(now)
+        seq, connection = row[0] if row else 0, self._server.connections
+        self.found = Found(timeline, int(epoch or 0), behind, seq, connection)
+        lost = self.history.find_loss(batch, self.found, self._server.place)
+        if lost is not None and not self.history.is_repaired:
+            batch.end(b"COMMIT")
+            raise errors.StoreSteppedBack(lost)
+        return str(number)
 
     def _settings(self, *more: tuple[str, int]) -> bytes:
         """What holds for one transaction only."""
@@ -272,7 +310,7 @@ class ServerDatabase:
             (
                 self._settings(limits, deaf, patience),
                 b"SELECT 1 FROM counters FOR UPDATE",
-                b"SELECT pg_current_xact_id()::text, " + NOW,
+                b", ".join((b"SELECT pg_current_xact_id()::text", NOW, TIMELINE, STATE)),
             )
         )
 
@@ -289,13 +327,15 @@ class ServerDatabase:
                 raise errors.StoreLost from problem
 
     def _is_committed(self, number: str) -> bool:
-        query = b"SELECT pg_xact_status('%b'::xid8)" % number.encode()
+        query = b"SELECT pg_xact_status('%b'::xid8), %b" % (number.encode(), TIMELINE)
         deadline = time.monotonic() + LAST_WAIT
         while True:
             try:
                 row = self._server.run(query, first=True).fetchone()
             except psycopg.DataError:  # the server went down before it knew of it
                 return False
+            if row is not None and row[1] != self.found.timeline:  # its numbers mean others now
+                raise errors.StoreError(_UNKNOWN, help="`hookline events` shows what is stored")
             if row is None or row[0] != "in progress" or time.monotonic() > deadline:
                 return row is not None and row[0] == "committed"
             time.sleep(0.05)
