@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain import runs
-from hookline.domain.runs import OK, TERMINAL, EffectResolved, JournalEffect, Resolution, Run
+from hookline.domain.runs import (
+    OK,
+    PENDING,
+    TERMINAL,
+    EffectResolved,
+    JournalEffect,
+    Resolution,
+    Run,
+)
 from hookline.errors import Fenced, HooklineError, StoreLost
 from hookline.flows import journal
 from hookline.flows.advance import Advance
@@ -93,11 +101,14 @@ class Engine:
             run = view.runs.find(run_id)
             if run.status != runs.PARKED or not last_parked(view, run).data.get(WAITS):
                 return None
-            if has_come(run, view.runs.pending(run), now):
+            effects = view.runs.effects(run)
+            pending = [each for each in effects if each.status == PENDING]
+            if has_come(run, pending, now):
                 return None
-            journal.prove(view.log, run, view.runs.effects(run))
+            journal.prove(view.log, run, effects)
             if self.find_flow(run).digest == run.code_digest:
-                return Parked(run.wake_at, run.reason or "", waits_for_person(view, run, self.own))
+                asks = waits_for_person(view, run, self.own, pending)
+                return Parked(run.wake_at, run.reason or "", asks)
         return None
 
     def _held(self, reason: str) -> Parked:

@@ -62,6 +62,13 @@ class Database(Protocol):
     def time(self) -> float:
         """The time, as all who share the database see it."""
 
+    @property
+    def first_token(self) -> int:
+        """What the tokens of the transaction that has begun are greater than."""
+
+    def stored(self, last: Event) -> None:
+        """An event, the last of its transaction, was acknowledged."""
+
     def size(self) -> int:
         """How many bytes they take."""
 
@@ -151,12 +158,12 @@ class Transaction(View):
         self,
         connection: StatementRunner,
         store_id: str,
-        now: str,
+        now: Callable[[], str],
         metadata: dict[str, Any],
         clock: Callable[[], float],
+        first_token: int = 0,
     ) -> None:
         super().__init__(connection, store_id, clock)
-        self.now = now
         self.metadata = metadata
         self.events: list[Event] = []
         self._run = connection.execute
@@ -164,7 +171,9 @@ class Transaction(View):
         self._before: tuple[int, int, int, int, int] = self._run(SQL["counters"]).fetchone()
         if self._before is None:
             raise StoreCorrupt("the store has lost its counters")
+        self.now = now()  # whoever writes waited until it was their turn
         self._seq, self._task, self._token, self._run_number, missed = self._before
+        self._token = max(self._token, first_token)
         # Whether tasks may wait for nothing because the hook that makes them ready was off.
         self.missed = bool(missed)
 
@@ -293,9 +302,12 @@ class TableStore:
     @contextmanager
     def write(self, metadata: dict[str, Any]) -> Iterator[Transaction]:
         with self._database.transaction() as connection:
-            transaction = Transaction(connection, self.id, self.now(), metadata, self.time)
+            first = self._database.first_token
+            transaction = Transaction(connection, self.id, self.now, metadata, self.time, first)
             yield transaction
             transaction.finish()
+        if transaction.events:
+            self._database.stored(transaction.events[-1])
         self.opened |= transaction.dispatches.opened
         self.written |= {event.node_id: event.seq for event in transaction.events}
         if transaction.calls.recorded:

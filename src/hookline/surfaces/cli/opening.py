@@ -18,6 +18,7 @@ from hookline.errors import (
     StoreError,
     StoreGone,
     StoreReplaced,
+    StoreSteppedBack,
     StoreUnreachable,
 )
 from hookline.files import open_own
@@ -202,7 +203,7 @@ def resumed_by(command: str) -> Iterator[None]:
     """Where the store fails in the middle of the work, say how it continues, not: again."""
     try:
         yield
-    except StoreGone:
+    except (StoreGone, StoreSteppedBack):
         raise
     except StoreError as problem:
         problem.help = f"what was stored is kept; fix this, then continue with `{command}`"

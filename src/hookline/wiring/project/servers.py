@@ -25,11 +25,18 @@ def open_server(
     admit: Callable[[str], None] | None = None,
     listen: str | None = None,
     waits: bool = False,
+    seen: bytes | None = None,
+    keep_seen: Callable[[bytes], None] = lambda position: None,
 ) -> Store:
-    """The store at a URL; `admit` hears the identity of one that was there before."""
+    """The store at a URL; `admit` hears the identity of one that was there before.
+
+    `seen` is how far its log was seen before, and `keep_seen` remembers how far it is seen now.
+    """
     with _installed():
+        from hookline.adapters.store.postgres.history import recorded_history
         from hookline.adapters.store.postgres.store import PostgresStore
-    store = PostgresStore(url, read_only=read_only, admit=admit, waits=waits)
+    history = recorded_history(seen, keep_seen)
+    store = PostgresStore(url, read_only=read_only, admit=admit, waits=waits, history=history)
     store.listen = listen
     return store
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -10,12 +11,16 @@ import psycopg
 
 from hookline import errors
 from hookline.adapters.store.postgres.dialect import render
+from hookline.adapters.store.postgres.history import STATE, TIMELINE, Found, History
 from hookline.adapters.store.postgres.server import NOW
+from hookline.adapters.store.statements import SQL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from hookline.adapters.store.postgres.server import ServerConnection
+    from hookline.adapters.store.statements import StatementRunner
+    from hookline.domain.events import Event
 
 # So much is sent at a time, if nobody asks for what it finds.
 MOST_BYTES = 1 << 20
@@ -24,35 +29,55 @@ _PLACES = "hookline_rows, hookline, pg_catalog, pg_temp"
 LONGEST_SILENCE_MS = 3000
 LONGEST_WAIT_MS = 60_000
 LAST_WAIT = 15.0
+# So many questions, and so many rows of each, are remembered within a transaction.
+MOST_KNOWN = 64
+_CHANGED = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
+KEEP_AGAIN = 1.0
+_UNKNOWN = "the server was replaced by another one in the middle of a change; it may be stored"
+# What nearly every change asks first.
+_ALWAYS_ASKED = (SQL["counters"], SQL["switches"])
 _SIZE = b"""
 SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
 WHERE relnamespace = 'hookline'::regnamespace AND relkind = 'r'
 """
 
 
-class PendingRows:
-    """What a statement finds or does; it is sent when someone asks."""
+class Answer:
+    """What a statement finds or does, once it was sent."""
 
-    def __init__(self, batch: Batch) -> None:
-        self._batch = batch
-        self._rows: Iterator[Any] | None = None
-        self._count = -1
-        self._columns: Any = None
+    def __init__(self) -> None:
+        self.rows: list[Any] | None = None
+        self.count = -1
+        self.columns: Any = None
 
     def take(self, cursor: psycopg.Cursor[Any]) -> None:
         """Take the current result of what was sent."""
-        self._count, self._columns = cursor.rowcount, cursor.description
-        self._rows = iter(cursor.fetchall() if self._columns is not None else ())
+        self.count, self.columns = cursor.rowcount, cursor.description
+        self.rows = cursor.fetchall() if self.columns is not None else []
+
+    def row(self) -> Any:
+        """The one row of what always finds one."""
+        assert self.rows
+        return self.rows[0]
+
+
+class PendingRows:
+    """The rows of an answer, from the first one on; the statement is sent when someone asks."""
+
+    def __init__(self, batch: Batch, answer: Answer) -> None:
+        self._batch = batch
+        self._answer = answer
+        self._left: Iterator[Any] | None = None
 
     @property
     def rowcount(self) -> int:
         self._found()
-        return self._count
+        return self._answer.count
 
     @property
     def description(self) -> Any:
         self._found()
-        return self._columns
+        return self._answer.columns
 
     @property
     def lastrowid(self) -> int | None:
@@ -72,10 +97,12 @@ class PendingRows:
         return list(self._found())
 
     def _found(self) -> Iterator[Any]:
-        if self._rows is None:
-            self._batch.flush()
-        assert self._rows is not None  # it was sent
-        return self._rows
+        if self._left is None:
+            if self._answer.rows is None:
+                self._batch.flush()
+            assert self._answer.rows is not None  # it was sent
+            self._left = iter(self._answer.rows)
+        return self._left
 
 
 class Batch:
@@ -91,26 +118,40 @@ class Batch:
         self._server = server
         self._begin = begin if resumable else None
         self._steps = steps
-        self._seen: Any = None
         self._texts = [begin]
         self._bytes = 0
-        self._waiting: list[PendingRows | None] = [None] * (steps - 1) + [
-            first := PendingRows(self)
-        ]
         # What the last statement of `begin` finds.
-        self.first = first
+        self.first = Answer()
+        self._waiting = [*(Answer() for _ in range(steps - 1)), self.first]
+        # What was asked, and need not be asked again while its tables stay as they are.
+        self._known: dict[bytes, Answer] = {}
         self.is_begun = False
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> PendingRows:
         """Run a statement, as soon as someone wants to know what it finds."""
-        rows = PendingRows(self)
         text = render(sql, parameters, self._server.quote)
+        if (known := self._known.get(text)) is not None:
+            return PendingRows(self, known)
+        answer = Answer()
+        if sql.startswith("SELECT"):
+            self._known[text] = answer
+        else:
+            self._forget(sql)
         if self._bytes + len(text) > MOST_BYTES:
             self.flush()
         self._texts.append(text)
-        self._waiting.append(rows)
+        self._waiting.append(answer)
         self._bytes += len(text)
-        return rows
+        return PendingRows(self, answer)
+
+    def _forget(self, sql: str) -> None:
+        """What is known of the table that a statement changes; everything, if that is not clear."""
+        changed = _CHANGED.match(sql)
+        if changed is None:
+            self._known.clear()
+            return
+        of_table = re.compile(rf"\b{changed[1]}\b".encode())
+        self._known = {text: a for text, a in self._known.items() if not of_table.search(text)}
 
     def flush(self) -> None:
         """Send what waits, and take what it finds."""
@@ -119,10 +160,13 @@ class Batch:
         self._bytes = 0
         if texts:
             cursor = self._sent(b";".join(texts))
-            for rows in waiting:
-                if rows is not None:
-                    rows.take(cursor)
+            for answer in waiting:
+                answer.take(cursor)
                 cursor.nextset()
+            if len(self._known) > MOST_KNOWN or any(
+                len(a.rows or ()) > MOST_KNOWN for a in waiting
+            ):
+                self._known.clear()
 
     def _sent(self, script: bytes) -> psycopg.Cursor[Any]:
         was_begun, self.is_begun = self.is_begun, True
@@ -133,15 +177,14 @@ class Batch:
                 if self._begin is None or not self._server.is_lost():
                     raise
                 self._server.reconnect()
-                self._seen = self._seen or self.first.fetchone()
                 again = Batch(self._server, self._begin, self._steps)
-                if again.first.fetchone() != self._seen:
+                again.flush()
+                if again.first.rows != self.first.rows:
                     raise errors.StoreLost from None
 
     def end(self, ending: bytes) -> None:
         """Send what waits, followed by this."""
         self._texts.append(ending)
-        self._waiting.append(None)
         self.flush()
 
 
@@ -161,10 +204,15 @@ class SingleStatements:
 class ServerDatabase:
     """The tables of one project, in a database that it shares with others."""
 
-    def __init__(self, server: ServerConnection, project: int, *, read_only: bool) -> None:
+    def __init__(
+        self, server: ServerConnection, project: int, history: History, *, read_only: bool
+    ) -> None:
         self.read_only = read_only
         self.project = project
+        self.history = history
+        self.found = Found(0, 0, None, 0, 0)
         self._server = server
+        self._keep_after = 0.0
 
     @property
     def connection(self) -> SingleStatements:
@@ -173,7 +221,24 @@ class ServerDatabase:
 
     def close(self) -> None:
         """Let go of the connection."""
+        self.history.keep()
         self._server.close()
+
+    @property
+    def first_token(self) -> int:
+        """What the tokens of the transaction that has begun are greater than."""
+        return self.found.first_token
+
+    def stored(self, last: Event) -> None:
+        """An event was acknowledged; for the next process that is remembered now and then."""
+        self.history.stored(last)
+        if time.monotonic() >= self._keep_after:
+            self.history.keep()
+            self._keep_after = time.monotonic() + KEEP_AGAIN
+
+    def repaired(self, batch: StatementRunner) -> None:
+        """In a transaction: what the server had lost is repaired."""
+        self.history.repaired(batch, self.found)
 
     def size(self) -> int:
         """The bytes of all projects: their rows are in the same tables."""
@@ -207,13 +272,27 @@ class ServerDatabase:
         with self._server.translated():
             batch = Batch(self._server, b"BEGIN ISOLATION LEVEL READ COMMITTED; " + self._turn(), 4)
             try:
-                number, now = batch.first.fetchone()
-                self._server.keep_time(now)
+                number = self._begin(batch)
                 yield batch
                 self._commit(batch, number)
             except BaseException:
                 self._server.roll_back()
                 raise
+
+    def _begin(self, batch: Batch) -> str:
+        """Begin a change, unless the server has lost some; the number of the transaction."""
+        counters, *_ = [batch.execute(each) for each in _ALWAYS_ASKED]
+        self.history.ask(batch, self._server.connections)
+        row = counters.fetchone()
+        number, now, timeline, epoch, behind = batch.first.row()
+        self._server.keep_time(now)
+        seq, connection = row[0] if row else 0, self._server.connections
+        self.found = Found(timeline, int(epoch or 0), behind, seq, connection)
+        lost = self.history.find_loss(batch, self.found, self._server.place)
+        if lost is not None and not self.history.is_repaired:
+            batch.end(b"COMMIT")
+            raise errors.StoreSteppedBack(lost)
+        return str(number)
 
     def _settings(self, *more: tuple[str, int]) -> bytes:
         """What holds for one transaction only."""
@@ -231,7 +310,7 @@ class ServerDatabase:
             (
                 self._settings(limits, deaf, patience),
                 b"SELECT 1 FROM counters FOR UPDATE",
-                b"SELECT pg_current_xact_id()::text, " + NOW,
+                b", ".join((b"SELECT pg_current_xact_id()::text", NOW, TIMELINE, STATE)),
             )
         )
 
@@ -248,13 +327,15 @@ class ServerDatabase:
                 raise errors.StoreLost from problem
 
     def _is_committed(self, number: str) -> bool:
-        query = b"SELECT pg_xact_status('%b'::xid8)" % number.encode()
+        query = b"SELECT pg_xact_status('%b'::xid8), %b" % (number.encode(), TIMELINE)
         deadline = time.monotonic() + LAST_WAIT
         while True:
             try:
                 row = self._server.run(query, first=True).fetchone()
             except psycopg.DataError:  # the server went down before it knew of it
                 return False
+            if row is not None and row[1] != self.found.timeline:  # its numbers mean others now
+                raise errors.StoreError(_UNKNOWN, help="`hookline events` shows what is stored")
             if row is None or row[0] != "in progress" or time.monotonic() > deadline:
                 return row is not None and row[0] == "committed"
             time.sleep(0.05)

@@ -94,6 +94,8 @@ class ServerConnection:
         self.place = place
         self.tell = tell
         self._patience = PATIENCE if patience is None else patience
+        # How many connections there were.
+        self.connections = 0
         self._connection = self._wait() if waits else self._connect()
         self._ahead = 0.0
 
@@ -194,6 +196,7 @@ class ServerConnection:
             help = next((remedy for sign, remedy in _REMEDIES if sign in whole), _CHECK)
             kind = errors.StoreUnreachable
             raise kind(f"{_doc(kind)} ({self.place}: {said})", help=help) from problem
+        self.connections += 1
         connection.adapters.register_loader("text", _Text)
         return connection
 

@@ -11,6 +11,7 @@ import psycopg
 from hookline import errors
 from hookline.adapters.store.postgres.database import ServerDatabase
 from hookline.adapters.store.postgres.dialect import first_rows, schema
+from hookline.adapters.store.postgres.history import History
 from hookline.adapters.store.postgres.server import ServerConnection
 from hookline.adapters.store.statements import SCHEMA_VERSION, migration
 from hookline.adapters.store.store import TableStore
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
 # Whoever makes or changes the schema has this lock until the transaction is over.
 _LOCK = b"SELECT pg_advisory_xact_lock(7210384)"
 _LOOK = b"""
-SELECT v.number, p.id, m.value, extract(epoch FROM clock_timestamp())::float8
+SELECT v.number, p.id, m.value, extract(epoch FROM clock_timestamp())::float8, b.value
 FROM hookline.version v
 LEFT JOIN hookline.projects p ON p.name = %b
 LEFT JOIN hookline.meta m ON m.project_id = p.id AND m.key = 'store_id'
+LEFT JOIN hookline.meta b ON b.project_id = p.id AND b.key = 'behind'
 """
 _ENTER = b"INSERT INTO hookline.projects (name) VALUES (%b) ON CONFLICT DO NOTHING RETURNING id"
 _PLACE = (
@@ -60,6 +62,7 @@ class FoundProject(Immutable):
 
     project: int
     store_id: str
+    behind: str | None = None
 
 
 class PostgresStore(TableStore):
@@ -73,8 +76,12 @@ class PostgresStore(TableStore):
         clock: Callable[[], float] | None = None,
         admit: Callable[[str], None] | None = None,
         waits: bool = False,
+        history: History | None = None,
     ) -> None:
-        """Open a project; `admit` hears the identity of one that was there before."""
+        """Open a project; `admit` hears the identity of one that was there before.
+
+        `history` is what was seen of it before, by whom it is known.
+        """
         address = read_store_url(url)
         if address.project is None:
             raise errors.BadInput(
@@ -92,12 +99,16 @@ class PostgresStore(TableStore):
         except BaseException:
             server.close()
             raise
-        database = ServerDatabase(server, found.project, read_only=read_only)
+        self.database = database = ServerDatabase(
+            server, found.project, history or History(), read_only=read_only
+        )
         self.project = found.project
         self.address = address
         # The URL by which changes are announced, if not that one.
         self.listen: str | None = None
         super().__init__(url, database, found.store_id, clock or database.time)
+        if found.behind is not None:
+            self.notices.append(f"{found.behind}; nothing is written until it is reconciled")
 
     @contextmanager
     def rows(self, *, writing: bool = False) -> Iterator[StatementRunner]:
@@ -138,13 +149,13 @@ def _look(server: ServerConnection, name: str) -> tuple[int, FoundProject | None
         return 0, None
     if row is None:
         return 0, None
-    version, number, store_id, now = row
+    version, number, store_id, now, behind = row
     server.keep_time(now)
     if number is None:
         return version, None
     if store_id is None:
         raise errors.StoreCorrupt(f"{server.place} has lost its identity")
-    return version, FoundProject(number, store_id)
+    return version, FoundProject(number, store_id, behind)
 
 
 def _made(server: ServerConnection, name: str) -> FoundProject:
