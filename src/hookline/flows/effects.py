@@ -256,7 +256,7 @@ def _again(attempt: Attempt, error: str) -> Resolution | None:
         if made > retries:
             return Resolution(ERROR, error=f"{error} (after {made} attempts)")
         pause = min(FIRST_BACKOFF * 2 ** max(made - 1, 0), LONGEST_BACKOFF)
-        tx.runs.attempts.postpone(run, effect.effect_id, time.time() + pause)
+        tx.runs.attempts.postpone(run, effect.effect_id, tx.time() + pause)
         return None
 
     return attempt.change(postpone)

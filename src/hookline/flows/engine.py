@@ -6,7 +6,6 @@ run is done or until when, and for what, it is parked. The journal is always the
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -95,7 +94,7 @@ class Engine:
 
     def _without_news(self, run_id: str) -> Parked | None:
         """The end of a run that only waits and has no news, without taking its lease."""
-        now = time.time()
+        now = self.store.time()
         # Damaged or missing records are news as well: the run is parked for them.
         with self.store.read() as view, suppress(HooklineError, msgspec.MsgspecError):
             run = view.runs.find(run_id)
@@ -112,7 +111,7 @@ class Engine:
         return None
 
     def _held(self, reason: str) -> Parked:
-        return Parked(time.time() + LOOK_AGAIN, reason, held=True)
+        return Parked(self.store.time() + LOOK_AGAIN, reason, held=True)
 
     def _take(self, run_id: str) -> int | None:
         with self.store.read() as view:
@@ -147,7 +146,7 @@ class Engine:
 
     def _try_now(self, tx: Transaction, run: Run) -> None:
         """Try again at once what was scheduled before the clock was set back."""
-        now = time.time()
+        now = self.store.time()
         if not was_parked_later(run, now):
             return
         moments = tx.runs.value(run.run_id, SCHEDULE.format(run.chapter)) or {}

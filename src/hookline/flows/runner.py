@@ -208,7 +208,7 @@ class FlowRunner:
         self._busy.clear()
 
     def _begin_due(self) -> int:
-        is_free, now = self._engine.owner.is_free, time.time()
+        is_free, now = self._engine.owner.is_free, self._engine.store.time()
         with self._engine.store.read() as view:
             due = view.runs.leases.due(now, is_free)
             if self._may_be_set_back():
@@ -225,7 +225,7 @@ class FlowRunner:
 
     def _may_be_set_back(self) -> bool:
         """Whether runs may wait for a time of a clock that was set back, here or before."""
-        clock = time.time() - time.monotonic()
+        clock = self._engine.store.time() - time.monotonic()
         self._is_unsure = self._is_unsure or self._clock is None or clock < self._clock - SET_BACK
         self._clock = clock
         return self._is_unsure
@@ -238,8 +238,9 @@ class FlowRunner:
 
     async def _wait(self) -> None:
         with self._engine.store.read() as view:
-            soon = view.runs.leases.next_wake(time.time())
-        timeout = IDLE if soon is None else max(0.0, min(IDLE, soon - time.time()))
+            now = view.time()
+            soon = view.runs.leases.next_wake(now)
+        timeout = IDLE if soon is None else max(0.0, min(IDLE, soon - now))
         woken = asyncio.ensure_future(self._engine.wakeup.wait(timeout))
         await asyncio.wait({woken, *self._busy.values()}, return_when=asyncio.FIRST_COMPLETED)
         woken.cancel()
@@ -251,11 +252,12 @@ class FlowRunner:
             return
         until = math.inf if parked.until is None else parked.until
         # A clock that is set back meanwhile must not make the wait longer.
-        enough = time.monotonic() + until - time.time()
-        while (left := min(until - time.time(), enough - time.monotonic())) > 0:
+        now = self._engine.store.time
+        enough = time.monotonic() + until - now()
+        while (left := min(until - now(), enough - time.monotonic())) > 0:
             with self._engine.store.read() as view:
                 run = view.runs.find(run_id)
-                if has_come(run, view.runs.pending(run), time.time()):
+                if has_come(run, view.runs.pending(run), view.time()):
                     return
             if parked.until is None and not called.any_continues():
                 return
@@ -298,11 +300,11 @@ class CalledRuns:
             if any(each.run_id in self._busy or _goes_on(view, each) for each in found):
                 return True
             # The end of the last one is the news that the run itself waits for.
-            return bool(self._seen) and _is_due(view.runs.find(self._run_id), time.time())
+            return bool(self._seen) and _is_due(view.runs.find(self._run_id), view.time())
 
     async def _serve(self) -> None:
         while True:
-            left = min(max(0.0, self._wake_at - time.time()), 1.0)
+            left = min(max(0.0, self._wake_at - self._engine.store.time()), 1.0)
             woken = asyncio.ensure_future(self._engine.wakeup.wait(left))
             await asyncio.wait({woken, *self._busy.values()}, return_when=asyncio.FIRST_COMPLETED)
             woken.cancel()
@@ -312,7 +314,7 @@ class CalledRuns:
 
     def _begin(self) -> None:
         """Advance what is due; what was parked before this process started is tried once."""
-        now = time.time()
+        now = self._engine.store.time()
         with self._engine.store.read() as view:
             idle = [
                 run
@@ -353,7 +355,7 @@ def _goes_on(view: View, run: Run) -> bool:
     """Whether a run continues without a person."""
     if run.status == PAUSED or run.wake_at is None:
         return False
-    return run.wake_at <= time.time() or not _asks(view, run, run.wake_at)
+    return run.wake_at <= view.time() or not _asks(view, run, run.wake_at)
 
 
 def _asks(view: View, run: Run, until: float) -> bool:

@@ -306,7 +306,7 @@ class Worker:
         if self._may_begin() and self._picker.is_held_up():
             return False
         with self._engine.store.read() as view:
-            now = time.time()
+            now = view.time()
             found = view.runs.leases.due(now, self._engine.owner.is_free)
             due = self._picker.admission.admits(view, found)
             return not due and not _goes_on(view, now) and not self._others_work(view)
