@@ -201,4 +201,4 @@ def test_a_task_continues_on_another_host_and_is_merged_once(shared: Cli) -> Non
     second.communicate(timeout=PATIENCE)
     merges = shop.git("log", "--first-parent", "--merges", "--format=%s", "main").splitlines()
     assert len(merges) == 1
-    assert shop.git("show", f"main:work-{task}.txt") == task
+    assert shop.git("show", f"main:work-{task}.txt") == f"{task}\n"
