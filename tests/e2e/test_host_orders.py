@@ -37,6 +37,9 @@ class Fleet(Workshop):
         (found,) = (each for each in self.cli.json("hosts") if each["name"] == name)
         return dict(found)
 
+    def warnings(self, code: str) -> list[dict[str, Any]]:
+        return [each for each in self.cli.json("check")["problems"] if each["code"] == code]
+
     def has_begun(self, task: str) -> bool:
         return (self.outside / f"begun.{task}").exists()
 
@@ -72,6 +75,8 @@ def test_who_lives_and_what_each_does(fleet: Fleet) -> None:
     assert [(each["flow"], each["taskId"]) for each in found["runs"]] == [("session", task)]
     assert abs(found["clock"]) < PATIENCE
     assert len(found["digest"]) == 12
+    checks = {each["name"]: each for each in fleet.cli.json("doctor", quiet=False)["checks"]}
+    assert checks["hosts"]["message"] == "1 host at work, their clocks agree"
     shown = fleet.cli("hosts", env=TWO).stdout
     assert shown.startswith("alive   one [gpu]  ")
     assert f"  R-1   session {task}\n" in shown
@@ -126,14 +131,14 @@ def test_a_task_goes_to_hosts_that_have_what_it_needs(fleet: Fleet) -> None:
         assert (found["begun"], found["notTaken"]) == (0, [task])
         assert found["why"][task] == told
     (item,) = fleet.cli("attention", "--json").json
-    assert (item["id"], item["message"], item["command"]) == (
-        task,
-        f"{told}.".capitalize(),
-        item["command"],
-    )
+    assert (item["id"], item["command"]) == (task, "hookline hosts")
+    assert item["message"] == f"{told[0].upper()}{told[1:]}."
+    (warning,) = fleet.warnings("no-host")
+    assert warning["message"] == "no living host that takes tasks has gpu and linux"
     (fleet.outside / "wait").touch()
     other = fleet.cli.start("work", "--label", "gpu", "--label", "linux", env=TWO)
     eventually(lambda: fleet.has_begun(task), "work")
+    assert fleet.warnings("no-host") == []
     waiting = fleet.cli.add("train more", "--type", "model")
     assert fleet.cli.json("attention") == []
     (fleet.outside / "wait").unlink()

@@ -5,6 +5,7 @@ Leases last for an hour here: what is taken over was given back.
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -22,8 +23,9 @@ from hookline.adapters.processes.identity import (
     process_identity,
     this_process,
 )
-from tests.e2e.conftest import PATIENCE, Cli, freeze, is_running, kill
+from tests.e2e.conftest import PATIENCE, Cli, eventually, freeze, is_running, kill, reapers
 from tests.e2e.test_flow_crash import LONG, Relay
+from tests.e2e.test_work import Workshop
 from tests.postgres_server import new_project
 
 if TYPE_CHECKING:
@@ -178,3 +180,25 @@ def test_only_its_own_host_knows_that_a_process_is_gone(monkeypatch: pytest.Monk
     monkeypatch.delenv("HOOKLINE_HOST")
     assert not any(map(owner_is_gone, names.values()))
     assert not owner_is_gone("another-boot/1:2:3")
+
+
+def test_a_task_continues_on_another_host_and_is_merged_once(shared: Cli) -> None:
+    shop = Workshop(shared)
+    shop.configure("hosts: {lease: 1h}\ntask_types: {code: {}}\n")
+    (shop.outside / "wait").touch()
+    task = shared.add("a part", "--type", "code")
+    first = shared.start("work", "--json", env=ONE)
+    eventually((shop.outside / f"begun.{task}").exists, "the agent at work")
+    (process,) = reapers(first)
+    os.kill(process, signal.SIGKILL)
+    eventually(lambda: reapers(first) not in ([], [process]), "another reaper")
+    second = shared.start("work", "--json", env=TWO)
+    eventually(lambda: len(shared.json("hosts")) == 2, "the other host")
+    kill(first)
+    (shop.outside / "wait").unlink()
+    eventually(lambda: shared.task(task)["state"] == "completed", "the merge")
+    second.send_signal(signal.SIGINT)
+    second.communicate(timeout=PATIENCE)
+    merges = shop.git("log", "--first-parent", "--merges", "--format=%s", "main").splitlines()
+    assert len(merges) == 1
+    assert shop.git("show", f"main:work-{task}.txt") == f"{task}\n"

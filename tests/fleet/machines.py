@@ -47,11 +47,7 @@ class Switch:
     """What machines are connected to, in a network of its own."""
 
     def __init__(self) -> None:
-        self._anchor = subprocess.Popen(
-            (*MORTAL, "unshare", "--net", "sh", "-c", "echo up; exec sleep infinity"),
-            stdout=subprocess.PIPE,
-        )
-        _await_up(self._anchor)
+        self._anchor = _anchor("unshare", "--net", "sh", "-c", "echo up; exec sleep infinity")
         self._ip("link", "add", "bridge", "type", "bridge")
         self._ip("link", "set", "bridge", "up")
 
@@ -88,6 +84,7 @@ class Machine:
         self._number = number
         self._hidden = [str(each) for each in hidden]
         self._boots = 0
+        self._programs: list[Program] = []
         self._anchor: subprocess.Popen[bytes] | None = None
         self.boot()
 
@@ -105,9 +102,7 @@ class Machine:
         boot_id.write_text(f"{self.boot_id}\n")
         apart = "--net --uts --mount --pid --fork --kill-child --mount-proc".split()
         first = (sys.executable, first_process.__file__, self.name, str(boot_id), *self._hidden)
-        command = (*MORTAL, "unshare", *apart, *first)
-        self._anchor = subprocess.Popen(command, stdout=subprocess.PIPE)
-        _await_up(self._anchor)
+        self._anchor = _anchor("unshare", *apart, *first)
         self._switch.connect(self._port, self.pid, self.address)
 
     def switch_off(self) -> None:
@@ -117,6 +112,8 @@ class Machine:
             for pid in _children(anchor.pid):
                 os.kill(pid, signal.SIGKILL)
             _end(anchor)
+            while self._programs:
+                self._programs.pop().close()
 
     def cut(self) -> None:
         """Take its cable out."""
@@ -134,7 +131,9 @@ class Machine:
         # A library that is to be preloaded is for the program, not for who starts it.
         given = [f"{name}={value}" for name, value in env.items()]
         prepared = ("env", "-i", "-C", str(folder), *given)
-        return Program((*inside, *prepared, *command), **ways)
+        program = Program((*inside, *prepared, *command), **ways)
+        self._programs.append(program)
+        return program
 
     @property
     def _port(self) -> str:
@@ -173,9 +172,10 @@ class Program:
         for pid in (self.pid, self._outer.pid):
             os.kill(pid, signal.SIGCONT)
 
-    def interrupt(self) -> None:
-        """^C."""
-        os.kill(self.pid, signal.SIGINT)
+    def close(self) -> None:
+        """Let go of a program whose machine is off: who has started it may have stopped with it."""
+        self._outer.kill()
+        self._outer.wait()
 
     def wait(self, seconds: float = PATIENCE) -> int:
         """Its exit code."""
@@ -233,9 +233,13 @@ def _run(*command: str) -> None:
     assert done.returncode == 0, (command, done.stderr)
 
 
-def _await_up(anchor: subprocess.Popen[bytes]) -> None:
+def _anchor(*command: str) -> subprocess.Popen[bytes]:
+    """A process that holds a machine, once it says that this is up."""
+    pipe = subprocess.PIPE
+    anchor = subprocess.Popen((*MORTAL, *command), stdout=pipe, stderr=pipe)
     assert anchor.stdout is not None
-    assert anchor.stdout.readline() == b"up\n"
+    assert anchor.stdout.readline() == b"up\n", anchor.communicate()
+    return anchor
 
 
 def _end(anchor: subprocess.Popen[bytes]) -> None:

@@ -30,7 +30,7 @@ LEASE = 10
 HOSTS = ("alpha", "beta", "gamma")
 TURNS = 2
 CONFIGURATION = """\
-hooks: {{before_submit: [rebase_on_main, {{run_tests: {gate}}}]}}
+hooks: {{before_submit: [rebase_on_main, {{run_tests: {gate}}}, create_pr]}}
 gates: {{test: {gate}, tries: 20}}
 events: [ping]
 hosts: {{lease: {lease}}}
@@ -266,6 +266,8 @@ class Fleet(Pipeline):
         self.check_now()
         assert sorted(self.merges()) == sorted(self.tasks)
         assert self.parts() == set(self.tasks)
+        made = "SELECT branch, is_open FROM hookline.pull_requests ORDER BY branch"
+        assert self.server.run(made) == sorted((f"hookline/{task}", 0) for task in self.tasks)
         for host in self.hosts:
             assert "Traceback" not in host.said, host.said
 

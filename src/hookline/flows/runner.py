@@ -33,10 +33,12 @@ AT_ONCE = 32
 class Presence(NamedTuple):
     """What this process says where others cannot see whether it works.
 
-    `tell` is a part of each renewal, and `leave` comes after the last one; `renewed` hears when a
-    renewal was sent, once it is acknowledged.
+    `beat` comes at each beat. `tell` is a part of each renewal, of which the first comes at once,
+    and `leave` comes after the last one; `renewed` hears when one was sent, once that is
+    acknowledged.
     """
 
+    beat: Callable[[], None]
     tell: Callable[[Transaction], None]
     renewed: Callable[[float], None]
     leave: Callable[[Transaction], None]
@@ -75,14 +77,16 @@ class Heartbeat:
         self._thread.join(timeout=5)
 
     def _beat(self) -> None:
-        store, pause = self._open_store(), BEAT if self._presence is None else 0.0
+        store, is_over = self._open_store(), False
         try:
-            while not self._stop.wait(pause):
-                pause = BEAT
+            if self._presence is None:
+                is_over = self._stop.wait(BEAT)
+            while not is_over:
                 # A store that is busy or full now may not be at the next beat; if the lease is
                 # lost meanwhile, the fence says so.
                 with suppress(StoreError):
                     self._renew(store)
+                is_over = self._stop.wait(BEAT)
             if self._presence is not None:
                 with suppress(StoreError), store.write({}) as tx:
                     self._presence.leave(tx)
@@ -90,6 +94,8 @@ class Heartbeat:
             store.close()
 
     def _renew(self, store: Store) -> None:
+        if self._presence is not None:
+            self._presence.beat()
         keep, sent = self._keep(), elapsed()
         is_due = sent >= self._next
         if not is_due and keep is None:

@@ -70,6 +70,10 @@ class Reaper:
         if self._process is None:
             self._start()
 
+    def check(self) -> None:
+        """See to it that its process runs: another one takes the place of one that was killed."""
+        self._tell("")
+
     def renewed(self, sent: float) -> None:
         """Their renewal, which was sent at a time, was acknowledged."""
         self._tell(f"~ {sent!r}")
@@ -85,6 +89,7 @@ class Reaper:
     def _close(self) -> None:
         assert self._process is not None
         os.close(self._pipe)
+        self._pipe = -1
         with suppress(subprocess.TimeoutExpired, OSError):  # such as when the clock is set back
             self._process.wait(CLOSE_SECONDS)
         self._process = None

@@ -36,7 +36,7 @@ from hookline.queries.doctor.checks import (
     skipped,
     warning,
 )
-from hookline.queries.doctor.runs import flow_checks, run_checks
+from hookline.queries.doctor.runs import flow_checks, host_checks, run_checks
 from hookline.trust.stores import recorded_store
 from hookline.wiring.project.configured import load_configuration, shared, trust_in
 from hookline.wiring.running.hosts import is_held
@@ -138,6 +138,7 @@ def _checks(
     yield from guarded("failing hooks", lambda: _failing(view, project, home))
     yield from guarded("runs", lambda: run_checks(view))
     yield from guarded("flows", lambda: flow_checks(view))
+    yield from guarded("hosts", lambda: host_checks(view))
 
 
 def broken(view: View) -> list[Diagnosis]:

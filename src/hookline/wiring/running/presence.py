@@ -47,16 +47,17 @@ def heartbeat(app: App, keep: Callable[[], Callable[[Transaction], None] | None]
     from hookline.flows.runner import Heartbeat, Presence  # loads the engine
     from hookline.wiring.project.stores import open_store
 
-    url, name, reaper = app.store.url, own_host(app), reaper_of(app)
+    url = app.store.url
     if is_here(app.store):
         return Heartbeat(lambda: open_store(url, waits=True), app.owner, keep)
+    name, reaper = own_host(app), reaper_of(app)
 
     def tell(tx: Transaction) -> None:
         now = app.store.time()
         tx.hosts.tell(app.owner, name, now, facts(app, ahead=time.time() - now))
 
     reaper.start()
-    presence = Presence(tell, reaper.renewed, lambda tx: tx.hosts.leave(app.owner))
+    presence = Presence(reaper.check, tell, reaper.renewed, lambda tx: tx.hosts.leave(app.owner))
     return Heartbeat(
         lambda: open_store(url, waits=True), app.owner, keep, lease=lease_of(app), presence=presence
     )
