@@ -270,5 +270,8 @@ def test_a_session_is_seen_from_another_clone(clones: Clones) -> None:
         assert here in second(*command.split()).stdout
     assert second(*"why T-1".split()).stdout == first(*"why T-1".split()).stdout
     assert "T-1-bot" in second("status").stdout
+    for command in (f"run --task {task} --agent bot", f"submit {task}"):
+        assert second.refused(*command.split())[1]["code"] == "session-busy"
+    assert second.json("session", "show", f"{task}-bot")["clone"] == here
     page = second("session", "report", f"{task}-bot").stdout.strip()
     assert (second.root / page).exists()
