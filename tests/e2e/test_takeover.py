@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.e2e.clone_rig import CONTINUE, PROMISE, SECRET, Clones
+from tests.e2e.conftest import eventually
 from tests.e2e.pipeline_rig import work_ended
 from tests.postgres_server import PostgresServer, new_project
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator
     from pathlib import Path
 
@@ -236,3 +239,39 @@ def test_a_session_in_the_projects_own_folder_stays_there(clones: Clones) -> Non
     assert len(clones.rig.prompts()) == 1
     assert clones.first("run", "--resume", "--name", "s", "--json").code == 0
     assert len(clones.rig.prompts()) == 2
+
+
+def lines_of(process: subprocess.Popen[str]) -> list[str]:
+    """What a process prints, as it does."""
+    seen: list[str] = []
+    threading.Thread(target=lambda: seen.extend(process.stdout or ()), daemon=True).start()
+    return seen
+
+
+def test_a_session_is_seen_from_another_clone(clones: Clones) -> None:
+    first, second, rig = clones.first, clones.second, clones.rig
+    rig.turns(
+        f"echo one > one; git add one; git commit -qm one; echo said in turn 1; {CONTINUE}",
+        clones.hang(2),
+    )
+    clones.begin()
+    task = first.add("count")
+    first.start("work", "--once", "--json")
+    eventually(rig.file("turn-2-began").exists, "the second turn")
+    watching = second.start("attach", f"{task}-bot", "--from-start", "--json")
+    seen = lines_of(watching)
+    eventually(lambda: any('"iteration":2' in line for line in seen), "the second turn elsewhere")
+    assert any("said in turn 1" in line for line in seen)
+    here = clones.name(first)
+    assert second.json("session", "show", f"{task}-bot")["clone"] == here
+    (listed,) = second.json("worktree", "list")
+    assert (listed["task"], listed["clone"]) == (task, here)
+    for command in ("report", f"session show {task}-bot", "worktree list"):
+        assert here in second(*command.split()).stdout
+    assert second(*"why T-1".split()).stdout == first(*"why T-1".split()).stdout
+    assert "T-1-bot" in second("status").stdout
+    for command in (f"run --task {task} --agent bot", f"submit {task}"):
+        assert second.refused(*command.split())[1]["code"] == "session-busy"
+    assert second.json("session", "show", f"{task}-bot")["clone"] == here
+    page = second("session", "report", f"{task}-bot").stdout.strip()
+    assert (second.root / page).exists()

@@ -15,6 +15,7 @@ from hookline.sessions.state import LEASE_MARGIN, PINS
 from hookline.tasks import verbs
 from hookline.tasks.claims import check_allowed
 from hookline.tasks.planned import needs_no_plan
+from hookline.wiring.project.clones import work_elsewhere
 from hookline.wiring.running.detached import prepare_log
 from hookline.wiring.running.flows import flows_of_ours
 from hookline.wiring.running.presence import lease_of
@@ -52,7 +53,9 @@ async def prepare_worktree(app: App, task_id: str | None, agent: str) -> Worktre
     with app.read() as view:
         task = view.graph.task(task_id)
     check_allowed(task, agent, claim_rule(app.settings))
-    if not belongs_in_worktree(app.settings, app.project.folder, task):
+    place = work_elsewhere(app).get(task.id)
+    is_elsewhere = place is not None and place.copy is not None
+    if not (is_elsewhere or belongs_in_worktree(app.settings, app.project.folder, task)):
         return None
     await check_forge(app)
     return await begin_work(app, task.id)

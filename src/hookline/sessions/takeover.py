@@ -175,7 +175,7 @@ class Takeover:
         if kind == FINISHING:
             self._forget_finished()
         place = self._find(task_id)
-        if place is None:  # the task is over
+        if place is None or place.holder != self._clone.name:  # it is over, or ours no more
             return result
         folder = path_here(self._clone.root, run.input["worktree"])
         known = place.copy

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hookline.domain.repository import RepositoryError, Worktree
+from hookline.domain.sessions import SessionBusy
+from hookline.pipeline.gate_verbs import run_of
+from hookline.sessions.starting import refuse_second
 from hookline.sessions.task_file import export_task
 from hookline.tasks import work_record
+from hookline.wiring.project.clones import work_elsewhere
 from hookline.wiring.working.repositories import repository
 from hookline.wiring.working.takeover import takeover
 
@@ -51,7 +55,14 @@ async def person(app: App) -> str:
 
 
 async def bring_here(app: App, task_id: str) -> None:
-    """Take a task's work over from another clone of the project, if one has it."""
+    """Take a task's work over from another clone of the project, unless it is at work there."""
+    if task_id in work_elsewhere(app):
+        app.change(refuse_second, task_id)
+        with app.read() as view:
+            run = run_of(view, task_id)
+        if run is not None:
+            why = f"{task_id} is on its way through its gates ({run.run_id})"
+            raise SessionBusy(why, help=f"`hookline submit {task_id}` continues it")
     if (others := takeover(app)) is not None:
         await others.bring(task_id, app.change)
 
