@@ -11,7 +11,7 @@ import psycopg
 from hookline import errors
 from hookline.adapters.store.postgres.database import ServerDatabase
 from hookline.adapters.store.postgres.dialect import first_rows, schema
-from hookline.adapters.store.postgres.history import History
+from hookline.adapters.store.postgres.losses import LossWatch
 from hookline.adapters.store.postgres.server import ServerConnection
 from hookline.adapters.store.statements import SCHEMA_VERSION, migration
 from hookline.adapters.store.store import TableStore
@@ -76,7 +76,7 @@ class PostgresStore(TableStore):
         clock: Callable[[], float] | None = None,
         admit: Callable[[str], None] | None = None,
         waits: bool = False,
-        history: History | None = None,
+        history: LossWatch | None = None,
     ) -> None:
         """Open a project; `admit` hears the identity of one that was there before.
 
@@ -100,7 +100,7 @@ class PostgresStore(TableStore):
             server.close()
             raise
         self.database = database = ServerDatabase(
-            server, found.project, history or History(), read_only=read_only
+            server, found.project, history or LossWatch(), read_only=read_only
         )
         self.project = found.project
         self.address = address
