@@ -46,7 +46,7 @@ class Pair(NamedTuple):
 
 @pytest.fixture
 def pair() -> Iterator[Pair]:
-    with running("synchronous_commit=on") as primary, standby(primary) as other:
+    with running("synchronous_commit=on", "fsync=on") as primary, standby(primary) as other:
         other.start()
         yield Pair(primary, other)
 
@@ -100,6 +100,27 @@ def test_what_was_lost_is_noticed_and_put_back_from_git(shared: Cli, pair: Pair)
     shared.json("task", "add", "from elsewhere", env=other, quiet=False)
     assert line.worker()["merged"] == ["T-3", "T-4"]
     line.check_main()
+
+
+def test_the_doctor_says_what_a_failover_would_lose(shared: Cli, pair: Pair) -> None:
+    shared.add("a task")
+    follows = "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'"
+    eventually(lambda: pair.primary.run(follows) == [(1,)], "replication")
+    assert durability(shared)[0] == "warning"
+    assert "a failover loses changes that were acknowledged" in durability(shared)[1]
+    pair.primary.run("ALTER SYSTEM SET synchronous_standby_names = '*'")
+    pair.primary.run("SELECT pg_reload_conf()")
+    eventually(lambda: durability(shared)[0] == "ok", "synchronous replication")
+    pair.cut()
+    pair.primary.run("ALTER SYSTEM RESET synchronous_standby_names")
+    pair.primary.run("SELECT pg_reload_conf()")
+    eventually(lambda: "only a backup" in durability(shared)[1], "no standby")
+
+
+def durability(cli: Cli) -> tuple[str, str]:
+    """What the doctor says about that."""
+    found = cli.json("doctor", quiet=False)["checks"]
+    return next((each["status"], each["message"]) for each in found if each["name"] == "durability")
 
 
 def test_a_worker_ends_its_turns_when_the_server_steps_back(shared: Cli, pair: Pair) -> None:

@@ -175,7 +175,7 @@ def _of_task(task: Task, outside: _Outside) -> Difference | None:
         return Difference(kind=PULL, task_id=name, found=found, does="noted", ref=url)
     if branch is not None and branch.ahead and task.state == READY and not task.started_at:
         found = f"{branch_of(name)} is {branch.ahead} ahead, and nobody has begun the task"
-        does = "kept: who takes the task goes on from there"
+        does = "kept: who takes the task continues from there"
         return Difference(kind=WORK, task_id=name, found=found, does=does, ref=branch.newest.sha)
     return None
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
+    from hookline.adapters.store.postgres.inspection import Durability as Durability
     from hookline.adapters.store.postgres.inspection import ServerInspection as ServerInspection
     from hookline.adapters.store.postgres.store import PostgresStore
     from hookline.ports.feeds import Feeds

@@ -295,7 +295,7 @@ class ServerDatabase:
                 raise
 
     def _refuse_older(self, position: Any) -> None:
-        """Refuse to go on from less than what was seen here; who only looks may see it."""
+        """Refuse to continue from less than what was seen here; who only looks may see it."""
         seq, *_, epoch = position
         seen = self.history.seen
         may_look = self.read_only or self.history.is_repaired
@@ -326,7 +326,7 @@ class ServerDatabase:
     def _turn(self) -> bytes:
         """Wait until it is this transaction's turn to write, and find its number and the time."""
         limits = ("idle_in_transaction_session_timeout", LONGEST_SILENCE_MS)
-        # It may also be cut off while it is told something, which is no silence.
+        # It may also be cut off while it is told something, which does not count as silence.
         deaf = ("tcp_user_timeout", LONGEST_SILENCE_MS)
         patience = ("lock_timeout", LONGEST_WAIT_MS)
         return b"; ".join(

@@ -28,7 +28,7 @@ _BITS = 32
 
 
 class Position(Immutable):
-    """How far someone has seen the log of a project, and the last event of their own in it."""
+    """How far someone has seen the log of a project, and the last event in it that they wrote."""
 
     system: str = ""
     timeline: int = 0
@@ -94,7 +94,7 @@ class LossWatch:
         return behind
 
     def told(self, place: str, seq: int) -> str:
-        """That a log ends earlier than it did, or goes on in another way."""
+        """That a log ends earlier than it did, or continues in another way."""
         seen = self.seen
         return (
             f"{place} has lost what it had acknowledged: its log ends at {seq}, and was seen up to"

@@ -151,7 +151,7 @@ class ServerConnection:
                     raise errors.StoreUnreachable(said, help=problem.help) from problem
                 if not is_told:
                     is_told = True
-                    waits = f"waiting up to {self._patience:g} s, and agents go on"
+                    waits = f"waiting up to {self._patience:g} s, and agents continue"
                     self.tell(f"{problem.message}: {waits}")
             else:
                 if is_told:

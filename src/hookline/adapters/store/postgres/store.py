@@ -80,7 +80,7 @@ class PostgresStore(TableStore):
     ) -> None:
         """Open a project; `admit` hears the identity of one that was there before.
 
-        `history` is what was seen of it before, by whom it is known.
+        `history` compares it with what was seen of it before.
         """
         address = read_store_url(url)
         if address.project is None:
