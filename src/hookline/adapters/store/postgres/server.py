@@ -52,6 +52,8 @@ _CHECK = "check the URL of the store: `psql URL` has to connect with it from her
 _REMEDIES = (
     ("no encryption", "the server wants TLS: add ?sslmode=require to the URL"),
     ("SSL connection is required", "the server wants TLS: add ?sslmode=require to the URL"),
+    ("root certificate", "name the certificate of its authority: &sslrootcert=FILE in the URL"),
+    ("certificate verify failed", "name the certificate of its authority: &sslrootcert=FILE"),
     ("does not support SSL", "the server has no TLS: the URL must not require it"),
     ("password", "check user and password: in the URL, in PGPASSWORD or in ~/.pgpass"),
     ("does not exist", "create it on the server, or correct the URL"),
