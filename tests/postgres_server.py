@@ -102,6 +102,24 @@ def running(*settings: str, network_of: int | None = None) -> Iterator[PostgresS
             server.stop(signal.SIGQUIT)
 
 
+@contextmanager
+def standby(of: PostgresServer) -> Iterator[PostgresServer]:
+    """A server that follows another one; it runs once it is started."""
+    with tempfile.TemporaryDirectory(prefix="hookline-pg-", dir=of.folder.parent) as name:
+        folder, user = Path(name), _unprivileged()
+        if "user" in user:
+            os.chown(folder, user["user"], user["group"])
+        copy = (_programs() / "pg_basebackup", "-D", folder / "data", "--write-recovery-conf")
+        source = ("--host", of.folder, "--username", USER, "--checkpoint=fast", "--no-sync")
+        subprocess.run((*copy, *source), check=True, capture_output=True, **user)
+        folder.chmod(0o755)
+        server = PostgresServer(folder)
+        try:
+            yield server
+        finally:
+            server.stop(signal.SIGQUIT)
+
+
 def new_project(server: PostgresServer) -> str:
     """The URL of a project that nobody has used."""
     return server.url(os.urandom(8).hex())

@@ -81,7 +81,7 @@ def test_a_turn_goes_on_while_the_server_is_away(
 ) -> None:
     held = Held(cli, own, wait=PATIENCE)
     own.stop(way)
-    held.heard.says(f"waiting up to {PATIENCE} s, and agents go on")
+    held.heard.says(f"waiting up to {PATIENCE} s, and agents continue")
     (held.box / "go").touch()
     own.start()
     held.heard.says("the store answers again")

@@ -127,7 +127,7 @@ class Advance:
             return self._give_up(f"an error inside Hookline: {type(bug).__name__}: {bug}")
 
     async def _undisturbed(self) -> Done | Parked:
-        """Start anew where the connection to the store is lost; what runs continues meanwhile."""
+        """Start again where the connection to the store is lost; what runs continues meanwhile."""
         was_lost = False
         while True:
             try:

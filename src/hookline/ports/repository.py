@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         BaseMoved,
         Cleaned,
         Commit,
+        CommitMessage,
         CommitWithParents,
         Comparison,
         Elsewhere,
@@ -104,6 +105,9 @@ class History(Protocol):
 
     async def messages(self, folder: str, base: str, head: str, limit: int) -> dict[str, str]:
         """What each commit says that the base has not, by its id; more than `limit` is an error."""
+
+    async def newest(self, head: str, limit: int) -> list[CommitMessage]:
+        """The newest commits up to `head`, the newest first, with all that they say."""
 
     async def contents(
         self, folder: str, commit: str, names: Sequence[str], limit: int

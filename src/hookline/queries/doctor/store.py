@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from hookline.ports.store import View
     from hookline.project import Project
-    from hookline.wiring.project.servers import ServerInspection
+    from hookline.wiring.project.servers import Durability, ServerInspection
     from hookline.wiring.project.shared import SharedStore
 
 SHOWN = 3
@@ -90,10 +90,30 @@ def _on_server(place: SharedStore, project: Project, home: str) -> Iterator[Diag
     try:
         with inspected_server(place.url) as store:
             yield from _checks(store, project, home, f"{place.shown}, schema {store.schema}")
+            for lost in store.lost:
+                yield failed("acknowledged", lost, "hookline store reconcile")
+            yield _durability(store.durability())
     except StoreAbsent:
         yield skipped("store", f"there is none yet at {place.shown}", "hookline init")
     except StoreError as problem:
         yield failed("store", problem.message, problem.help or "look at the log of the server")
+
+
+def _durability(found: Durability) -> Diagnosis:
+    """Whether what was acknowledged can be lost."""
+    name = "durability"
+    if not found.writes_out or found.commit == "off":
+        which = "fsync" if not found.writes_out else "synchronous_commit"
+        message = f"{which} is off: a crash of the server loses changes that were acknowledged"
+        return warning(name, message, f"set {which} = on on the server")
+    waits = found.commit in ("on", "remote_apply") and found.synchronous
+    if waits:
+        return ok(name, f"replication is synchronous: {found.synchronous}")
+    if found.standbys:
+        message = "replication is asynchronous: a failover loses changes that were acknowledged"
+        fix = "set synchronous_standby_names and synchronous_commit = on on the server"
+        return warning(name, message, fix)
+    return ok(name, "no standby follows the server; only a backup survives the loss of its disk")
 
 
 def _restore(project: Project) -> str:

@@ -60,7 +60,7 @@ def _who_waits() -> str:
         return ""
     waits = "1 process here waits" if len(found) == 1 else f"{len(found)} processes here wait"
     pids = ", ".join(str(each.pid) for each in found)
-    return f"; {waits} for it ({pids}), and agents that are in a turn go on"
+    return f"; {waits} for it ({pids}), and agents that are in a turn continue"
 
 
 def open_log(path: str) -> TextIO:

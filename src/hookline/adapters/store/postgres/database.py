@@ -11,7 +11,7 @@ import psycopg
 
 from hookline import errors
 from hookline.adapters.store.postgres.dialect import render
-from hookline.adapters.store.postgres.history import STATE, TIMELINE, Found, History
+from hookline.adapters.store.postgres.losses import STATE, TIMELINE, LossWatch, TurnState
 from hookline.adapters.store.postgres.server import NOW
 from hookline.adapters.store.statements import SQL
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from hookline.adapters.store.postgres.server import ServerConnection
-    from hookline.adapters.store.statements import StatementRunner
     from hookline.domain.events import Event
 
 # So much is sent at a time, if nobody asks for what it finds.
@@ -33,6 +32,10 @@ LAST_WAIT = 15.0
 MOST_KNOWN = 64
 _CHANGED = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
 KEEP_AGAIN = 1.0
+_POSITION = (
+    b"; SELECT seq, task, token, run, missed, (SELECT value FROM meta WHERE key = 'epoch')"
+    b" FROM counters"
+)
 _UNKNOWN = "the server was replaced by another one in the middle of a change; it may be stored"
 # What nearly every change asks first.
 _ALWAYS_ASKED = (SQL["counters"], SQL["switches"])
@@ -42,7 +45,7 @@ WHERE relnamespace = 'hookline'::regnamespace AND relkind = 'r'
 """
 
 
-class Answer:
+class StatementAnswer:
     """What a statement finds or does, once it was sent."""
 
     def __init__(self) -> None:
@@ -64,7 +67,7 @@ class Answer:
 class PendingRows:
     """The rows of an answer, from the first one on; the statement is sent when someone asks."""
 
-    def __init__(self, batch: Batch, answer: Answer) -> None:
+    def __init__(self, batch: Batch, answer: StatementAnswer) -> None:
         self._batch = batch
         self._answer = answer
         self._left: Iterator[Any] | None = None
@@ -109,22 +112,29 @@ class Batch:
     """Statements of one transaction, sent together: each exchange with the server takes time.
 
     One that only reads is `resumable`: if the connection is lost in the middle, another one reads
-    the rest, unless something was stored since. What `begin` finds last tells.
+    the rest, unless something was stored since. What `begin` finds last tells; that is shown to
+    `resumable` first.
     """
 
     def __init__(
-        self, server: ServerConnection, begin: bytes, steps: int, *, resumable: bool = False
+        self,
+        server: ServerConnection,
+        begin: bytes,
+        steps: int,
+        *,
+        resumable: Callable[[Any], None] | None = None,
     ) -> None:
         self._server = server
-        self._begin = begin if resumable else None
+        self._begin = begin
+        self._resumable = resumable
         self._steps = steps
         self._texts = [begin]
         self._bytes = 0
         # What the last statement of `begin` finds.
-        self.first = Answer()
-        self._waiting = [*(Answer() for _ in range(steps - 1)), self.first]
+        self.first = StatementAnswer()
+        self._waiting = [*(StatementAnswer() for _ in range(steps - 1)), self.first]
         # What was asked, and need not be asked again while its tables stay as they are.
-        self._known: dict[bytes, Answer] = {}
+        self._known: dict[bytes, StatementAnswer] = {}
         self.is_begun = False
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> PendingRows:
@@ -132,7 +142,7 @@ class Batch:
         text = render(sql, parameters, self._server.quote)
         if (known := self._known.get(text)) is not None:
             return PendingRows(self, known)
-        answer = Answer()
+        answer = StatementAnswer()
         if sql.startswith("SELECT"):
             self._known[text] = answer
         else:
@@ -159,10 +169,12 @@ class Batch:
         waiting, self._waiting = self._waiting, []
         self._bytes = 0
         if texts:
-            cursor = self._sent(b";".join(texts))
+            cursor, is_first = self._sent(b";".join(texts)), self.first.rows is None
             for answer in waiting:
                 answer.take(cursor)
                 cursor.nextset()
+            if is_first and self._resumable is not None:
+                self._resumable(self.first.row())
             if len(self._known) > MOST_KNOWN or any(
                 len(a.rows or ()) > MOST_KNOWN for a in waiting
             ):
@@ -174,7 +186,7 @@ class Batch:
             try:
                 return self._server.run(script, first=not was_begun)
             except psycopg.OperationalError:
-                if self._begin is None or not self._server.is_lost():
+                if self._resumable is None or not self._server.is_lost():
                     raise
                 self._server.reconnect()
                 again = Batch(self._server, self._begin, self._steps)
@@ -205,13 +217,14 @@ class ServerDatabase:
     """The tables of one project, in a database that it shares with others."""
 
     def __init__(
-        self, server: ServerConnection, project: int, history: History, *, read_only: bool
+        self, server: ServerConnection, project: int, history: LossWatch, *, read_only: bool
     ) -> None:
         self.read_only = read_only
         self.project = project
         self.history = history
-        self.found = Found(0, 0, None, 0, 0)
+        self.found = TurnState(0, 0, None, 0, 0)
         self._server = server
+        self._open: Batch | None = None
         self._keep_after = 0.0
 
     @property
@@ -236,9 +249,10 @@ class ServerDatabase:
             self.history.keep()
             self._keep_after = time.monotonic() + KEEP_AGAIN
 
-    def repaired(self, batch: StatementRunner) -> None:
-        """In a transaction: what the server had lost is repaired."""
-        self.history.repaired(batch, self.found)
+    def repaired(self) -> None:
+        """In a transaction: what the server had lost is repaired with it."""
+        assert self._open is not None  # in a transaction
+        self.history.repaired(self._open, self.found)
 
     def size(self) -> int:
         """The bytes of all projects: their rows are in the same tables."""
@@ -258,7 +272,7 @@ class ServerDatabase:
         """Everything read inside is of one moment."""
         with self._server.translated():
             begin = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; " + self._settings()
-            batch = Batch(self._server, begin + b"; SELECT * FROM counters", 3, resumable=True)
+            batch = Batch(self._server, begin + _POSITION, 3, resumable=self._refuse_older)
             try:
                 yield batch
             finally:
@@ -273,11 +287,20 @@ class ServerDatabase:
             batch = Batch(self._server, b"BEGIN ISOLATION LEVEL READ COMMITTED; " + self._turn(), 4)
             try:
                 number = self._begin(batch)
+                self._open = batch
                 yield batch
                 self._commit(batch, number)
             except BaseException:
                 self._server.roll_back()
                 raise
+
+    def _refuse_older(self, position: Any) -> None:
+        """Refuse to continue from less than what was seen here; who only looks may see it."""
+        seq, *_, epoch = position
+        seen = self.history.seen
+        may_look = self.read_only or self.history.is_repaired
+        if not may_look and int(epoch or 0) <= seen.epoch and seq < seen.seq:
+            raise errors.StoreSteppedBack(self.history.told(self._server.place, seq))
 
     def _begin(self, batch: Batch) -> str:
         """Begin a change, unless the server has lost some; the number of the transaction."""
@@ -287,7 +310,7 @@ class ServerDatabase:
         number, now, timeline, epoch, behind = batch.first.row()
         self._server.keep_time(now)
         seq, connection = row[0] if row else 0, self._server.connections
-        self.found = Found(timeline, int(epoch or 0), behind, seq, connection)
+        self.found = TurnState(timeline, int(epoch or 0), behind, seq, connection)
         lost = self.history.find_loss(batch, self.found, self._server.place)
         if lost is not None and not self.history.is_repaired:
             batch.end(b"COMMIT")
@@ -303,7 +326,7 @@ class ServerDatabase:
     def _turn(self) -> bytes:
         """Wait until it is this transaction's turn to write, and find its number and the time."""
         limits = ("idle_in_transaction_session_timeout", LONGEST_SILENCE_MS)
-        # It may also be cut off while it is told something, which is no silence.
+        # It may also be cut off while it is told something, which does not count as silence.
         deaf = ("tcp_user_timeout", LONGEST_SILENCE_MS)
         patience = ("lock_timeout", LONGEST_WAIT_MS)
         return b"; ".join(

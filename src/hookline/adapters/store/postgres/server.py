@@ -53,6 +53,8 @@ _CHECK = "check the URL of the store: `psql URL` has to connect with it from her
 _REMEDIES = (
     ("no encryption", "the server wants TLS: add ?sslmode=require to the URL"),
     ("SSL connection is required", "the server wants TLS: add ?sslmode=require to the URL"),
+    ("root certificate", "name the certificate of its authority: &sslrootcert=FILE in the URL"),
+    ("certificate verify failed", "name the certificate of its authority: &sslrootcert=FILE"),
     ("does not support SSL", "the server has no TLS: the URL must not require it"),
     ("password", "check user and password: in the URL, in PGPASSWORD or in ~/.pgpass"),
     ("does not exist", "create it on the server, or correct the URL"),
@@ -152,7 +154,7 @@ class ServerConnection:
                     raise errors.StoreUnreachable(said, help=problem.help) from problem
                 if not is_told:
                     is_told = True
-                    waits = f"waiting up to {self._patience:g} s, and agents go on"
+                    waits = f"waiting up to {self._patience:g} s, and agents continue"
                     self.tell(f"{problem.message}: {waits}")
             else:
                 if is_told:

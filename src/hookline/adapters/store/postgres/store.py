@@ -11,9 +11,9 @@ import psycopg
 from hookline import errors
 from hookline.adapters.store.postgres.database import ServerDatabase
 from hookline.adapters.store.postgres.dialect import first_rows, schema
-from hookline.adapters.store.postgres.history import History
+from hookline.adapters.store.postgres.losses import LossWatch
 from hookline.adapters.store.postgres.server import ServerConnection
-from hookline.adapters.store.statements import SCHEMA_VERSION, migration
+from hookline.adapters.store.statements import COMPATIBLE_SCHEMA, SCHEMA_VERSION, migration
 from hookline.adapters.store.store import TableStore
 from hookline.domain.store_urls import read_store_url
 from hookline.immutable import Immutable
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # Whoever makes or changes the schema has this lock until the transaction is over.
 _LOCK = b"SELECT pg_advisory_xact_lock(7210384)"
 _LOOK = b"""
-SELECT v.number, p.id, m.value, extract(epoch FROM clock_timestamp())::float8, b.value
+SELECT v.number, v.oldest, p.id, m.value, extract(epoch FROM clock_timestamp())::float8, b.value
 FROM hookline.version v
 LEFT JOIN hookline.projects p ON p.name = %b
 LEFT JOIN hookline.meta m ON m.project_id = p.id AND m.key = 'store_id'
@@ -38,7 +38,7 @@ _PLACE = (
     " set_config('hookline.project', '%d', true)"
 )
 _NAME = "INSERT INTO meta VALUES ('store_id', '%s')"
-_UPDATE = "UPDATE hookline.version SET number = %d"
+_UPDATE = "UPDATE hookline.version SET number = %d, oldest = %d"
 # Each table as one project sees it: without the column that tells projects apart.
 _VIEWS = b"""
 SELECT format('CREATE OR REPLACE VIEW hookline_rows.%I AS SELECT %s FROM hookline.%I'
@@ -76,11 +76,11 @@ class PostgresStore(TableStore):
         clock: Callable[[], float] | None = None,
         admit: Callable[[str], None] | None = None,
         waits: bool = False,
-        history: History | None = None,
+        history: LossWatch | None = None,
     ) -> None:
         """Open a project; `admit` hears the identity of one that was there before.
 
-        `history` is what was seen of it before, by whom it is known.
+        `history` compares it with what was seen of it before.
         """
         address = read_store_url(url)
         if address.project is None:
@@ -100,7 +100,7 @@ class PostgresStore(TableStore):
             server.close()
             raise
         self.database = database = ServerDatabase(
-            server, found.project, history or History(), read_only=read_only
+            server, found.project, history or LossWatch(), read_only=read_only
         )
         self.project = found.project
         self.address = address
@@ -129,11 +129,9 @@ def _opened(
 ) -> FoundProject:
     """A project as it is in the database; for writing it is made, or brought up to date."""
     version, found = _look(server, name)
-    if version > SCHEMA_VERSION:
-        raise errors.StoreNewer(f"the store has schema {version}, this Hookline {SCHEMA_VERSION}")
     if found is not None and admit is not None:
         admit(found.store_id)
-    if found is not None and version == SCHEMA_VERSION:
+    if found is not None and version >= SCHEMA_VERSION:
         return found
     if read_only:
         raise errors.StoreAbsent if found is None else errors.StoreOlder
@@ -149,7 +147,9 @@ def _look(server: ServerConnection, name: str) -> tuple[int, FoundProject | None
         return 0, None
     if row is None:
         return 0, None
-    version, number, store_id, now, behind = row
+    version, oldest, number, store_id, now, behind = row
+    if oldest > SCHEMA_VERSION:
+        raise errors.StoreNewer(f"the store has schema {version}, this Hookline {SCHEMA_VERSION}")
     server.keep_time(now)
     if number is None:
         return version, None
@@ -174,8 +174,6 @@ def _made(server: ServerConnection, name: str) -> FoundProject:
             run(_read("base.sql") + _read("functions.sql"))
         (version,) = run(b"SELECT number FROM hookline.version") or (0,)
         assert isinstance(version, int)
-        if version > SCHEMA_VERSION:
-            raise errors.StoreNewer
         if version < SCHEMA_VERSION:
             _migrate(server, version)
         _enter(server, name)
@@ -192,7 +190,7 @@ def _migrate(server: ServerConnection, version: int) -> None:
     scripts = [migration(number) for number in range(version + 1, SCHEMA_VERSION + 1)]
     statements = ["SET LOCAL search_path = hookline, pg_catalog"]
     statements += (statement for script in scripts for statement in schema(script))
-    statements.append(_UPDATE % SCHEMA_VERSION)
+    statements.append(_UPDATE % (SCHEMA_VERSION, COMPATIBLE_SCHEMA))
     server.run(";".join(statements).encode(), first=False)
     views = server.run(_VIEWS, first=False).fetchall()
     server.run(";".join(view for (view,) in views).encode(), first=False)

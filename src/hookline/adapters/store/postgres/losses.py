@@ -28,7 +28,7 @@ _BITS = 32
 
 
 class Position(Immutable):
-    """How far someone has seen the log of a project, and the last event of their own in it."""
+    """How far someone has seen the log of a project, and the last event in it that they wrote."""
 
     system: str = ""
     timeline: int = 0
@@ -38,7 +38,7 @@ class Position(Immutable):
     mark: tuple[str, ...] = ()
 
 
-class Found(Immutable):
+class TurnState(Immutable):
     """What a transaction finds as it begins; `behind` is why the project waits for a person.
 
     `connection` tells one connection from those before it.
@@ -56,7 +56,7 @@ class Found(Immutable):
         return (self.epoch + max(self.timeline - 1, 0)) << _BITS
 
 
-class History:
+class LossWatch:
     """Compares what a server has with what was seen; `keep` remembers that for the next process."""
 
     def __init__(
@@ -78,7 +78,7 @@ class History:
     def _proof(self, rows: StatementRunner) -> tuple[StatementRows, StatementRows]:
         return rows.execute(_SYSTEM), rows.execute(_EVENT, (self.seen.own,))
 
-    def find_loss(self, rows: StatementRunner, found: Found, place: str) -> str | None:
+    def find_loss(self, rows: StatementRunner, found: TurnState, place: str) -> str | None:
         """What the server has lost, None if nothing; it is noted where all can see it."""
         if found.behind is not None:
             return found.behind
@@ -89,15 +89,19 @@ class History:
             self._proved = here
             self.seen = msgspec.structs.replace(self.seen, seq=found.seq)
             return None
-        seen = self.seen
-        behind = (
-            f"{place} has lost what it had acknowledged: its log ends at {found.seq}, and was seen"
-            f" up to {seen.seq} (timeline {found.timeline}, before {seen.timeline})"
-        )
+        behind = f"{self.told(place, found.seq)}, now timeline {found.timeline}"
         rows.execute(_SET, ("behind", behind))
         return behind
 
-    def _is_same(self, rows: StatementRunner, found: Found) -> bool:
+    def told(self, place: str, seq: int) -> str:
+        """That a log ends earlier than it did, or continues in another way."""
+        seen = self.seen
+        return (
+            f"{place} has lost what it had acknowledged: its log ends at {seq}, and was seen up to"
+            f" {seen.seq} on timeline {seen.timeline}"
+        )
+
+    def _is_same(self, rows: StatementRunner, found: TurnState) -> bool:
         """Whether the last event of our own is still where it was."""
         system, event = self._proof(rows)
         own = event.fetchone()
@@ -118,16 +122,16 @@ class History:
             self._write(self.seen)
             self._kept = self.seen
 
-    def repaired(self, rows: StatementRunner, found: Found) -> None:
+    def repaired(self, rows: StatementRunner, found: TurnState) -> None:
         """What the server has now is what counts."""
         rows.execute(_SET, ("epoch", str(found.epoch + 1)))
         rows.execute("DELETE FROM meta WHERE key = 'behind'")
         self.seen = Position(self.seen.system, found.timeline, found.epoch + 1, found.seq)
 
 
-def recorded_history(seen: bytes | None, keep: Callable[[bytes], None]) -> History:
+def recorded_history(seen: bytes | None, keep: Callable[[bytes], None]) -> LossWatch:
     """The history as it was kept before; what cannot be read counts for nothing."""
     before = None
     with suppress(msgspec.MsgspecError):
         before = msgspec.json.decode(seen or b"", type=Position)
-    return History(before, lambda position: keep(msgspec.json.encode(position)))
+    return LossWatch(before, lambda position: keep(msgspec.json.encode(position)))
