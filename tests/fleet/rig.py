@@ -34,6 +34,7 @@ hooks: {{before_submit: [rebase_on_main, {{run_tests: {gate}}}, create_pr]}}
 gates: {{test: {gate}, tries: 20}}
 events: [ping]
 hosts: {{lease: {lease}}}
+session: {{guards: {{failures: 0, no_change: 0, identical_output: 0}}}}
 """
 # Each task adds a line to it, and none of them is in the way of the others.
 ATTRIBUTES = "log merge=union\n"
@@ -146,7 +147,7 @@ class Fleet(Pipeline):
         self.server = server
         self.network = network
         self.trace = Trace(self.box / "trace")
-        self.seconds = 20.0
+        self.seconds = 10.0
         self.tasks: list[str] = []
         self.hits = Counter[str]()
         self.hosts: list[Host] = []

@@ -58,6 +58,7 @@ def suffer(line: Fleet, name: str, rounds: int, tasks: int) -> Takeovers:
         took.held.extend(found.held)
         took.at_work.extend(found.at_work)
         fault.mend(host)
+        line.await_merges(1)
         line.check_now()
     line.await_end()
     line.check_end()
