@@ -1,6 +1,7 @@
 """What every store does."""
 
 from hookline.testing.contracts.stores.calls import CallTests
+from hookline.testing.contracts.stores.clones import CloneTests
 from hookline.testing.contracts.stores.details import DetailTests
 from hookline.testing.contracts.stores.log import LogTests
 from hookline.testing.contracts.stores.notices import NoticeTests
@@ -8,7 +9,7 @@ from hookline.testing.contracts.stores.runs import RunTests
 from hookline.testing.contracts.stores.tasks import TaskTests
 
 
-class StoreContract(LogTests, TaskTests, CallTests, RunTests, NoticeTests, DetailTests):
+class StoreContract(LogTests, TaskTests, CallTests, RunTests, NoticeTests, DetailTests, CloneTests):
     """A store: `open_store(folder, clock)` opens a connection to the one in a folder.
 
     class TestMine(StoreContract):
