@@ -121,8 +121,9 @@ def test_a_restore_that_was_cut_is_made_again(worked: Place) -> None:
 
 def test_a_clone_without_the_base_says_so(worked: Place) -> None:
     taken = take(worked)
-    other = Place(worked.folder / "apart")
-    other.folder.mkdir(exist_ok=True)
+    folder = worked.folder / "apart"
+    folder.mkdir()
+    other = Place(folder)
     other.begin()
     with pytest.raises(RepositoryError) as told:
         restore(worked, taken, other.root)
