@@ -38,11 +38,21 @@ class Clones:
         self.second.root.joinpath(".hookline").rmdir()
         self.second.root.rmdir()
         self.repo.git("clone", "--quiet", str(self.repo.remote), str(self.second.root))
+        # No two clones have the same settings and hooks of git.
+        self.repo.git("config", "core.abbrev", "12", at=self.second.root)
+        hook = self.second.root / ".git" / "hooks" / "pre-commit"
+        hook.write_text(f"#!/bin/sh\ntouch {self.committed_there}\n")
+        hook.chmod(0o755)
         self.second.json("trust", "--yes", quiet=False)
 
     def place(self, cli: Cli, task: str) -> Path:
         """The worktree of a task in a clone."""
         return cli.root / ".hookline" / "worktrees" / task
+
+    @property
+    def committed_there(self) -> Path:
+        """The file that a hook of git in the second clone makes."""
+        return self.rig.file("committed-there")
 
     @staticmethod
     def name(cli: Cli) -> str:

@@ -59,6 +59,7 @@ def test_a_session_goes_on_in_another_clone(clones: Clones) -> None:
     last = clones.rig.prompts()[2].text
     assert "- `.env`" in last
     assert "Your last turn broke off" in last
+    assert clones.committed_there.exists()
     assert {"one", "two", "three"} <= set(clones.repo.merged())
     assert ".env" not in clones.repo.merged()
     assert clones.repo.runs().count(("merge", "completed")) == 1

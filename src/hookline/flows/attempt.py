@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from hookline.flows.effects import Surroundings
     from hookline.hooks.registry import Hook
+    from hookline.ports.agents import TurnRequest
     from hookline.ports.processes import ProcessGroup
     from hookline.ports.store import Transaction
 
@@ -119,8 +120,15 @@ class Attempt:
 class Clone(Protocol):
     """The clone of the project in which effects are carried out, if several share the store."""
 
+    @property
+    def name(self) -> str:
+        """What the others call it."""
+
     async def enter(self, attempt: Attempt) -> None:
         """Before an effect: bring here what it needs, or raise why the run cannot continue."""
+
+    def talk(self, attempt: Attempt, request: TurnRequest) -> TurnRequest:
+        """A turn for an agent that may have begun its conversation in another clone."""
 
     async def leave(self, attempt: Attempt, result: Resolution) -> Resolution:
         """After an effect: its result, with what other clones need to continue."""

@@ -133,7 +133,8 @@ class Surroundings(NamedTuple):
     configuration is still the one that this process began with; `merge_trust` compares what a merge
     brings with what was trusted, None where nothing has to be; `configuration_errors` are those of
     the project in a checkout. `call_flow` begins a run that an effect calls. `frozen` are the files
-    that must stay as they were trusted.
+    that must stay as they were trusted. `clone` is this one, if others share
+    the store.
     """
 
     root: str
@@ -160,6 +161,7 @@ class Surroundings(NamedTuple):
     clean: Callable[[Any], Any] = lambda value: value
     call_flow: CallFlow = _no_flow
     frozen: Callable[[], list[str]] = list
+    clone: Clone | None = None
 
 
 class EffectKind(NamedTuple):
@@ -179,14 +181,9 @@ class Executor:
     """Carries out effects of all kinds for one process."""
 
     def __init__(
-        self,
-        around: Surroundings,
-        limits: EffectLimits,
-        kinds: Mapping[str, EffectKind],
-        clone: Clone | None = None,
+        self, around: Surroundings, limits: EffectLimits, kinds: Mapping[str, EffectKind]
     ) -> None:
         self.around = around
-        self._clone = clone
         self._limits = limits
         self._slots = {kind: asyncio.Semaphore(n) for kind, n in limits.concurrency.items()}
         self._next_start: dict[str, float] = {}
@@ -209,12 +206,12 @@ class Executor:
             begun()
             # Not a failure of the effect: a run whose files changed is parked.
             await self.around.verify()
-            if self._clone is not None:
-                await self._clone.enter(attempt)
+            if (clone := self.around.clone) is not None:
+                await clone.enter(attempt)
             try:
                 value = await self._kinds[effect.kind].carry_out(attempt)
-                if value is not None and self._clone is not None:
-                    value = await self._clone.leave(attempt, value)
+                if value is not None and clone is not None:
+                    value = await clone.leave(attempt, value)
             except Temporary as problem:
                 return _again(attempt, str(problem))
             except StoreError:  # says nothing about the effect

@@ -16,14 +16,11 @@ if TYPE_CHECKING:
 
     from hookline.domain.runs import Resolution
     from hookline.flows.attempt import Attempt
-    from hookline.sessions.takeover import Takeover
 
 
-def effect_kinds(
-    around: Surroundings, takeover: Takeover | None = None
-) -> Mapping[str, EffectKind]:
+def effect_kinds(around: Surroundings) -> Mapping[str, EffectKind]:
     """The kinds of effects for turns, hook points and the repository."""
-    turns = TurnEffects(around, takeover)
+    turns = TurnEffects(around)
     points = PointEffects(around, GateAnswers(around).answer, turns.forget)
     repo = EffectKind(partial(_repo, around), _repo_keys)
     return {**turns.kinds, "hook": points.kind, "repo": repo}

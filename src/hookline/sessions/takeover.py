@@ -18,7 +18,7 @@ from hookline.domain.sessions import FLOW as SESSION
 from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.domain.tasks import OPEN
 from hookline.domain.work_places import TakenCopy, WorkCopy, WorkPlace
-from hookline.errors import HooklineError
+from hookline.errors import HooklineError, StoreCorrupt
 from hookline.files import read_regular
 from hookline.hooks.builtin.gates.contents import looks_secret
 from hookline.hooks.texts import told
@@ -71,6 +71,12 @@ class Takeover:
     ) -> None:
         self._clone, self._store, self._blobs = clone, store, blobs
         self._repository = repository
+        self._moving = asyncio.Lock()
+
+    @property
+    def name(self) -> str:
+        """What the other clones call this one."""
+        return self._clone.name
 
     # Taking over
 
@@ -89,7 +95,8 @@ class Takeover:
         if not _is_own(run):
             self._hold(before, run, attempt.change)
             return
-        brought = await self.bring(run.input["taskId"], attempt.change)
+        async with self._moving:
+            brought = await self.bring(run.input["taskId"], attempt.change)
         folder = path_here(self._clone.root, run.input["worktree"])
         if not os.path.lexists(folder):  # it was lost before its place was noted
             await self._repository.worktrees.open(run.input["taskId"])
@@ -112,7 +119,7 @@ class Takeover:
             await self._repository.worktrees.open(task_id)
             said += ", which had kept no copy of its work: it begins again"
         else:
-            bundle = self._blobs.get(copy.blob) if copy.blob else None
+            bundle = self._bundle(task_id, place, copy)
             restored = await self._repository.copies.restore(task_id, copy, bundle)
             rescued, folder = restored.rescued, restored.worktree.folder
             with self._store.read() as view:
@@ -123,6 +130,13 @@ class Takeover:
         moved = msgspec.structs.replace(place, holder=own, was=place.holder)
         self._note(task_id, moved, change, said)
         return said
+
+    def _bundle(self, task_id: str, place: WorkPlace, copy: WorkCopy) -> bytes | None:
+        try:
+            return self._blobs.get(copy.blob) if copy.blob else None
+        except StoreCorrupt as problem:
+            why = f"the copy of the work on {task_id} cannot be read: {problem.message}"
+            raise WorkElsewhere(why, help=f"continue it on {place.holder}") from problem
 
     def _hold(self, place: WorkPlace | None, run: Run, change: Change) -> None:
         """Work in the project's own folder stays where it began: nobody copies that."""

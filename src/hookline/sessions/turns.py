@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from hookline.domain.repository import WorkState
     from hookline.flows.attempt import Attempt
     from hookline.ports.store import Transaction
-    from hookline.sessions.takeover import Takeover
 
 PROMISE = "session_promise"
 # The step in which an agent continues a turn that failed.
@@ -44,8 +43,8 @@ LONGEST_TELLING, POLL_SECONDS = 60.0, 0.05
 class TurnEffects:
     """The kinds of effects that run agents and check what they did."""
 
-    def __init__(self, around: Surroundings, takeover: Takeover | None) -> None:
-        self._around, self._takeover = around, takeover
+    def __init__(self, around: Surroundings) -> None:
+        self._around = around
         self._control = GitControl(around)
         # Until a hook or a rule runs, no one else has touched the files of a run.
         self._states: dict[str, WorkState] = {}
@@ -126,8 +125,8 @@ class TurnEffects:
             on_conversation=attempt.talks,
             on_event=tell,
         )
-        if self._takeover is not None:
-            request = self._takeover.talk(attempt, request)
+        if (clone := self._around.clone) is not None:
+            request = clone.talk(attempt, request)
         return await self._around.agents.turn(args.get("agent"), request)
 
     def _promised(self, run: Run, effect: JournalEffect) -> list[dict[str, Any]]:

@@ -50,8 +50,7 @@ GIT_PLACES = frozenset(
 INHERITED = frozenset(
     {
         *("HOOKLINE_HOME", "HOOKLINE_DEBUG", "HOOKLINE_AGENT", "HOOKLINE_NO_PROC"),
-        "HOOKLINE_HOST",
-        *("HOOKLINE_STORE", "HOOKLINE_STORE_LISTEN"),
+        *("HOOKLINE_STORE", "HOOKLINE_STORE_LISTEN", "HOOKLINE_HOST"),
     }
 )
 # The fields of payloads that hold a recorded path.

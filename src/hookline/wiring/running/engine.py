@@ -58,11 +58,11 @@ def engine(app: App, observe: Observe = lambda what, details: None) -> Engine:
         call_flow=partial(call_flow, app),
         is_current=lambda: is_current(app),
         frozen=lambda: [each.name for each in frozen(app)],
+        clone=takeover(app),
         merge_trust=lambda: merge_trust(app),
         configuration_errors=lambda folder: configuration_errors(folder, user_folder(app.environ)),
         verify_line=trees.verify_line if (trees := worktrees(app)) else lambda line, folder: None,
     )
-    others = takeover(app)
     waker = app.feeds.wakeup()
     app.at_close.append(waker.close)
     return Engine(
@@ -70,7 +70,7 @@ def engine(app: App, observe: Observe = lambda what, details: None) -> Engine:
         app.blobs,
         owner_of(app),
         find_flow=flow_finder(app).find_of,
-        executor=Executor(around, _limits(app), effect_kinds(around, others), others),
+        executor=Executor(around, _limits(app), effect_kinds(around)),
         own=OWN_FLOWS,
         tell=lambda event: _tell(around, event),
         steering=Steering(

@@ -15,7 +15,7 @@ from hookline.adapters.git.repository.bases import Bases
 from hookline.adapters.git.repository.plumbing import Plumbing
 from hookline.adapters.git.repository.push import pushes_of
 from hookline.adapters.git.repository.worktrees import Worktrees
-from hookline.domain.repository import Cleaned, RepositoryError, branch_of
+from hookline.domain.repository import Kept, RepositoryError, branch_of
 from hookline.domain.work_places import Restored, TakenCopy, WorkCopy
 
 if TYPE_CHECKING:
@@ -80,7 +80,10 @@ class Copies(msgspec.Struct, frozen=True):
             if await self._repo.commit(each) is None:
                 raise RepositoryError(f"{_NOT_RESTORED}: this clone has no commit {each[:12]}")
         gone = await worktrees.discard(task_id)
-        if not isinstance(gone, Cleaned):
+        if isinstance(gone, Kept):  # a crash may have left it half made
+            await worktrees.open(task_id)
+            gone = await worktrees.discard(task_id)
+        if isinstance(gone, Kept):
             help = f"`git -C {worktrees.place(task_id)} status` shows it; remove it and try again"
             why = "; ".join(gone.unsaved)
             raise RepositoryError(f"an older worktree of {task_id} is in the way: {why}", help=help)

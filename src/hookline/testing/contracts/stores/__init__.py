@@ -1,6 +1,7 @@
 """What every store does."""
 
 from hookline.testing.contracts.stores.calls import CallTests
+from hookline.testing.contracts.stores.clones import CloneTests
 from hookline.testing.contracts.stores.details import DetailTests
 from hookline.testing.contracts.stores.hosts import HostTests
 from hookline.testing.contracts.stores.log import LogTests
@@ -9,7 +10,9 @@ from hookline.testing.contracts.stores.runs import RunTests
 from hookline.testing.contracts.stores.tasks import TaskTests
 
 
-class StoreContract(LogTests, TaskTests, CallTests, RunTests, NoticeTests, DetailTests, HostTests):
+class StoreContract(
+    LogTests, TaskTests, CallTests, RunTests, NoticeTests, DetailTests, HostTests, CloneTests
+):
     """A store: `open_store(folder, clock)` opens a connection to the one in a folder.
 
     class TestMine(StoreContract):
