@@ -56,9 +56,9 @@ class ServerInspection:
     def is_told(self, listen: str | None) -> bool:
         """Whether what is stored reaches those who wait, and no pooler swallows it."""
         url = listen or self._store.address.server
-        with closing(self._store.connect()) as server, server.translated():
-            with psycopg.connect(url, **OPTIONS) as connection:
-                return is_direct(connection)
+        own = self._store.connect()
+        with closing(own), own.translated(), psycopg.connect(url, **OPTIONS) as connection:
+            return is_direct(connection)
 
     def damage(self) -> list[str]:
         return []
