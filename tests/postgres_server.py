@@ -120,6 +120,58 @@ def standby(of: PostgresServer) -> Iterator[PostgresServer]:
             server.stop(signal.SIGQUIT)
 
 
+_POOLER = """\
+[databases]
+* = host={server} dbname=postgres pool_size=4
+[pgbouncer]
+pool_mode = transaction
+listen_addr =
+unix_socket_dir = {folder}
+listen_port = 5432
+auth_type = trust
+auth_file = {folder}/users
+max_client_conn = 500
+"""
+
+
+def has_pooler() -> str | None:
+    """Where pgbouncer is, if it is installed."""
+    return shutil.which("pgbouncer", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin")
+
+
+@contextmanager
+def pooled(server: PostgresServer) -> Iterator[PostgresServer]:
+    """A server behind a pooler, which gives each transaction to whichever connection is free."""
+    program, user = has_pooler(), _unprivileged()
+    assert program is not None
+    with tempfile.TemporaryDirectory(prefix="hookline-pool-", dir=server.folder.parent) as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "users").write_text(f'"{USER}" ""\n')
+        (folder / "ini").write_text(_POOLER.format(server=server.folder, folder=folder))
+        if "user" in user:
+            os.chown(folder, user["user"], user["group"])
+        with open(folder / "log", "wb") as log:
+            process = subprocess.Popen(
+                (program, folder / "ini"),
+                stdout=log,
+                stderr=log,
+                preexec_fn=_end_with_parent,
+                **user,
+            )
+        found = PostgresServer(folder)
+        deadline = time.monotonic() + PATIENCE
+        while not (folder / ".s.PGSQL.5432").exists():
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError((folder / "log").read_text())
+            time.sleep(0.01)
+        try:
+            yield found
+        finally:
+            process.terminate()
+            process.wait(PATIENCE)
+
+
 def new_project(server: PostgresServer) -> str:
     """The URL of a project that nobody has used."""
     return server.url(os.urandom(8).hex())

@@ -93,6 +93,7 @@ def _on_server(place: SharedStore, project: Project, home: str) -> Iterator[Diag
             for lost in store.lost:
                 yield failed("acknowledged", lost, "hookline store reconcile")
             yield _durability(store.durability())
+            yield _wakeups(is_told=store.is_told(place.listen))
     except StoreAbsent:
         yield skipped("store", f"there is none yet at {place.shown}", "hookline init")
     except StoreError as problem:
@@ -114,6 +115,14 @@ def _durability(found: Durability) -> Diagnosis:
         fix = "set synchronous_standby_names and synchronous_commit = on on the server"
         return warning(name, message, fix)
     return ok(name, "no standby follows the server; only a backup survives the loss of its disk")
+
+
+def _wakeups(*, is_told: bool) -> Diagnosis:
+    """Whether those who wait are woken by what is stored."""
+    if is_told:
+        return ok("wake-ups", "whoever waits hears of changes at once")
+    message = "a pooler is in between: whoever waits looks for changes each second"
+    return warning("wake-ups", message, "name the server itself as `store_listen:`")
 
 
 def _restore(project: Project) -> str:

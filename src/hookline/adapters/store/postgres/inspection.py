@@ -5,6 +5,10 @@ from __future__ import annotations
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
+import psycopg
+
+from hookline.adapters.feeds.listening import is_direct
+from hookline.adapters.store.postgres.server import OPTIONS
 from hookline.adapters.store.postgres.store import PostgresStore
 from hookline.adapters.store.statements import SCHEMA_VERSION
 from hookline.immutable import Immutable
@@ -48,6 +52,13 @@ class ServerInspection:
             row = server.run(_DURABILITY, first=True).fetchone()
         assert row is not None
         return Durability(*row)
+
+    def is_told(self, listen: str | None) -> bool:
+        """Whether what is stored reaches those who wait, and no pooler swallows it."""
+        url = listen or self._store.address.server
+        own = self._store.connect()
+        with closing(own), own.translated(), psycopg.connect(url, **OPTIONS) as connection:
+            return is_direct(connection)
 
     def damage(self) -> list[str]:
         return []
