@@ -71,7 +71,7 @@ class Reaper:
             self._start()
 
     def check(self) -> None:
-        """See to it that its process runs: another one takes the place of one that was killed."""
+        """Start another process if it was killed."""
         self._tell("")
 
     def renewed(self, sent: float) -> None:
