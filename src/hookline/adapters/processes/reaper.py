@@ -71,7 +71,7 @@ class Reaper:
             self._start()
 
     def check(self) -> None:
-        """See to it that its process runs: another one takes the place of one that was killed."""
+        """If its process was killed, start another one."""
         self._tell("")
 
     def renewed(self, sent: float) -> None:
