@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
 import pytest
 
 from hookline.adapters.forges import local
@@ -95,6 +96,25 @@ def test_a_lease_that_is_proven_lasts_for_the_act(world: World) -> None:
     take("another", 6, 0.0)
     with pytest.raises(Fenced):
         engine.prove(lambda tx: engine.check(tx, run_id, 5))
+
+
+def test_a_lease_on_a_server_that_was_over_is_lost_though_nobody_took_it(world: World) -> None:
+    """What was started under it has been killed; in a file it is enough that nobody took it."""
+
+    async def nothing(ctx: Any) -> None:
+        """A run without effects."""
+
+    run_id, engine = world.start(nothing), world.engine
+    with world.app.store.write({}) as tx:
+        tx.runs.leases.take(run_id, engine.owner.name, 5, time.time() - 1)
+        engine.check(tx, run_id, 5)
+        engine.owner = msgspec.structs.replace(engine.owner, lease=60.0)
+        with pytest.raises(Fenced):
+            engine.check(tx, run_id, 5)
+        tx.runs.leases.take(run_id, engine.owner.name, 6, time.time() + 60)
+        engine.check(tx, run_id, 6)
+        tx.runs.leases.let_go(run_id, 6, None)
+        engine.check(tx, run_id, 6)
 
 
 def test_the_lease_of_an_effect_is_proven_wherever_it_acts(world: World) -> None:

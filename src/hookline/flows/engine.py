@@ -212,11 +212,15 @@ class Engine:
 
     def check(self, view: View, run_id: str, token: int) -> None:
         """Refuse to act for a run whose lease we lost."""
-        if view.runs.leases.holder(run_id)[1] != token:
+        holder, found, until = view.runs.leases.holder(run_id)
+        is_over = holder is not None and until < self.owner.not_over(self.store.time())
+        if found != token or is_over:
             raise Fenced
 
     def prove(self, check: Callable[[Transaction], object]) -> None:
         """Refuse to act if `check` does; else nobody takes our leases for as long as one lasts."""
         with self.store.write({}) as tx:
             check(tx)
-            tx.runs.leases.renew(self.owner.name, self.store.time() + self.owner.lease)
+            now, leases = self.store.time(), tx.runs.leases
+            over = self.owner.not_over(now)
+            leases.renew(self.owner.name, now + self.owner.lease, not_over=over)

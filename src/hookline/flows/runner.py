@@ -102,7 +102,9 @@ class Heartbeat:
             return
         with store.write({}) as tx:
             if is_due:
-                tx.runs.leases.renew(self._owner, store.time() + self._lease)
+                now = store.time()
+                over = 0.0 if self._presence is None else now
+                tx.runs.leases.renew(self._owner, now + self._lease, not_over=over)
                 if self._presence is not None:
                     self._presence.tell(tx)
             if keep is not None:

@@ -58,12 +58,14 @@ class LeaseWatch:
         self._renewed = sent
 
     def give_back(self) -> None:
-        """Give back all leases, unless they are renewed or over before that is possible."""
-        begun = elapsed()
-        while self._renewed < begun and elapsed() < begun + self._terms.lease:
+        """Give back all leases, unless they are over before that is possible.
+
+        Also those that were renewed meanwhile: what was started under them has been ended.
+        """
+        deadline = elapsed() + self._terms.lease
+        while elapsed() < deadline:
             with self._connection, suppress(HooklineError), self._opened().write({}) as tx:
-                if self._renewed < begun:
-                    tx.hosts.give_back(self._terms.owner)
+                tx.hosts.give_back(self._terms.owner)
                 return
             time.sleep(TRY_AGAIN)
 

@@ -71,7 +71,7 @@ class Reaper:
             self._start()
 
     def check(self) -> None:
-        """Start another process if it was killed."""
+        """If its process was killed, start another one."""
         self._tell("")
 
     def renewed(self, sent: float) -> None:
@@ -82,8 +82,9 @@ class Reaper:
         """Let the process end: its owner has ended what it had started."""
         if self._process is None:
             return
-        with suppress(OSError):
-            os.write(self._pipe, b".\n")
+        if self._terms is not None:
+            with suppress(OSError):  # it was killed
+                os.write(self._pipe, b".\n")
         self._close()
 
     def _close(self) -> None:

@@ -6,7 +6,6 @@ Only leases on a server are watched from the start on (`lease_watch.py`).
 
 from __future__ import annotations
 
-import os
 import sys
 
 TYPE_CHECKING = False
@@ -36,13 +35,20 @@ def main() -> None:
             leases = _watched(rest, running, expected)
         elif sign == "~" and leases is not None:
             leases.renewed(float(rest))
-        elif sign == ".":  # nothing is left, and a thread may be waiting for a server
-            os._exit(0)
+        elif sign == ".":
+            _leave()
     if running or expected:
         _end(running, expected)
     if leases is not None:
         leases.give_back()
-        os._exit(0)
+        _leave()
+
+
+def _leave() -> None:
+    """Never returns: nothing is left to do, though a thread may be waiting for a server."""
+    import os
+
+    os._exit(0)
 
 
 def _watched(terms: str, running: dict[str, list[str]], expected: set[str]) -> LeaseWatch:
