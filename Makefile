@@ -45,7 +45,8 @@ descriptions:
 fleet: $(VENV)/ready
 	$(BIN)/pytest --postgres tests/e2e/test_on_a_server.py tests/e2e/test_cli_tasks.py \
 		tests/e2e/test_cli_flows.py tests/e2e/test_session_*.py tests/e2e/test_flow_crash.py \
-		tests/e2e/test_pipeline.py tests/e2e/test_run.py tests/e2e/test_lanes.py
+		tests/e2e/test_pipeline.py tests/e2e/test_run.py tests/e2e/test_lanes.py \
+		tests/e2e/test_takeover.py
 
 torture: $(VENV)/ready
 	$(BIN)/pytest -m "not torture" --hypothesis-profile torture tests/property
