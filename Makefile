@@ -41,11 +41,14 @@ agents:
 descriptions:
 	@tests/integration/npm/install $(DESCRIPTIONS)
 
-# What tests of SQLite itself do has no meaning there: they are left out by name.
+# What tests of SQLite itself do has no meaning there: they are left out by name. Hosts are network
+# and process namespaces: they need root, and say so where they are left out.
 fleet: $(VENV)/ready
 	$(BIN)/pytest --postgres tests/e2e/test_on_a_server.py tests/e2e/test_cli_tasks.py \
 		tests/e2e/test_cli_flows.py tests/e2e/test_session_*.py tests/e2e/test_flow_crash.py \
-		tests/e2e/test_pipeline.py tests/e2e/test_run.py tests/e2e/test_lanes.py
+		tests/e2e/test_pipeline.py tests/e2e/test_run.py tests/e2e/test_lanes.py \
+		tests/e2e/test_takeover.py tests/contract/test_pooler.py
+	$(BIN)/pytest -m fleet -n 0 -s --timeout 3600 tests/fleet
 
 torture: $(VENV)/ready
 	$(BIN)/pytest -m "not torture" --hypothesis-profile torture tests/property

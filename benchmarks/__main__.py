@@ -21,6 +21,7 @@ from benchmarks import (
     peers,
     programs,
     reading,
+    servers,
     session_loop,
     wakeups,
 )
@@ -42,6 +43,7 @@ GROUPS: dict[str, Callable[[Plan], Iterator[Result]]] = {
     "sessions": session_loop.measure,
     "runners": loop_runners.measure,
     "history": history.measure,
+    "servers": servers.measure,
 }
 # Other programs, measured only where they are installed and only when they are named.
 PEERS: dict[str, Callable[[Plan], Iterator[Result]]] = {"peers": peers.measure}

@@ -46,7 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Keep the tests' folders in memory where that is possible; torture has the disk's own ways."""
-    if config.option.markexpr != "torture" and _has_room(MEMORY):
+    if config.option.markexpr not in ("torture", "fleet") and _has_room(MEMORY):
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)
     # Thousands of tests are collected in each of the processes, and none of them is garbage.
     gc.disable()

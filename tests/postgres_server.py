@@ -32,10 +32,14 @@ _QUICK = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_co
 
 
 class PostgresServer:
-    """A server that listens on a socket in a folder of its own, and trusts who can reach it."""
+    """A server that listens on a socket in a folder of its own, and trusts who can reach it.
 
-    def __init__(self, folder: Path, *settings: str) -> None:
+    With `network_of` it listens in the network of a process, too.
+    """
+
+    def __init__(self, folder: Path, *settings: str, network_of: int | None = None) -> None:
         self.folder = folder
+        self._network_of = network_of
         given = (*_QUICK, f"unix_socket_directories={folder}", "listen_addresses=", *settings)
         self._settings = [part for each in given for part in ("-c", each)]
         self._process: subprocess.Popen[Any] | None = None
@@ -54,7 +58,9 @@ class PostgresServer:
     def start(self) -> None:
         """Start it, and wait until it answers."""
         command = (str(_programs() / "postgres"), "-D", str(self.folder / "data"), *self._settings)
-        ways = {"preexec_fn": _end_with_parent, **_unprivileged()}
+        ways: dict[str, Any] = {"preexec_fn": _end_with_parent, **_unprivileged()}
+        if self._network_of is not None:  # only root can enter it
+            command, ways = (*_inside(self._network_of), *command), {"cwd": "/"}
         with open(self.folder / "log", "ab") as log:
             process = self._process = subprocess.Popen(command, stdout=log, stderr=log, **ways)
         deadline = time.monotonic() + PATIENCE
@@ -76,7 +82,7 @@ class PostgresServer:
 
 
 @contextmanager
-def running(*settings: str) -> Iterator[PostgresServer]:
+def running(*settings: str, network_of: int | None = None) -> Iterator[PostgresServer]:
     """A new server, in a folder with a short name: that of a socket has at most 107 bytes."""
     place = os.environ.get("PYTEST_DEBUG_TEMPROOT")
     with tempfile.TemporaryDirectory(prefix="hookline-pg-", dir=place) as name:
@@ -88,12 +94,82 @@ def running(*settings: str) -> Iterator[PostgresServer]:
         kinds = ("--auth=trust", "--encoding=UTF8", "--locale=C")
         subprocess.run((*make, *kinds), check=True, capture_output=True, **user)
         folder.chmod(0o755)
-        server = PostgresServer(folder, *settings)
+        server = PostgresServer(folder, *settings, network_of=network_of)
         try:
             server.start()
             yield server
         finally:
             server.stop(signal.SIGQUIT)
+
+
+@contextmanager
+def standby(of: PostgresServer) -> Iterator[PostgresServer]:
+    """A server that follows another one; it runs once it is started."""
+    with tempfile.TemporaryDirectory(prefix="hookline-pg-", dir=of.folder.parent) as name:
+        folder, user = Path(name), _unprivileged()
+        if "user" in user:
+            os.chown(folder, user["user"], user["group"])
+        copy = (_programs() / "pg_basebackup", "-D", folder / "data", "--write-recovery-conf")
+        source = ("--host", of.folder, "--username", USER, "--checkpoint=fast", "--no-sync")
+        subprocess.run((*copy, *source), check=True, capture_output=True, **user)
+        folder.chmod(0o755)
+        server = PostgresServer(folder)
+        try:
+            yield server
+        finally:
+            server.stop(signal.SIGQUIT)
+
+
+_POOLER = """\
+[databases]
+* = host={server} dbname=postgres pool_size=4
+[pgbouncer]
+pool_mode = transaction
+listen_addr =
+unix_socket_dir = {folder}
+listen_port = 5432
+auth_type = trust
+auth_file = {folder}/users
+max_client_conn = 500
+"""
+
+
+def has_pooler() -> str | None:
+    """Where pgbouncer is, if it is installed."""
+    return shutil.which("pgbouncer", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin")
+
+
+@contextmanager
+def pooled(server: PostgresServer) -> Iterator[PostgresServer]:
+    """A server behind a pooler, which gives each transaction to whichever connection is free."""
+    program, user = has_pooler(), _unprivileged()
+    assert program is not None
+    with tempfile.TemporaryDirectory(prefix="hookline-pool-", dir=server.folder.parent) as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "users").write_text(f'"{USER}" ""\n')
+        (folder / "ini").write_text(_POOLER.format(server=server.folder, folder=folder))
+        if "user" in user:
+            os.chown(folder, user["user"], user["group"])
+        with open(folder / "log", "wb") as log:
+            process = subprocess.Popen(
+                (program, folder / "ini"),
+                stdout=log,
+                stderr=log,
+                preexec_fn=_end_with_parent,
+                **user,
+            )
+        found = PostgresServer(folder)
+        deadline = time.monotonic() + PATIENCE
+        while not (folder / ".s.PGSQL.5432").exists():
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError((folder / "log").read_text())
+            time.sleep(0.01)
+        try:
+            yield found
+        finally:
+            process.terminate()
+            process.wait(PATIENCE)
 
 
 def new_project(server: PostgresServer) -> str:
@@ -128,6 +204,13 @@ def _unprivileged() -> dict[str, Any]:
     if os.geteuid():
         return {"cwd": "/"}
     return {"cwd": "/", "user": _NOBODY, "group": _NOBODY, "extra_groups": []}
+
+
+def _inside(pid: int) -> tuple[str, ...]:
+    """What enters the network of a process, and is nobody from then on."""
+    nobody = ("--reuid", str(_NOBODY), "--regid", str(_NOBODY), "--clear-groups")
+    enter = ("nsenter", "--target", str(pid), "--net")
+    return (*enter, "setpriv", *nobody, "--pdeathsig", "QUIT")
 
 
 def _end_with_parent() -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from hookline.adapters.processes import identity
 from hookline.domain.events import SYSTEM_NODE, Event, check_type
 from hookline.domain.records import Delivered, Delivery
+from hookline.errors import StoreLost
 from hookline.hooks.calls.settle import Settling, promote_missed, settle
 from hookline.hooks.registry import Hook, HookContext
 from hookline.hooks.scopes import HookScopes
@@ -40,6 +41,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 MOST_FAILURES = 1000
+MOST_REPEATS = 5
 
 
 class App:
@@ -69,6 +71,10 @@ class App:
         self.reaper: Reaper | None = None
         # Why this process refuses agents' turns that are started inside sessions.
         self.spent: Callable[[], str | None] = lambda: None
+        # The agents that this process may give tasks to; None unless it takes tasks. And what its
+        # host has besides what the configuration says.
+        self.offers: Callable[[], Sequence[str] | None] = lambda: None
+        self.labels: Sequence[str] = ()
         # Called for each recorded call, and for errors of calling at all.
         self.listen: Callable[[Delivery], None] = lambda row: None
         self.tell: Callable[[str], None] = lambda message: None
@@ -76,6 +82,7 @@ class App:
         self.ring: Callable[[], None] = lambda: None
         self._failures: deque[Delivery] = deque(maxlen=MOST_FAILURES)
         store.told = self._told
+        store.away = lambda message: self.tell(message)
 
     @classmethod
     def open(
@@ -120,12 +127,22 @@ class App:
     def change(
         self, verb: Callable[Concatenate[Transaction, P], R], *args: P.args, **kwargs: P.kwargs
     ) -> R:
-        """Carry out a verb: the change, its events and their hooks' records, all or nothing."""
-        with self.store.write(self.origin.metadata()) as tx:
-            promote_missed(tx, self.registry)
-            result = verb(tx, *args, **kwargs)
-            settle(tx, self.settling)
-        return result
+        """Carry out a verb: the change, its events and their hooks' records, all or nothing.
+
+        It is repeated if the connection to the store is lost in the middle: nothing was changed.
+        """
+        left = MOST_REPEATS
+        while True:
+            try:
+                with self.store.write(self.origin.metadata()) as tx:
+                    promote_missed(tx, self.registry)
+                    result = verb(tx, *args, **kwargs)
+                    settle(tx, self.settling)
+                return result
+            except StoreLost:
+                if not left:
+                    raise
+                left -= 1
 
     def emit(self, event_type: str, data: dict[str, Any], *, node: str = SYSTEM_NODE) -> Event:
         """Send a custom event."""

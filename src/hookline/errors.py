@@ -231,6 +231,12 @@ class StoreGone(StoreError, code="store-gone"):
     help = "what was written since is lost; restore the store's file, or start over"
 
 
+class StoreSteppedBack(StoreError, code="store-stepped-back"):
+    """The server of the store has lost what it had acknowledged."""
+
+    help = "`hookline store reconcile` compares the store with git and the forge, and repairs it"
+
+
 class StoreReplaced(StoreError, code="store-replaced"):
     """This is not the store that you created or adopted here: it was replaced."""
 

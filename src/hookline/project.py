@@ -93,6 +93,19 @@ def _forced(folder: str) -> Project:
     return Project(root, folder)
 
 
+# Every clone of a project has its folders elsewhere, and what is recorded is true of all of them.
+
+
+def recorded_path(root: str, path: str) -> str:
+    """A path in a project as it is recorded: as seen from the project's root."""
+    return os.path.relpath(path, root)
+
+
+def path_here(root: str, recorded: str) -> str:
+    """Where a recorded path is on this machine; 0.2 recorded where it was on its own."""
+    return os.path.normpath(os.path.join(root, recorded))
+
+
 def is_own(path: str) -> bool:
     """Whether a path leads to a `.hookline` itself, or to what only Hookline writes in it."""
     _, found, inside = f"/{path}/".partition(f"/{FOLDER_NAME}/")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,9 @@ from hookline.adapters.forges.github import GitHubForge
 from hookline.adapters.forges.local import LocalForge
 from hookline.adapters.github.remotes import GitHubRepository
 from hookline.adapters.github.rest import GitHubRest
+from hookline.adapters.store.sqlite import SqliteStore
 from hookline.testing.contracts import ForgeContract, Site
+from hookline.wiring.working.pulls import StoredPulls
 from tests.integration.github_acts import NAME, OWNER
 from tests.integration.github_description import Description
 from tests.integration.github_stand_in import TOKEN, GitHub
@@ -30,6 +33,21 @@ class TestLocal(ForgeContract):
         pulls = tmp_path / ".hookline" / "pulls"
         pages = lambda: ["\n".join(path.read_text() for path in pulls.glob("*.md"))]  # noqa: E731
         return Site(LocalForge(str(pulls)), pages)
+
+
+class TestSharedLocal(ForgeContract):
+    """Its records are in a store that several clones share."""
+
+    name = "local"
+
+    @pytest.fixture
+    def site(self, tmp_path: Path) -> Iterator[Site]:
+        pulls = tmp_path / ".hookline" / "pulls"
+        pulls.parent.mkdir()
+        pages = lambda: ["\n".join(path.read_text() for path in pulls.glob("*.md"))]  # noqa: E731
+        with closing(SqliteStore(str(tmp_path / "store.db"))) as store:
+            yield Site(LocalForge(str(pulls), shared=StoredPulls(store)), pages)
+        assert list(pulls.glob("*.json")) == []
 
 
 class TestGitHub(ForgeContract):

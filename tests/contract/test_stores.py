@@ -54,7 +54,7 @@ class TestPostgres(StoreContract):
     [
         ("due", 1),
         ("next_wake", 1),
-        ("renew_runs", 2),
+        ("renew_runs", 3),
         ("pending_of", 2),
         ("resolved_since", 3),
         ("forget_attempts", 1),

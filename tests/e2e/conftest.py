@@ -248,6 +248,9 @@ def kill(process: subprocess.Popen[str]) -> None:
 
 def reapers(process: subprocess.Popen[str]) -> list[int]:
     """The children of a process that are reapers."""
-    found = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    found: list[str] = []
+    for thread in Path(f"/proc/{process.pid}/task").glob("*/children"):
+        with suppress(OSError):  # a thread that has just ended
+            found += thread.read_text().split()
     lines = {int(pid): Path(f"/proc/{pid}/cmdline").read_bytes() for pid in found}
     return [pid for pid, line in lines.items() if b"reaper_process.py" in line]

@@ -181,6 +181,9 @@ class Pipeline(Repo):
 
     def pulls(self) -> list[dict[str, Any]]:
         """Every pull request."""
+        if "HOOKLINE_STORE" in self.cli.env:
+            rows = self.cli.rows("SELECT record FROM pull_requests ORDER BY number")
+            return [json.loads(record) for (record,) in rows]
         folder = self.cli.root / ".hookline" / "pulls"
         return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
 
@@ -202,15 +205,18 @@ class Pipeline(Repo):
 
     # What must hold
 
-    def check_main(self) -> None:
-        """The test passes at every commit that main has had."""
+    def check_main(self, since: str = "") -> str:
+        """The test passes at every commit that main has had, or has had since one; the last one."""
         copy = self.cli.root.parent / "copy"
         self.git("clone", "--quiet", "--branch", "main", str(self.main), str(copy))
-        for commit in self.git("rev-list", "--first-parent", "main", at=copy).split():
+        wanted = f"{since}..main" if since else "main"
+        for commit in self.git("rev-list", "--first-parent", wanted, at=copy).split():
             self.git("checkout", "--quiet", "--force", "--detach", commit, at=copy)
             done = subprocess.run(("make", "test"), cwd=copy, capture_output=True, text=True)
             assert done.returncode == 0, (commit, done.stdout, self.git("log", "--graph", at=copy))
+        last = self.git("rev-parse", "main", at=copy)
         shutil.rmtree(copy)
+        return last
 
     def check_order(self, task: str, *dependencies: str) -> None:
         """What a task depends on was there when its agent began, and only what was merged."""

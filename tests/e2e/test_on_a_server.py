@@ -259,6 +259,9 @@ def test_a_schema_of_another_version(cli: Cli, postgres: PostgresServer) -> None
     url = {"HOOKLINE_STORE": postgres.url("p", database="versions")}
     cli.json("task", "add", "first", env=url)
     postgres.run("UPDATE hookline.version SET number = 99", database="versions")
+    # A newer version has made it, and says that this one can work with it.
+    cli.json("task", "add", "second", env=url)
+    postgres.run("UPDATE hookline.version SET oldest = 98", database="versions")
     for command in (("task", "list"), ("task", "add", "x")):
         error = cli.refused(*command, env=url)[1]
         assert (error["code"], "upgrade" in error["help"]) == ("newer-store", True)

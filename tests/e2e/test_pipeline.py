@@ -56,7 +56,8 @@ def test_without_configuration_a_pull_request_is_made_and_merged(line: Pipeline,
     assert (pull["state"], pull["branch"], pull["base"]) == ("merged", f"hookline/{task}", "main")
     assert pull["mergedSha"] == line.git("rev-parse", "main", at=line.main)
     found = cli.task(task)
-    assert found["prUrl"] == (cli.root / ".hookline/pulls/1.md").as_uri()
+    page = ".hookline/pulls/1.md"
+    assert found["prUrl"] in (page, (cli.root / page).as_uri())  # clones have no folder in common
     assert (found["commitsCount"], found["turnsUsed"]) == (1, 1)
 
 

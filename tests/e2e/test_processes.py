@@ -67,6 +67,7 @@ DAY: tuple[tuple[tuple[str, ...], int, str], ...] = (
     (("worktree", "list"), 0, ""),
     (("mcp",), 0, ""),
     (("doctor",), 0, "store"),
+    (("hosts",), 0, "no other host shares it"),
     (("store", "copy", "embedded", "elsewhere"), 2, "postgresql://"),
 )
 

@@ -130,7 +130,7 @@ def test_by_default_a_pull_request_is_opened_and_without_it_on_request(
     repo.work("two", branch="two")
     assert cli.json("submit", second, "--skip-pr")["prUrl"] is None
     assert repo.merged() == ["one", "two"]
-    assert len(list((cli.root / ".hookline" / "pulls").glob("*.json"))) == 1
+    assert len(list((cli.root / ".hookline" / "pulls").glob("*.md"))) == 1
 
 
 # In two steps

@@ -35,7 +35,8 @@ def effect(name: str, kind: str = "node", **fields: Any) -> JournalEffect:
 
 
 def decide(*pending: JournalEffect, running: frozenset[str] = frozenset(), **more: Any) -> Any:
-    return native_orchestrator({**PAYLOAD, **more}, RunIteration(list(pending), running, "waiting"))
+    iteration = RunIteration(list(pending), running, "waiting", time.time())
+    return native_orchestrator({**PAYLOAD, **more}, iteration)
 
 
 def test_everything_that_can_run_runs() -> None:
@@ -67,7 +68,7 @@ def test_tasks_that_were_passed_on_run_in_their_order_and_no_others() -> None:
     ("status", "more"), [("waiting", True), ("completed", False), ("failed", False)]
 )
 def test_the_run_goes_on_until_it_is_over(status: str, more: bool) -> None:
-    iteration = RunIteration([effect("a"), effect("b")], frozenset(), status)
+    iteration = RunIteration([effect("a"), effect("b")], frozenset(), status, time.time())
     assert native_finalization({**PAYLOAD, "status": status}, iteration) == {
         "iteration": 5,
         "finalStatus": status,

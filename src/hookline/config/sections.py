@@ -70,7 +70,7 @@ def _without_version(tree: Mapping, report: Problems) -> Mapping:
 
 def _merged(under: Mapping, over: Mapping) -> Mapping:
     pairs = {**under.pairs, **over.pairs}
-    for key in (*_BY_NAME, "session", "notifications"):
+    for key in (*_BY_NAME, "session", "notifications", "hosts"):
         lower, upper = under.get(key), over.get(key)
         if isinstance(lower, Mapping) and isinstance(upper, Mapping):
             joined = {**lower.pairs, **upper.pairs}

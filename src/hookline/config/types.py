@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from hookline.domain.hosts import LEASE_OF_HOSTS
 from hookline.domain.schedule import DIGEST
 from hookline.domain.submissions import MAX_FILE
 from hookline.domain.turns import Prices
@@ -146,6 +147,9 @@ class Session(_Section):
     ] = "fresh"
     turn_timeout: Duration = 3600.0
     model_wait: Duration = 60.0
+    copies: Annotated[
+        bool, about("On a shared store, keep a copy of the work for other machines.")
+    ] = True
 
 
 class Validation(_Section):
@@ -230,6 +234,9 @@ class TaskType(_Section):
     hooks: Hooks = None
     agents: TypeAgents = msgspec.field(default_factory=TypeAgents)
     skip_pr: Annotated[bool, about("Merge without a pull request.")] = False
+    needs: Annotated[
+        list[Text], about("Labels that a host must have to work on such tasks, such as gpu.")
+    ] = []
     may_create: Annotated[
         list[Text], about("Other types of tasks that agents on such a task may create.")
     ] = []
@@ -363,6 +370,23 @@ class Notifications(_Section):
     ] = DIGEST
 
 
+class HostSettings(_Section):
+    """Machines that share a store on a server."""
+
+    lease: Annotated[
+        float,
+        about(
+            "How long work of a machine that is cut off is left to it; not for a store in a file.",
+            ge=5,
+            le=3600,
+            extra={"reads": "duration"},
+        ),
+    ] = LEASE_OF_HOSTS
+    labels: Annotated[
+        list[Text], about("What this machine has, such as gpu; for your own file, not a project's.")
+    ] = []
+
+
 class Sections(_Section):
     """The settings besides hooks."""
 
@@ -393,6 +417,7 @@ class Sections(_Section):
     limits: EngineLimits = msgspec.field(default_factory=EngineLimits)
     gates: Gates = msgspec.field(default_factory=Gates)
     notifications: Notifications = msgspec.field(default_factory=Notifications)
+    hosts: HostSettings = msgspec.field(default_factory=HostSettings)
 
 
 class Document(Sections):

@@ -55,7 +55,10 @@ ADOPTED = "store_adopted"
 # A person had the details of old work removed.
 PRUNED = "store_pruned"
 
-RESERVED = frozenset((ADOPTED, PRUNED, TURN)).union(
+# A person had the store compared with git and the forge, after its server had lost some of it.
+RECONCILED = "store_reconciled"
+
+RESERVED = frozenset((ADOPTED, PRUNED, RECONCILED, TURN)).union(
     STATE_BEARING, RUN_EVENTS, RUN_NOTES, REPORTS, SESSION_EVENTS, GATE_EVENTS, LOOP_EVENTS
 )
 

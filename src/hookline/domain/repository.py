@@ -154,6 +154,19 @@ class ConflictFile(msgspec.Struct, frozen=True):
     renamed: tuple[str, str] | None = None
 
 
+class CommitMessage(msgspec.Struct, frozen=True):
+    """What a commit says, and when it was made, in seconds."""
+
+    sha: str
+    at: float
+    message: str
+
+    @property
+    def subject(self) -> str:
+        """Its first line."""
+        return self.message.partition("\n")[0]
+
+
 class CommitWithParents(msgspec.Struct, frozen=True):
     """A commit of the work, and those that it was made from."""
 

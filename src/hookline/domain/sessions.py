@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.errors import HooklineError
+from hookline.project import recorded_path
 
 if TYPE_CHECKING:
     from hookline.domain.repository import Worktree
@@ -53,9 +54,10 @@ class SessionInput(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """What a session is asked to do: the input of its run.
 
     With a `branch`, the agent works in a worktree, and what it finishes goes through the gates
-    into the `base`. With `plan` it plans first, as where the configuration wants that; if it
-    `shows_plan`, the session rests after that until a person resumes it. A task that is
-    `part` of a plan, or was planned before, is not planned because the configuration wants plans.
+    into the `base`. The `worktree` is named as seen from the project's root. With `plan` it plans
+    first, as where the configuration wants that; if it `shows_plan`, the session rests after that
+    until a person resumes it. A task that is `part` of a plan, or was planned before, is not
+    planned because the configuration wants plans.
     """
 
     name: str
@@ -71,8 +73,9 @@ class SessionInput(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     shows_plan: bool = False
     part: bool = False
 
-    def in_worktree(self, place: Worktree, *, skip_pr: bool) -> SessionInput:
+    def in_worktree(self, root: str, place: Worktree, *, skip_pr: bool) -> SessionInput:
         """The same work, done in a worktree and delivered through the gates."""
+        folder = recorded_path(root, place.folder)
         return msgspec.structs.replace(
-            self, worktree=place.folder, branch=place.branch, base=place.base, skip_pr=skip_pr
+            self, worktree=folder, branch=place.branch, base=place.base, skip_pr=skip_pr
         )

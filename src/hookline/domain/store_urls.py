@@ -10,6 +10,7 @@ from hookline.errors import BadInput
 
 SCHEMES = ("postgresql", "postgres")
 PARAMETER = "project"
+WAIT = "wait"
 # What names the store in `.hookline/`.
 EMBEDDED = "embedded"
 _HOST = r"(?:\[[^\]@/?#]*\]|[^@:/?#,\[\]]*)(?::\d*)?"
@@ -20,20 +21,25 @@ _PASSWORD = re.compile(r"(//[^:@/?#]*):[^@/?#]*@")
 # What may be shown of what follows the question mark.
 _HARMLESS = frozenset(
     {
-        *("host", "hostaddr", "port", "user", "dbname", PARAMETER),
+        *("host", "hostaddr", "port", "user", "dbname", PARAMETER, WAIT),
         *("sslmode", "target_session_attrs", "connect_timeout"),
     }
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_SECONDS = re.compile(r"[0-9]{1,5}")
 _FORM = "postgresql://USER@HOST/DATABASE?project=NAME; write special characters as %40 and the like"
 
 
 class StoreUrl(msgspec.Struct, frozen=True):
-    """A database on a server, and the project in it, if the URL names one."""
+    """A database on a server, and the project in it, if the URL names one.
+
+    `wait` is for how many seconds a server that went away is waited for.
+    """
 
     server: str
     project: str | None
     shown: str
+    wait: float | None = None
 
 
 def read_store_url(url: str) -> StoreUrl:
@@ -42,12 +48,16 @@ def read_store_url(url: str) -> StoreUrl:
         raise BadInput("this is not the URL of a store", help=_FORM)
     place, _, query = url.partition("?")
     found = [each for each in query.split("&") if each]
-    named = [each for each in found if each.startswith(f"{PARAMETER}=")]
-    kept = "&".join(each for each in found if each not in named)
-    project = named[-1].partition("=")[2] if named else None
+    ours = [each for each in found if each.startswith((f"{PARAMETER}=", f"{WAIT}="))]
+    kept = "&".join(each for each in found if each not in ours)
+    named = dict(each.split("=", 1) for each in ours)
+    project, wait = named.get(PARAMETER), named.get(WAIT)
+    if wait is not None and _SECONDS.fullmatch(wait) is None:
+        raise BadInput("wait= in the URL of the store is not a number of seconds", help=_FORM)
     if project is not None and _NAME.fullmatch(project) is None:
         raise BadInput(f"project={project[:40]} in the URL of the store is not a name", help=_FORM)
-    return StoreUrl(f"{place}?{kept}" if kept else place, project, shown_url(url))
+    seconds = None if wait is None else float(wait)
+    return StoreUrl(f"{place}?{kept}" if kept else place, project, shown_url(url), seconds)
 
 
 def shown_url(url: str) -> str:

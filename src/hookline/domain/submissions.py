@@ -39,7 +39,10 @@ OF_PULL_REQUESTS = frozenset({"create_pr", "ci_status"})
 
 
 class Submission(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
-    """A task's work: where it is, who did it, and in which conversation."""
+    """A task's work: where it is, who did it, and in which conversation.
+
+    The folder `worktree` is named as seen from the project's root.
+    """
 
     task_id: str
     worktree: str

@@ -28,6 +28,11 @@ def seconds(moment: str) -> float:
     return datetime.fromisoformat(moment).timestamp()
 
 
+def elapsed() -> float:
+    """What nobody sets, and what counts on while the machine sleeps."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
 def later(moment: str, by: float) -> str:
     """The moment some seconds later."""
     return iso(round(seconds(moment) + by, 3) + 0.0001)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import time
 import traceback
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain import runs
 from hookline.domain.runs import TERMINAL, JournalEffect
 from hookline.domain.timestamps import iso
-from hookline.errors import Fenced, HooklineError, StoreError
+from hookline.errors import Fenced, HooklineError, StoreError, StoreLost
 from hookline.flows.control import control_called
 from hookline.flows.outcomes import (
     CONTROLS,
@@ -26,6 +26,7 @@ from hookline.flows.outcomes import (
 )
 from hookline.flows.run_replay import RunReplay
 from hookline.flows.waits import is_over, next_moment, settle_waits
+from hookline.ports.leases import acting_under
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterable
@@ -38,8 +39,12 @@ if TYPE_CHECKING:
 class RunningEffects:
     """Starts effects, and notices the end of each."""
 
-    def __init__(self, carry_out: Callable[[JournalEffect], Coroutine[Any, Any, None]]) -> None:
-        self._carry_out = carry_out
+    def __init__(
+        self,
+        carry_out: Callable[[JournalEffect], Coroutine[Any, Any, None]],
+        now: Callable[[], float],
+    ) -> None:
+        self._carry_out, self._now = carry_out, now
         self.running: dict[str, asyncio.Task[None]] = {}
 
     def is_able(self, effect: JournalEffect) -> bool:
@@ -47,7 +52,7 @@ class RunningEffects:
         return (
             effect.effect_id not in self.running
             and not effect.waits
-            and (effect.next_try or 0) <= time.time()
+            and (effect.next_try or 0) <= self._now()
         )
 
     def begin(self, pending: list[JournalEffect], tasks: tuple[str, ...] = ()) -> None:
@@ -91,7 +96,9 @@ class Advance:
         self._token = token
         self._replay = RunReplay(engine, run_id, token)
         self._replay.may_iterate = self._may_iterate
-        self._effects = RunningEffects(self._carry_out)
+        # Machines that share a store do not agree on the time, and who advances a run may change.
+        self._now = engine.store.time
+        self._effects = RunningEffects(self._carry_out, self._now)
         self._most = max_iterations
         self._first = 0
 
@@ -105,7 +112,7 @@ class Advance:
         if self._token == 0:
             return Parked(None, self._replay.run.reason or "paused")
         try:
-            return await self._loop()
+            return await self._undisturbed()
         except Signalled:
             await self._effects.stop()  # no one looks for the children of a run that is over
             self._replay.flush()
@@ -119,6 +126,25 @@ class Advance:
             self._engine.observe("engine-error", details)
             return self._give_up(f"an error inside Hookline: {type(bug).__name__}: {bug}")
 
+    async def _undisturbed(self) -> Done | Parked:
+        """Start again where the connection to the store is lost; what runs continues meanwhile."""
+        was_lost = False
+        while True:
+            try:
+                if was_lost:
+                    self._interrupt_lost_turns()
+                return await self._loop()
+            except StoreLost:
+                was_lost = True
+
+    def _interrupt_lost_turns(self) -> None:
+        """Turns whose ends could not be stored; an agent's turn is not repeated."""
+        known = {*self._effects.running, *(effect_id for effect_id, _ in self._replay.done)}
+        with self._engine.store.read() as view:
+            pending = view.runs.pending(self._replay.run)
+        lost = [effect for effect in pending if effect.effect_id not in known]
+        self._engine.interrupt_agents(self._run_id, self._token, lost)
+
     async def stop(self) -> None:
         """Stop advancing: children are killed, branches dropped."""
         await self._effects.stop()
@@ -128,11 +154,12 @@ class Advance:
         replay, about = self._replay, {"runId": self._run_id, "effectId": effect.effect_id}
 
         def begun() -> None:
-            replay.begun.setdefault(effect.effect_id, time.time())
+            replay.begun.setdefault(effect.effect_id, self._now())
             self._engine.observe("begun", about)
 
         execute = self._engine.executor.execute
-        resolution = await execute(replay.run, effect, replay.check, begun)
+        with acting_under(partial(self._engine.prove, replay.check)):
+            resolution = await execute(replay.run, effect, replay.check, begun)
         if resolution is not None:
             replay.done.append((effect.effect_id, resolution))
         else:
@@ -173,7 +200,7 @@ class Advance:
         if not more:
             return self._park("on-iteration-end says that no more iterations are needed", None)
         pending = self._replay.pending
-        until = next_moment(pending, decision.wait_until, time.time())
+        until = next_moment(pending, decision.wait_until, self._now())
         only_waits = decision.waits or all(e.waits or e.next_try for e in pending)
         if (only_waits and idle) or idle >= IDLE_TICKS:
             reason = decision.reason or what_waits(pending)
@@ -182,7 +209,7 @@ class Advance:
 
     def _end_waits(self) -> bool:
         """Resolve what has waited long enough; whether there was anything."""
-        now = time.time()
+        now = self._now()
         signals = (
             self._replay.look().signals
             if any(e.kind == "signal" for e in self._replay.pending)
@@ -240,12 +267,12 @@ class Advance:
 
     async def _wait_for_change(self, until: float | None) -> None:
         """Wait until an effect ends, or something happens to the run."""
-        short = until is not None and until - time.time() <= SHORT_WAIT
+        short = until is not None and until - self._now() <= SHORT_WAIT
         running = self._effects.running
         idle = [each for each in self._replay.pending if each.effect_id not in running]
-        moment = next_moment(idle, until, time.time())
+        moment = next_moment(idle, until, self._now())
         while self._effects.running or short:
-            left = POLL_SECONDS if moment is None else min(POLL_SECONDS, moment - time.time())
+            left = POLL_SECONDS if moment is None else min(POLL_SECONDS, moment - self._now())
             if left <= 0:
                 return
             await self._woken(self._effects.running.values(), left)

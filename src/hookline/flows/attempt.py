@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
 from hookline.digest import sha256
-from hookline.domain.runs import JournalEffect, Run, effect_key
+from hookline.domain.runs import JournalEffect, Resolution, Run, effect_key
 from hookline.flows import journal
 from hookline.hooks.calls.settle import note_start
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from hookline.flows.effects import Surroundings
     from hookline.hooks.registry import Hook
+    from hookline.ports.agents import TurnRequest
     from hookline.ports.processes import ProcessGroup
     from hookline.ports.store import Transaction
 
@@ -114,3 +115,20 @@ class Attempt:
     def observe(self, what: str, details: dict[str, Any]) -> None:
         """Tell watchers of the run what happens in it."""
         self.around.feed(self.run.run_id)(what, details)
+
+
+class Clone(Protocol):
+    """The clone of the project in which effects are carried out, if several share the store."""
+
+    @property
+    def name(self) -> str:
+        """What the others call it."""
+
+    async def enter(self, attempt: Attempt) -> None:
+        """Before an effect: bring here what it needs, or raise why the run cannot continue."""
+
+    def talk(self, attempt: Attempt, request: TurnRequest) -> TurnRequest:
+        """A turn for an agent that may have begun its conversation in another clone."""
+
+    async def leave(self, attempt: Attempt, result: Resolution) -> Resolution:
+        """After an effect: its result, with what other clones need to continue."""

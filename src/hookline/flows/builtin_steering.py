@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,17 +25,17 @@ class RunIteration(NamedTuple):
     pending: list[JournalEffect]
     running: frozenset[str]
     status: str
+    now: float
 
 
 def native_orchestrator(payload: Mapping[str, Any], iteration: RunIteration) -> dict[str, Any]:
     """Carry out everything that can run now, or what earlier hooks left of it."""
-    now = time.time()
     able = [
         effect.effect_id
         for effect in iteration.pending
         if not effect.waits
         and effect.effect_id not in iteration.running
-        and (effect.next_try or 0) <= now
+        and (effect.next_try or 0) <= iteration.now
     ]
     if "tasks" in payload:
         able = [task for task in payload["tasks"] if task in able]

@@ -26,6 +26,7 @@ from hookline.tasks import verbs
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
+    from hookline.flows.attempt import Clone
     from hookline.hooks.calls.record import Recorder
     from hookline.hooks.scopes import HookScopes
     from hookline.ports.agents import Agents, ToolServer
@@ -132,7 +133,8 @@ class Surroundings(NamedTuple):
     configuration is still the one that this process began with; `merge_trust` compares what a merge
     brings with what was trusted, None where nothing has to be; `configuration_errors` are those of
     the project in a checkout. `call_flow` begins a run that an effect calls. `frozen` are the files
-    that must stay as they were trusted.
+    that must stay as they were trusted. `clone` is this one, if others share
+    the store.
     """
 
     root: str
@@ -159,6 +161,7 @@ class Surroundings(NamedTuple):
     clean: Callable[[Any], Any] = lambda value: value
     call_flow: CallFlow = _no_flow
     frozen: Callable[[], list[str]] = list
+    clone: Clone | None = None
 
 
 class EffectKind(NamedTuple):
@@ -203,8 +206,12 @@ class Executor:
             begun()
             # Not a failure of the effect: a run whose files changed is parked.
             await self.around.verify()
+            if (clone := self.around.clone) is not None:
+                await clone.enter(attempt)
             try:
                 value = await self._kinds[effect.kind].carry_out(attempt)
+                if value is not None and clone is not None:
+                    value = await clone.leave(attempt, value)
             except Temporary as problem:
                 return _again(attempt, str(problem))
             except StoreError:  # says nothing about the effect
@@ -246,7 +253,7 @@ def _again(attempt: Attempt, error: str) -> Resolution | None:
         if made > retries:
             return Resolution(ERROR, error=f"{error} (after {made} attempts)")
         pause = min(FIRST_BACKOFF * 2 ** max(made - 1, 0), LONGEST_BACKOFF)
-        tx.runs.attempts.postpone(run, effect.effect_id, time.time() + pause)
+        tx.runs.attempts.postpone(run, effect.effect_id, tx.time() + pause)
         return None
 
     return attempt.change(postpone)

@@ -6,7 +6,6 @@ run is done or until when, and for what, it is parked. The journal is always the
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,8 +13,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain import runs
-from hookline.domain.runs import OK, TERMINAL, EffectResolved, JournalEffect, Resolution, Run
-from hookline.errors import Fenced, HooklineError
+from hookline.domain.runs import (
+    OK,
+    PENDING,
+    TERMINAL,
+    EffectResolved,
+    JournalEffect,
+    Resolution,
+    Run,
+)
+from hookline.errors import Fenced, HooklineError, StoreLost
 from hookline.flows import journal
 from hookline.flows.advance import Advance
 from hookline.flows.outcomes import WAITS, Done, Observe, Parked, last_parked, waits_for_person
@@ -33,11 +40,10 @@ if TYPE_CHECKING:
     from hookline.ports.feeds import Wakeup
     from hookline.ports.store import Blobs, Store, Transaction, View
 
-LEASE = 3.0
 # How soon a run that another process advances is checked again.
 LOOK_AGAIN = 0.5
 
-__all__ = ["LEASE", "Done", "Engine", "Fenced", "Observe", "Parked"]
+__all__ = ["Done", "Engine", "Fenced", "Observe", "Parked"]
 
 
 @dataclass
@@ -68,6 +74,8 @@ class Engine:
             return await self._advance(run_id, max_iterations)
         except Fenced:
             return self._held("another process took it over")
+        except StoreLost:  # before it began; nothing was changed
+            return self._held("the connection to the store was lost")
         finally:
             self._advancing.discard(run_id)
 
@@ -86,21 +94,24 @@ class Engine:
 
     def _without_news(self, run_id: str) -> Parked | None:
         """The end of a run that only waits and has no news, without taking its lease."""
-        now = time.time()
+        now = self.store.time()
         # Damaged or missing records are news as well: the run is parked for them.
         with self.store.read() as view, suppress(HooklineError, msgspec.MsgspecError):
             run = view.runs.find(run_id)
             if run.status != runs.PARKED or not last_parked(view, run).data.get(WAITS):
                 return None
-            if has_come(run, view.runs.pending(run), now):
+            effects = view.runs.effects(run)
+            pending = [each for each in effects if each.status == PENDING]
+            if has_come(run, pending, now):
                 return None
-            journal.prove(view.log, run, view.runs.effects(run))
+            journal.prove(view.log, run, effects)
             if self.find_flow(run).digest == run.code_digest:
-                return Parked(run.wake_at, run.reason or "", waits_for_person(view, run, self.own))
+                asks = waits_for_person(view, run, self.own, pending)
+                return Parked(run.wake_at, run.reason or "", asks)
         return None
 
     def _held(self, reason: str) -> Parked:
-        return Parked(time.time() + LOOK_AGAIN, reason, held=True)
+        return Parked(self.store.time() + LOOK_AGAIN, reason, held=True)
 
     def _take(self, run_id: str) -> int | None:
         with self.store.read() as view:
@@ -118,7 +129,9 @@ class Engine:
                 self._try_now(tx, run)
                 journal.write(tx, "run_resumed", run.run_id, {})
             begun = tx.runs.pending(run)
-            tx.runs.leases.take(run_id, self.owner.name, token, self.store.time() + LEASE)
+            tx.runs.leases.take(
+                run_id, self.owner.name, token, self.store.time() + self.owner.lease
+            )
             return token, begun
 
         taken: tuple[int, list[JournalEffect]] | None = self.change(take)
@@ -128,12 +141,12 @@ class Engine:
         # The old holder is fenced now; what it started must be gone before anything starts.
         for effect in begun:
             self._end_processes(run_id, effect)
-        self._interrupt_agents(run_id, token, begun)
+        self.interrupt_agents(run_id, token, begun)
         return token
 
     def _try_now(self, tx: Transaction, run: Run) -> None:
         """Try again at once what was scheduled before the clock was set back."""
-        now = time.time()
+        now = self.store.time()
         if not was_parked_later(run, now):
             return
         moments = tx.runs.value(run.run_id, SCHEDULE.format(run.chapter)) or {}
@@ -156,7 +169,7 @@ class Engine:
         holder, _, until = view.runs.leases.holder(run_id)
         return holder is not None and not self.owner.is_free(holder, until)
 
-    def _interrupt_agents(self, run_id: str, token: int, begun: list[JournalEffect]) -> None:
+    def interrupt_agents(self, run_id: str, token: int, begun: list[JournalEffect]) -> None:
         """Resolve turns that were under way as interrupted: an agent may have done half of one."""
         for effect in begun:
             if effect.kind == "agent" and effect.attempts:
@@ -199,5 +212,15 @@ class Engine:
 
     def check(self, view: View, run_id: str, token: int) -> None:
         """Refuse to act for a run whose lease we lost."""
-        if view.runs.leases.holder(run_id)[1] != token:
+        holder, found, until = view.runs.leases.holder(run_id)
+        is_over = holder is not None and until < self.owner.not_over(self.store.time())
+        if found != token or is_over:
             raise Fenced
+
+    def prove(self, check: Callable[[Transaction], object]) -> None:
+        """Refuse to act if `check` does; else nobody takes our leases for as long as one lasts."""
+        with self.store.write({}) as tx:
+            check(tx)
+            now, leases = self.store.time(), tx.runs.leases
+            over = self.owner.not_over(now)
+            leases.renew(self.owner.name, now + self.owner.lease, not_over=over)

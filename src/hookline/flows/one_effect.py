@@ -6,7 +6,6 @@ The process that advances the run carries it out; if there is none, this one doe
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import TYPE_CHECKING
 
 from hookline.domain import runs
@@ -58,8 +57,8 @@ async def run_effect(engine: Engine, run_id: str, effect_id: str) -> Resolution 
                 engine.change(lambda tx, run=run: tx.runs.attempts.choose(run, effect_id))
             asked = True
             await engine.wakeup.wait(LOOK_AGAIN)
-        elif (effect.next_try or 0) > time.time():
-            await asyncio.sleep(min(LOOK_AGAIN, (effect.next_try or 0) - time.time()))
+        elif (wait := (effect.next_try or 0) - engine.store.time()) > 0:
+            await asyncio.sleep(min(LOOK_AGAIN, wait))
         else:
             parked = await _carry_out(engine, run, effect_id)
             if parked is not None and parked.problem:

@@ -103,17 +103,21 @@ def is_stuck(view: View, run: Run) -> bool:
     return not any(is_stuck(view, caller) for caller in callers(view, run.run_id))
 
 
-def waits_for_person(view: View, run: Run, own: OwnFlows) -> bool:
-    """Whether a person has to act, for a run or for one that it called."""
+def waits_for_person(
+    view: View, run: Run, own: OwnFlows, pending: list[JournalEffect] | None = None
+) -> bool:
+    """Whether a person has to act, for a run or for one that it called; `pending` if known."""
     if run.status not in (runs.PARKED, runs.RUNNING):
         return False
-    called = open_called(view, run.run_id)
-    return _asks(view, run, own) or any(waits_for_person(view, each, own) for each in called)
+    return _asks(view, run, own, pending) or any(
+        waits_for_person(view, each, own) for each in open_called(view, run.run_id)
+    )
 
 
-def _asks(view: View, run: Run, own: OwnFlows) -> bool:
+def _asks(view: View, run: Run, own: OwnFlows, pending: list[JournalEffect] | None = None) -> bool:
     """Whether a run itself asks a question, or cannot continue without a person."""
-    asks = any(effect.kind == "breakpoint" for effect in view.runs.pending(run))
+    waits = view.runs.pending(run) if pending is None else pending
+    asks = any(effect.kind == "breakpoint" for effect in waits)
     return asks or is_stuck(view, run) or own.of(run).asks_person(view, run)
 
 

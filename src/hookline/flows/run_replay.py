@@ -13,6 +13,7 @@ import msgspec
 
 from hookline.domain import runs
 from hookline.domain.runs import INSTANT, OK, EffectResolved, FlowMistake, Resolution
+from hookline.errors import StoreLost
 from hookline.flows import journal
 from hookline.flows.context import Context
 from hookline.flows.outcomes import Done, Result, RunSnapshot, Signalled, error_message
@@ -71,7 +72,10 @@ class RunReplay:
         )
 
     def replay(self) -> None:
-        """Replay the flow's code to the end of its journal."""
+        """Replay the flow's code to the end of its journal; the results in `done` are kept."""
+        self.close()
+        self._begins = self._is_settled = False
+        self._counted = None
         with self.engine.store.read() as view:
             self.run = view.runs.find(self.run_id)
             effects = view.runs.effects(self.run)
@@ -133,8 +137,13 @@ class RunReplay:
         """Record what is done and what the flow asks for; one commit for as much as possible."""
         told: list[Event] = []
         over = [effect_id for effect_id, _ in self.done]
+        is_ahead = False
 
         def write(tx: Transaction) -> Done | None:
+            nonlocal is_ahead
+            if is_ahead:  # what the flow's code did is not stored, and cannot be done once more
+                raise StoreLost
+            is_ahead = True
             self._record_done(tx)
             ended = self._record(tx)
             self._is_settled = False
@@ -150,6 +159,7 @@ class RunReplay:
             return ended
 
         ended = self.change(write)
+        del self.done[: len(over)]
         for event in told:
             self.engine.tell(event)
         for effect_id in over:
@@ -161,8 +171,7 @@ class RunReplay:
 
     def _record_done(self, tx: Transaction) -> None:
         """Record our results; the first for an effect counts."""
-        done, self.done = self.done, []
-        for effect_id, resolution in done:
+        for effect_id, resolution in self.done:
             if resolution.also is not None:
                 resolution.also(tx)
             with suppress(EffectResolved):
@@ -225,8 +234,9 @@ class RunReplay:
 
     def flush(self) -> None:
         """Record what is done, although the flow asks for nothing more now."""
-        if self.done:
+        if over := len(self.done):
             self.change(self._record_done)
+            del self.done[:over]
 
     def change(self, write: Callable[[Transaction], T]) -> T:
         """Store something about the run."""

@@ -7,13 +7,14 @@ import math
 import threading
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from hookline.domain.hosts import LEASE_HERE
 from hookline.domain.runs import PAUSED, Run
-from hookline.domain.timestamps import iso
-from hookline.errors import StoreError
+from hookline.domain.timestamps import elapsed, iso
+from hookline.errors import StoreError, StoreLost
 from hookline.flows.called_runs import all_open_called
-from hookline.flows.engine import LEASE, LOOK_AGAIN, Done, Engine, Parked
+from hookline.flows.engine import LOOK_AGAIN, Done, Engine, Parked
 from hookline.flows.outcomes import is_stuck
 from hookline.flows.waits import SET_BACK, has_come, moment_of, was_parked_later
 
@@ -22,26 +23,48 @@ if TYPE_CHECKING:
 
     from hookline.ports.store import Store, Transaction, View
 
-BEAT = LEASE / 4
+# How often a lease is renewed while it lasts, and how often it is looked whether something is due.
+RENEWALS = 4
+BEAT = LEASE_HERE / RENEWALS
 IDLE = 2.0
 AT_ONCE = 32
+
+
+class Presence(NamedTuple):
+    """What this process says where others cannot see whether it works.
+
+    `beat` comes at each beat. `tell` is a part of each renewal, of which the first comes at once,
+    and `leave` comes after the last one; `renewed` hears when one was sent, once that is
+    acknowledged.
+    """
+
+    beat: Callable[[], None]
+    tell: Callable[[Transaction], None]
+    renewed: Callable[[float], None]
+    leave: Callable[[Transaction], None]
 
 
 class Heartbeat:
     """Renews this process's leases in a separate thread, with its own connection.
 
-    A long commit or a busy event loop must not cost a run its lease. `keep` renews other claims.
+    A long commit or a busy event loop must not cost a run its lease. `keep` says what else has to
+    be renewed now, and more often.
     """
 
     def __init__(
         self,
         open_store: Callable[[], Store],
         owner: str,
-        keep: Callable[[Transaction], None] = lambda tx: None,
+        keep: Callable[[], Callable[[Transaction], None] | None] = lambda: None,
+        *,
+        lease: float = LEASE_HERE,
+        presence: Presence | None = None,
     ) -> None:
         self._open_store = open_store
         self._owner = owner
         self._keep = keep
+        self._lease, self._presence = lease, presence
+        self._next = 0.0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._beat, daemon=True, name="heartbeat")
 
@@ -54,23 +77,55 @@ class Heartbeat:
         self._thread.join(timeout=5)
 
     def _beat(self) -> None:
-        store = self._open_store()
+        store, is_over = self._open_store(), False
         try:
-            while not self._stop.wait(BEAT):
+            if self._presence is None:
+                is_over = self._stop.wait(BEAT)
+            while not is_over:
                 # A store that is busy or full now may not be at the next beat; if the lease is
                 # lost meanwhile, the fence says so.
+                with suppress(StoreError):
+                    self._renew(store)
+                is_over = self._stop.wait(BEAT)
+            if self._presence is not None:
                 with suppress(StoreError), store.write({}) as tx:
-                    tx.runs.leases.renew(self._owner, store.time() + LEASE)
-                    self._keep(tx)
+                    self._presence.leave(tx)
         finally:
             store.close()
+
+    def _renew(self, store: Store) -> None:
+        if self._presence is not None:
+            self._presence.beat()
+        keep, sent = self._keep(), elapsed()
+        is_due = sent >= self._next
+        if not is_due and keep is None:
+            return
+        with store.write({}) as tx:
+            if is_due:
+                now = store.time()
+                over = 0.0 if self._presence is None else now
+                tx.runs.leases.renew(self._owner, now + self._lease, not_over=over)
+                if self._presence is not None:
+                    self._presence.tell(tx)
+            if keep is not None:
+                keep(tx)
+        if is_due:
+            # Not later than the beat after so much time.
+            self._next = sent + self._lease / RENEWALS - BEAT / 2
+            if self._presence is not None:
+                self._presence.renewed(sent)
 
 
 class FlowRunner:
     """Advances runs as they become due."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(
+        self,
+        engine: Engine,
+        admits: Callable[[View, list[str]], list[str]] = lambda view, due: due,
+    ) -> None:
+        """Begin nothing; `admits` says which of the runs that are due may be advanced here."""
+        self._engine, self._admits = engine, admits
         self._busy: dict[str, asyncio.Task[Done | Parked]] = {}
         self._clock: float | None = None
         self._is_unsure = True
@@ -95,15 +150,25 @@ class FlowRunner:
                 result = await self._engine.advance(run_id, max_iterations=left)
                 if isinstance(result, Done) or result.at_limit:
                     return result
-                if not called.any_continues() and self._is_left(
-                    run_id, result, for_people=for_people
-                ):
-                    return result
-                if result.until is not None and not result.held:
-                    self._engine.observe("waits", _told(run_id, result))
-                await self._pause(result, run_id, called)
-                if result.until is None and self._is_stuck(run_id):
-                    return result._replace(needs_person=True)
+                with suppress(StoreLost):  # in the middle of a look: nothing was changed
+                    if over := await self._wait_for(run_id, result, called, for_people=for_people):
+                        return over
+
+    async def _wait_for(
+        self, run_id: str, parked: Parked, called: CalledRuns, *, for_people: bool
+    ) -> Parked | None:
+        """Wait for what a run waits for; the result, if this process does not."""
+        is_left = not called.any_continues() and self._is_left(
+            run_id, parked, for_people=for_people
+        )
+        if is_left:
+            return parked
+        if parked.until is not None and not parked.held:
+            self._engine.observe("waits", _told(run_id, parked))
+        await self._pause(parked, run_id, called)
+        if parked.until is None and self._is_stuck(run_id):
+            return parked._replace(needs_person=True)
+        return None
 
     def _is_stuck(self, run_id: str) -> bool:
         """Whether someone stopped a run while those that it called continued."""
@@ -128,11 +193,12 @@ class FlowRunner:
         served = 0
         try:
             while True:
-                self._collect()
-                served += self._begin_due()
-                if once and not self._busy:
-                    return served
-                await self._wait()
+                with suppress(StoreLost):  # in the middle of a look: nothing was changed
+                    self._collect()
+                    served += self._begin_due()
+                    if once and not self._busy:
+                        return served
+                    await self._wait()
         finally:
             await self._let_go()
 
@@ -150,13 +216,14 @@ class FlowRunner:
         self._busy.clear()
 
     def _begin_due(self) -> int:
-        is_free, now = self._engine.owner.is_free, time.time()
+        is_free, now = self._engine.owner.is_free, self._engine.store.time()
         with self._engine.store.read() as view:
             due = view.runs.leases.due(now, is_free)
             if self._may_be_set_back():
                 asleep = view.runs.leases.parked_later(now, iso(now + SET_BACK), is_free)
                 self._is_unsure = bool(asleep)
                 due += asleep
+            due = self._admits(view, [each for each in due if each not in self._busy])
         begun = 0
         for run_id in due:
             if run_id not in self._busy and len(self._busy) < AT_ONCE:
@@ -166,7 +233,7 @@ class FlowRunner:
 
     def _may_be_set_back(self) -> bool:
         """Whether runs may wait for a time of a clock that was set back, here or before."""
-        clock = time.time() - time.monotonic()
+        clock = self._engine.store.time() - time.monotonic()
         self._is_unsure = self._is_unsure or self._clock is None or clock < self._clock - SET_BACK
         self._clock = clock
         return self._is_unsure
@@ -179,8 +246,9 @@ class FlowRunner:
 
     async def _wait(self) -> None:
         with self._engine.store.read() as view:
-            soon = view.runs.leases.next_wake(time.time())
-        timeout = IDLE if soon is None else max(0.0, min(IDLE, soon - time.time()))
+            now = view.time()
+            soon = view.runs.leases.next_wake(now)
+        timeout = IDLE if soon is None else max(0.0, min(IDLE, soon - now))
         woken = asyncio.ensure_future(self._engine.wakeup.wait(timeout))
         await asyncio.wait({woken, *self._busy.values()}, return_when=asyncio.FIRST_COMPLETED)
         woken.cancel()
@@ -192,11 +260,12 @@ class FlowRunner:
             return
         until = math.inf if parked.until is None else parked.until
         # A clock that is set back meanwhile must not make the wait longer.
-        enough = time.monotonic() + until - time.time()
-        while (left := min(until - time.time(), enough - time.monotonic())) > 0:
+        now = self._engine.store.time
+        enough = time.monotonic() + until - now()
+        while (left := min(until - now(), enough - time.monotonic())) > 0:
             with self._engine.store.read() as view:
                 run = view.runs.find(run_id)
-                if has_come(run, view.runs.pending(run), time.time()):
+                if has_come(run, view.runs.pending(run), view.time()):
                     return
             if parked.until is None and not called.any_continues():
                 return
@@ -239,20 +308,21 @@ class CalledRuns:
             if any(each.run_id in self._busy or _goes_on(view, each) for each in found):
                 return True
             # The end of the last one is the news that the run itself waits for.
-            return bool(self._seen) and _is_due(view.runs.find(self._run_id), time.time())
+            return bool(self._seen) and _is_due(view.runs.find(self._run_id), view.time())
 
     async def _serve(self) -> None:
         while True:
-            left = min(max(0.0, self._wake_at - time.time()), 1.0)
+            left = min(max(0.0, self._wake_at - self._engine.store.time()), 1.0)
             woken = asyncio.ensure_future(self._engine.wakeup.wait(left))
             await asyncio.wait({woken, *self._busy.values()}, return_when=asyncio.FIRST_COMPLETED)
             woken.cancel()
-            self._collect()
-            self._begin()
+            with suppress(StoreLost):  # in the middle of a look: nothing was changed
+                self._collect()
+                self._begin()
 
     def _begin(self) -> None:
         """Advance what is due; what was parked before this process started is tried once."""
-        now = time.time()
+        now = self._engine.store.time()
         with self._engine.store.read() as view:
             idle = [
                 run
@@ -293,7 +363,7 @@ def _goes_on(view: View, run: Run) -> bool:
     """Whether a run continues without a person."""
     if run.status == PAUSED or run.wake_at is None:
         return False
-    return run.wake_at <= time.time() or not _asks(view, run, run.wake_at)
+    return run.wake_at <= view.time() or not _asks(view, run, run.wake_at)
 
 
 def _asks(view: View, run: Run, until: float) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -78,7 +77,7 @@ def _wait(answer: Mapping[str, Any]) -> float | None:
         return None
     if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait <= LONGEST_WAIT:
         raise BadInput("`waitSeconds` must be a number of seconds, at most 100 years")
-    return time.time() + wait
+    return float(wait)
 
 
 def _moment(answer: Mapping[str, Any]) -> float:
@@ -158,11 +157,14 @@ class Steering:
         if orphan:
             self._end_orphan(run, orphan)
         payload = {"runId": run.run_id, "iteration": iteration, "timestamp": self.store.now()}
-        asking = _Asking(self, START, run, RunIteration(pending, running, "waiting"))
+        asking = _Asking(
+            self, START, run, RunIteration(pending, running, "waiting", self.store.time())
+        )
         answer = await asking.ask(payload)
         # Postponed effects whose time has come run now, whatever the hooks choose.
         waiting = {effect.effect_id for effect in pending}
-        due = [t for t, moment in schedule.items() if moment <= time.time() and t in waiting]
+        now = self.store.time()
+        due = [t for t, moment in schedule.items() if moment <= now and t in waiting]
         decision = self._decide(run, answer, due)
         asking.report_unknown(_named(answer))
         return decision._replace(tasks=(*due, *decision.tasks)) if due else decision
@@ -174,7 +176,9 @@ class Steering:
         payload["timestamp"] = self.store.now()
         with self.store.read() as view:
             pending = view.runs.pending(run)
-        asking = _Asking(self, END, run, RunIteration(pending, frozenset(), known))
+        asking = _Asking(
+            self, END, run, RunIteration(pending, frozenset(), known, self.store.time())
+        )
         answer = await asking.ask(payload)
         return bool(answer.get("needsMoreIterations", known == "waiting"))
 
@@ -194,12 +198,14 @@ class Steering:
         action = answer["action"]
         if action == "waiting":
             reason = answer.get("reason", "")[:LONGEST_REASON]
-            return Decision((), _wait(answer), waits=True, reason=reason)
+            wait = _wait(answer)
+            until = None if wait is None else self.store.time() + wait
+            return Decision((), until, waits=True, reason=reason)
         if action == "none":
             return Decision()
         tasks = _named(answer)
         moment = _moment(answer) if action == "schedule" else 0.0
-        if moment <= time.time():
+        if moment <= self.store.time():
             return Decision(tasks)
         put_off = [task for task in tasks if task not in due]
 

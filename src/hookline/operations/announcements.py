@@ -130,7 +130,7 @@ async def at_work(
     app: App,
     observe: Callable[[Delivery], None] | None = None,
     tell: Callable[[str], None] | None = None,
-    keep: Callable[[Transaction], None] = lambda tx: None,
+    keep: Callable[[], Callable[[Transaction], None] | None] = lambda: None,
 ) -> AsyncIterator[None]:
     """What a process needs that advances runs: a heartbeat, hooks called, and people told."""
     if not app.watch.announces:

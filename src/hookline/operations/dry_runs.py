@@ -53,7 +53,8 @@ async def fire(
         pending = view.runs.pending(run) if run is not None else []
 
     async def call(hook: Hook, given: dict[str, Any]) -> Outcome:
-        iteration = RunIteration(pending, frozenset(), str(given.get("status", "waiting")))
+        status = str(given.get("status", "waiting"))
+        iteration = RunIteration(pending, frozenset(), status, app.store.time())
         outcome = native_outcome(hook, given, iteration)
         if outcome is None:
             frame = (hook, event, given, point, rule)

@@ -19,6 +19,8 @@ from hookline.errors import StoreBusy, StoreFull
 from hookline.files import Removed, added, own_folder, remove_tree, sweep
 from hookline.queries.finished_work import FinishedWork
 from hookline.queries.pruned import pruned_at
+from hookline.wiring.project.clones import is_shared
+from hookline.wiring.project.stores import open_outputs
 from hookline.wiring.running.hosts import is_held, served_runs
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from hookline.app import App
     from hookline.domain.records import Prunable
     from hookline.domain.runs import RunOutline
-    from hookline.ports.store import View
+    from hookline.ports.store import Blobs, View
 
     T = TypeVar("T")
 
@@ -176,9 +178,13 @@ def _sweep_files(app: App, plan: _Plan, *, dry: bool) -> dict[str, Removed]:
         "run_folders": _run_folders(app, plan, dry=dry),
         "reports": _old_files(folder, "reports", old, reports, dry=dry),
         "values": _old_files(folder, "values", old, dry=dry),
-        "blobs": app.blobs.sweep(plan.needed, old, dry=dry),
+        "blobs": added(each.sweep(plan.needed, old, dry=dry) for each in _blobs(app)),
         "snapshots": _snapshots(folder, plan.snapshots_before, dry=dry),
     }
+
+
+def _blobs(app: App) -> list[Blobs]:
+    return [app.blobs, open_outputs(app.project)] if is_shared(app) else [app.blobs]
 
 
 def _run_folders(app: App, plan: _Plan, *, dry: bool) -> Removed:
@@ -215,7 +221,7 @@ def _shrink(app: App) -> str | None:
     with app.read() as view:
         leases = [(run.owner, run.lease_until) for run in view.details.runs()]
         leases += [(owner, until) for _, owner, until in view.dispatches.leases()]
-    if served_runs(app.project.folder) or any(is_held(*each) for each in leases):
+    if served_runs(app.project.folder) or any(is_held(view, *each) for each in leases):
         return AT_WORK
     try:
         app.store.compact()

@@ -9,15 +9,16 @@ import msgspec
 from hookline.config.task_types import belongs_in_worktree, claim_rule, skips_pr
 from hookline.domain.sessions import SessionInput
 from hookline.errors import BadInput
-from hookline.flows.engine import LEASE
 from hookline.sessions import starting
 from hookline.sessions.names import unused_name
 from hookline.sessions.state import LEASE_MARGIN, PINS
 from hookline.tasks import verbs
 from hookline.tasks.claims import check_allowed
 from hookline.tasks.planned import needs_no_plan
+from hookline.wiring.project.clones import work_elsewhere
 from hookline.wiring.running.detached import prepare_log
 from hookline.wiring.running.flows import flows_of_ours
+from hookline.wiring.running.presence import lease_of
 from hookline.wiring.working.forges import check_forge
 from hookline.wiring.working.work import begin_work
 
@@ -52,7 +53,9 @@ async def prepare_worktree(app: App, task_id: str | None, agent: str) -> Worktre
     with app.read() as view:
         task = view.graph.task(task_id)
     check_allowed(task, agent, claim_rule(app.settings))
-    if not belongs_in_worktree(app.settings, app.project.folder, task):
+    place = work_elsewhere(app).get(task.id)
+    is_elsewhere = place is not None and place.copy is not None
+    if not (is_elsewhere or belongs_in_worktree(app.settings, app.project.folder, task)):
         return None
     await check_forge(app)
     return await begin_work(app, task.id)
@@ -73,7 +76,7 @@ def start(app: App, wanted: NewSession, place: Worktree | None, *, detached: boo
         if place is None:
             return made
         skip_pr = skips_pr(app.settings, tx.graph.task(made.task_id).type)
-        return made.in_worktree(place, skip_pr=skip_pr)
+        return made.in_worktree(app.project.root, place, skip_pr=skip_pr)
 
     return start_session(app, begin, detached=detached)
 
@@ -91,7 +94,8 @@ def start_session(
         if detached:
             prepare_log(app.project, run_id)  # without one, there is no session either
         else:  # this process owns it from the start: if it dies, others notice
-            tx.runs.leases.take(run_id, app.owner, tx.next_token(), app.store.time() + LEASE)
+            until = app.store.time() + lease_of(app)
+            tx.runs.leases.take(run_id, app.owner, tx.next_token(), until)
         return run_id
 
     run_id = app.change(start)

@@ -14,6 +14,7 @@ from hookline.domain.text.display import untrusted
 from hookline.errors import BadInput, IllegalTransition
 from hookline.operations.task_work import find_work, worker_of
 from hookline.pipeline import gate_verbs
+from hookline.project import path_here
 from hookline.queries.submissions import MERGED, outcome_of
 from hookline.sessions.starting import session_on
 from hookline.tasks.task_runs import runs_on
@@ -21,6 +22,7 @@ from hookline.tasks.work_record import is_excused
 from hookline.trust.people import refuse_agents
 from hookline.wiring.running.flows import flow_finder
 from hookline.wiring.working.repositories import repository
+from hookline.wiring.working.work import bring_here
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -103,6 +105,7 @@ async def _submission(app: App, identifier: str, agent: str | None, *, skip_pr: 
             check_transition(task, "submit")
         refuse_at_work(app, view, task)
         agent = worker_of(app, view, task, agent)
+    await bring_here(app, task.id)
     work = await find_work(app, task, agent, skip_pr=skip_pr)
     await _refuse_uncommitted(app, task, work)
     return _start(app, SUBMIT, work)
@@ -134,6 +137,7 @@ async def _merge(app: App, identifier: str, *, skip_pr: bool) -> BegunRun:
     if task.state != SUBMITTED:
         why = f"{task.id} is {task.state}: its work was not submitted"
         raise IllegalTransition(why, help=f"`hookline submit {task.id}` takes it through its gates")
+    await bring_here(app, task.id)
     skip_pr = skip_pr or bool(before and before[-1].input.get("skipPr"))
     return _start(app, MERGE, await find_work(app, task, agent, skip_pr=skip_pr))
 
@@ -170,10 +174,11 @@ async def _refuse_uncommitted(app: App, task: Task, work: Submission) -> None:
     git = repository(app)
     with app.read() as view:
         excused = is_excused(view, task)
-    if excused or os.path.realpath(work.worktree) != os.path.realpath(git.root):
+    folder = path_here(git.root, work.worktree)
+    if excused or os.path.realpath(folder) != os.path.realpath(git.root):
         return
     state = await git.describe()
-    if state.dirty and not await git.history.commits_ahead(work.worktree, work.base):
+    if state.dirty and not await git.history.commits_ahead(folder, work.base):
         more = f" and {state.dirty_count - SHOWN} more" if state.dirty_count > SHOWN else ""
         raise RepositoryError(
             f"{untrusted(work.branch, 80)} has no commit to submit for {task.id}, only changes"

@@ -12,6 +12,7 @@ from hookline.domain.text.display import untrusted
 from hookline.errors import BadInput
 from hookline.pipeline import gate_verbs
 from hookline.pipeline.gate_payload import gate_payload
+from hookline.project import path_here, recorded_path
 from hookline.queries.sessions import last_ending
 from hookline.sessions.task_file import export_task
 from hookline.wiring.calling.gates import ask_gates
@@ -41,9 +42,10 @@ async def try_gates(
 ) -> None:
     """Ask the gates of a point now; their answers are recorded and have no other effect."""
     work = await find_work(app, task, agent)
-    commits = await repository(app).history.commits_ahead(work.worktree, work.base)
+    folder = path_here(app.project.root, work.worktree)
+    commits = await repository(app).history.commits_ahead(folder, work.base)
     with app.read() as view:
-        path = export_task(view, task, work.worktree)
+        path = recorded_path(app.project.root, export_task(view, task, folder))
     payload = gate_payload(work, task.goal, path, commits, {"approvals": [], "trial": True})
     await ask_gates(app, point, payload, observe)
 
@@ -100,7 +102,7 @@ async def find_work(
         conversation = _conversation(app, view, task, agent, folder)
     return Submission(
         task_id=task.id,
-        worktree=folder,
+        worktree=recorded_path(app.project.root, folder),
         branch=branch,
         base=base,
         agent=agent,
@@ -157,6 +159,7 @@ def _conversation(app: App, view: View, task: Task, agent: str | None, folder: s
     last = _last_session(view, task)
     if last is None:
         return None
-    same = (last.input.get("agent"), last.input.get("worktree") or app.project.root)
+    place = path_here(app.project.root, last.input.get("worktree") or "")
+    same = (last.input.get("agent"), place)
     ended = last_ending(view, last.run_id) or {}
     return ended.get("conversation") if same == (agent, folder) else None

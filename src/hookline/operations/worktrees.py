@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from hookline.domain.repository import Cleaned, Kept, RepositoryError, Worktree
+from hookline.domain.repository import Cleaned, Kept, RepositoryError, Worktree, branch_of
 from hookline.domain.tasks import ACTIVE, OPEN, Task, is_task_id
 from hookline.pipeline.gate_verbs import run_of
 from hookline.sessions.starting import session_on
+from hookline.wiring.project.clones import work_elsewhere
 from hookline.wiring.working.repositories import repository
 
 if TYPE_CHECKING:
     from hookline.app import App
+    from hookline.domain.work_places import WorkPlace
     from hookline.ports.repository import Repository
     from hookline.ports.store import View
 
@@ -25,6 +27,34 @@ class TaskWorktree(NamedTuple):
     worktree: Worktree
     ahead: int | None
     unsaved: tuple[str, ...]
+
+
+class WorktreeElsewhere(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A task's worktree in another clone of the project, and the copy with which to continue it."""
+
+    task: str
+    branch: str
+    clone: str
+    copied_at: str | None
+    copied_bytes: int
+    left_out: tuple[str, ...]
+
+
+def worktrees_elsewhere(app: App) -> list[WorktreeElsewhere]:
+    """The worktrees that other clones have which share the store."""
+    return [_elsewhere(*each) for each in work_elsewhere(app).items()]
+
+
+def _elsewhere(task_id: str, place: WorkPlace) -> WorktreeElsewhere:
+    copy = place.copy
+    return WorktreeElsewhere(
+        task=task_id,
+        branch=branch_of(task_id),
+        clone=place.holder,
+        copied_at=copy.taken_at if copy else None,
+        copied_bytes=copy.size if copy else 0,
+        left_out=copy.left_out if copy else (),
+    )
 
 
 async def worktrees(app: App) -> list[TaskWorktree]:

@@ -27,6 +27,7 @@ from hookline.hooks.told_commands import (
 from hookline.pipeline.gated_work import PINS
 from hookline.pipeline.gating import BEFORE_MERGE, BEFORE_SUBMIT
 from hookline.pipeline.repository.merged_tests import RUN_TESTS, testers
+from hookline.project import path_here
 from hookline.sessions.done_means import CHECKED, EVIDENCE
 from hookline.sessions.point_calls import hooks_at, overridden
 from hookline.sessions.prompts import one_line
@@ -90,6 +91,7 @@ class ChecksAhead:
     def __init__(self, around: Surroundings, run: Run, *, of_parts: bool = False) -> None:
         self._around = around
         self._given = given = msgspec.convert(run.input, _Work)
+        self._folder = path_here(around.root, given.worktree or "")
         self._settings = msgspec.convert(run.pins.get(PINS, {}), GateSettings)
         self._overridden = overridden(around, given.task_id)
         with around.store.read() as view:
@@ -106,7 +108,7 @@ class ChecksAhead:
                 "agent": given.agent or "",
                 "branch": given.branch or "",
                 "base_branch": given.base or "",
-                "worktree": given.worktree or "",
+                "worktree": self._folder if given.worktree else "",
                 "project": around.root,
             }
         )
@@ -178,8 +180,8 @@ class ChecksAhead:
         """The line of a gate that finds its command."""
         if hook.kind != "built-in" or hook.target not in RUNNERS:
             return None
-        around, folder = self._around, str(self._given.worktree)
-        return await runner_line(hook, folder, around.processes, around.environ)
+        around = self._around
+        return await runner_line(hook, self._folder, around.processes, around.environ)
 
     def _built_in(self, hook: Hook) -> str | None:
         if hook.target in RUNNERS:

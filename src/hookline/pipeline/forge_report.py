@@ -15,6 +15,7 @@ from hookline.hooks.gate_reports import JUDGED
 from hookline.hooks.verdicts import verdicts
 from hookline.pipeline.repository.earlier_tests import edited_tests, followed_commands
 from hookline.points import HOLDING
+from hookline.project import path_here
 from hookline.sessions import prompts
 from hookline.sessions.spending import WholeCost, cost_of, turns_of
 from hookline.tasks.task_runs import runs_on
@@ -73,7 +74,8 @@ class ForgeReports:
         self._told[number] = text
 
     async def _changes(self, payload: Mapping[str, Any]) -> str:
-        around, folder, base = self._around, payload["worktree"], payload["base_branch"]
+        around, base = self._around, payload["base_branch"]
+        folder = path_here(around.root, payload["worktree"])
         if around.repository is None:
             return ""
         history = around.repository.history

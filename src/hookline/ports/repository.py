@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from hookline.domain.forge import MergeMethod
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         BaseMoved,
         Cleaned,
         Commit,
+        CommitMessage,
         CommitWithParents,
         Comparison,
         Elsewhere,
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
         WorkFinding,
         Worktree,
     )
+    from hookline.domain.work_places import Restored, TakenCopy, WorkCopy
+
+    # Which of the untracked files in a worktree, named from its top, must not leave it.
+    Unfit = Callable[[str, Sequence[str]], list[str]]
 
 
 class Bases(Protocol):
@@ -100,6 +105,9 @@ class History(Protocol):
 
     async def messages(self, folder: str, base: str, head: str, limit: int) -> dict[str, str]:
         """What each commit says that the base has not, by its id; more than `limit` is an error."""
+
+    async def newest(self, head: str, limit: int) -> list[CommitMessage]:
+        """The newest commits up to `head`, the newest first, with all that they say."""
 
     async def contents(
         self, folder: str, commit: str, names: Sequence[str], limit: int
@@ -243,6 +251,25 @@ class Pushes(Protocol):
         """Remove a branch that we pushed from the remote; why it stays, if it does."""
 
 
+class Copies(Protocol):
+    """Copies of tasks' work, with which another clone continues it."""
+
+    async def take(self, folder: str, base: str, unfit: Unfit, known: WorkCopy | None) -> TakenCopy:
+        """The work in a worktree as it is now, without the untracked files that are `unfit`.
+
+        Work that is as it was in the copy that is `known` is not bundled again.
+        """
+
+    async def is_current(self, task_id: str, copy: WorkCopy) -> bool:
+        """Whether the branch of a task and what was pushed of it are as in a copy, if it has one.
+
+        Nothing is said about files that are not committed.
+        """
+
+    async def restore(self, task_id: str, copy: WorkCopy, bundle: bytes | None) -> Restored:
+        """Make a task's worktree from a copy; what was there is kept under refs."""
+
+
 class Merges(Protocol):
     """Finished work on its way into the base."""
 
@@ -316,6 +343,10 @@ class Repository(Protocol):
     @property
     def pushes(self) -> Pushes:
         """Branches at a remote."""
+
+    @property
+    def copies(self) -> Copies:
+        """Copies of work for other clones."""
 
     @property
     def merges(self) -> Merges:

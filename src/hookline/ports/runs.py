@@ -98,8 +98,8 @@ class Leases(Protocol):
     def take(self, identifier: str, owner: str, token: int, until: float) -> None:
         """Lease a run."""
 
-    def renew(self, owner: str, until: float) -> None:
-        """Hold all runs of a process for longer."""
+    def renew(self, owner: str, until: float, *, not_over: float = 0.0) -> None:
+        """Hold all runs of a process for longer, unless a lease was over at a moment."""
 
     def let_go(self, identifier: str, token: int, wake_at: float | None) -> None:
         """End a lease; the run wakes at a moment, or when something happens to it."""

@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from hookline.domain.projection import Columns
     from hookline.domain.records import Delivery
     from hookline.domain.tasks import Edge, Task
+    from hookline.domain.work_places import WorkPlace
     from hookline.files import Removed
     from hookline.ports.calls import Calls, Dispatches, Switches
     from hookline.ports.details import Details
+    from hookline.ports.hosts import Hosts
     from hookline.ports.notices import Announcements, Outbox
     from hookline.ports.runs import Runs, Sessions
 
@@ -134,6 +136,9 @@ class Blobs(Protocol):
     def get(self, name: str) -> bytes:
         """The bytes of that name."""
 
+    def drop(self, name: str) -> None:
+        """Remove what nothing needs any more, at once."""
+
     def names(self) -> list[str]:
         """The names of all."""
 
@@ -144,8 +149,46 @@ class Blobs(Protocol):
         """Nobody keeps or fetches anything any more."""
 
 
+class WorkPlaces(Protocol):
+    """Where the work on each task is; perishable, and not in the log."""
+
+    def find(self, task: str) -> WorkPlace | None:
+        """Where the work on a task is; None if nobody has recorded it."""
+
+    def set(self, task: str, place: WorkPlace) -> None:
+        """Where it is now."""
+
+    def remove(self, task: str) -> None:
+        """Nobody needs to know any more."""
+
+    def all(self) -> dict[str, WorkPlace]:
+        """Where all work is, by task."""
+
+    def over(self) -> dict[str, WorkPlace]:
+        """Where the work on tasks was that are over."""
+
+
+class PullRequests(Protocol):
+    """The pull requests of the local forge, if several machines share the store."""
+
+    def read(self, number: int) -> str | None:
+        """One of them; None if there is none."""
+
+    def open_of(self, branch: str, base: str) -> str | None:
+        """The newest open one of a branch into a base."""
+
+    def last(self) -> int:
+        """The newest number; 0 if there is none."""
+
+    def write(self, number: int, branch: str, base: str, *, is_open: bool, record: str) -> None:
+        """One of them as it is now."""
+
+
 class View(Protocol):
     """The store at one moment."""
+
+    def time(self) -> float:
+        """The time now that decides when leases end; all who share the store agree on it."""
 
     @property
     def graph(self) -> Graph:
@@ -180,8 +223,20 @@ class View(Protocol):
         """What is kept of finished work besides the log."""
 
     @property
+    def work_places(self) -> WorkPlaces:
+        """Where the work on tasks is, if several machines share the store."""
+
+    @property
+    def pull_requests(self) -> PullRequests:
+        """The pull requests of the local forge, if several machines share the store."""
+
+    @property
     def announcements(self) -> Announcements:
         """What people were told and still waits for them."""
+
+    @property
+    def hosts(self) -> Hosts:
+        """The machines that advance runs."""
 
     @property
     def outbox(self) -> Outbox:
@@ -232,10 +287,12 @@ class Store(Protocol):
     id: str
     url: str
     # The dispatches that this process opened, the last event that it wrote of each node, who hears
-    # of the calls that a commit recorded, and what whoever opened the store should hear.
+    # of the calls that a commit recorded, who hears that the server is away or back, and what
+    # whoever opened the store should hear.
     opened: dict[int, str]
     written: dict[str, int]
     told: Callable[[Sequence[Delivery]], None]
+    away: Callable[[str], None]
     notices: list[str]
 
     @property

@@ -11,6 +11,7 @@ from hookline.domain.text.cleaning import Cleaner
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
 
     from hookline.domain.forge import (
         CheckState,
@@ -122,11 +123,31 @@ class Forge(Protocol):
         """
 
 
+class SharedPulls(Protocol):
+    """Records of pull requests that several machines share."""
+
+    def alone(self) -> AbstractContextManager[None]:
+        """While nobody else changes them."""
+
+    def read(self, number: int) -> bytes | None:
+        """One record; None if there is none."""
+
+    def open_of(self, branch: str, base: str) -> bytes | None:
+        """The newest open one of a branch into a base."""
+
+    def last(self) -> int:
+        """The newest number; 0 if there is none."""
+
+    def write(self, number: int, branch: str, base: str, is_open: bool, data: bytes) -> None:
+        """One record as it is now; only while nobody else changes them."""
+
+
 class ForgeSite(msgspec.Struct, frozen=True, kw_only=True):
     """What a forge is opened with: where it is, as far as the project and its settings say.
 
     `folder` is Hookline's own in the project, `remote` the git remote that work is pushed to and
     `remote_url` tells its URL. `api` and `options` are those of the section `gates`.
+    `pulls` are the records that machines share which share the store; None if they do not.
     """
 
     folder: str
@@ -136,6 +157,7 @@ class ForgeSite(msgspec.Struct, frozen=True, kw_only=True):
     api: str | None = None
     options: Mapping[str, Any] = {}
     cleaner: Cleaner | None = None
+    pulls: SharedPulls | None = None
 
 
 class ForgeKind(Protocol):

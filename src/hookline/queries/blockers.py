@@ -15,6 +15,7 @@ from hookline.flows.outcomes import is_stuck, last_parked
 from hookline.pipeline.gate_verbs import open_runs
 from hookline.queries import sessions
 from hookline.queries.gates import asked_help, last_flow, left_help, open_question, waiting
+from hookline.queries.hosts import missing_labels
 from hookline.sessions.ending import is_passed_over
 from hookline.tasks.task_runs import live_sessions
 from hookline.wiring.running.hosts import is_held
@@ -55,10 +56,13 @@ def all_blockers(app: App, view: View) -> dict[str, TaskBlocker]:
     return {task_id: each for task_id, each in found if each is not None}
 
 
-def untaken(app: App, task_id: str, task_type: str | None) -> TaskBlocker | None:
-    """Why no agent can take a task of a type on this machine; None if one can."""
+def untaken(app: App, view: View, task_id: str, task_type: str | None) -> TaskBlocker | None:
+    """Why no agent can take a task of a type; None if one can."""
     if unknown := app.types.unknown(task_type):
         return TaskBlocker(NOT_TAKEN, unknown, f"hookline task update {task_id} --type TYPE")
+    if labels := missing_labels(app, view, task_type):
+        reason = f"no living host has what tasks of type {task_type} need: {', '.join(labels)}"
+        return TaskBlocker(NOT_TAKEN, reason, "hookline hosts")
     problems = []
     for name in implementers(app, task_type):
         try:
@@ -100,7 +104,9 @@ class _Blockers:
             why = f"the plan of {plan.task_id} waits to be started"
             return TaskBlocker(NOT_TAKEN, why, sessions.resume_command(plan))
         if task.state == READY:
-            return untaken(self._app, task.id, task.type) if task.claim is None else None
+            return (
+                untaken(self._app, self._view, task.id, task.type) if task.claim is None else None
+            )
         if task.state == ACTIVE:
             return _with_session(session) if session is not None else None
         if task.state not in (BLOCKED, NEEDS_CONTINUATION):
@@ -124,7 +130,7 @@ class _Blockers:
         if (found := waiting(view, run.run_id)) is not None and found.reason:
             return TaskBlocker(AT_GATES, f"it {found.reason}", again)
         holder, _, until = view.runs.leases.holder(run.run_id)
-        reason = "its gates are running" if is_held(holder, until) else UNTAKEN
+        reason = "its gates are running" if is_held(view, holder, until) else UNTAKEN
         return TaskBlocker(AT_GATES, reason, again)
 
     def _session(self, task: Task) -> sessions.SessionFacts | None:

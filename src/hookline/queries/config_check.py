@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.config import load_settings
@@ -12,9 +13,11 @@ from hookline.config.checks.unguarded import doubts
 from hookline.config.load import read_settings
 from hookline.config.reading.problems import Mark, Problems
 from hookline.domain.hook_names import short_name
+from hookline.errors import StoreError, Untrusted
 from hookline.project import CONFIG_NAME
 from hookline.queries.doctor.agents import missing_agents
 from hookline.queries.doctor.hooks import missing
+from hookline.queries.hosts import missing_labels
 from hookline.trust.frozen import frozen_files
 from hookline.trust.review import changed_since_trusted
 from hookline.wiring.project.configured import GONE, is_removed, trust_in
@@ -47,6 +50,7 @@ def check_configuration(
     problems += _of_forge(project, home, settings, environ, ask=ask_forge)
     problems += _missing(project, home, settings, environ)
     problems += _removed(project, home, settings, environ)
+    problems += _unmet_needs(project, home, settings, environ)
     changed = changed_since_trusted(project, home, settings)
     frozen = [] if settings.has_errors else frozen_files(project, settings)
     return CheckedConfiguration(problems, changed, frozen)
@@ -83,6 +87,36 @@ def _removed(
     if is_removed(trust_in(project, home, settings, environ)):
         help = f"restore it with `{put_back(project, home)}`, or run `hookline trust`"
         report.error("removed", Mark(CONFIG_NAME), GONE, help=help)
+    return report.problems
+
+
+def _unmet_needs(
+    project: Project, home: str, settings: Settings, environ: Mapping[str, str]
+) -> list[Problem]:
+    """Types of tasks whose needs no living host meets; the store says which there are."""
+    types = settings.sections.task_types
+    needy = [name for name, each in types.items() if each.needs]
+    if settings.has_errors or not needy:
+        return []
+    from hookline.app import App  # few types need a host of their own
+
+    report = Problems()
+    origins = read_settings(project, home).origins
+    # A store that cannot be looked at is not the configuration's fault.
+    with (
+        suppress(StoreError, Untrusted),
+        closing(App.open(project.root, environ=environ, read_only=True)) as app,
+        app.read() as view,
+    ):
+        for name in needy:
+            if labels := missing_labels(app, view, name):
+                report.warning(
+                    "no-host",
+                    origins.get(f"task_types.{name}.needs", Mark(CONFIG_NAME)),
+                    f"no living host that takes tasks has {' and '.join(labels)}",
+                    help="`hookline hosts` lists them; `hookline work --label L` adds a label",
+                    consequence=f"tasks of type '{name}' wait",
+                )
     return report.problems
 
 

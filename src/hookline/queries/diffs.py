@@ -12,6 +12,7 @@ import msgspec
 
 from hookline.domain.repository import RepositoryError
 from hookline.errors import Untrusted
+from hookline.wiring.project.clones import work_elsewhere
 from hookline.wiring.working.repositories import repository
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ async def with_changes(app: App, found: ProjectReport, *, diffs: bool = False) -
     """A report with what the work of its tasks changes, and the diffs themselves if wanted."""
     git, limit = _Git(app), MAX_DIFF if diffs else 0
     tasks = [
-        msgspec.structs.replace(each, change=await git.compared(each.change, limit))
+        msgspec.structs.replace(each, change=await git.compared(each.change, limit, each.task_id))
         for each in found.tasks
     ]
     return msgspec.structs.replace(found, tasks=tasks)
@@ -39,9 +40,10 @@ async def with_changes(app: App, found: ProjectReport, *, diffs: bool = False) -
 
 async def with_iteration_changes(app: App, found: SessionReport) -> SessionReport:
     """A session's report with the diffs of its iterations."""
-    git = _Git(app)
+    git, task_id = _Git(app), found.known.task_id
     story = [
-        each._replace(change=await git.compared(each.change, MAX_ITERATION)) for each in found.story
+        each._replace(change=await git.compared(each.change, MAX_ITERATION, task_id))
+        for each in found.story
     ]
     return found._replace(story=story)
 
@@ -51,15 +53,21 @@ class _Git:
 
     def __init__(self, app: App) -> None:
         self._history, self._clean = repository(app).history, app.cleaner.text
+        self._elsewhere = work_elsewhere(app)
 
-    async def compared(self, change: Change | None, limit: int) -> Change | None:
-        """A change with its files, and up to `limit` of its diff; or with why it is not known."""
+    async def compared(self, change: Change | None, limit: int, task_id: str) -> Change | None:
+        """A change with its files, and up to `limit` of its diff; or with why it is not known.
+
+        Work that another clone has is known here once it is pushed or merged.
+        """
         if change is None or change.unknown is not None:
             return change
         try:
             found = await self._comparison(change, limit)
         except (RepositoryError, Untrusted):
-            return msgspec.structs.replace(change, unknown=GONE)
+            place = self._elsewhere.get(task_id)
+            unknown = GONE if place is None else f"the work is in {place.holder}"
+            return msgspec.structs.replace(change, unknown=unknown)
         return msgspec.structs.replace(change, files=found.files, diff=self._clean(found.diff))
 
     async def _comparison(self, change: Change, limit: int) -> Comparison:

@@ -39,7 +39,7 @@ class FinishedWork:
         return node_id in self.runs if node_id.startswith("R-") else True
 
     def _is_over(self, run: RunOutline) -> bool:
-        if run.updated_at >= self.before or is_held(run.owner, run.lease_until):
+        if run.updated_at >= self.before or is_held(self._view, run.owner, run.lease_until):
             return False
         if _is_open(run) and run.flow != SESSION:
             return False

@@ -36,6 +36,7 @@ from hookline.hooks.verdicts import (
 )
 from hookline.pipeline.gate_verbs import TURN, wait_of
 from hookline.pipeline.repository.requests import UNTRUSTED, WAITS
+from hookline.project import path_here
 from hookline.sessions.git_control import changed_in
 from hookline.tasks.task_runs import runs_on
 
@@ -156,7 +157,8 @@ def _sent_back_help(app: App, view: View, task: Task) -> Help | None:
 
 def _others_help(app: App, run: Run, again: str) -> Help:
     """How commits that someone else pushed to the branch of the work get into it."""
-    place, branch = (shlex.quote(str(run.input[name])) for name in ("worktree", "branch"))
+    place = shlex.quote(path_here(app.project.root, run.input["worktree"]))
+    branch = shlex.quote(run.input["branch"])
     remote = shlex.quote(app.sections.gates.remote or "origin")
     hint = f"someone else pushed to {branch}: rebase the work onto that, and submit it again"
     return Help(hint, f"git -C {place} pull --rebase {remote} {branch} && {again}")

@@ -25,7 +25,7 @@ def waits_for(app: App, view: View, call: Delivery) -> tuple[str, str]:
         return "you", f"its hook is held back: {reason}"
     # A hook sends one after the other.
     ahead = next((each for each in view.outbox.open() if each.hook == call.hook), None)
-    if ahead is not None and is_held(ahead.owner, ahead.lease_until):
+    if ahead is not None and is_held(view, ahead.owner, ahead.lease_until):
         return "its channel", "it is being sent"
     found = release_of(view, rules, call.hook, now)
     why = ahead.error if ahead is not None else None

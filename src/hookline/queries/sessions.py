@@ -194,17 +194,23 @@ def _status(view: View, run: Run) -> tuple[str, Mapping[str, Any]]:
     status = view.runs.value(run.run_id, STANDING)
     if status not in (sessions.LIVE, sessions.PAUSED):
         return str(status), _ending(view, run)
-    if is_held(holder, until):
+    if is_held(view, holder, until):
         assert holder is not None
         return RUNNING, {"pid": owner_pid(holder)}
     if status == sessions.PAUSED or run.status == runs.PAUSED:
         return PAUSED, _pause(view, run)
     if run.status == runs.RUNNING:
-        rebooted = holder is not None and is_of_another_boot(holder)
-        return KILLED, {"reason": REBOOTED} if rebooted else {}
+        return KILLED, _how_killed(view, holder)
     if run.wake_at is not None:
         return WAITING, {"until": iso(run.wake_at), "reason": _wait(view, run)}
     return PARKED, {"reason": run.reason}
+
+
+def _how_killed(view: View, holder: str | None) -> Mapping[str, Any]:
+    if holder is None or not is_of_another_boot(holder):
+        return {}
+    lost = next((each.host for each in view.hosts.processes() if each.owner == holder), None)
+    return {"reason": REBOOTED if lost is None else f"the host {lost} was not heard of any more"}
 
 
 def _ending(view: View, run: Run) -> Mapping[str, Any]:

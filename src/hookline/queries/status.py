@@ -151,7 +151,7 @@ def _flows(view: View) -> Iterator[AtWork]:
     """Runs of flows that a process advances; those of sessions are shown as such."""
     for run in view.runs.runs(status=runs.RUNNING):
         holder, _, until = view.runs.leases.holder(run.run_id)
-        if run.flow != sessions.FLOW and is_held(holder, until):
+        if run.flow != sessions.FLOW and is_held(view, holder, until):
             command = f"hookline flow status {run.run_id}"
             yield AtWork(
                 kind="run",

@@ -34,14 +34,15 @@ GATES_SHOWN = 8
 def why(app: App, view: View, subject: str) -> Explanation:
     """Explain what someone names: an event, a hook, a task, a run or a session."""
     hook, unsent = app.scopes.find(subject), partial(waits_for, app, view)
+    held = partial(is_held, view)
     if hook is not None or view.calls.calls_of(subject, 1):
         switch = view.switches.all().get(subject)
-        return explain.explain_hook(view, hook, subject, switch, is_held, unsent)
+        return explain.explain_hook(view, hook, subject, switch, held, unsent)
     if is_number(subject):
         event = view.log.find(int(subject))
         if event is None:
             raise UnknownEvent(f"there is no event {subject}; the log ends at {view.log.last()}")
-        return explain.explain_event(view, event, is_held, unsent)
+        return explain.explain_event(view, event, held, unsent)
     if subject[:2] in ("T-", "t-"):
         return _task(app, view, subject)
     if subject[:2] in ("R-", "r-"):

@@ -1,7 +1,7 @@
 """Files that control git must not change during a turn or a test: if one did, a person looks first.
 
 Their state before a turn, or before programs that run code of the work, is stored until that ends,
-so that a kill hides nothing.
+so that a kill hides nothing. If several clones of the project share the store, each has its own.
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ class GitControl:
 
     def __init__(self, around: Surroundings) -> None:
         self._around = around
+        self._before, self._hooks_before = _names(around.clone.name if around.clone else "")
 
     async def begin(self, attempt: Attempt) -> dict[str, str]:
         """The state before a turn, or before one that was interrupted."""
         run_id = attempt.run.run_id
         with self._around.store.read() as view:
-            noted: dict[str, str] | None = view.runs.value(run_id, _BEFORE)
+            noted: dict[str, str] | None = view.runs.value(run_id, self._before)
         if noted is not None:
             return noted
         before = await self._look()
-        attempt.change(lambda tx: tx.runs.set_value(run_id, _BEFORE, before))
+        attempt.change(lambda tx: tx.runs.set_value(run_id, self._before, before))
         return before
 
     async def watch(
@@ -75,7 +76,7 @@ class GitControl:
         def ended(tx: Transaction) -> None:
             self.end(tx, attempt.run, changed)
             if changed:
-                tx.runs.set_value(attempt.run.run_id, _BEFORE, before)
+                tx.runs.set_value(attempt.run.run_id, self._before, before)
 
         attempt.change(ended)
         return found, changed
@@ -84,13 +85,12 @@ class GitControl:
         """What was added, removed or changed since."""
         return control_changes(before, await self._look())
 
-    @staticmethod
-    def end(tx: Transaction, run: Run, changed: list[str]) -> None:
+    def end(self, tx: Transaction, run: Run, changed: list[str]) -> None:
         """End a turn; what it changed stays recorded."""
-        before = tx.runs.value(run.run_id, _BEFORE)
-        tx.runs.set_value(run.run_id, _BEFORE, None)
-        if hook_changes(changed) and tx.runs.value(run.run_id, _HOOKS_BEFORE) is None:
-            tx.runs.set_value(run.run_id, _HOOKS_BEFORE, before)
+        before = tx.runs.value(run.run_id, self._before)
+        tx.runs.set_value(run.run_id, self._before, None)
+        if hook_changes(changed) and tx.runs.value(run.run_id, self._hooks_before) is None:
+            tx.runs.set_value(run.run_id, self._hooks_before, before)
         if changed:
             found = {*changed_in(tx, run), *changed}
             tx.runs.set_value(run.run_id, _CHANGED, sorted(found))
@@ -105,13 +105,20 @@ def changed_in(view: View, run: Run) -> list[str]:
     return list(view.runs.value(run.run_id, _CHANGED) or ())
 
 
-def hooks_before(view: View) -> list[dict[str, str]]:
+def hooks_before(view: View, clone: str = "") -> list[dict[str, str]]:
     """The git hooks before each turn that is under way, and before each change of them
     that no person has accepted: Hookline's own git runs none that differs from these."""
-    noted = view.runs.values_named(_BEFORE)
+    before, of_hooks = _names(clone)
+    noted = view.runs.values_named(before)
     under_way = [each for run_id, each in noted if view.runs.find(run_id).status not in TERMINAL]
-    changed = view.runs.values_named(_HOOKS_BEFORE)
+    changed = view.runs.values_named(of_hooks)
     return under_way + [before for run_id, before in changed if not _is_accepted(view, run_id)]
+
+
+def _names(clone: str) -> tuple[str, str]:
+    """The names under which a clone remembers the state before."""
+    of_clone = f"@{clone}" if clone else ""
+    return f"{_BEFORE}{of_clone}", f"{_HOOKS_BEFORE}{of_clone}"
 
 
 def _is_accepted(view: View, run_id: str) -> bool:

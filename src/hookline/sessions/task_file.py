@@ -54,10 +54,10 @@ def renewed_task(view: View, payload: Mapping[str, Any]) -> str | None:
     return task_page(task)
 
 
-def renew_task_file(view: View, run: Run) -> None:
+def renew_task_file(view: View, run: Run, worktree: str) -> None:
     """Before an agent's turn in a worktree, bring its task's file up to date."""
-    worktree, task_id = run.input.get("worktree") or "", run.input.get("taskId")
-    task = view.graph.find(task_id) if worktree and task_id else None
+    task_id = run.input.get("taskId") if run.input.get("worktree") else None
+    task = view.graph.find(task_id) if task_id else None
     # A folder that is gone is not created again.
     if task is not None and os.path.isdir(os.path.join(worktree, FOLDER)):
         with suppress(RepositoryError):

@@ -18,6 +18,7 @@ from hookline.flows.outcomes import CUT
 from hookline.hooks.followed import followed_files, steering_files
 from hookline.hooks.validation import ValidationWorld, validate
 from hookline.ports.agents import TurnRequest
+from hookline.project import path_here
 from hookline.sessions.git_control import GitControl
 from hookline.sessions.spending import budget_used_up, purpose_of
 from hookline.sessions.task_file import renew_task_file
@@ -104,7 +105,7 @@ class TurnEffects:
     async def _turn(self, attempt: Attempt) -> AgentTurn:
         args, session = attempt.args, attempt.args.get("session") or {}
         with self._around.store.read() as view:
-            renew_task_file(view, attempt.run)
+            renew_task_file(view, attempt.run, self._folder(attempt.run))
         env = {**attempt.environment, **_session_environment(session)}
 
         def tell(event: AgentEvent) -> None:
@@ -124,6 +125,8 @@ class TurnEffects:
             on_conversation=attempt.talks,
             on_event=tell,
         )
+        if (clone := self._around.clone) is not None:
+            request = clone.talk(attempt, request)
         return await self._around.agents.turn(args.get("agent"), request)
 
     def _promised(self, run: Run, effect: JournalEffect) -> list[dict[str, Any]]:
@@ -222,7 +225,7 @@ class TurnEffects:
 
     def _folder(self, run: Run) -> str:
         """Where the agent of a run works: the worktree of its task, or the project's root."""
-        return str(run.input.get("worktree") or self._around.root)
+        return path_here(self._around.root, run.input.get("worktree") or "")
 
     async def _tree(
         self, run: Run, base: str | None, counted: Sequence[str] = ()

@@ -50,6 +50,19 @@ def adopt_store(home: str, project: Project, store_id: str, url: str = "") -> No
     write_private(_record(home, project), os.fsencode(f"{store_id}\n{url}" if url else store_id))
 
 
+def recorded_position(home: str, project: Project) -> bytes | None:
+    """How far the log of the project's store on a server was seen, as it was last recorded."""
+    try:
+        return read_private(f"{_record(home, project)}.seen")
+    except Untrusted:
+        return None
+
+
+def record_position(home: str, project: Project, position: bytes) -> None:
+    """Record that."""
+    write_private(f"{_record(home, project)}.seen", position)
+
+
 def prove_adoptable(home: str, project: Project) -> None:
     """Fail if the records of an adoption, of the store and of its folder, cannot be written."""
     prove_writable(_record(home, project))

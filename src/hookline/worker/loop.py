@@ -15,7 +15,7 @@ import msgspec
 
 from hookline.domain import runs
 from hookline.domain.sessions import LIVE, STANDING
-from hookline.errors import BadInput, HooklineError, IllegalTransition, Untrusted
+from hookline.errors import BadInput, HooklineError, IllegalTransition, StoreLost, Untrusted
 from hookline.flows import control
 from hookline.flows.outcomes import INTERRUPT
 from hookline.pipeline import gate_verbs
@@ -100,6 +100,8 @@ class Worker:
         self._not_before = 0.0
         self._is_asked = False
         self._begun: set[str] = set()
+        # Why this host takes nothing new, if it does not.
+        self._closed: str | None = None
         self.is_stopping = False
         self.leaves = False
         self.why: str | None = None  # why it was stopped, if not by a person
@@ -111,11 +113,14 @@ class Worker:
         serving = asyncio.ensure_future(self._runner.serve())
         try:
             while True:
-                self._free_lanes()
-                began = await self._fill_lanes()
-                ends = once or self.is_stopping or self.spent() is not None
-                if ends and not began and self._is_idle():
-                    return
+                try:
+                    self._free_lanes()
+                    began = await self._fill_lanes()
+                    ends = once or self.is_stopping or self.spent() is not None
+                    if ends and not began and self._is_idle():
+                        return
+                except StoreLost:  # in the middle of a look: nothing was changed
+                    continue
                 if serving.done():
                     serving.result()
                 await self._engine.wakeup.wait(LOOK_AGAIN)
@@ -189,7 +194,9 @@ class Worker:
             submissions = gate_verbs.open_runs(view)
             stopped = [each for each in submissions if gate_verbs.is_interrupted(each)]
             waiting = [each for each in submissions if _waits_for_turn(view, each)]
-            for run in _live_sessions(view):
+            left = {run.run_id: run for run in _live_sessions(view)}
+            ours = self._picker.admission.admits(view, list(left))
+            for run in map(left.__getitem__, ours):
                 if not self._is_held(view, run.run_id):
                     task_id: str = run.input["taskId"]
                     self._picker.tasks.add(task_id)
@@ -238,11 +245,20 @@ class Worker:
             self.why = f"the limit of {limit} is reached"
             self._tell(f"{self.why}; stopping after these turns")
             self._ask_to_end()
+        self._follow_orders()
         began = False
         for lane in self._free():
             if self._may_begin():
                 began = await self._fill(lane) or began
         return began
+
+    def _follow_orders(self) -> None:
+        """Take nothing new while people want this host to be another one, or drained."""
+        with self._engine.store.read() as view:
+            why = self._picker.admission.why_nothing(view)
+        if why != self._closed:
+            self._closed = why
+            self._tell(f"taking nothing new: {why}" if why else "taking tasks again")
 
     async def _check_configuration(self) -> None:
         """Start nothing with old settings once merged work has changed them."""
@@ -252,7 +268,7 @@ class Worker:
             self.stop()
 
     def _may_begin(self) -> bool:
-        is_time = time.monotonic() >= self._not_before
+        is_time = time.monotonic() >= self._not_before and self._closed is None
         return is_time and not self.is_stopping and self.spent() is None
 
     async def _fill(self, lane: Lane) -> bool:
@@ -263,6 +279,8 @@ class Worker:
             self.trouble = problem
             self.stop()
             return False
+        except StoreLost:
+            raise
         except HooklineError as problem:
             self._tell(f"no task was started: {problem.message}")
             self._not_before = time.monotonic() + GRACE
@@ -288,8 +306,9 @@ class Worker:
         if self._may_begin() and self._picker.is_held_up():
             return False
         with self._engine.store.read() as view:
-            now = time.time()
-            due = view.runs.leases.due(now, self._engine.owner.is_free)
+            now = view.time()
+            found = view.runs.leases.due(now, self._engine.owner.is_free)
+            due = self._picker.admission.admits(view, found)
             return not due and not _goes_on(view, now) and not self._others_work(view)
 
     def _agents_fix(self) -> bool:

@@ -19,6 +19,7 @@ from hookline.sessions.spending import Spending
 from hookline.sessions.state import LEASE_MARGIN
 from hookline.tasks import claims, planned, verbs
 from hookline.wiring.working.work import begin_work
+from hookline.worker.admission import Admission
 from hookline.worker.agent_sessions import UnableAgents, best_known, free_name, stopped
 from hookline.worker.loop import Begun
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hookline.app import App
+    from hookline.domain.runs import Run
     from hookline.ports.store import Transaction, View
 
 # The heartbeat renews it until the session holds the task, so that a killed worker frees it.
@@ -60,6 +62,7 @@ class TaskPicker:
         self._looked_at = ""
         self._beginning: tuple[str, int] | None = None  # a task, and the token of its claim
         self.unable = UnableAgents()
+        self.admission = Admission(app, self._is_ours)
         self.spending = Spending(self.tasks, after)
 
     async def begin(self, agents: Sequence[str]) -> Begun | None:
@@ -88,14 +91,18 @@ class TaskPicker:
             finally:
                 self._beginning = None
 
-    def keep(self, tx: Transaction) -> None:
-        """Renew the claim on the task that is being started: a part of the heartbeat."""
+    def keep(self) -> Callable[[Transaction], None] | None:
+        """What renews the claim on the task that is being started: a part of the heartbeat."""
         if self._beginning is None:
-            return
+            return None
         task_id, token = self._beginning
-        with suppress(HooklineError):  # `_start` notices that it was lost
-            if tx.graph.task(task_id).state != ACTIVE:  # its session does not hold it yet
-                claims.renew(tx, task_id, token, FIRST_LEASE)
+
+        def renew(tx: Transaction) -> None:
+            with suppress(HooklineError):  # `_start` notices that it was lost
+                if tx.graph.task(task_id).state != ACTIVE:  # its session does not hold it yet
+                    claims.renew(tx, task_id, token, FIRST_LEASE)
+
+        return renew
 
     def is_held_up(self) -> bool:
         """Whether a task is held for so short a time that it may be ready soon."""
@@ -118,6 +125,7 @@ class TaskPicker:
             if self._is_wanted(task.type)
             and (
                 not any(self._rule(agent, task.type) for agent in able)
+                or not self.admission.can_anyone(view, task.type)
                 or unstarted_plan(view, task) is not None
                 or self._app.types.unknown(task.type) is not None
             )
@@ -178,10 +186,15 @@ class TaskPicker:
 
     def _may_take(self, agent: str, task_type: str | None) -> bool:
         is_known = self._app.types.unknown(task_type) is None
-        return is_known and self._is_wanted(task_type) and self._rule(agent, task_type)
+        is_fit = is_known and self.admission.takes_type(task_type)
+        return is_fit and self._is_wanted(task_type) and self._rule(agent, task_type)
 
     def _is_wanted(self, task_type: str | None) -> bool:
         return self._types is None or task_type in self._types
+
+    def _is_ours(self, run: Run) -> bool:
+        """Whether this worker deals with a run."""
+        return run.run_id in self._noticed or run.input.get("taskId") in self.tasks
 
     def _release(self) -> None:
         assert self._beginning is not None
@@ -208,7 +221,8 @@ class TaskPicker:
             app.change(self._resume, earlier.run_id)
             return earlier.run_id
         given = SessionInput(name=name, goal=task.goal, task_id=task.id, agent=agent, part=part)
-        given = given.in_worktree(place, skip_pr=skips_pr(app.settings, task.type))
+        skip_pr = skips_pr(app.settings, task.type)
+        given = given.in_worktree(app.project.root, place, skip_pr=skip_pr)
 
         def begin(tx: Transaction) -> SessionInput:
             self._check_claim(tx)

@@ -1,6 +1,7 @@
 """The forge that needs no server: pull requests as files in the project's own folder.
 
-`<n>.json` is the record, `<n>.md` the same for people. Git merges; this forge writes it down.
+`<n>.json` is the record, `<n>.md` the same for people. Git merges; this forge writes it down. If
+several machines share the store, the records are there, and only the pages are files.
 """
 
 from __future__ import annotations
@@ -32,12 +33,13 @@ from hookline.domain.forge import (
 from hookline.domain.text import forge_texts as texts
 from hookline.domain.timestamps import iso
 from hookline.files import own_folder, publish
+from hookline.project import recorded_path
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 
     from hookline.domain.repository import SetupProblem
-    from hookline.ports.work import ForgeSite
+    from hookline.ports.work import ForgeSite, SharedPulls
 
 MERGES = False
 CHECKS = False
@@ -53,7 +55,8 @@ _RECORD = re.compile(r"([1-9]\d{0,8})\.json")
 
 async def open_forge(site: ForgeSite) -> LocalForge:
     """The forge of a project, in its own folder."""
-    return LocalForge(os.path.join(site.folder, "pulls"), push_remote=site.remote)
+    folder = os.path.join(site.folder, "pulls")
+    return LocalForge(folder, push_remote=site.remote, shared=site.pulls)
 
 
 class PullComment(msgspec.Struct, rename="camel", frozen=True):
@@ -87,9 +90,12 @@ class LocalForge:
     merges = MERGES
     has_checks, has_reviews = CHECKS, REVIEWS
 
-    def __init__(self, folder: str, *, push_remote: str | None = None) -> None:
+    def __init__(
+        self, folder: str, *, push_remote: str | None = None, shared: SharedPulls | None = None
+    ) -> None:
         self._folder = folder
         self.push_remote = push_remote
+        self._shared = shared
 
     async def find_pull_request(self, branch: str, base: str) -> PullRequest | None:
         found = self._find(branch, base)
@@ -168,6 +174,9 @@ class LocalForge:
             self._write(msgspec.structs.replace(record, comments=(*record.comments, added)))
 
     def _find(self, branch: str, base: str) -> Record | None:
+        if self._shared is not None:
+            data = self._shared.open_of(branch, base)
+            return None if data is None else _record(data, f"a pull request of {branch}")
         for number in sorted(self._numbers(), reverse=True):
             record = self._read(number)
             if (record.branch, record.base, record.state) == (branch, base, "open"):
@@ -184,43 +193,60 @@ class LocalForge:
         return [int(found[1]) for found in map(_RECORD.fullmatch, names) if found]
 
     def _next_number(self) -> int:
-        number = max(self._numbers(), default=0) + 1
+        last = max(self._numbers(), default=0)
+        if self._shared is not None:
+            last = max(last, self._shared.last())
+        number = last + 1
         if number > MAX_NUMBER:
             raise ForgeError(f"{self._folder} has no number left for another pull request")
         return number
 
     def _read(self, number: int) -> Record:
         path = self._path(number, "json")
-        try:
-            with _opened(path) as file:
-                data = file.read(MAX_RECORD + 1)
-        except FileNotFoundError:
-            raise ForgeMissing(f"there is no pull request {number}") from None
-        except OSError as problem:
-            raise ForgeError(f"pull request {number} cannot be read: {problem}") from problem
-        try:
-            record = msgspec.json.decode(data, type=Record)
-        except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-            raise _damaged(path, str(problem)) from problem
+        # There may be a file of before the store was moved.
+        data = (self._shared and self._shared.read(number)) or self._read_file(number, path)
+        if data is None:
+            raise ForgeMissing(f"there is no pull request {number}")
+        record = _record(data, path)
         if record.number != number:
             raise _damaged(path, f"it says that it is pull request {record.number}")
         return record
+
+    def _read_file(self, number: int, path: str) -> bytes | None:
+        try:
+            with _opened(path) as file:
+                return file.read(MAX_RECORD + 1)
+        except FileNotFoundError:
+            return None
+        except OSError as problem:
+            raise ForgeError(f"pull request {number} cannot be read: {problem}") from problem
 
     def _write(self, record: Record) -> PullRequest:
         data = msgspec.json.format(msgspec.json.encode(record), indent=2)
         if len(data) > MAX_RECORD:
             raise ForgeError(f"pull request {record.number} is full: it has too many comments")
+        if self._shared is not None:
+            is_open = record.state == "open"
+            self._shared.write(record.number, record.branch, record.base, is_open, data)
+        else:
+            self._publish(record, "json", data)
+            self._publish(record, "md", _page(record).encode())
+        return self._shown(record)
+
+    def _publish(self, record: Record, ending: str, data: bytes) -> None:
         try:
             with own_folder(*os.path.split(self._folder)) as folder:
-                publish(folder, f"{record.number:d}.json", data, durable=True)
-                publish(folder, f"{record.number:d}.md", _page(record).encode(), durable=True)
+                publish(folder, f"{record.number:d}.{ending}", data, durable=True)
         except OSError as problem:
             path = self._path(record.number, "json")
             raise ForgeError(f"{path} cannot be written: {problem}") from problem
-        return self._shown(record)
 
     def _shown(self, record: Record) -> PullRequest:
-        url = Path(os.path.abspath(self._path(record.number, "md"))).as_uri()
+        page = os.path.abspath(self._path(record.number, "md"))
+        url = Path(page).as_uri()
+        if self._shared is not None:  # the page is in each clone that has to do with it
+            self._publish(record, "md", _page(record).encode())
+            url = recorded_path(os.path.dirname(os.path.dirname(os.path.dirname(page))), page)
         return PullRequest(url=url, **{name: getattr(record, name) for name in _SHOWN})
 
     def _path(self, number: int, ending: str) -> str:
@@ -229,6 +255,10 @@ class LocalForge:
     @asynccontextmanager
     async def _locked(self) -> AsyncIterator[None]:
         """Alone among all processes; the kernel takes the lock from one that dies."""
+        if self._shared is not None:
+            with self._shared.alone():
+                yield
+            return
         with _lock_file(self._folder) as lock:
             if not await acquire(lock, LOCK_PATIENCE, LOCK_POLL):
                 words = f"another process kept {self._folder} locked for too long"
@@ -254,6 +284,13 @@ def _opened(path: str) -> BinaryIO:
     # A repository may bring such files: no link leads elsewhere, no pipe keeps us waiting.
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     return os.fdopen(os.open(path, flags), "rb")
+
+
+def _record(data: bytes, path: str) -> Record:
+    try:
+        return msgspec.json.decode(data, type=Record)
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        raise _damaged(path, str(problem)) from problem
 
 
 def _damaged(path: str, why: str) -> ForgeError:

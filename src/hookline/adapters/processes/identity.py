@@ -13,6 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from hookline.adapters.processes.proc_table import ProcTable
+from hookline.digest import sha256
 from hookline.ports.processes import ProcessGroup
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 # Set, it hides /proc and inotify, so that what other systems do can be tried on Linux.
 NO_PROC = "HOOKLINE_NO_PROC"
+# The name of this host. Hosts of different names know nothing of each other's processes, even where
+# they see them.
+HOST = "HOOKLINE_HOST"
 
 # The number is the same on every POSIX system, and the signal module costs an import of enum.
 SIGKILL, SIGTERM = 9, 15
@@ -119,6 +123,13 @@ def kill_group(group: ProcessGroup, signal: int = SIGKILL) -> bool:
     return (kill_tree if signal == SIGKILL else signal_group)(group.pgid, signal)
 
 
+def group_is_left(group: ProcessGroup) -> bool:
+    """Whether something of a recorded group still runs; zombies do not."""
+    leader = _table().stat(group.pgid) if group.pgid > 1 and group.boot_id == boot_id() else None
+    is_others = leader is not None and leader.start_time != group.start_time
+    return not is_others and _has_members(group.pgid)
+
+
 def end_group(group: ProcessGroup) -> None:
     """Kill what is left of a recorded group, and wait: the killed finish the call they are in.
 
@@ -200,7 +211,24 @@ def signal_group(pgid: int, signal: int = SIGKILL) -> bool:
 
 def boot_id() -> str:
     """A value that changes with each boot, and between containers, which count pids apart."""
-    return _table().boot_id
+    own = _table().boot_id
+    return f"{own}/{_plain(name)}" if (name := os.environ.get(HOST)) else own
+
+
+def host_name(folder: str) -> str:
+    """The name of this host for the user of a folder: another user may have other logins."""
+    if name := os.environ.get(HOST):
+        return _plain(name)
+    machine = b""
+    with suppress(OSError), open("/etc/machine-id", "rb") as file:
+        machine = file.read()
+    own = sha256(b"\0".join((machine, os.fsencode(folder)))).hexdigest()
+    return f"{_plain(os.uname().nodename)}-{own[:4]}"
+
+
+def _plain(name: str) -> str:
+    """A name as one word."""
+    return "".join(each if each.isalnum() or each in "._-" else "-" for each in name[:64])
 
 
 def _has_members(pgid: int) -> bool:

@@ -1,7 +1,9 @@
 """A small process next to one that runs agents: if that one is killed, it ends what it had started.
 
 A process that is killed by force cannot end its children. The reaper hears through a pipe which of
-them run; when the pipe closes, those that have not ended are told to, and then killed.
+them run; when the pipe closes, those that have not ended are told to, and then killed. Where the
+store is on a server, it also gives the leases of the killed process back, so that another host need
+not wait for their end; and does both when that process is stopped, or is cut off from the server.
 """
 
 from __future__ import annotations
@@ -9,12 +11,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from hookline.adapters.processes.identity import NO_PROC
+import msgspec
+
+from hookline.adapters.processes.identity import HOST, NO_PROC
+from hookline.ports.processes import CALL_MARK, TURN_MARK
 
 if TYPE_CHECKING:
+    from hookline.adapters.processes.lease_watch import LeaseTerms
     from hookline.ports.processes import ProcessGroup
 
 _PROGRAM = os.path.join(os.path.dirname(__file__), "reaper_process.py")
@@ -22,12 +29,18 @@ CLOSE_SECONDS = 5.0
 
 
 class Reaper:
-    """Hears about every program as it starts; its own process starts with the first one."""
+    """Hears about every program as it starts; its own process starts with the first one.
 
-    def __init__(self) -> None:
+    With the `terms` of leases on a server it should start with the first of those.
+    """
+
+    def __init__(self, terms: LeaseTerms | None = None) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe = -1
         self._running: dict[int, str] = {}
+        self._terms = terms
+        # A heartbeat tells it something, too.
+        self._telling = threading.RLock()
 
     def expect(self, mark: str) -> None:
         """A program with this in its environment is about to start, and may work at once."""
@@ -52,11 +65,32 @@ class Reaper:
         self._running.pop(group.pgid, None)
         self._tell(f"- {group.pgid}")
 
+    def start(self) -> None:
+        """Leases are about to be taken: if this process cannot work, they are given back."""
+        if self._process is None:
+            self._start()
+
+    def check(self) -> None:
+        """If its process was killed, start another one."""
+        self._tell("")
+
+    def renewed(self, sent: float) -> None:
+        """Their renewal, which was sent at a time, was acknowledged."""
+        self._tell(f"~ {sent!r}")
+
     def close(self) -> None:
         """Let the process end: its owner has ended what it had started."""
         if self._process is None:
             return
+        if self._terms is not None:
+            with suppress(OSError):  # it was killed
+                os.write(self._pipe, b".\n")
+        self._close()
+
+    def _close(self) -> None:
+        assert self._process is not None
         os.close(self._pipe)
+        self._pipe = -1
         with suppress(subprocess.TimeoutExpired, OSError):  # such as when the clock is set back
             self._process.wait(CLOSE_SECONDS)
         self._process = None
@@ -72,20 +106,35 @@ class Reaper:
                 stdin=ours,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                cwd="/",
-                env={name: os.environ[name] for name in (NO_PROC,) if name in os.environ},
+                cwd="/" if self._terms is None else None,
+                env=_environment(is_connected=self._terms is not None),
                 start_new_session=True,
             )
         finally:
             os.close(ours)
+        if self._terms is not None:
+            os.write(self._pipe, _told(self._terms).encode() + b"\n")
 
     def _tell(self, line: str) -> None:
         # Without a reaper, the process that continues the work ends what is left.
-        with suppress(OSError):
+        with suppress(OSError), self._telling:
             try:
                 os.write(self._pipe, f"{line}\n".encode())
             except BrokenPipeError:  # it was killed: another one is told about all that runs
-                self.close()
+                self._close()
                 self._start()
                 lines = "".join(f"{each}\n" for each in self._running.values())
                 os.write(self._pipe, lines.encode())
+
+
+def _told(terms: LeaseTerms) -> str:
+    return f"= {msgspec.json.encode(terms).decode()}"
+
+
+def _environment(*, is_connected: bool) -> dict[str, str]:
+    """What the process needs, and for connections what they need: PGPASSWORD, HOME and others.
+
+    It never belongs to a turn or a call that ends.
+    """
+    needed = {*os.environ} - {TURN_MARK, CALL_MARK} if is_connected else {NO_PROC, HOST}
+    return {name: os.environ[name] for name in needed if name in os.environ}

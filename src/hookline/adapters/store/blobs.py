@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hookline.digest import sha256
@@ -41,6 +42,11 @@ class FileBlobs:
         if sha256(data).hexdigest() != name:
             raise StoreCorrupt(f"the value {name[:16]} is damaged")
         return data
+
+    def drop(self, name: str) -> None:
+        """Remove what nothing needs any more, at once."""
+        with suppress(FileNotFoundError), self._opened(name[:2]) as folder:
+            os.unlink(name, dir_fd=folder)
 
     def names(self) -> list[str]:
         """The names of all."""

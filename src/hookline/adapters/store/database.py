@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
+    from hookline.domain.events import Event
+
 PATIENCE = 60.0
 MEMORY = ":memory:"
 _EMPTY = "restore it from a backup; to start over, remove it and run the command again"
@@ -95,6 +97,11 @@ class SqliteDatabase:
     def time(self) -> float:
         """The time of this machine, on which the file is."""
         return time.time()
+
+    first_token = 0
+
+    def stored(self, last: Event) -> None:
+        """Nothing: a file takes nothing back."""
 
     def size(self) -> int:
         """The bytes of the file and of what is still to be written into it."""

@@ -50,12 +50,14 @@ DELETE FROM effects WHERE (run, chapter, effect_id) IN (SELECT run, chapter, eff
 
 -- name: texts_with_names
 -- Texts that may name a blob: of all runs but some, of calls at all events but some, and of the
--- loops of open tasks.
+-- copies and loops of open tasks.
 SELECT args FROM effects WHERE args LIKE '%blob%' AND run NOT IN (SELECT CAST(value AS BIGINT) FROM json_each(?1))
 UNION ALL SELECT value FROM effects
 WHERE value LIKE '%blob%' AND run NOT IN (SELECT CAST(value AS BIGINT) FROM json_each(?1))
 UNION ALL SELECT blob FROM deliveries
 WHERE blob IS NOT NULL AND event_seq NOT IN (SELECT CAST(value AS BIGINT) FROM json_each(?2))
+UNION ALL SELECT place FROM work_places WHERE EXISTS (SELECT 1 FROM tasks
+    WHERE number = task AND state NOT IN ('completed', 'failed', 'cancelled'))
 UNION ALL SELECT data FROM events
 WHERE type IN ('iteration_started', 'iteration_validated', 'iteration_advanced')
 AND node_id IN (SELECT 'T-' || number FROM tasks

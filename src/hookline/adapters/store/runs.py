@@ -139,8 +139,8 @@ class LeaseTable(Table):
         self._run(SQL["take_run"], (owner, token, until, run_number(identifier)))
         self._run(SQL["forget_attempts"], (run_number(identifier),))
 
-    def renew(self, owner: str, until: float) -> None:
-        self._run(SQL["renew_runs"], (until, owner))
+    def renew(self, owner: str, until: float, *, not_over: float = 0.0) -> None:
+        self._run(SQL["renew_runs"], (until, owner, not_over))
 
     def let_go(self, identifier: str, token: int, wake_at: float | None) -> None:
         self._run(SQL["let_go"], (wake_at, run_number(identifier), token))

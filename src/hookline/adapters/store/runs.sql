@@ -49,8 +49,8 @@ SELECT number, token, owner FROM runs INDEXED BY runs_by_owner WHERE owner IS NO
 ORDER BY number
 
 -- name: renew_runs
--- The heartbeat of all runs that a process advances.
-UPDATE runs SET lease_until = ? WHERE owner = ? AND status = 'running'
+-- The heartbeat of all runs that a process advances, unless its lease was over by then.
+UPDATE runs SET lease_until = ? WHERE owner = ? AND status = 'running' AND lease_until >= ?
 
 -- name: let_go
 -- Nobody advances the run until it wakes.

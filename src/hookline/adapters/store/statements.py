@@ -10,7 +10,10 @@ from hookline.errors import BadInput, HooklineError, StoreCorrupt
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 10
+# The schema of the version before: its processes still work with this one on a server, because what
+# came since only adds tables. A migration that does more raises this number: then they refuse it.
+COMPATIBLE_SCHEMA = 8
 _FOLDER = os.path.dirname(__file__)
 _MIGRATIONS = os.path.join(_FOLDER, "migrations")
 

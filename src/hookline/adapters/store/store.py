@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -30,9 +31,12 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from hookline.adapters.store.details import DetailTables
+    from hookline.adapters.store.hosts import HostTables
     from hookline.adapters.store.notices import AnnouncementTable, OutboxTable
+    from hookline.adapters.store.pull_requests import PullRequestTable
     from hookline.adapters.store.runs import RunTables, SessionTables
     from hookline.adapters.store.statements import StatementRunner
+    from hookline.adapters.store.work_places import WorkPlaceTable
     from hookline.domain.records import Delivery
 
 _encode = msgspec.json.encode
@@ -58,6 +62,13 @@ class Database(Protocol):
     def time(self) -> float:
         """The time, as all who share the database see it."""
 
+    @property
+    def first_token(self) -> int:
+        """What the tokens of the transaction that has begun are greater than."""
+
+    def stored(self, last: Event) -> None:
+        """An event, the last of its transaction, was acknowledged."""
+
     def size(self) -> int:
         """How many bytes they take."""
 
@@ -71,7 +82,13 @@ class Database(Protocol):
 class View:
     """The store at one moment."""
 
-    def __init__(self, connection: StatementRunner, store_id: str) -> None:
+    def __init__(
+        self,
+        connection: StatementRunner,
+        store_id: str,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.time = clock
         self.graph = GraphTables(connection)
         self.log = LogTable(connection, store_id)
         self.calls = CallTables(connection)
@@ -101,6 +118,25 @@ class View:
 
         return DetailTables(self._connection)
 
+    @property
+    def hosts(self) -> HostTables:
+        from hookline.adapters.store.hosts import HostTables  # of stores on a server
+
+        return HostTables(self._connection)
+
+    @property
+    def work_places(self) -> WorkPlaceTable:
+        # Only stores that machines share have any.
+        from hookline.adapters.store.work_places import WorkPlaceTable
+
+        return WorkPlaceTable(self._connection)
+
+    @property
+    def pull_requests(self) -> PullRequestTable:
+        from hookline.adapters.store.pull_requests import PullRequestTable
+
+        return PullRequestTable(self._connection)
+
     @cached_property
     def announcements(self) -> AnnouncementTable:
         # Most projects tell nobody.
@@ -119,10 +155,15 @@ class Transaction(View):
     """A change in the making: events are appended, and the tables follow them at once."""
 
     def __init__(
-        self, connection: StatementRunner, store_id: str, now: str, metadata: dict[str, Any]
+        self,
+        connection: StatementRunner,
+        store_id: str,
+        now: Callable[[], str],
+        metadata: dict[str, Any],
+        clock: Callable[[], float],
+        first_token: int = 0,
     ) -> None:
-        super().__init__(connection, store_id)
-        self.now = now
+        super().__init__(connection, store_id, clock)
         self.metadata = metadata
         self.events: list[Event] = []
         self._run = connection.execute
@@ -130,7 +171,9 @@ class Transaction(View):
         self._before: tuple[int, int, int, int, int] = self._run(SQL["counters"]).fetchone()
         if self._before is None:
             raise StoreCorrupt("the store has lost its counters")
+        self.now = now()  # whoever writes waited until it was their turn
         self._seq, self._task, self._token, self._run_number, missed = self._before
+        self._token = max(self._token, first_token)
         # Whether tasks may wait for nothing because the hook that makes them ready was off.
         self.missed = bool(missed)
 
@@ -216,6 +259,8 @@ class TableStore:
         self._clock = clock
         # Who hears about the calls that a commit recorded, and what was opened and written here.
         self.told: Callable[[Sequence[Delivery]], None] = lambda rows: None
+        # Who hears that the server of the store is away, and that it is back.
+        self.away: Callable[[str], None] = lambda message: None
         self.opened: dict[int, str] = {}
         self.written: dict[str, int] = {}
         # What whoever opened it should hear.
@@ -245,21 +290,24 @@ class TableStore:
     @contextmanager
     def read(self) -> Iterator[View]:
         with self._database.snapshot() as connection:
-            yield View(connection, self.id)
+            yield View(connection, self.id, self.time)
 
     def rows(self, *, writing: bool = False) -> AbstractContextManager[StatementRunner]:
         """The bare tables, for copying them."""
         return self._database.transaction() if writing else self._database.snapshot()
 
     def live(self) -> View:
-        return View(self._database.connection, self.id)
+        return View(self._database.connection, self.id, self.time)
 
     @contextmanager
     def write(self, metadata: dict[str, Any]) -> Iterator[Transaction]:
         with self._database.transaction() as connection:
-            transaction = Transaction(connection, self.id, self.now(), metadata)
+            first = self._database.first_token
+            transaction = Transaction(connection, self.id, self.now, metadata, self.time, first)
             yield transaction
             transaction.finish()
+        if transaction.events:
+            self._database.stored(transaction.events[-1])
         self.opened |= transaction.dispatches.opened
         self.written |= {event.node_id: event.seq for event in transaction.events}
         if transaction.calls.recorded:

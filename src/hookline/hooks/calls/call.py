@@ -17,11 +17,13 @@ from hookline.hooks.dispatch import call_in_process, error_line
 from hookline.hooks.frames import Frame, environment, timeout_of, variables
 from hookline.hooks.kinds import Call, World, declares, load_kind
 from hookline.immutable import Immutable
-from hookline.points import GATE, REACT
+from hookline.points import GATE, POINTS, REACT
+from hookline.project import path_here
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
+    from hookline.domain.events import Event
     from hookline.domain.text.cleaning import Cleaner
     from hookline.hooks.language.conditions import Evaluated
     from hookline.hooks.registry import Hook, HookContext
@@ -48,9 +50,12 @@ GIT_PLACES = frozenset(
 INHERITED = frozenset(
     {
         *("HOOKLINE_HOME", "HOOKLINE_DEBUG", "HOOKLINE_AGENT", "HOOKLINE_NO_PROC"),
-        *("HOOKLINE_STORE", "HOOKLINE_STORE_LISTEN"),
+        *("HOOKLINE_STORE", "HOOKLINE_STORE_LISTEN", "HOOKLINE_HOST"),
     }
 )
+# The fields of payloads that hold a recorded path.
+WORKTREE = "worktree"
+PATHS = (WORKTREE, "task_path")
 NO_TASK: tuple[str | None, frozenset[str]] = (None, frozenset())
 
 
@@ -111,9 +116,10 @@ class HookCaller:
     ) -> Outcome:
         """Call a hook once, if its condition holds; `begin` is called before it runs.
 
-        Every error in a hook's own call becomes its outcome; the rule says what that means.
+        It is told where on this machine the work is. Every error in a hook's own call becomes its
+        outcome; the rule says what that means.
         """
-        outcome = await self._call(hook, frame, begin)
+        outcome = await self._call(hook, self._frame_here(frame), begin)
         # The doors saw text; JSON can spell a secret so that it is there only once it is read.
         answer, error = self._around.cleaner.value((outcome.answer, outcome.error))
         return msgspec.structs.replace(outcome, answer=answer, error=error)
@@ -152,7 +158,28 @@ class HookCaller:
 
     def changes(self, payload: Mapping[str, Any]) -> ChangedFiles:
         """What `changed()` looks at in one firing, whichever of its hooks asks first."""
-        return ChangedFiles(lambda: self._around.changed_files(payload))
+        return ChangedFiles(lambda: self._around.changed_files(self._here(payload)))
+
+    def _here(self, payload: Mapping[str, Any]) -> dict[str, Any]:
+        """A payload with the paths of this machine in place of those that are recorded."""
+        root, found = self._around.root, dict(payload)
+        place = found.get(WORKTREE)
+        if isinstance(place, str) and not os.path.isabs(place):
+            named = (name for name in PATHS if isinstance(found.get(name), str) and found[name])
+            found |= {name: path_here(root, found[name]) for name in named}
+        event = found.get("event")
+        if isinstance(event, dict) and isinstance(data := event.get("data"), dict):
+            found["event"] = {**event, "data": self._here(data)}
+        return found
+
+    def _frame_here(self, frame: Frame) -> Frame:
+        """What hooks of a declared point see; at others these names can mean anything."""
+        if frame.point not in POINTS:
+            return frame
+        event: Event | None = frame.event
+        if event is not None:
+            event = msgspec.structs.replace(event, data=self._here(event.data))
+        return msgspec.structs.replace(frame, payload=self._here(frame.payload), event=event)
 
     async def _condition(self, hook: Hook, when: str, frame: Frame) -> Evaluated:
         # Only hooks with a condition pay for the language of conditions.

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain.events import SYSTEM_NODE, TOLD, Event
+from hookline.domain.hosts import LEASE_HERE
 from hookline.domain.records import DEAD, OK, PENDING, Action, Delivery, Outcome
 from hookline.domain.sessions import HeldOutput
 from hookline.errors import Fenced, StoreCorrupt, StoreError
@@ -49,6 +50,16 @@ class Owner(Immutable):
     is_free: Callable[[str, float], bool]
     end_child: Callable[[str], None]
     end_strays: Callable[[str], None]
+    # How long a lease on a run lasts if it is not renewed.
+    lease: float = LEASE_HERE
+
+    def not_over(self, now: float) -> float:
+        """Until when a lease must have lasted at least, to be ours still if nobody has taken it.
+
+        On a server, what was started under one is killed before its end, so the run has to be taken
+        again, as after a crash. Here it is enough that nobody took it.
+        """
+        return 0.0 if self.lease == LEASE_HERE else now
 
 
 class Deliverer:

@@ -147,7 +147,16 @@ class _Written:
             raise self._trouble
         open_, self._open = self._open, []
         if open_:
-            (change or self._recorder.change)(lambda tx: self._write(tx, open_))
+            event, known = self._event, [(entry.row, entry.is_entered) for entry in open_]
+
+            def write(tx: Transaction) -> None:
+                # A change that was lost is written once more, from the beginning.
+                self._event = event
+                for entry, (row, is_entered) in zip(open_, known, strict=True):
+                    entry.row, entry.is_entered = row, is_entered
+                self._write(tx, open_)
+
+            (change or self._recorder.change)(write)
 
     def _flush_in_time(self) -> None:
         """A hook is slow: record that it has started, and how those before it ended."""

@@ -17,6 +17,7 @@ from hookline.pipeline.repository.people_merge import PeopleMerge
 from hookline.pipeline.repository.prepare import Preparation
 from hookline.pipeline.repository.requests import MergeResult, RepoRequest
 from hookline.pipeline.repository.unmerged import not_yet, refused
+from hookline.project import path_here
 
 if TYPE_CHECKING:
     from hookline.domain.forge import PullRequest
@@ -53,7 +54,8 @@ class Workplace:
 
     def is_yours(self, asked: RepoRequest | Submission) -> bool:
         """Whether the work is on a branch in a person's own checkout, and not in a worktree."""
-        return os.path.realpath(asked.worktree) == os.path.realpath(self.around.root)
+        root = self.around.root
+        return os.path.realpath(path_here(root, asked.worktree)) == os.path.realpath(root)
 
     async def pull_request(self, asked: RepoRequest) -> PullRequest | None:
         """The pull request of the work, if it has one."""
@@ -74,7 +76,9 @@ class RepoEffects:
 
     async def carry_out(self, attempt: Attempt) -> Resolution:
         """Carry out one verb; problems that an agent or a person can fix are part of its value."""
-        value = await self._done(attempt, msgspec.convert(attempt.args, RepoRequest))
+        asked = msgspec.convert(attempt.args, RepoRequest)
+        worktree = path_here(attempt.around.root, asked.worktree)
+        value = await self._done(attempt, msgspec.structs.replace(asked, worktree=worktree))
         return Resolution(OK, msgspec.to_builtins(value))
 
     async def _done(self, attempt: Attempt, asked: RepoRequest) -> Any:

@@ -15,6 +15,7 @@ from hookline.errors import HookFailure
 from hookline.pipeline.repository import unmerged
 from hookline.pipeline.repository.gate_calls import call_gate
 from hookline.pipeline.repository.requests import MergeResult, RepoRequest
+from hookline.ports.leases import prove_lease
 from hookline.sessions.point_calls import built_in_gates, overridden
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class ForgeMerge:
         """Let the forge merge; NotMergeable if the base moved since the result was tested."""
 
         async def check() -> None:
+            prove_lease()
             if await self._repository.bases.head(prepared.base) != prepared.base_head:
                 raise NotMergeable(f"{prepared.base} moved since the result was tested")
 

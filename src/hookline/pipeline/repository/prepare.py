@@ -23,6 +23,7 @@ from hookline.pipeline.repository.conflicts import close_conflict, still_open
 from hookline.pipeline.repository.requests import PreparedWork, RepoRequest
 from hookline.pipeline.repository.unmerged import conflicting
 from hookline.points import HOLDING
+from hookline.project import recorded_path
 from hookline.sessions import prompts
 from hookline.sessions.point_calls import hooks_at
 from hookline.sessions.spending import turn_spans
@@ -73,7 +74,8 @@ class Preparation:
         # The agent can move what is known of the remote, and hide commits by that.
         await self._repository.bases.head(asked.base)
         with self._around.store.read() as view:
-            work.task_path = export_task(view, self._task, asked.worktree)
+            path = export_task(view, self._task, asked.worktree)
+        work.task_path = recorded_path(self._around.root, path)
         state = await self._repository.describe(asked.worktree)
         work.head = state.head
         if state.dirty and asked.uncommitted == "refuse":

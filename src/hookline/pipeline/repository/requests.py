@@ -20,7 +20,7 @@ WAITS: MergeStatus = "waits"
 
 
 class RepoRequest(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
-    """A task's work, and what to do with it.
+    """A task's work, and what to do with it; its `worktree` is recorded from the root.
 
     `note` is what identifies an open conflict, `answered` whether a turn was
     about it. `head` is the commit that passed the gates, `heads` are all that the work has been,

@@ -13,6 +13,7 @@ from hookline.domain.text.excerpts import first_few
 from hookline.domain.timestamps import seconds
 from hookline.flows import journal
 from hookline.queries.doctor.checks import Diagnosis, failed, many, ok, warning
+from hookline.queries.hosts import living
 from hookline.queries.pruned import last_prune
 from hookline.wiring.running.hosts import is_held
 
@@ -25,6 +26,8 @@ SHOWN = 3
 MOST_DIFFERENCES = 1000
 # A process that serves flows advances a due run at once.
 GRACE = 2.0
+# Due times of flows go by each host's own clock.
+MOST_SKEW = 2.0
 _FIX = "keep a copy of .hookline/ and restore it from a backup; if nobody edited it, report this"
 
 
@@ -53,7 +56,7 @@ def run_checks(view: View) -> Iterator[Diagnosis]:
 def flow_checks(view: View) -> Iterator[Diagnosis]:
     """Whether a process advances every run that is due."""
     now = time.time()
-    free = view.runs.leases.due(now, lambda owner, until: not is_held(owner, until))
+    free = view.runs.leases.due(now, lambda owner, until: not is_held(view, owner, until))
     due = [view.runs.find(each) for each in free]
     left = [run for run in due if now - seconds(run.updated_at or "1970-01-01Z") > GRACE]
     if left:
@@ -63,3 +66,15 @@ def flow_checks(view: View) -> Iterator[Diagnosis]:
     else:
         running = len(view.runs.runs(status=RUNNING, limit=-1))
         yield ok("flows", f"{many(running, 'run')} advancing, none unattended")
+
+
+def host_checks(view: View) -> Iterator[Diagnosis]:
+    """Whether the clocks of those that share the store agree, and all of them are heard of."""
+    hosts = {each.host: each.facts for each in living(view, view.time())}
+    if any(view.hosts.all()):
+        wrong = [name for name, facts in hosts.items() if abs(facts.clock) > MOST_SKEW]
+        if wrong:
+            message = f"the clock of {first_few(wrong, SHOWN)} differs from the server's"
+            yield warning("hosts", message, "keep the clocks of hosts and server in step (NTP)")
+        else:
+            yield ok("hosts", f"{many(len(hosts), 'host')} at work, their clocks agree")

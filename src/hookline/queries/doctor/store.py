@@ -36,7 +36,7 @@ from hookline.queries.doctor.checks import (
     skipped,
     warning,
 )
-from hookline.queries.doctor.runs import flow_checks, run_checks
+from hookline.queries.doctor.runs import flow_checks, host_checks, run_checks
 from hookline.trust.stores import recorded_store
 from hookline.wiring.project.configured import load_configuration, shared, trust_in
 from hookline.wiring.running.hosts import is_held
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from hookline.ports.store import View
     from hookline.project import Project
-    from hookline.wiring.project.servers import ServerInspection
+    from hookline.wiring.project.servers import Durability, ServerInspection
     from hookline.wiring.project.shared import SharedStore
 
 SHOWN = 3
@@ -90,10 +90,39 @@ def _on_server(place: SharedStore, project: Project, home: str) -> Iterator[Diag
     try:
         with inspected_server(place.url) as store:
             yield from _checks(store, project, home, f"{place.shown}, schema {store.schema}")
+            for lost in store.lost:
+                yield failed("acknowledged", lost, "hookline store reconcile")
+            yield _durability(store.durability())
+            yield _wakeups(is_told=store.is_told(place.listen))
     except StoreAbsent:
         yield skipped("store", f"there is none yet at {place.shown}", "hookline init")
     except StoreError as problem:
         yield failed("store", problem.message, problem.help or "look at the log of the server")
+
+
+def _durability(found: Durability) -> Diagnosis:
+    """Whether what was acknowledged can be lost."""
+    name = "durability"
+    if not found.writes_out or found.commit == "off":
+        which = "fsync" if not found.writes_out else "synchronous_commit"
+        message = f"{which} is off: a crash of the server loses changes that were acknowledged"
+        return warning(name, message, f"set {which} = on on the server")
+    waits = found.commit in ("on", "remote_apply") and found.synchronous
+    if waits:
+        return ok(name, f"replication is synchronous: {found.synchronous}")
+    if found.standbys:
+        message = "replication is asynchronous: a failover loses changes that were acknowledged"
+        fix = "set synchronous_standby_names and synchronous_commit = on on the server"
+        return warning(name, message, fix)
+    return ok(name, "no standby follows the server; only a backup survives the loss of its disk")
+
+
+def _wakeups(*, is_told: bool) -> Diagnosis:
+    """Whether those who wait are woken by what is stored."""
+    if is_told:
+        return ok("wake-ups", "whoever waits is woken by changes at once")
+    message = "a pooler is in between: whoever waits looks for changes each second"
+    return warning("wake-ups", message, "name the server itself as `store_listen:`")
 
 
 def _restore(project: Project) -> str:
@@ -138,6 +167,7 @@ def _checks(
     yield from guarded("failing hooks", lambda: _failing(view, project, home))
     yield from guarded("runs", lambda: run_checks(view))
     yield from guarded("flows", lambda: flow_checks(view))
+    yield from guarded("hosts", lambda: host_checks(view))
 
 
 def broken(view: View) -> list[Diagnosis]:
@@ -261,7 +291,7 @@ def _waiting(view: View) -> Diagnosis:
         return ok("waiting", "no event waits for its hooks")
     event = view.log.find(rows[0][0])
     since = f", the first since {event.timestamp}" if event else ""
-    idle = [seq for seq, owner, until in rows if not is_held(owner, until)]
+    idle = [seq for seq, owner, until in rows if not is_held(view, owner, until)]
     if not idle:
         return ok("waiting", f"hooks run now for {many(len(rows), 'event')}{since}")
     message = f"hooks wait to be called for {many(len(idle), 'event')}, from event {idle[0]}{since}"

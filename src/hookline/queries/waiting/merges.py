@@ -121,7 +121,7 @@ def left_submissions(app: App, view: View) -> Iterator[Item]:
 def _is_left(view: View, run: Run) -> bool:
     """Whether a run could continue, and no process advances it."""
     holder, _, until = view.runs.leases.holder(run.run_id)
-    return not (is_held(holder, until) or run.status == runs.PAUSED or run.wake_at is None)
+    return not (is_held(view, holder, until) or run.status == runs.PAUSED or run.wake_at is None)
 
 
 def _left(task: Task, flow: str, since: str | None, pending: str = "") -> Item:

@@ -40,7 +40,7 @@ def untaken_tasks(app: App, view: View) -> Iterator[Item]:
     """Tasks that could start if an agent that may take them were available."""
     able: set[str | None] = set()  # types that an agent can take
     for task in view.graph.tasks(states=(READY,)):
-        found = untaken(app, task.id, task.type) if task.type not in able else None
+        found = untaken(app, view, task.id, task.type) if task.type not in able else None
         if found is None:
             able.add(task.type)
         elif task.claim is None:

@@ -88,6 +88,7 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str, str]]] = {
         "schema": ("project.config", "COMMANDS", "print the JSON Schema of hookline.yaml"),
         "trust": ("project.trust", "COMMANDS", "let this repository's hooks run"),
         "prune": ("project.prune", "COMMANDS", "remove the details of old, finished work"),
+        "hosts": ("project.hosts", "HOST_COMMANDS", "show and drain machines that share a store"),
         "store": ("project.store", "STORE_COMMANDS", "move the store to a server, or back"),
         "mcp": ("project.mcp", "COMMANDS", "serve tools to agents (MCP)"),
         "completion": ("project.completion", "COMMANDS", "print a shell's completion script"),
@@ -103,8 +104,10 @@ STREAMS = {
     *(f"hookline session {name}" for name in WATCHING),
 }
 GROUPS = frozenset(
-    "session task dep note checkpoint flow effect gate hook config worktree store".split()
+    "session task dep note checkpoint flow effect gate hook config worktree store hosts".split()
 )
+# What is meant by a group alone; that of others is their help.
+ALONE = {"hosts": "list"}
 
 
 class Formatter(argparse.HelpFormatter):
@@ -232,6 +235,8 @@ def _run(argv: Sequence[str]) -> int:
     commands: dict[str, Command] = getattr(import_module(f"{PACKAGE}.{module}"), table)
     if name not in GROUPS:
         return _execute(f"hookline {name}", commands[name], rest)
+    if name in ALONE and rest in ([], ["--json"]):
+        rest = [ALONE[name], *rest]
     if not rest or rest[0] in ("-h", "--help"):
         return _group_help(name, summary, commands, asked=bool(rest))
     if rest[0] not in commands:

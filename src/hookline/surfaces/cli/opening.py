@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from contextlib import closing, contextmanager
@@ -10,7 +11,16 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from hookline.app import App
-from hookline.errors import BROKEN, BadInput, ConfigError, StoreError, StoreGone, StoreReplaced
+from hookline.errors import (
+    BROKEN,
+    BadInput,
+    ConfigError,
+    StoreError,
+    StoreGone,
+    StoreReplaced,
+    StoreSteppedBack,
+    StoreUnreachable,
+)
 from hookline.files import open_own
 from hookline.hooks.builtin import notifies
 from hookline.surfaces.cli.output import is_terminal, note, paint, untrusted, warn
@@ -29,11 +39,28 @@ MOST_FROZEN = 8
 
 def reading() -> closing[App]:
     """The project, to look at. Read commands never call hooks."""
-    app = App.open(read_only=True)
+    try:
+        app = App.open(read_only=True)
+    except StoreUnreachable as problem:
+        problem.help = f"{problem.help}{_who_waits()}"
+        raise
     app.ring = ring  # a hook may be tried
     for notice in app.store.notices:
         warn(notice, help=str(StoreReplaced.help))
     return closing(app)
+
+
+def _who_waits() -> str:
+    """Which processes here wait for the server that does not answer."""
+    from hookline.project import find_project  # rarely told
+    from hookline.wiring.running.hosts import servers
+
+    found = servers(find_project(os.getcwd(), os.environ).folder)
+    if not found:
+        return ""
+    waits = "1 process here waits" if len(found) == 1 else f"{len(found)} processes here wait"
+    pids = ", ".join(str(each.pid) for each in found)
+    return f"; {waits} for it ({pids}), and agents that are in a turn continue"
 
 
 def open_log(path: str) -> TextIO:
@@ -176,7 +203,7 @@ def resumed_by(command: str) -> Iterator[None]:
     """Where the store fails in the middle of the work, say how it continues, not: again."""
     try:
         yield
-    except StoreGone:
+    except (StoreGone, StoreSteppedBack):
         raise
     except StoreError as problem:
         problem.help = f"what was stored is kept; fix this, then continue with `{command}`"

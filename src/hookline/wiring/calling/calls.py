@@ -20,6 +20,7 @@ from hookline.wiring.calling import deferred
 from hookline.wiring.project.stores import open_store
 from hookline.wiring.project.trusting import hook_verifier, worktrees
 from hookline.wiring.running.hosts import is_free
+from hookline.wiring.running.presence import lease_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,7 +82,7 @@ def caller(app: App) -> HookCaller:
 
 def live_context(app: App) -> HookContext:
     """A context with its own connection: a hook reads what is stored now."""
-    store = open_store(app.store.url, read_only=True)
+    store = open_store(app.store.url, read_only=True, waits=True)
 
     def start(workflow: str, context: Mapping[str, Any]) -> str:
         if app.environ.get("HOOKLINE_IDEMPOTENCY_KEY") == DRY_RUN:
@@ -94,7 +95,8 @@ def live_context(app: App) -> HookContext:
 
 def owner_of(app: App) -> Owner:
     """This process as a holder of leases."""
-    return Owner(app.owner, partial(is_free, app.owner, app.store.time), _end_child, _end_strays)
+    free = partial(is_free, app.owner, app.store.time)
+    return Owner(app.owner, free, _end_child, _end_strays, lease_of(app))
 
 
 def _end_strays(key: str) -> None:

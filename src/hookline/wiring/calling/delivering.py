@@ -6,9 +6,8 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from hookline.flows.runner import Heartbeat
 from hookline.wiring.calling.retrying import retried
-from hookline.wiring.project.stores import open_store
+from hookline.wiring.running.presence import heartbeat
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -26,7 +25,7 @@ async def at_work(
     app: App,
     observe: Callable[[Delivery], None] | None = None,
     tell: Callable[[str], None] | None = None,
-    keep: Callable[[Transaction], None] = lambda tx: None,
+    keep: Callable[[], Callable[[Transaction], None] | None] = lambda: None,
     look: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[None]:
     """What a process needs that advances runs: a heartbeat, and hooks called meanwhile.
@@ -41,7 +40,7 @@ async def at_work(
     before = app.listen, app.tell
     app.listen, app.tell = observe or app.listen, tell or app.tell
     try:
-        with Heartbeat(lambda: open_store(app.store.url), app.owner, keep):
+        with heartbeat(app, keep):
             async with delivered(app.feeds, deliver, app.tell):
                 yield
     finally:

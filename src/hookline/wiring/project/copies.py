@@ -43,7 +43,7 @@ def is_at_work(project: Project, view: View) -> bool:
     runs = view.runs.leases
     leases = [runs.holder(run_id)[::2] for run_id, _, _ in runs.holders()]
     leases += [(owner, until) for _, owner, until in view.dispatches.leases()]
-    return bool(served_runs(project.folder)) or any(is_held(*each) for each in leases)
+    return bool(served_runs(project.folder)) or any(is_held(view, *each) for each in leases)
 
 
 def copy_rows(source: Store, target: Store, verify: Callable[[View], None]) -> dict[str, int]:

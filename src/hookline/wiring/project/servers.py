@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
+    from hookline.adapters.store.postgres.inspection import Durability as Durability
     from hookline.adapters.store.postgres.inspection import ServerInspection as ServerInspection
     from hookline.adapters.store.postgres.store import PostgresStore
     from hookline.ports.feeds import Feeds
@@ -24,13 +25,32 @@ def open_server(
     read_only: bool = False,
     admit: Callable[[str], None] | None = None,
     listen: str | None = None,
+    waits: bool = False,
+    seen: bytes | None = None,
+    keep_seen: Callable[[bytes], None] = lambda position: None,
 ) -> Store:
-    """The store at a URL; `admit` hears the identity of one that was there before."""
+    """The store at a URL; `admit` hears the identity of one that was there before.
+
+    `seen` is how far its log was seen before, and `keep_seen` remembers how far it is seen now.
+    """
     with _installed():
+        from hookline.adapters.store.postgres.losses import recorded_history
         from hookline.adapters.store.postgres.store import PostgresStore
-    store = PostgresStore(url, read_only=read_only, admit=admit)
+    history = recorded_history(seen, keep_seen)
+    store = PostgresStore(url, read_only=read_only, admit=admit, waits=waits, history=history)
     store.listen = listen
     return store
+
+
+@contextmanager
+def repaired(store: Store) -> Iterator[Callable[[], None]]:
+    """Changes that repair what the server has lost; in the last one, the result is called."""
+    database = _shared(store).database
+    database.history.is_repaired = True
+    try:
+        yield database.repaired
+    finally:
+        database.history.is_repaired = False
 
 
 def inspected_server(url: str) -> AbstractContextManager[ServerInspection]:

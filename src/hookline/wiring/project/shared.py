@@ -9,7 +9,13 @@ from hookline.domain.store_urls import EMBEDDED, project_name, read_store_url, w
 from hookline.errors import StoreError, Untrusted
 from hookline.immutable import Immutable
 from hookline.project import CONFIG_NAME
-from hookline.trust.stores import Recorded, adopt_store, recorded
+from hookline.trust.stores import (
+    Recorded,
+    adopt_store,
+    record_position,
+    recorded,
+    recorded_position,
+)
 from hookline.wiring.project.servers import open_server
 
 if TYPE_CHECKING:
@@ -86,7 +92,16 @@ def open_shared(
                 help=f"to share it, add project={name} to the URL; else use another name there",
             )
 
-    store = open_server(place.url, read_only=read_only, admit=admit, listen=place.listen)
+    seen = recorded_position(home, project)
+    store = open_server(
+        place.url,
+        read_only=read_only,
+        admit=admit,
+        listen=place.listen,
+        # What was seen of another store says nothing about this one.
+        seen=seen if known is not None and known.url == place.shown else None,
+        keep_seen=lambda position: record_position(home, project, position),
+    )
     if before is not None and before != store.id:
         store.notices.append(REPLACED)
     if not read_only and known != Recorded(store.id, place.shown):

@@ -48,13 +48,17 @@ def open_store(
     read_only: bool = False,
     any_age: bool = False,
     admit: Callable[[Identity], None] | None = None,
+    waits: bool = False,
 ) -> Store:
-    """The store at a URL; `admit` checks it before anything is written to it."""
+    """The store at a URL; `admit` checks it before anything is written to it.
+
+    `waits`: a server that is away is waited for, as by those who talked to it before.
+    """
     kind, found, path = url.partition("://")
     if kind != "sqlite" or not found:
         from hookline.wiring.project.servers import open_server  # few projects have one
 
-        return open_server(url, read_only=read_only)
+        return open_server(url, read_only=read_only, waits=waits)
     return SqliteStore(path, read_only=read_only, any_age=any_age, admit=admit)
 
 
@@ -65,6 +69,13 @@ def open_blobs(project: Project, store: Store) -> Blobs:
 
         return server_blobs(store)
     from hookline.adapters.store.blobs import FileBlobs  # few commands read or keep one
+
+    return FileBlobs(project.blobs)
+
+
+def open_outputs(project: Project) -> Blobs:
+    """The whole output of programs that ran in this folder, wherever the store is."""
+    from hookline.adapters.store.blobs import FileBlobs  # only pruning needs it apart
 
     return FileBlobs(project.blobs)
 

@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hookline.adapters.processes.process import LocalProcesses
-from hookline.adapters.processes.reaper import Reaper
 from hookline.domain.events import SESSION_EVENTS, Event
 from hookline.flows.effects import EffectLimits, Executor, Gated
 from hookline.flows.effects import Surroundings as EffectSurroundings
@@ -22,9 +21,11 @@ from hookline.wiring.calling.calls import owner_of, recorder
 from hookline.wiring.project.trusting import frozen, is_current, merge_trust, verifier, worktrees
 from hookline.wiring.running.debugging import debugger
 from hookline.wiring.running.flows import call_flow, flow_finder
+from hookline.wiring.running.presence import reaper_of
 from hookline.wiring.working.agents import agents, own_tools
 from hookline.wiring.working.forges import forge
 from hookline.wiring.working.repositories import git_work, repository
+from hookline.wiring.working.takeover import takeover
 
 if TYPE_CHECKING:
     from hookline.app import App
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 def engine(app: App, observe: Observe = lambda what, details: None) -> Engine:
     """The local engine, with everything that effects and steering need."""
-    processes = LocalProcesses(app.project.blobs, app.cleaner, reaper=_reaper(app))
+    processes = LocalProcesses(app.project.blobs, app.cleaner, reaper=reaper_of(app))
     calls = recorder(app)
     change = app.change
     around = EffectSurroundings(
@@ -57,6 +58,7 @@ def engine(app: App, observe: Observe = lambda what, details: None) -> Engine:
         call_flow=partial(call_flow, app),
         is_current=lambda: is_current(app),
         frozen=lambda: [each.name for each in frozen(app)],
+        clone=takeover(app),
         merge_trust=lambda: merge_trust(app),
         configuration_errors=lambda folder: configuration_errors(folder, user_folder(app.environ)),
         verify_line=trees.verify_line if (trees := worktrees(app)) else lambda line, folder: None,
@@ -92,13 +94,6 @@ def _tell(around: EffectSurroundings, event: Event) -> None:
     """Tell watchers of a session about a stored event."""
     if event.type in SESSION_EVENTS:
         around.feed(event.node_id)(event.type, {**event.data, "seq": event.seq})
-
-
-def _reaper(app: App) -> Reaper:
-    if app.reaper is None:
-        app.reaper = Reaper()
-        app.at_close.append(app.reaper.close)
-    return app.reaper
 
 
 def _limits(app: App) -> EffectLimits:

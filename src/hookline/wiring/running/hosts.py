@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -25,9 +24,9 @@ LONGEST = 300
 SIGINT = 2
 
 
-def is_held(holder: str | None, until: float) -> bool:
+def is_held(view: View, holder: str | None, until: float) -> bool:
     """Whether a living process holds a lease."""
-    return holder is not None and until >= time.time() and not owner_is_gone(holder)
+    return holder is not None and until >= view.time() and not owner_is_gone(holder)
 
 
 def is_free(own: str, now: Callable[[], float], owner: str, until: float) -> bool:

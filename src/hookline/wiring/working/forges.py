@@ -11,8 +11,10 @@ from hookline.domain.repository import RepositoryError, SetupProblem
 from hookline.domain.submissions import PEOPLE
 from hookline.errors import BrokenPlugin
 from hookline.plugins import FORGES
+from hookline.ports.leases import prove_lease
 from hookline.ports.work import Forge, ForgeKind, ForgeSite
 from hookline.wiring.project.configured import cleaner, is_trusted
+from hookline.wiring.working.pulls import shared_pulls
 from hookline.wiring.working.repositories import repository
 
 if TYPE_CHECKING:
@@ -23,13 +25,17 @@ if TYPE_CHECKING:
     from hookline.config.types import Gates, Sections
     from hookline.domain.text.cleaning import Cleaner
     from hookline.ports.repository import Repository
+    from hookline.ports.work import SharedPulls
     from hookline.project import Project
 
 _REACH = "check whether it can be reached from here (GITHUB_API_URL, HTTPS_PROXY), or try later"
 
 
 class DeferredForge:
-    """A forge that is opened when it is first asked: most runs never ask."""
+    """A forge that is opened when it is first asked: most runs never ask.
+
+    Whoever works under a lease asks only while it holds that.
+    """
 
     def __init__(
         self,
@@ -51,6 +57,7 @@ class DeferredForge:
         async def ask(*args: Any, **more: Any) -> Any:
             if self._forge is None:
                 self._forge = await self._open_forge()
+            prove_lease()
             return await getattr(self._forge, act)(*args, **more)
 
         return ask
@@ -70,7 +77,7 @@ def forge(app: App) -> Forge:
     async def open_forge() -> Forge:
         git = repository(app)
         return await kind.open_forge(
-            _site(app.project, gates, remote, git, app.environ, app.cleaner)
+            _site(app.project, gates, remote, git, app.environ, app.cleaner, shared_pulls(app))
         )
 
     return cast("Forge", DeferredForge(gates.forge, remote, kind, open_forge))
@@ -83,6 +90,7 @@ def _site(
     git: Repository,
     environ: Mapping[str, str],
     cleaner: Cleaner,
+    pulls: SharedPulls | None = None,
 ) -> ForgeSite:
     return ForgeSite(
         folder=project.folder,
@@ -92,6 +100,7 @@ def _site(
         api=gates.api,
         options=gates.options,
         cleaner=cleaner,
+        pulls=pulls,
     )
 
 

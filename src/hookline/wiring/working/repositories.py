@@ -9,7 +9,9 @@ from hookline.adapters.git.repository.git_repository import GitRepository
 from hookline.adapters.git.work import GitWork
 from hookline.adapters.processes.process import LocalProcesses
 from hookline.tasks.work_record import base_of, pinned_base
+from hookline.wiring.project.clones import clone_name, is_shared
 from hookline.wiring.project.configured import is_trusted
+from hookline.wiring.project.stores import is_here
 
 if TYPE_CHECKING:
     from hookline.app import App
@@ -18,8 +20,12 @@ if TYPE_CHECKING:
 
 
 def git_processes(app: App) -> Processes:
-    """What starts git: names, hashes and diffs are not cleaned."""
-    return LocalProcesses(app.project.blobs, app.cleaner, exact=True)
+    """What starts git: names, hashes and diffs are not cleaned.
+
+    A file is locked until a git that was left behind has ended. Other hosts cannot see it.
+    """
+    reaper = None if is_here(app.store) else app.reaper
+    return LocalProcesses(app.project.blobs, app.cleaner, exact=True, reaper=reaper)
 
 
 def repository(app: App) -> Repository:
@@ -46,7 +52,7 @@ def _hooks_before(app: App) -> list[dict[str, str]]:
     from hookline.sessions.git_control import hooks_before  # only changed hooks of git need it
 
     with app.read() as view:
-        return hooks_before(view)
+        return hooks_before(view, clone_name(app) if is_shared(app) else "")
 
 
 def _begun_on(app: App, task_id: str) -> str | None:

@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hookline.domain.repository import RepositoryError, Worktree
+from hookline.domain.sessions import SessionBusy
+from hookline.pipeline.gate_verbs import run_of
+from hookline.sessions.starting import refuse_second
 from hookline.sessions.task_file import export_task
 from hookline.tasks import work_record
+from hookline.wiring.project.clones import work_elsewhere
 from hookline.wiring.working.repositories import repository
+from hookline.wiring.working.takeover import takeover
 
 if TYPE_CHECKING:
     from hookline.app import App
@@ -49,9 +54,23 @@ async def person(app: App) -> str:
     return await repository(app).identity() or str(app.origin.metadata()["triggeredBy"])
 
 
+async def bring_here(app: App, task_id: str) -> None:
+    """Take a task's work over from another clone of the project, unless it is at work there."""
+    if task_id in work_elsewhere(app):
+        app.change(refuse_second, task_id)
+        with app.read() as view:
+            run = run_of(view, task_id)
+        if run is not None:
+            why = f"{task_id} is on its way through its gates ({run.run_id})"
+            raise SessionBusy(why, help=f"`hookline submit {task_id}` continues it")
+    if (others := takeover(app)) is not None:
+        await others.bring(task_id, app.change)
+
+
 async def begin_work(app: App, task_id: str) -> Worktree:
     """The worktree of a task, with the task in it as a file."""
     await pin_base(app)
+    await bring_here(app, task_id)
     git = repository(app)
     with app.read() as view:
         first = work_record.is_untouched(view, task_id)

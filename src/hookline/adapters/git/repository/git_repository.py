@@ -14,6 +14,7 @@ from hookline.adapters.git.repository.bases import Bases
 from hookline.adapters.git.repository.changes import Changes, Trailers
 from hookline.adapters.git.repository.conflicts import ConflictFiles
 from hookline.adapters.git.repository.control import control_state
+from hookline.adapters.git.repository.copies import Copies
 from hookline.adapters.git.repository.findings import Findings
 from hookline.adapters.git.repository.history import History
 from hookline.adapters.git.repository.merge import FastForwards, Merges
@@ -73,6 +74,7 @@ class GitRepository:
         self.pushes = Pushes(repo, self.bases)
         parts = (self.changes, self.conflicts, folders)
         self.worktrees = Worktrees(repo, self.bases, upkeep, *parts, begun_on)
+        self.copies = Copies(repo, self.bases, self.worktrees)
         ways = (scratch, self.pushes, FastForwards(repo, upkeep, folders), self.trailers)
         self.merges = Merges(repo, self.bases, upkeep, self.changes, files, *ways)
         self.unchecked = UncheckedCommits(repo, self.bases, folders)

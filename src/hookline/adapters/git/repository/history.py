@@ -21,6 +21,7 @@ from hookline.adapters.git.repository.bases import Bases
 from hookline.adapters.git.repository.plumbing import Plumbing
 from hookline.domain.repository import (
     Commit,
+    CommitMessage,
     CommitWithParents,
     Comparison,
     FileChange,
@@ -115,6 +116,12 @@ class History(msgspec.Struct, frozen=True):
             raise RepositoryError(f"the messages of the commits are longer than {limit} bytes")
         pairs = (printable(each).partition("\n") for each in said.names)
         return {sha: message for sha, _, message in pairs}
+
+    async def newest(self, head: str, limit: int) -> list[CommitMessage]:
+        asked = ("log", "-z", f"--max-count={limit}", "--format=%H%n%ct%n%B", head)
+        said = await self._repo.git(self._repo.root, *asked, doing="no commits to list")
+        parts = (printable(each).split("\n", 2) for each in said.names)
+        return [CommitMessage(sha, float(at), message) for sha, at, message in parts]
 
     async def steps(self, folder: str, base: str, head: str) -> list[CommitWithParents]:
         known = await self._bases.known(base)

@@ -26,6 +26,7 @@ from hookline.domain.repository import (
     RepositoryError,
 )
 from hookline.files import bytes_of, own_folder, publish
+from hookline.ports.leases import prove_lease
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -190,6 +191,7 @@ class Merges(msgspec.Struct, frozen=True):
 
     async def _land_here(self, prepared: Prepared, base: KnownBase) -> Merged | BaseMoved | Refused:
         ref = f"refs/heads/{base.name}"
+        prove_lease()
         refused = await self._steps.advance(ref, base.sha, prepared.sha)
         now = await self._repo.commit(ref)
         if await self._repo.is_ancestor(prepared.sha, now):

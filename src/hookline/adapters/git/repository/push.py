@@ -12,6 +12,7 @@ from hookline.adapters.git.repository.bases import Bases
 from hookline.adapters.git.repository.plumbing import Plumbing
 from hookline.adapters.git.repository.state import describe
 from hookline.domain.repository import Pushed, Refused, RepositoryError, SetupProblem
+from hookline.ports.leases import prove_lease
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,6 +114,7 @@ class Pushes(msgspec.Struct, frozen=True):
         return Pushed(branch, remote, head)
 
     async def push_ref(self, folder: str, remote: str, spec: str, *options: str) -> GitReply:
+        prove_lease()
         asked = ("push", "--porcelain", *options, remote, spec)
         return await self._repo.git(folder, *asked, timeout=HOOKED)
 

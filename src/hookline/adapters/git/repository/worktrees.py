@@ -67,6 +67,14 @@ class Worktrees(msgspec.Struct, frozen=True):
         made = await self._worktree(task_id, base=onto.name)
         return msgspec.structs.replace(made, fresh=fresh, notices=notices)
 
+    def place(self, task_id: str) -> str:
+        """Where a task's worktree is, or would be."""
+        return self._folders.place(task_id)
+
+    async def follow_base(self, task_id: str) -> None:
+        """Learn of what the remote has of a task's base."""
+        await self._bases.fetch(await self._base_of(task_id))
+
     async def list(self) -> list[Worktree]:
         prefix = f"refs/heads/{BRANCH_PREFIX}"
         form = "--format=%(objectname) %(refname)"

@@ -1,8 +1,9 @@
 -- What is there before the first migration.
 CREATE SCHEMA hookline;
 CREATE SCHEMA hookline_rows;
-CREATE TABLE hookline.version (number bigint NOT NULL);
-INSERT INTO hookline.version VALUES (0);
+-- `oldest` is the oldest schema whose code can work with this one.
+CREATE TABLE hookline.version (number bigint NOT NULL, oldest bigint NOT NULL DEFAULT 0);
+INSERT INTO hookline.version VALUES (0, 0);
 CREATE TABLE hookline.projects (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name text COLLATE "C" NOT NULL UNIQUE

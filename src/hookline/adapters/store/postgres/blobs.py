@@ -32,6 +32,7 @@ WHERE project_id = %d GROUP BY name HAVING max(stored_at) < to_timestamp(%b)
 _DROP = b"""
 DELETE FROM hookline.blobs WHERE project_id = %d AND name = %b AND stored_at < to_timestamp(%b)
 """
+_FORGET = b"DELETE FROM hookline.blobs WHERE project_id = %d AND name = %b"
 
 
 class ServerBlobs:
@@ -70,6 +71,11 @@ class ServerBlobs:
         if sha256(found).hexdigest() != name:
             raise StoreCorrupt(f"the value {name[:16]} is damaged")
         return bytes(found)
+
+    def drop(self, name: str) -> None:
+        """Remove what nothing needs any more, at once."""
+        with self._server.translated():
+            self._run(_FORGET % self._key(name))
 
     def names(self) -> list[str]:
         """The names of all."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -10,12 +11,15 @@ import psycopg
 
 from hookline import errors
 from hookline.adapters.store.postgres.dialect import render
+from hookline.adapters.store.postgres.losses import STATE, TIMELINE, LossWatch, TurnState
 from hookline.adapters.store.postgres.server import NOW
+from hookline.adapters.store.statements import SQL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from hookline.adapters.store.postgres.server import ServerConnection
+    from hookline.domain.events import Event
 
 # So much is sent at a time, if nobody asks for what it finds.
 MOST_BYTES = 1 << 20
@@ -24,35 +28,66 @@ _PLACES = "hookline_rows, hookline, pg_catalog, pg_temp"
 LONGEST_SILENCE_MS = 3000
 LONGEST_WAIT_MS = 60_000
 LAST_WAIT = 15.0
+# So many questions, and so many rows of each, are remembered within a transaction.
+MOST_KNOWN = 64
+_CHANGED = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
+KEEP_AGAIN = 1.0
+_POSITION = (
+    b"; SELECT seq, task, token, run, missed, (SELECT value FROM meta WHERE key = 'epoch')"
+    b" FROM counters"
+)
+_UNKNOWN = "the server was replaced by another one in the middle of a change; it may be stored"
+# What nearly every change asks first.
+_ALWAYS_ASKED = (SQL["counters"], SQL["switches"])
 _SIZE = b"""
 SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
 WHERE relnamespace = 'hookline'::regnamespace AND relkind = 'r'
 """
 
 
-class PendingRows:
-    """What a statement finds or does; it is sent when someone asks."""
+class StatementAnswer:
+    """What a statement finds or does, once it was sent."""
 
-    def __init__(self, batch: Batch) -> None:
-        self._batch = batch
-        self._rows: Iterator[Any] | None = None
-        self._count = -1
-        self._columns: Any = None
+    def __init__(self) -> None:
+        self.rows: list[Any] | None = None
+        self.count = -1
+        self._result: Any = None
 
     def take(self, cursor: psycopg.Cursor[Any]) -> None:
         """Take the current result of what was sent."""
-        self._count, self._columns = cursor.rowcount, cursor.description
-        self._rows = iter(cursor.fetchall() if self._columns is not None else ())
+        self.count, self._result = cursor.rowcount, cursor.pgresult
+        # The cursor's own description of the columns takes longer than to fetch a row.
+        self.rows = cursor.fetchall() if self._result.nfields else []
+
+    @property
+    def columns(self) -> list[tuple[str]]:
+        """The columns, each with its name in front."""
+        names = (self._result.fname(place) for place in range(self._result.nfields))
+        return [(name.decode(),) for name in names]
+
+    def row(self) -> Any:
+        """The one row of what always finds one."""
+        assert self.rows
+        return self.rows[0]
+
+
+class PendingRows:
+    """The rows of an answer, from the first one on; the statement is sent when someone asks."""
+
+    def __init__(self, batch: Batch, answer: StatementAnswer) -> None:
+        self._batch = batch
+        self._answer = answer
+        self._left: Iterator[Any] | None = None
 
     @property
     def rowcount(self) -> int:
         self._found()
-        return self._count
+        return self._answer.count
 
     @property
     def description(self) -> Any:
         self._found()
-        return self._columns
+        return self._answer.columns
 
     @property
     def lastrowid(self) -> int | None:
@@ -72,36 +107,68 @@ class PendingRows:
         return list(self._found())
 
     def _found(self) -> Iterator[Any]:
-        if self._rows is None:
-            self._batch.flush()
-        assert self._rows is not None  # it was sent
-        return self._rows
+        if self._left is None:
+            if self._answer.rows is None:
+                self._batch.flush()
+            assert self._answer.rows is not None  # it was sent
+            self._left = iter(self._answer.rows)
+        return self._left
 
 
 class Batch:
-    """Statements of one transaction, sent together: each exchange with the server takes time."""
+    """Statements of one transaction, sent together: each exchange with the server takes time.
 
-    def __init__(self, server: ServerConnection, begin: bytes, steps: int) -> None:
+    One that only reads is `resumable`: if the connection is lost in the middle, another one reads
+    the rest, unless something was stored since. What `begin` finds last tells; that is shown to
+    `resumable` first.
+    """
+
+    def __init__(
+        self,
+        server: ServerConnection,
+        begin: bytes,
+        steps: int,
+        *,
+        resumable: Callable[[Any], None] | None = None,
+    ) -> None:
         self._server = server
+        self._begin = begin
+        self._resumable = resumable
+        self._steps = steps
         self._texts = [begin]
         self._bytes = 0
-        self._waiting: list[PendingRows | None] = [None] * (steps - 1) + [
-            first := PendingRows(self)
-        ]
         # What the last statement of `begin` finds.
-        self.first = first
+        self.first = StatementAnswer()
+        self._waiting = [*(StatementAnswer() for _ in range(steps - 1)), self.first]
+        # What was asked, and need not be asked again while its tables stay as they are.
+        self._known: dict[bytes, StatementAnswer] = {}
         self.is_begun = False
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> PendingRows:
         """Run a statement, as soon as someone wants to know what it finds."""
-        rows = PendingRows(self)
         text = render(sql, parameters, self._server.quote)
+        if (known := self._known.get(text)) is not None:
+            return PendingRows(self, known)
+        answer = StatementAnswer()
+        if sql.startswith("SELECT"):
+            self._known[text] = answer
+        else:
+            self._forget(sql)
         if self._bytes + len(text) > MOST_BYTES:
             self.flush()
         self._texts.append(text)
-        self._waiting.append(rows)
+        self._waiting.append(answer)
         self._bytes += len(text)
-        return rows
+        return PendingRows(self, answer)
+
+    def _forget(self, sql: str) -> None:
+        """What is known of the table that a statement changes; everything, if that is not clear."""
+        changed = _CHANGED.match(sql)
+        if changed is None:
+            self._known.clear()
+            return
+        of_table = re.compile(rf"\b{changed[1]}\b".encode())
+        self._known = {text: a for text, a in self._known.items() if not of_table.search(text)}
 
     def flush(self) -> None:
         """Send what waits, and take what it finds."""
@@ -109,17 +176,34 @@ class Batch:
         waiting, self._waiting = self._waiting, []
         self._bytes = 0
         if texts:
-            was_begun, self.is_begun = self.is_begun, True
-            cursor = self._server.run(b";".join(texts), first=not was_begun)
-            for rows in waiting:
-                if rows is not None:
-                    rows.take(cursor)
+            cursor, is_first = self._sent(b";".join(texts)), self.first.rows is None
+            for answer in waiting:
+                answer.take(cursor)
                 cursor.nextset()
+            if is_first and self._resumable is not None:
+                self._resumable(self.first.row())
+            if len(self._known) > MOST_KNOWN or any(
+                len(a.rows or ()) > MOST_KNOWN for a in waiting
+            ):
+                self._known.clear()
+
+    def _sent(self, script: bytes) -> psycopg.Cursor[Any]:
+        was_begun, self.is_begun = self.is_begun, True
+        while True:
+            try:
+                return self._server.run(script, first=not was_begun)
+            except psycopg.OperationalError:
+                if self._resumable is None or not self._server.is_lost():
+                    raise
+                self._server.reconnect()
+                again = Batch(self._server, self._begin, self._steps)
+                again.flush()
+                if again.first.rows != self.first.rows:
+                    raise errors.StoreLost from None
 
     def end(self, ending: bytes) -> None:
         """Send what waits, followed by this."""
         self._texts.append(ending)
-        self._waiting.append(None)
         self.flush()
 
 
@@ -139,10 +223,16 @@ class SingleStatements:
 class ServerDatabase:
     """The tables of one project, in a database that it shares with others."""
 
-    def __init__(self, server: ServerConnection, project: int, *, read_only: bool) -> None:
+    def __init__(
+        self, server: ServerConnection, project: int, history: LossWatch, *, read_only: bool
+    ) -> None:
         self.read_only = read_only
         self.project = project
+        self.history = history
+        self.found = TurnState(0, 0, None, 0, 0)
         self._server = server
+        self._open: Batch | None = None
+        self._keep_after = 0.0
 
     @property
     def connection(self) -> SingleStatements:
@@ -151,7 +241,25 @@ class ServerDatabase:
 
     def close(self) -> None:
         """Let go of the connection."""
+        self.history.keep()
         self._server.close()
+
+    @property
+    def first_token(self) -> int:
+        """What the tokens of the transaction that has begun are greater than."""
+        return self.found.first_token
+
+    def stored(self, last: Event) -> None:
+        """An event was acknowledged; for the next process that is remembered now and then."""
+        self.history.stored(last)
+        if time.monotonic() >= self._keep_after:
+            self.history.keep()
+            self._keep_after = time.monotonic() + KEEP_AGAIN
+
+    def repaired(self) -> None:
+        """In a transaction: what the server had lost is repaired with it."""
+        assert self._open is not None  # in a transaction
+        self.history.repaired(self._open, self.found)
 
     def size(self) -> int:
         """The bytes of all projects: their rows are in the same tables."""
@@ -171,7 +279,7 @@ class ServerDatabase:
         """Everything read inside is of one moment."""
         with self._server.translated():
             begin = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; " + self._settings()
-            batch = Batch(self._server, begin, 2)
+            batch = Batch(self._server, begin + _POSITION, 3, resumable=self._refuse_older)
             try:
                 yield batch
             finally:
@@ -185,13 +293,36 @@ class ServerDatabase:
         with self._server.translated():
             batch = Batch(self._server, b"BEGIN ISOLATION LEVEL READ COMMITTED; " + self._turn(), 4)
             try:
-                number, now = batch.first.fetchone()
-                self._server.keep_time(now)
+                number = self._begin(batch)
+                self._open = batch
                 yield batch
                 self._commit(batch, number)
             except BaseException:
                 self._server.roll_back()
                 raise
+
+    def _refuse_older(self, position: Any) -> None:
+        """Refuse to continue from less than what was seen here; who only looks may see it."""
+        seq, *_, epoch = position
+        seen = self.history.seen
+        may_look = self.read_only or self.history.is_repaired
+        if not may_look and int(epoch or 0) <= seen.epoch and seq < seen.seq:
+            raise errors.StoreSteppedBack(self.history.told(self._server.place, seq))
+
+    def _begin(self, batch: Batch) -> str:
+        """Begin a change, unless the server has lost some; the number of the transaction."""
+        counters, *_ = [batch.execute(each) for each in _ALWAYS_ASKED]
+        self.history.ask(batch, self._server.connections)
+        row = counters.fetchone()
+        number, now, timeline, epoch, behind = batch.first.row()
+        self._server.keep_time(now)
+        seq, connection = row[0] if row else 0, self._server.connections
+        self.found = TurnState(timeline, int(epoch or 0), behind, seq, connection)
+        lost = self.history.find_loss(batch, self.found, self._server.place)
+        if lost is not None and not self.history.is_repaired:
+            batch.end(b"COMMIT")
+            raise errors.StoreSteppedBack(lost)
+        return str(number)
 
     def _settings(self, *more: tuple[str, int]) -> bytes:
         """What holds for one transaction only."""
@@ -202,38 +333,47 @@ class ServerDatabase:
     def _turn(self) -> bytes:
         """Wait until it is this transaction's turn to write, and find its number and the time."""
         limits = ("idle_in_transaction_session_timeout", LONGEST_SILENCE_MS)
+        # It may also be cut off while it is told something, which does not count as silence.
+        deaf = ("tcp_user_timeout", LONGEST_SILENCE_MS)
         patience = ("lock_timeout", LONGEST_WAIT_MS)
         return b"; ".join(
             (
-                self._settings(limits, patience),
+                self._settings(limits, deaf, patience),
                 b"SELECT 1 FROM counters FOR UPDATE",
-                b"SELECT pg_current_xact_id()::text, " + NOW,
+                b", ".join((b"SELECT pg_current_xact_id()::text", NOW, TIMELINE, STATE)),
             )
         )
 
     def _commit(self, batch: Batch, number: str) -> None:
         """Commit, and wake whoever waits; if the answer is lost, find out how it ended."""
-        channel = channel_of(self.project).encode()
         try:
-            batch.end(b"COMMIT; NOTIFY " + channel)
+            batch.end(commit_and_tell(self.project))
         except psycopg.OperationalError as problem:
             if not self._server.is_lost():
                 raise
-            self._server.reconnect(problem)
+            self._server.reconnect()
             if not self._is_committed(number):
                 raise errors.StoreLost from problem
 
     def _is_committed(self, number: str) -> bool:
-        query = b"SELECT pg_xact_status('%b'::xid8)" % number.encode()
+        query = b"SELECT pg_xact_status('%b'::xid8), %b" % (number.encode(), TIMELINE)
         deadline = time.monotonic() + LAST_WAIT
         while True:
             try:
                 row = self._server.run(query, first=True).fetchone()
             except psycopg.DataError:  # the server went down before it knew of it
                 return False
+            if row is not None and row[1] != self.found.timeline:  # its numbers mean others now
+                raise errors.StoreError(_UNKNOWN, help="`hookline events` shows what is stored")
             if row is None or row[0] != "in progress" or time.monotonic() > deadline:
                 return row is not None and row[0] == "committed"
             time.sleep(0.05)
+
+
+def commit_and_tell(project: int) -> bytes:
+    """Commit, and tell those who wait. Nobody waits for the disk to have that it was told."""
+    tell = b"SET LOCAL synchronous_commit = off; NOTIFY " + channel_of(project).encode()
+    return b"COMMIT; BEGIN; " + tell + b"; COMMIT"
 
 
 def channel_of(project: int) -> str:

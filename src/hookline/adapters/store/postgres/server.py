@@ -14,13 +14,15 @@ from psycopg.types.string import TextLoader
 from hookline import errors
 from hookline.adapters.store.postgres.dialect import decoded
 from hookline.adapters.store.statements import unusable
+from hookline.domain.timestamps import elapsed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from psycopg.abc import Buffer
 
-PATIENCE = 60.0
+# Shorter than the lease of a host: turns end here before they are taken over elsewhere.
+PATIENCE = 50.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 # Nothing here outlives a transaction, so that a pooler may give each to another connection.
 OPTIONS: dict[str, Any] = {
@@ -51,11 +53,16 @@ _CHECK = "check the URL of the store: `psql URL` has to connect with it from her
 _REMEDIES = (
     ("no encryption", "the server wants TLS: add ?sslmode=require to the URL"),
     ("SSL connection is required", "the server wants TLS: add ?sslmode=require to the URL"),
+    ("root certificate", "name the certificate of its authority: &sslrootcert=FILE in the URL"),
+    ("certificate verify failed", "name the certificate of its authority: &sslrootcert=FILE"),
     ("does not support SSL", "the server has no TLS: the URL must not require it"),
     ("password", "check user and password: in the URL, in PGPASSWORD or in ~/.pgpass"),
     ("does not exist", "create it on the server, or correct the URL"),
     ("too many", "the server has no connection left: raise max_connections, or use a pooler"),
     ("Connection refused", "no server listens there: start it, or correct host and port"),
+    ("Is the server running", "no server listens there: start it, or correct host and port"),
+    ("starting up", "the server is starting: try again"),
+    ("shutting down", "the server is being stopped: start it, and try again"),
     ("resolve host", "correct the host in the URL"),
     ("translate host name", "correct the host in the URL"),
 )
@@ -69,13 +76,29 @@ class _Text(TextLoader):
 
 
 class ServerConnection:
-    """A server that this process talks to; who is asked whether it is there again waits."""
+    """A server that this process talks to; if it goes away, it is waited for.
 
-    def __init__(self, url: str, place: str) -> None:
+    `waits`: also if it is away from the beginning. `tell` hears that it is away, and that it is
+    back.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        place: str,
+        *,
+        patience: float | None = None,
+        waits: bool = False,
+        tell: Callable[[str], None] = lambda message: None,
+    ) -> None:
         self._url = url
         # The same without a password, to be shown.
         self.place = place
-        self._connection = self._connect()
+        self.tell = tell
+        self._patience = PATIENCE if patience is None else patience
+        # How many connections there were.
+        self.connections = 0
+        self._connection = self._wait() if waits else self._connect()
         self._ahead = 0.0
 
     def __del__(self) -> None:
@@ -85,21 +108,21 @@ class ServerConnection:
 
     def time(self) -> float:
         """The time of the server, which is the same for all."""
-        return _elapsed() + self._ahead
+        return elapsed() + self._ahead
 
     def keep_time(self, now: float) -> None:
         """Remember what the server said just now."""
-        self._ahead = now - _elapsed()
+        self._ahead = now - elapsed()
 
     def run(self, script: bytes, *, first: bool) -> psycopg.Cursor[Any]:
         """Send statements in one go; `first`: nothing was said before that they rely on."""
         while True:
             try:
                 return self._connection.execute(script)
-            except psycopg.OperationalError as problem:
+            except psycopg.OperationalError:
                 if not (first and self.is_lost()):
                     raise
-                self.reconnect(problem)
+                self.reconnect()
 
     def quote(self, text: bytes) -> bytes:
         """A literal, quoted by PostgreSQL's own library for this connection."""
@@ -114,17 +137,29 @@ class ServerConnection:
         if not self.is_lost() and not self.is_idle():
             self._connection.execute(b"ROLLBACK")
 
-    def reconnect(self, problem: psycopg.Error) -> None:
+    def reconnect(self) -> None:
         """Connect again, as soon as the server is there again."""
-        deadline, pause = time.monotonic() + PATIENCE, FIRST_PAUSE
         self._connection.close()
+        self._connection = self._wait()
+
+    def _wait(self) -> psycopg.Connection[Any]:
+        began, pause, is_told = time.monotonic(), FIRST_PAUSE, False
         while True:
             try:
-                self._connection = self._connect()
-                return
-            except errors.StoreUnreachable:
-                if time.monotonic() + pause > deadline:
-                    raise
+                connection = self._connect()
+            except errors.StoreUnreachable as problem:
+                waited = time.monotonic() - began
+                if waited + pause > self._patience:
+                    said = f"{problem.message}; waited {waited:.0f} s for it"
+                    raise errors.StoreUnreachable(said, help=problem.help) from problem
+                if not is_told:
+                    is_told = True
+                    waits = f"waiting up to {self._patience:g} s, and agents continue"
+                    self.tell(f"{problem.message}: {waits}")
+            else:
+                if is_told:
+                    self.tell(f"the store answers again after {time.monotonic() - began:.0f} s")
+                return connection
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
@@ -159,18 +194,13 @@ class ServerConnection:
         except psycopg.ProgrammingError as problem:  # what it says may repeat a password
             raise errors.BadInput(f"{self.place} cannot be used", help=_CHECK) from problem
         except psycopg.Error as problem:
-            said = _said(problem)
-            help = next((remedy for sign, remedy in _REMEDIES if sign in said), _CHECK)
+            said, whole = _said(problem), str(problem)
+            help = next((remedy for sign, remedy in _REMEDIES if sign in whole), _CHECK)
             kind = errors.StoreUnreachable
             raise kind(f"{_doc(kind)} ({self.place}: {said})", help=help) from problem
+        self.connections += 1
         connection.adapters.register_loader("text", _Text)
         return connection
-
-
-def _elapsed() -> float:
-    """What nobody sets, and what counts on while the machine sleeps."""
-    clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-    return time.clock_gettime(clock)
 
 
 _OVER = (TransactionStatus.IDLE, TransactionStatus.UNKNOWN)

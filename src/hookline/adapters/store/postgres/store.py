@@ -11,8 +11,9 @@ import psycopg
 from hookline import errors
 from hookline.adapters.store.postgres.database import ServerDatabase
 from hookline.adapters.store.postgres.dialect import first_rows, schema
+from hookline.adapters.store.postgres.losses import LossWatch
 from hookline.adapters.store.postgres.server import ServerConnection
-from hookline.adapters.store.statements import SCHEMA_VERSION, migration
+from hookline.adapters.store.statements import COMPATIBLE_SCHEMA, SCHEMA_VERSION, migration
 from hookline.adapters.store.store import TableStore
 from hookline.domain.store_urls import read_store_url
 from hookline.immutable import Immutable
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
 # Whoever makes or changes the schema has this lock until the transaction is over.
 _LOCK = b"SELECT pg_advisory_xact_lock(7210384)"
 _LOOK = b"""
-SELECT v.number, p.id, m.value, extract(epoch FROM clock_timestamp())::float8
+SELECT v.number, v.oldest, p.id, m.value, extract(epoch FROM clock_timestamp())::float8, b.value
 FROM hookline.version v
 LEFT JOIN hookline.projects p ON p.name = %b
 LEFT JOIN hookline.meta m ON m.project_id = p.id AND m.key = 'store_id'
+LEFT JOIN hookline.meta b ON b.project_id = p.id AND b.key = 'behind'
 """
 _ENTER = b"INSERT INTO hookline.projects (name) VALUES (%b) ON CONFLICT DO NOTHING RETURNING id"
 _PLACE = (
@@ -36,7 +38,7 @@ _PLACE = (
     " set_config('hookline.project', '%d', true)"
 )
 _NAME = "INSERT INTO meta VALUES ('store_id', '%s')"
-_UPDATE = "UPDATE hookline.version SET number = %d"
+_UPDATE = "UPDATE hookline.version SET number = %d, oldest = %d"
 # Each table as one project sees it: without the column that tells projects apart.
 _VIEWS = b"""
 SELECT format('CREATE OR REPLACE VIEW hookline_rows.%I AS SELECT %s FROM hookline.%I'
@@ -60,6 +62,7 @@ class FoundProject(Immutable):
 
     project: int
     store_id: str
+    behind: str | None = None
 
 
 class PostgresStore(TableStore):
@@ -72,26 +75,40 @@ class PostgresStore(TableStore):
         read_only: bool = False,
         clock: Callable[[], float] | None = None,
         admit: Callable[[str], None] | None = None,
+        waits: bool = False,
+        history: LossWatch | None = None,
     ) -> None:
-        """Open a project; `admit` hears the identity of one that was there before."""
+        """Open a project; `admit` hears the identity of one that was there before.
+
+        `history` compares it with what was seen of it before.
+        """
         address = read_store_url(url)
         if address.project is None:
             raise errors.BadInput(
                 f"{address.shown} names no project", help="add ?project=NAME to the URL"
             )
-        server = ServerConnection(address.server, address.shown)
+        server = ServerConnection(
+            *(address.server, address.shown),
+            patience=address.wait,
+            waits=waits,
+            tell=lambda said: self.away(said),
+        )
         try:
             with server.translated():
                 found = _opened(server, address.project, admit, read_only=read_only)
         except BaseException:
             server.close()
             raise
-        database = ServerDatabase(server, found.project, read_only=read_only)
+        self.database = database = ServerDatabase(
+            server, found.project, history or LossWatch(), read_only=read_only
+        )
         self.project = found.project
         self.address = address
         # The URL by which changes are announced, if not that one.
         self.listen: str | None = None
         super().__init__(url, database, found.store_id, clock or database.time)
+        if found.behind is not None:
+            self.notices.append(f"{found.behind}; nothing is written until it is reconciled")
 
     @contextmanager
     def rows(self, *, writing: bool = False) -> Iterator[StatementRunner]:
@@ -103,7 +120,8 @@ class PostgresStore(TableStore):
 
     def connect(self) -> ServerConnection:
         """Another connection."""
-        return ServerConnection(self.address.server, self.address.shown)
+        address = self.address
+        return ServerConnection(address.server, address.shown, patience=address.wait, waits=True)
 
 
 def _opened(
@@ -111,11 +129,9 @@ def _opened(
 ) -> FoundProject:
     """A project as it is in the database; for writing it is made, or brought up to date."""
     version, found = _look(server, name)
-    if version > SCHEMA_VERSION:
-        raise errors.StoreNewer(f"the store has schema {version}, this Hookline {SCHEMA_VERSION}")
     if found is not None and admit is not None:
         admit(found.store_id)
-    if found is not None and version == SCHEMA_VERSION:
+    if found is not None and version >= SCHEMA_VERSION:
         return found
     if read_only:
         raise errors.StoreAbsent if found is None else errors.StoreOlder
@@ -131,13 +147,15 @@ def _look(server: ServerConnection, name: str) -> tuple[int, FoundProject | None
         return 0, None
     if row is None:
         return 0, None
-    version, number, store_id, now = row
+    version, oldest, number, store_id, now, behind = row
+    if oldest > SCHEMA_VERSION:
+        raise errors.StoreNewer(f"the store has schema {version}, this Hookline {SCHEMA_VERSION}")
     server.keep_time(now)
     if number is None:
         return version, None
     if store_id is None:
         raise errors.StoreCorrupt(f"{server.place} has lost its identity")
-    return version, FoundProject(number, store_id)
+    return version, FoundProject(number, store_id, behind)
 
 
 def _made(server: ServerConnection, name: str) -> FoundProject:
@@ -156,8 +174,6 @@ def _made(server: ServerConnection, name: str) -> FoundProject:
             run(_read("base.sql") + _read("functions.sql"))
         (version,) = run(b"SELECT number FROM hookline.version") or (0,)
         assert isinstance(version, int)
-        if version > SCHEMA_VERSION:
-            raise errors.StoreNewer
         if version < SCHEMA_VERSION:
             _migrate(server, version)
         _enter(server, name)
@@ -174,7 +190,7 @@ def _migrate(server: ServerConnection, version: int) -> None:
     scripts = [migration(number) for number in range(version + 1, SCHEMA_VERSION + 1)]
     statements = ["SET LOCAL search_path = hookline, pg_catalog"]
     statements += (statement for script in scripts for statement in schema(script))
-    statements.append(_UPDATE % SCHEMA_VERSION)
+    statements.append(_UPDATE % (SCHEMA_VERSION, COMPATIBLE_SCHEMA))
     server.run(";".join(statements).encode(), first=False)
     views = server.run(_VIEWS, first=False).fetchall()
     server.run(";".join(view for (view,) in views).encode(), first=False)

@@ -106,6 +106,16 @@ def _in_binary(path: str, content: bytes, ignore: Sequence[str]) -> list[str]:
     return [f"{path}: {kind} (not shown)" for kind in sorted(kinds)]
 
 
+def looks_secret(path: str, content: bytes, given: Secrets) -> bool:
+    """Whether a file that is not committed is one that the gate would reject."""
+    if matches_any(path, given.allow):
+        return False
+    if b"\0" in content:
+        return bool(_kinds(path, given.ignore) or _in_binary(path, content, given.ignore))
+    text = content.decode("utf-8", "replace")
+    return bool(_kinds(path, given.ignore) or _kinds(text, given.ignore))
+
+
 def _past_commits(judging: Judging, given: Secrets) -> PastCommits:
     def look(files: Sequence[FileDiff], contents: Mapping[str, bytes]) -> list[str]:
         return _look_through(files, contents, {}, given.ignore)

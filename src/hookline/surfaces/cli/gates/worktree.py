@@ -12,7 +12,7 @@ import msgspec
 from hookline.domain.repository import Cleaned, Kept, RepositoryError
 from hookline.domain.tasks import task_id, task_number
 from hookline.errors import UsageError
-from hookline.operations.worktrees import clean, worktrees
+from hookline.operations.worktrees import clean, worktrees, worktrees_elsewhere
 from hookline.surfaces.cli.command import Command, no_arguments, task_argument
 from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import answer, next_step, note, paint, say, say_json, untrusted
@@ -22,13 +22,17 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from hookline.domain.repository import Worktree
+    from hookline.operations.worktrees import WorktreeElsewhere
 
 
 def _list(args: Namespace) -> None:
     with reading() as app:
         found = asyncio.run(worktrees(app))
-    shown = [{**msgspec.to_builtins(w), "ahead": a, "unsaved": u} for w, a, u in found]
-    lines = [_line(*row) for row in found] or ["no task has a worktree"]
+        others = worktrees_elsewhere(app)
+    own = [{**msgspec.to_builtins(w), "ahead": a, "unsaved": u} for w, a, u in found]
+    shown = [*own, *msgspec.to_builtins(others)]
+    lines = [*(_line(*row) for row in found), *map(_line_elsewhere, others)]
+    lines = lines or ["no task has a worktree"]
     if answer(args, shown, *lines) and not all(unsaved for _, _, unsaved in found):
         next_step("hookline worktree clean", "removes those with nothing unsaved")
 
@@ -41,6 +45,13 @@ def _line(worktree: Worktree, ahead: int | None, unsaved: tuple[str, ...]) -> st
     elif not worktree.head:
         state = f"its branch is gone; {state}"
     return f"{worktree.task:8} {worktree.branch:20} {untrusted(state)}"
+
+
+def _line_elsewhere(worktree: WorktreeElsewhere) -> str:
+    copied = f"copied at {worktree.copied_at}" if worktree.copied_at else "no copy of it"
+    left_out = f" without {', '.join(worktree.left_out)}" if worktree.left_out else ""
+    state = untrusted(f"in {worktree.clone}; {copied}{left_out}")
+    return f"{worktree.task:8} {worktree.branch:20} {state}"
 
 
 def _clean_arguments(p: ArgumentParser) -> None:

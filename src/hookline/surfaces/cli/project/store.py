@@ -1,4 +1,4 @@
-"""`hookline store copy`: move a project's store to a server, or back."""
+"""`hookline store`: move a project's store, and repair what its server has lost."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from hookline.domain.text.terminal import plural
 from hookline.operations.copying import copy_store
 from hookline.project import find_project, user_folder
 from hookline.surfaces.cli.command import Command
-from hookline.surfaces.cli.output import answer, note, say
+from hookline.surfaces.cli.opening import reading, writing
+from hookline.surfaces.cli.output import answer, note, say, untrusted, warn
 from hookline.trust.people import refuse_agents
 
 if TYPE_CHECKING:
@@ -33,4 +34,36 @@ def _copy(args: Namespace) -> None:
         note(f"the store of this project is {copied.target} from now on")
 
 
-STORE_COMMANDS = {"copy": Command("copy a project's store to a server, or back", _arguments, _copy)}
+def _reconcile_arguments(p: ArgumentParser) -> None:
+    p.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
+
+
+def _reconcile(args: Namespace) -> None:
+    import asyncio  # other commands of this group do without
+
+    from hookline.operations.reconciling import reconcile
+
+    refuse_agents(os.environ, "store reconcile")
+    with reading() if args.dry_run else writing() as app:
+        found = asyncio.run(reconcile(app, dry_run=args.dry_run))
+    if answer(args, found):
+        for each in found.differences:
+            say(f"{each.task_id:6} {untrusted(each.found, 300)}: {each.does}")
+        for problem in found.problems:
+            warn(untrusted(problem, 300))
+        if not found.differences:
+            say("the store knows what git and the forge know")
+        if args.dry_run:
+            note("nothing was changed; run it without --dry-run")
+        else:
+            note("the store can be written again: start the workers, `hookline work`")
+
+
+STORE_COMMANDS = {
+    "copy": Command("copy a project's store to a server, or back", _arguments, _copy),
+    "reconcile": Command(
+        "compare the store with git and the forge, after its server has lost changes",
+        _reconcile_arguments,
+        _reconcile,
+    ),
+}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from hookline.errors import BadInput
 from hookline.files import own_folder, publish
 from hookline.surfaces.cli.output import say_bytes
+from hookline.wiring.project.stores import prepare_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,6 +48,7 @@ def _check_place(path: str, name: str) -> None:
 
 def _publish(app: App, name: str, parts: Iterable[str]) -> str:
     """Write the file where reports are kept."""
+    prepare_folder(app.project.folder)  # the store may be elsewhere, and nothing here yet
     with own_folder(app.project.folder, "reports") as folder:
         publish(folder, name, "".join(parts).encode("utf-8", "replace"))
     return os.path.join(app.project.folder, "reports", name)

@@ -23,6 +23,7 @@ from hookline.surfaces.cli.opening import reading
 from hookline.surfaces.cli.output import answer, next_step, paint, say, say_row, untrusted
 from hookline.surfaces.cli.sessions import arguments, steer
 from hookline.surfaces.cli.sessions.attach import attach, attach_arguments, logs, logs_arguments
+from hookline.wiring.project.clones import work_elsewhere
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -115,7 +116,9 @@ def _show(args: Namespace) -> None:
         run = view.runs.find(known.run_id)
         told = session_details(view, run, app.blobs)
         listed, proven = _listed(view, run), session_unproven(view, run) is None
+        elsewhere = work_elsewhere(app).get(known.task_id)
     shown = {**msgspec.to_builtins(known), **msgspec.to_builtins(told), "proven": proven}
+    shown |= {"clone": elsewhere.holder} if elsewhere else {}
     if not answer(args, shown):
         return
     say_row(next(_lines([listed])), 4)
@@ -123,6 +126,7 @@ def _show(args: Namespace) -> None:
         "goal": known.goal,
         "task": known.task_id,
         "agent": known.agent,
+        "in": elsewhere and untrusted(elsewhere.holder),
         "started": known.created_at,
         "why": known.reason,
         "used": _used(told),

@@ -16,6 +16,7 @@ from hookline.surfaces.cli.stopping import Stopped, run_to_end
 from hookline.surfaces.cli.work.end import SHOWN
 from hookline.wiring.running.engine import engine
 from hookline.wiring.running.hosts import serving
+from hookline.worker.admission import Admission
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -50,7 +51,7 @@ async def _serve(args: Namespace, app: App) -> int:
         if not args.json and what == "effect":
             note(f"{details['runId']}  {untrusted(details['effectId'])}")
 
-    runner = FlowRunner(engine(app, observe))
+    runner = FlowRunner(engine(app, observe), Admission(app).admits)
     if not args.json and not args.once:
         note("advancing runs; ^C stops, and they continue later")
     if args.once:

@@ -50,6 +50,9 @@ def _arguments(p: ArgumentParser) -> None:
     p.add_argument(
         "--usd", type=float, metavar="N", help="begin no more turns once this much is spent"
     )
+    p.add_argument(
+        "--label", action="append", metavar="L", help="what this host has, such as gpu; repeatable"
+    )
     detach_argument(p)
     verbose_argument(p)
 
@@ -57,6 +60,7 @@ def _arguments(p: ArgumentParser) -> None:
 def _work(args: Namespace) -> int:
     budget = check_budget(args.agents, WorkBudget(args.tasks, args.minutes, args.usd))
     with writing() as app:
+        app.labels = args.label or ()
         if args.flows:
             return _detach(args, app) if args.detach else serve_flows(args, app)
         refuse_worker(app)

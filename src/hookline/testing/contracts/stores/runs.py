@@ -141,6 +141,10 @@ class RunTests(StorePlace):
             assert tx.runs.leases.holder(run.run_id) == ("two", 2, 6.0)
             tx.runs.leases.renew("two", 7.0)
             assert tx.runs.leases.holder(run.run_id) == ("two", 2, 7.0)
+            tx.runs.leases.renew("two", 9.0, not_over=7.5)
+            assert tx.runs.leases.holder(run.run_id) == ("two", 2, 7.0)
+            tx.runs.leases.renew("two", 9.0, not_over=7.0)
+            assert tx.runs.leases.holder(run.run_id) == ("two", 2, 9.0)
             tx.runs.leases.let_go(run.run_id, 2, 0.0)
             assert tx.runs.leases.holder(run.run_id)[0] is None
 

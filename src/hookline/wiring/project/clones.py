@@ -1,0 +1,35 @@
+"""The clones of a project that share its store: which one this is, and what others have."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from hookline.wiring.project.stores import is_here, is_kept
+
+if TYPE_CHECKING:
+    from hookline.app import App
+    from hookline.domain.work_places import WorkPlace
+
+HOST = "HOOKLINE_HOST"
+
+
+def clone_name(app: App) -> str:
+    """The name of this clone of the project among all that share its store."""
+    host = app.environ.get(HOST) or os.uname().nodename
+    return f"{host}:{os.path.realpath(app.project.root)}"
+
+
+def is_shared(app: App) -> bool:
+    """Whether other clones can share the store."""
+    return is_kept(app.store) and not is_here(app.store)
+
+
+def work_elsewhere(app: App) -> dict[str, WorkPlace]:
+    """The work on tasks that another clone has, by task."""
+    if not is_shared(app):
+        return {}
+    own = clone_name(app)
+    with app.read() as view:
+        found = view.work_places.all()
+    return {task_id: place for task_id, place in found.items() if place.holder != own}

@@ -1,0 +1,137 @@
+"""A server is replaced by one that has not got everything: nobody goes on as if it had."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from tests.e2e.conftest import PATIENCE, Cli, eventually
+from tests.e2e.pipeline_rig import Pipeline
+from tests.postgres_server import PostgresServer, running, standby
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+GATES = "hooks: {before_submit: [rebase_on_main, create_pr]}\n"
+
+
+class Pair(NamedTuple):
+    """A server, and another one that follows it asynchronously."""
+
+    primary: PostgresServer
+    other: PostgresServer
+
+    @property
+    def url(self) -> str:
+        """Whichever of both can be written."""
+        hosts = f"{self.primary.folder},{self.other.folder}"
+        writable = "&target_session_attrs=read-write&project=p&wait=100"
+        return f"postgresql://hookline@/postgres?host={hosts}{writable}"
+
+    def cut(self) -> None:
+        """From now on the other one hears nothing more; it has heard all until now."""
+        (at,) = self.primary.run("SELECT pg_current_wal_lsn()::text")[0]
+        replayed = f"SELECT pg_last_wal_replay_lsn() >= '{at}'::pg_lsn"
+        eventually(lambda: self.other.run(replayed) == [(True,)], "replication")
+        self.other.stop()
+
+    def fail_over(self) -> None:
+        """The first one is gone for good, and the other one takes its place."""
+        self.primary.stop()
+        self.other.start()
+        self.other.run("SELECT pg_promote(wait => true)")
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    with running("synchronous_commit=on", "fsync=on") as primary, standby(primary) as other:
+        other.start()
+        yield Pair(primary, other)
+
+
+@pytest.fixture
+def shared(cli: Cli, pair: Pair) -> Cli:
+    cli.env["HOOKLINE_STORE"] = pair.url
+    return cli
+
+
+def test_a_failover_that_loses_nothing_is_no_more_than_a_restart(shared: Cli, pair: Pair) -> None:
+    first, second = shared.add("kept"), shared.add("kept too")
+    before = shared.json("task", "claim", first, "--agent", "a")["claim"]["token"]
+    pair.cut()
+    pair.fail_over()
+    after = shared.json("task", "claim", second, "--agent", "b")["claim"]["token"]
+    assert [each["goal"] for each in shared.json("task", "list")] == ["kept", "kept too"]
+    # The other server may have forgotten some that were given.
+    assert after > before + (1 << 31)
+
+
+def test_what_was_lost_is_noticed_and_put_back_from_git(shared: Cli, pair: Pair) -> None:
+    line = Pipeline(shared)
+    line.begin(GATES)
+    known = shared.add("known to both")
+    pair.cut()
+    lost = shared.add("known to the first")
+    assert sorted(line.worker("--agents", "1")["merged"]) == [known, lost]
+    pair.fail_over()
+    code, error = shared.refused("task", "add", "more")
+    assert (code, error["code"]) == (1, "store-stepped-back")
+    assert "hookline store reconcile" in error["help"]
+    # All machines stop, not only the one that has noticed.
+    other = {"HOOKLINE_HOME": str(shared.root.parent / "another")}
+    assert shared.refused("task", "add", "x", env=other)[1]["code"] == "store-stepped-back"
+    assert "has lost what it had acknowledged" in shared("status").stderr
+    planned = shared.json("store", "reconcile", "--dry-run", quiet=False)
+    assert [(each["taskId"], each["kind"]) for each in planned["differences"]] == [
+        (known, "merged"),
+        (lost, "lost-task"),
+    ]
+    assert shared.refused("task", "add", "more")[1]["code"] == "store-stepped-back"
+    found = shared.json("store", "reconcile", quiet=False)
+    assert found["differences"] == planned["differences"]
+    tasks = shared.json("task", "list", "--all")
+    assert [(each["id"], each["state"]) for each in tasks] == [
+        (known, "completed"),
+        (lost, "completed"),
+    ]
+    assert shared.add("more") == "T-3"
+    shared.json("task", "add", "from elsewhere", env=other, quiet=False)
+    assert line.worker()["merged"] == ["T-3", "T-4"]
+    line.check_main()
+
+
+def test_the_doctor_says_what_a_failover_would_lose(shared: Cli, pair: Pair) -> None:
+    shared.add("a task")
+    follows = "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'"
+    eventually(lambda: pair.primary.run(follows) == [(1,)], "replication")
+    assert durability(shared)[0] == "warning"
+    assert "a failover loses changes that were acknowledged" in durability(shared)[1]
+    pair.primary.run("ALTER SYSTEM SET synchronous_standby_names = '*'")
+    pair.primary.run("SELECT pg_reload_conf()")
+    eventually(lambda: durability(shared)[0] == "ok", "synchronous replication")
+    pair.cut()
+    pair.primary.run("ALTER SYSTEM RESET synchronous_standby_names")
+    pair.primary.run("SELECT pg_reload_conf()")
+    eventually(lambda: "only a backup" in durability(shared)[1], "no standby")
+
+
+def durability(cli: Cli) -> tuple[str, str]:
+    """What the doctor says about that."""
+    found = cli.json("doctor", quiet=False)["checks"]
+    return next((each["status"], each["message"]) for each in found if each["name"] == "durability")
+
+
+def test_a_worker_ends_its_turns_when_the_server_steps_back(shared: Cli, pair: Pair) -> None:
+    line = Pipeline(shared)
+    line.begin(GATES)
+    shared.add("a part")
+    pair.cut()
+    line.turn("touch $here/began; until [ -e $here/go ]; do sleep 0.02; done; work")
+    worker = shared.start("work", "--once", "--json")
+    eventually((line.box / "began").exists, "the turn")
+    pair.fail_over()
+    _, stderr = worker.communicate(timeout=PATIENCE)
+    assert worker.returncode == 1
+    assert json.loads(stderr.splitlines()[-1])["error"]["code"] == "store-stepped-back"

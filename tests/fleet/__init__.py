@@ -1,0 +1,1 @@
+"""Several hosts over one server: what they do when one of them dies, hangs, or is cut off."""

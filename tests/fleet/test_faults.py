@@ -1,0 +1,116 @@
+"""Three hosts that work on twenty tasks, one of which dies, hangs, or is cut off, again and again.
+
+How soon others take over is printed, and held against its bound in `make fleet`, where all moments
+are of one clock.
+"""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from tests.fleet import clocks
+from tests.fleet.machines import missing
+from tests.fleet.rig import LEASE, Fleet, Host, Takeovers, spread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+
+ROUNDS = 20
+RESTARTS = 10
+UNDER_WAY = 20
+# Within so many seconds others work on what a host held.
+AT_ONCE = 5.0
+AFTER_LEASE = LEASE + 5.0
+
+
+class Fault(NamedTuple):
+    """What happens to a host, how it gets well again, and how soon others take over."""
+
+    strike: Callable[[Host], None]
+    mend: Callable[[Host], None]
+    within: float
+
+
+FAULTS = {
+    "killed": Fault(Host.kill, Host.start, AT_ONCE),
+    "frozen": Fault(Host.freeze, Host.thaw, AT_ONCE),
+    "cut off": Fault(Host.cut, Host.heal, AFTER_LEASE),
+    "switched off": Fault(Host.switch_off, Host.boot, AFTER_LEASE),
+}
+
+
+def suffer(line: Fleet, name: str, rounds: int, tasks: int) -> Takeovers:
+    """Round after round of a fault, each on the next host; how long each takeover took."""
+    fault = FAULTS[name]
+    for host in line.hosts:
+        host.start()
+    took = Takeovers([], [])
+    for number in range(rounds):
+        host = line.hosts[number % len(line.hosts)]
+        line.await_work(host, tasks)
+        taken, since = line.strike(host, fault.strike)
+        found = line.await_takeover(host, taken, since)
+        took.held.extend(found.held)
+        took.at_work.extend(found.at_work)
+        fault.mend(host)
+        line.await_merges(1)
+        line.check_now()
+    line.await_end()
+    line.check_end()
+    return took
+
+
+def test_a_killed_worker_is_followed_by_another_host(line: Fleet) -> None:
+    line.seconds = 2
+    line.settle()
+    suffer(line, "killed", 1, 3)
+
+
+@pytest.mark.fleet
+@pytest.mark.parametrize("name", FAULTS)
+def test_others_take_over_in_time(line: Fleet, name: str) -> None:
+    line.settle()
+    took = suffer(line, name, ROUNDS, UNDER_WAY)
+    print(f"\n{name}: {len(took.held)} takeovers, within {FAULTS[name].within:g} s:")
+    print(f"  another host has the lease after {spread(took.held)}")
+    print(f"  its agent works after {spread(took.at_work)}")
+    assert max(took.held) <= FAULTS[name].within
+
+
+@pytest.mark.fleet
+@pytest.mark.skipif(bool(clocks.missing()), reason=clocks.missing())
+def test_nobody_takes_over_a_living_host_whose_clock_is_wrong(line: Fleet) -> None:
+    line.settle()
+    for host, seconds in zip(line.hosts, (0, 30, -30), strict=True):
+        host.skew(seconds)
+        host.start()
+    for number in range(ROUNDS):
+        line.await_work(line.hosts[number % len(line.hosts)], UNDER_WAY)
+        line.await_merges(2)
+        line.check_now()
+    line.await_end()
+    line.check_end()
+    line.check_unhurt()
+
+
+@pytest.mark.fleet
+def test_a_server_that_is_restarted_forgets_nothing(line: Fleet) -> None:
+    line.settle()
+    for host in line.hosts:
+        host.start()
+    with line.writers() as marks:
+        for number in range(RESTARTS):
+            line.top_up(UNDER_WAY)
+            line.await_merges(1)
+            line.server.stop(signal.SIGQUIT if number % 2 else signal.SIGINT)
+            line.server.start()
+            line.check_now()
+    line.await_end()
+    line.check_end()
+    line.check_unhurt()
+    line.check_marks(marks)
