@@ -140,6 +140,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "hosts remove": ("one",),
     "hosts want": (),
     "store copy": ("embedded", "postgresql://nobody@127.0.0.1:1/none"),
+    "store reconcile": ("--dry-run",),
     "doctor": (),
     "task fail": ("T-1",),
     "task cancel": ("T-1",),
