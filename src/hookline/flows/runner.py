@@ -35,13 +35,14 @@ class Presence(NamedTuple):
 
     `beat` comes at each beat. `tell` is a part of each renewal, of which the first comes at once,
     and `leave` comes after the last one; `renewed` hears when one was sent, once that is
-    acknowledged.
+    acknowledged. `rest` comes when nothing is renewed any more.
     """
 
     beat: Callable[[], None]
     tell: Callable[[Transaction], None]
     renewed: Callable[[float], None]
     leave: Callable[[Transaction], None]
+    rest: Callable[[], None]
 
 
 class Heartbeat:
@@ -90,6 +91,7 @@ class Heartbeat:
             if self._presence is not None:
                 with suppress(StoreError), store.write({}) as tx:
                     self._presence.leave(tx)
+                self._presence.rest()
         finally:
             store.close()
 

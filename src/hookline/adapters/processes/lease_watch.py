@@ -47,7 +47,8 @@ class LeaseWatch:
 
     def __init__(self, terms: LeaseTerms, end: Callable[[], None]) -> None:
         self._terms, self._end = terms, end
-        self._renewed = elapsed()
+        # When they were last renewed; None while there are none.
+        self._renewed: float | None = None
         self._store: PostgresStore | None = None
         self._connection = threading.RLock()
         for work in (self._connect, self._watch):
@@ -57,13 +58,17 @@ class LeaseWatch:
         """A renewal that was sent at a time, as `elapsed` has it, was acknowledged."""
         self._renewed = sent
 
+    def rest(self) -> None:
+        """There are no leases any more."""
+        self._renewed = None
+
     def give_back(self) -> None:
         """Give back all leases, unless they are over before that is possible.
 
         Also those that were renewed meanwhile: what was started under them has been ended.
         """
         deadline = elapsed() + self._terms.lease
-        while elapsed() < deadline:
+        while self._renewed is not None and elapsed() < deadline:
             with self._connection, suppress(HooklineError), self._opened().write({}) as tx:
                 tx.hosts.give_back(self._terms.owner)
                 return
@@ -88,7 +93,7 @@ class LeaseWatch:
         while True:
             time.sleep(LOOK_AGAIN)
             now = elapsed()
-            if not self._is_stopped():
+            if self._renewed is None or not self._is_stopped():
                 stopped_since = None
             elif stopped_since is None:
                 stopped_since = now
@@ -104,4 +109,5 @@ class LeaseWatch:
 
     def _is_late(self) -> bool:
         """Whether the leases will soon be over; a machine that slept may find that they are."""
-        return elapsed() > self._renewed + self._terms.lease - MARGIN
+        renewed = self._renewed
+        return renewed is not None and elapsed() > renewed + self._terms.lease - MARGIN

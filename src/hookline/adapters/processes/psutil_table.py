@@ -52,5 +52,6 @@ class PsutilTable:
 
     @cached_property
     def boot_id(self) -> str:
-        """The second of the boot; a clock that is set in between makes it another one."""
-        return f"boot-{psutil.boot_time():.0f}"
+        """The second of the boot, and whose; a clock that is set makes it another one."""
+        whose = "".join(os.uname().nodename.split())
+        return f"boot-{psutil.boot_time():.0f}/{whose}"

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.adapters.processes.identity import HOST, NO_PROC
+from hookline.domain.timestamps import elapsed
 from hookline.ports.processes import CALL_MARK, TURN_MARK
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ CLOSE_SECONDS = 5.0
 class Reaper:
     """Hears about every program as it starts; its own process starts with the first one.
 
-    With the `terms` of leases on a server it should start with the first of those.
+    With the `terms` of leases on a server, it is told when these begin to be renewed, and when not
+    any more.
     """
 
     def __init__(self, terms: LeaseTerms | None = None) -> None:
@@ -39,6 +41,7 @@ class Reaper:
         self._pipe = -1
         self._running: dict[int, str] = {}
         self._terms = terms
+        self._renewed: float | None = None
         # A heartbeat tells it something, too.
         self._telling = threading.RLock()
 
@@ -65,10 +68,18 @@ class Reaper:
         self._running.pop(group.pgid, None)
         self._tell(f"- {group.pgid}")
 
-    def start(self) -> None:
-        """Leases are about to be taken: if this process cannot work, they are given back."""
+    def keep_leases(self) -> None:
+        """From now on they are renewed: if that or this process ends, they are given back."""
+        self._renewed = elapsed()
         if self._process is None:
             self._start()
+        else:
+            self._tell(self._about_leases())
+
+    def keep_no_leases(self) -> None:
+        """They are not renewed any more, because there are none."""
+        self._renewed = None
+        self._tell("/")
 
     def check(self) -> None:
         """If its process was killed, start another one."""
@@ -76,6 +87,7 @@ class Reaper:
 
     def renewed(self, sent: float) -> None:
         """Their renewal, which was sent at a time, was acknowledged."""
+        self._renewed = sent
         self._tell(f"~ {sent!r}")
 
     def close(self) -> None:
@@ -112,8 +124,11 @@ class Reaper:
             )
         finally:
             os.close(ours)
-        if self._terms is not None:
-            os.write(self._pipe, _told(self._terms).encode() + b"\n")
+        if self._renewed is not None:
+            os.write(self._pipe, f"{self._about_leases()}\n".encode())
+
+    def _about_leases(self) -> str:
+        return f"= {msgspec.json.encode(self._terms).decode()}\n~ {self._renewed!r}"
 
     def _tell(self, line: str) -> None:
         # Without a reaper, the process that continues the work ends what is left.
@@ -125,10 +140,6 @@ class Reaper:
                 self._start()
                 lines = "".join(f"{each}\n" for each in self._running.values())
                 os.write(self._pipe, lines.encode())
-
-
-def _told(terms: LeaseTerms) -> str:
-    return f"= {msgspec.json.encode(terms).decode()}"
 
 
 def _environment(*, is_connected: bool) -> dict[str, str]:

@@ -32,9 +32,11 @@ def main() -> None:
         elif sign == "-":
             running.pop(pgid, None)
         elif sign == "=":
-            leases = _watched(rest, running, expected)
+            leases = leases or _watched(rest, running, expected)
         elif sign == "~" and leases is not None:
             leases.renewed(float(rest))
+        elif sign == "/" and leases is not None:
+            leases.rest()
         elif sign == ".":
             _leave()
     if running or expected:

@@ -56,8 +56,11 @@ def heartbeat(app: App, keep: Callable[[], Callable[[Transaction], None] | None]
         now = app.store.time()
         tx.hosts.tell(app.owner, name, now, facts(app, ahead=time.time() - now))
 
-    reaper.start()
-    presence = Presence(reaper.check, tell, reaper.renewed, lambda tx: tx.hosts.leave(app.owner))
+    def leave(tx: Transaction) -> None:
+        tx.hosts.leave(app.owner)
+
+    reaper.keep_leases()
+    presence = Presence(reaper.check, tell, reaper.renewed, leave, reaper.keep_no_leases)
     return Heartbeat(
         lambda: open_store(url, waits=True), app.owner, keep, lease=lease_of(app), presence=presence
     )
