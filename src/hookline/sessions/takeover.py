@@ -29,6 +29,7 @@ from hookline.sessions.task_file import export_task
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from hookline.domain.repository import Worktree
     from hookline.domain.runs import Resolution, Run
     from hookline.flows.attempt import Attempt
     from hookline.hooks.builtin.gates.arguments import Secrets
@@ -95,6 +96,11 @@ class Takeover:
         if not _is_own(run):
             self._hold(before, run, attempt.change)
             return
+        if self._clone.copies and before is not None and before.copy is None:
+            raise WorkElsewhere(
+                f"the work on {run.input['taskId']} is on {before.holder}, which has no copy of it",
+                help=f"continue it there; `hookline flow cancel {run.run_id}` gives it up",
+            )
         async with self._moving:
             brought = await self.bring(run.input["taskId"], attempt.change)
         folder = path_here(self._clone.root, run.input["worktree"])
@@ -103,6 +109,13 @@ class Takeover:
         if brought:
             notice = {"type": "notice", "text": brought}
             attempt.observe("agent", notice)
+
+    def begin(self, begun: Worktree, change: Change) -> None:
+        """Note that the work on a task begins here: without more, another clone has all of it."""
+        place = self._find(begun.task)
+        if self._clone.copies and (place is None or place.copy is None):
+            copy = WorkCopy(tip=begun.head, files=begun.head, tree="", taken_at=self._store.now())
+            self._note(begun.task, WorkPlace(holder=self._clone.name, copy=copy), change)
 
     async def bring(self, task_id: str, change: Change) -> str | None:
         """Make the worktree of a task here, if another clone has it; what was done."""
