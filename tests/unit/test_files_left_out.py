@@ -1,0 +1,33 @@
+"""Which untracked files stay out of the copy of a task's work."""
+
+from __future__ import annotations
+
+import pytest
+
+from hookline.hooks.builtin.gates.arguments import Secrets
+from hookline.hooks.builtin.gates.contents import looks_secret
+from tests.e2e.clone_rig import SECRET
+
+LINE = f"token = {SECRET}\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "found"),
+    [
+        ("notes", b"nothing to hide\n", False),
+        (".env", LINE.encode(), True),
+        ("dump", b"\0\0" + LINE.encode(), True),
+        ("page.txt", LINE.encode("utf-16"), True),
+        (SECRET, b"", True),
+        ("broken", b"\xff\xfe\xff" + LINE.encode(), True),
+    ],
+)
+def test_a_file_that_the_gate_would_reject_is_left_out(
+    path: str, content: bytes, found: bool
+) -> None:
+    assert looks_secret(path, content, Secrets()) is found
+
+
+def test_what_the_gate_lets_pass_comes_along() -> None:
+    assert not looks_secret("fixtures/key", LINE.encode(), Secrets(allow=["fixtures/**"]))
+    assert looks_secret("other/key", LINE.encode(), Secrets(allow=["fixtures/**"]))
