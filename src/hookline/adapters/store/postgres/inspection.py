@@ -47,7 +47,7 @@ class ServerInspection:
         self.lost = [*store.notices]
 
     def durability(self) -> Durability:
-        """What becomes of acknowledged changes if the server crashes or is replaced."""
+        """What happens to acknowledged changes if the server crashes or is replaced."""
         with closing(self._store.connect()) as server, server.translated():
             row = server.run(_DURABILITY, first=True).fetchone()
         assert row is not None
