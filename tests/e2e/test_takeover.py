@@ -300,7 +300,7 @@ RANDOM = "head -c {} /dev/urandom > {}"
 
 def test_a_file_that_is_too_large_stays_behind(clones: Clones) -> None:
     clones.rig.turns(
-        f"echo one > one; {RANDOM.format(9_000_000, 'huge')}; {CONTINUE}",
+        f"echo one > one; {RANDOM.format(5_000_000, 'huge')}; {CONTINUE}",
         clones.hang(2),
         f"ls > {clones.rig.file('seen')}; {PROMISE}",
     )
@@ -308,23 +308,5 @@ def test_a_file_that_is_too_large_stays_behind(clones: Clones) -> None:
     task = clones.first.add("count")
     clones.kill_in_turn(task, 2)
     assert "not in the copy of the work: huge" in clones.second("logs", f"{task}-bot").stdout
-    assert work_ended(clones.second("work", "--once", "--json"))["merged"] == [task]
-    assert clones.rig.file("seen").read_text().split() == ["hookline.yaml", "one", "readme"]
-
-
-@pytest.mark.torture
-def test_a_copy_that_is_too_large_leaves_the_one_before(clones: Clones) -> None:
-    many = "; ".join(RANDOM.format(8_000_000, f"large-{n}") for n in range(9))
-    clones.rig.turns(
-        f"echo one > one; {CONTINUE}",
-        f"echo two > two; {many}; {CONTINUE}",
-        clones.hang(3),
-        f"ls > {clones.rig.file('seen')}; {PROMISE}",
-    )
-    clones.begin()
-    task = clones.first.add("count")
-    clones.kill_in_turn(task, 3)
-    told = clones.second("logs", f"{task}-bot").stdout
-    assert "no copy of the work was kept: it has 72" in told
     assert work_ended(clones.second("work", "--once", "--json"))["merged"] == [task]
     assert clones.rig.file("seen").read_text().split() == ["hookline.yaml", "one", "readme"]
