@@ -27,9 +27,10 @@ _SET = "INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDAT
 _BITS = 32
 
 
-class Position(Immutable):
-    """How far someone has seen the log of a project, and the last event in it that they wrote."""
+class Position(msgspec.Struct, frozen=True):
+    """How far someone has seen the log of a store, and the last event in it that they wrote."""
 
+    store: str = ""
     system: str = ""
     timeline: int = 0
     epoch: int = 0
@@ -70,6 +71,11 @@ class LossWatch:
         self._write = keep
         self._proved: tuple[int, int] | None = None
 
+    def watch(self, store_id: str) -> None:
+        """What was seen of another store says nothing about this one."""
+        if self.seen.store != store_id:
+            self.seen = self._kept = Position(store_id)
+
     def ask(self, rows: StatementRunner, connection: int) -> None:
         """Ask ahead, in one go with other questions, what a new connection has to prove."""
         if self._proved is None or self._proved[0] != connection:
@@ -83,7 +89,7 @@ class LossWatch:
         if found.behind is not None:
             return found.behind
         if found.epoch > self.seen.epoch:  # what was lost before is known, and repaired
-            self.seen = Position(epoch=found.epoch)
+            self.seen = Position(self.seen.store, epoch=found.epoch)
         here = (found.connection, found.timeline)
         if found.seq >= self.seen.seq and (self._proved == here or self._is_same(rows, found)):
             self._proved = here
@@ -126,7 +132,10 @@ class LossWatch:
         """What the server has now is what counts."""
         rows.execute(_SET, ("epoch", str(found.epoch + 1)))
         rows.execute("DELETE FROM meta WHERE key = 'behind'")
-        self.seen = Position(self.seen.system, found.timeline, found.epoch + 1, found.seq)
+        seen = self.seen
+        self.seen = Position(
+            seen.store, seen.system, found.timeline, epoch=found.epoch + 1, seq=found.seq
+        )
 
 
 def recorded_history(seen: bytes | None, keep: Callable[[bytes], None]) -> LossWatch:
