@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 # A server that is promoted, or restored to a moment, begins another timeline.
 TIMELINE = b"('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint"
 _SYSTEM = "SELECT system_identifier::text FROM pg_control_system()"
+_NAMELESS = "SELECT ''"
 _EVENT = "SELECT timestamp, type, node_id FROM events WHERE seq = ?"
 # Kept with the project: how often it was reconciled, and why it has to be.
 STATE = (
@@ -66,10 +67,17 @@ class LossWatch:
         keep: Callable[[Position], None] = lambda position: None,
     ) -> None:
         self.seen = self._kept = before or Position()
+        # Whether the server says which it is; not all that are like PostgreSQL do.
+        self.is_named = True
         # Whether a person repairs what was lost: nothing else may be written meanwhile.
         self.is_repaired = False
         self._write = keep
         self._proved: tuple[int, int] | None = None
+
+    @property
+    def timeline(self) -> bytes:
+        """What a server is asked for its timeline."""
+        return TIMELINE if self.is_named else b"0::bigint"
 
     def watch(self, store_id: str) -> None:
         """What was seen of another store says nothing about this one."""
@@ -82,7 +90,8 @@ class LossWatch:
             self._proof(rows)
 
     def _proof(self, rows: StatementRunner) -> tuple[StatementRows, StatementRows]:
-        return rows.execute(_SYSTEM), rows.execute(_EVENT, (self.seen.own,))
+        system = rows.execute(_SYSTEM if self.is_named else _NAMELESS)
+        return system, rows.execute(_EVENT, (self.seen.own,))
 
     def find_loss(self, rows: StatementRunner, found: TurnState, place: str) -> str | None:
         """What the server has lost, None if nothing; it is noted where all can see it."""
