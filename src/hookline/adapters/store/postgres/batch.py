@@ -121,6 +121,10 @@ class Batch:
         self._known: dict[bytes, StatementAnswer] = {}
         self.is_begun = False
 
+    def know(self, sql: str, place: int) -> None:
+        """A statement of the beginning finds what another one would."""
+        self._known[render(sql, (), self._server.quote)] = self._waiting[place]
+
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> PendingRows:
         """Run a statement, as soon as someone wants to know what it finds."""
         text = render(sql, parameters, self._server.quote)

@@ -21,8 +21,9 @@ _SYSTEM = "SELECT system_identifier::text FROM pg_control_system()"
 _NAMELESS = "SELECT ''"
 _EVENT = "SELECT timestamp, type, node_id FROM events WHERE seq = ?"
 # Kept with the project: how often it was reconciled, and why it has to be.
-STATE = (
-    b"(SELECT value FROM meta WHERE key = 'epoch'), (SELECT value FROM meta WHERE key = 'behind')"
+STATE = b", ".join(
+    b"(SELECT value FROM hookline.meta WHERE project_id = %%d AND key = '%b')" % name
+    for name in (b"epoch", b"behind")
 )
 _SET = "INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = ?2"
 _BITS = 32
