@@ -100,8 +100,10 @@ class PostgresStore(TableStore):
         except BaseException:
             server.close()
             raise
+        history = history or LossWatch()
+        history.watch(found.store_id)
         self.database = database = ServerDatabase(
-            server, found.project, history or LossWatch(), read_only=read_only
+            server, found.project, history, read_only=read_only
         )
         self.project = found.project
         self.address = address
