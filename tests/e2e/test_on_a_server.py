@@ -254,6 +254,18 @@ def test_a_member_needs_no_more_than_the_documented_rights(
     cli.json("task", "add", "another project", env=new, quiet=False)
 
 
+def test_a_server_that_does_not_say_which_it_is(cli: Cli, postgres: PostgresServer) -> None:
+    postgres.run("CREATE DATABASE nameless")
+    postgres.run("CREATE ROLE stranger_to_wal LOGIN")
+    postgres.run("GRANT CREATE ON DATABASE nameless TO stranger_to_wal")
+    for name in ("pg_walfile_name(pg_lsn)", "pg_control_system()"):
+        postgres.run(f"REVOKE EXECUTE ON FUNCTION {name} FROM PUBLIC", database="nameless")
+    url = postgres.url("p", user="stranger_to_wal", database="nameless")
+    for goal in ("first", "second"):
+        cli.json("task", "add", goal, env={"HOOKLINE_STORE": url})
+    assert len(cli.json("task", "list", env={"HOOKLINE_STORE": url})) == 2
+
+
 def test_a_schema_of_another_version(cli: Cli, postgres: PostgresServer) -> None:
     postgres.run("CREATE DATABASE versions")
     url = {"HOOKLINE_STORE": postgres.url("p", database="versions")}

@@ -52,7 +52,14 @@ class Heard:
 
     def says(self, words: str) -> None:
         """Wait until it has said that."""
-        eventually(lambda: any(words in line for line in list(self._lines)), words)
+        eventually(
+            lambda: any(words in line for line in list(self._lines)) or self._is_over(), words
+        )
+        assert any(words in line for line in self._lines), self._lines
+
+    def _is_over(self) -> bool:
+        """Whether the process says nothing more."""
+        return not self._thread.is_alive()
 
 
 class Held:

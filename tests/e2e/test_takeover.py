@@ -276,3 +276,37 @@ def test_a_session_is_seen_from_another_clone(clones: Clones) -> None:
     assert second.json("session", "show", f"{task}-bot")["clone"] == here
     page = second("session", "report", f"{task}-bot").stdout.strip()
     assert (second.root / page).exists()
+
+
+def test_work_of_before_the_store_was_shared_is_not_begun_again(clones: Clones) -> None:
+    first, second = clones.first, clones.second
+    url = first.env.pop("HOOKLINE_STORE")
+    clones.rig.turns(clones.hang(1), f"echo one > one; {PROMISE}")
+    clones.begin()
+    task = first.add("count")
+    clones.kill_in_turn(task, 1)
+    first.json("store", "copy", "embedded", url, quiet=False)
+    first.env["HOOKLINE_STORE"] = url
+    second("work", "--once", "--json")
+    (waits,) = second("attention", "--json").json
+    assert clones.name(first) in json.dumps(waits)
+    assert len(clones.rig.prompts()) == 1
+    assert first("run", "--resume", "--json").code == 0
+    assert work_ended(second("work", "--once", "--json"))["merged"] == [task]
+
+
+RANDOM = "head -c {} /dev/urandom > {}"
+
+
+def test_a_file_that_is_too_large_stays_behind(clones: Clones) -> None:
+    clones.rig.turns(
+        f"echo one > one; {RANDOM.format(5_000_000, 'huge')}; {CONTINUE}",
+        clones.hang(2),
+        f"ls > {clones.rig.file('seen')}; {PROMISE}",
+    )
+    clones.begin()
+    task = clones.first.add("count")
+    clones.kill_in_turn(task, 2)
+    assert "not in the copy of the work: huge" in clones.second("logs", f"{task}-bot").stdout
+    assert work_ended(clones.second("work", "--once", "--json"))["merged"] == [task]
+    assert clones.rig.file("seen").read_text().split() == ["hookline.yaml", "one", "readme"]

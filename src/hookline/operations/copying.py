@@ -9,17 +9,22 @@ import msgspec
 
 from hookline.domain.store_urls import shown_url
 from hookline.errors import BadInput, StoreCorrupt
+from hookline.project import user_folder
 from hookline.queries.doctor.store import broken
 from hookline.wiring.project.copies import (
     copy_blobs,
     copy_rows,
     is_at_work,
     keep_place,
+    note_worktrees,
     open_side,
     url_of,
 )
+from hookline.wiring.project.stores import is_here
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from hookline.ports.store import View
     from hookline.project import Project
 
@@ -35,7 +40,7 @@ class Copied(msgspec.Struct, frozen=True, rename="camel"):
     blobs: int
 
 
-def copy_store(project: Project, home: str, source: str, target: str) -> Copied:
+def copy_store(project: Project, environ: Mapping[str, str], source: str, target: str) -> Copied:
     """Copy a project's store, and use the copy from now on."""
     old_url, new_url = url_of(project, source), url_of(project, target)
     if old_url == new_url:
@@ -51,7 +56,9 @@ def copy_store(project: Project, home: str, source: str, target: str) -> Copied:
         new = opened.enter_context(closing(open_side(project, new_url, read_only=False)))
         blobs = copy_blobs(project, old, new)
         rows = copy_rows(old, new, _verify)
-        keep_place(home, project, new)
+        if not is_here(new):
+            note_worktrees(project, environ, new)
+        keep_place(user_folder(environ), project, new)
     return Copied(
         source=shown_url(source),
         target=shown_url(target),

@@ -19,16 +19,16 @@ from hookline.domain.submissions import MERGE, SUBMIT
 from hookline.domain.tasks import OPEN
 from hookline.domain.work_places import TakenCopy, WorkCopy, WorkPlace
 from hookline.errors import HooklineError, StoreCorrupt
-from hookline.files import read_regular
-from hookline.hooks.builtin.gates.contents import looks_secret
 from hookline.hooks.texts import told
 from hookline.project import path_here
+from hookline.sessions.left_out import LeftOut
 from hookline.sessions.prompts import code, section
 from hookline.sessions.task_file import export_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from hookline.domain.repository import Worktree
     from hookline.domain.runs import Resolution, Run
     from hookline.flows.attempt import Attempt
     from hookline.hooks.builtin.gates.arguments import Secrets
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 WORK = frozenset({SESSION, SUBMIT, MERGE})
 # The kinds of effects that touch the files of the work, and one that ends it.
 TOUCHING, FINISHING = frozenset({"agent", "validate", "work", "hook", "repo"}), "repo"
-MAX_COPY, MAX_FILE = 64 * 1024 * 1024, 8 * 1024 * 1024
+MAX_COPY = 64 * 1024 * 1024
 SHOWN = 10
 
 
@@ -71,6 +71,7 @@ class Takeover:
     ) -> None:
         self._clone, self._store, self._blobs = clone, store, blobs
         self._repository = repository
+        self._left_out = LeftOut(clone.secrets)
         self._moving = asyncio.Lock()
 
     @property
@@ -95,6 +96,11 @@ class Takeover:
         if not _is_own(run):
             self._hold(before, run, attempt.change)
             return
+        if self._clone.copies and before is not None and before.copy is None:
+            raise WorkElsewhere(
+                f"the work on {run.input['taskId']} is on {before.holder}, which has no copy of it",
+                help=f"continue it there; `hookline flow cancel {run.run_id}` gives it up",
+            )
         async with self._moving:
             brought = await self.bring(run.input["taskId"], attempt.change)
         folder = path_here(self._clone.root, run.input["worktree"])
@@ -103,6 +109,13 @@ class Takeover:
         if brought:
             notice = {"type": "notice", "text": brought}
             attempt.observe("agent", notice)
+
+    def begin(self, begun: Worktree, change: Change) -> None:
+        """Note that the work on a task begins here: without more, another clone has all of it."""
+        place = self._find(begun.task)
+        if self._clone.copies and (place is None or place.copy is None):
+            copy = WorkCopy(tip=begun.head, files=begun.head, tree="", taken_at=self._store.now())
+            self._note(begun.task, WorkPlace(holder=self._clone.name, copy=copy), change)
 
     async def bring(self, task_id: str, change: Change) -> str | None:
         """Make the worktree of a task here, if another clone has it; what was done."""
@@ -214,9 +227,8 @@ class Takeover:
         if not self._clone.copies:
             return None
         base, known = attempt.run.input["base"], place.copy
-        unfit = partial(_unfit, self._clone.secrets)
         try:
-            taken = await self._repository.copies.take(folder, base, unfit, known)
+            taken = await self._repository.copies.take(folder, base, self._left_out.find, known)
         except (RepositoryError, OSError) as problem:
             _tell(attempt, f"no copy of the work was kept: {problem}")
             return None
@@ -274,19 +286,6 @@ def _is_own(run: Run) -> bool:
     """Whether work is in a worktree of its task, which any clone can make."""
     folder = run.input.get("worktree")
     return folder is not None and folder != os.curdir and not os.path.isabs(folder)
-
-
-def _unfit(given: Secrets, folder: str, names: Sequence[str]) -> list[str]:
-    """The files that hold credentials, or are too long to be searched for them."""
-    found = []
-    for name in names:
-        try:
-            content = read_regular(os.path.join(folder, name), MAX_FILE + 1)
-        except (OSError, ValueError):
-            continue  # a link, or gone by now: git decides
-        if len(content) > MAX_FILE or looks_secret(name, content, given):
-            found.append(name)
-    return sorted(found)
 
 
 def _moved(place: WorkPlace) -> str:

@@ -68,7 +68,7 @@ class News:
             yield self._said.popleft()
         try:
             if self._store is None:
-                self._store = open_store(self._url, read_only=True)
+                self._store = open_store(self._url, read_only=True, waits=False)
             with self._store.read() as view:
                 found = [*self._told_by_feeds(view), *self._logged(view), *self._figures(view)]
         except StoreError:  # busy now; nothing is missed by looking later

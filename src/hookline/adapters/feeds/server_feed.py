@@ -13,7 +13,7 @@ import psycopg
 from hookline.adapters.feeds.feed import FIRST, MAX_BYTES, OUTLINE, FileFeed, decoded
 from hookline.adapters.feeds.listening import Listener, ServerWaker
 from hookline.adapters.store.postgres.database import commit_and_tell
-from hookline.errors import StoreError
+from hookline.errors import StoreError, StoreLost, StoreUnreachable
 from hookline.files import Removed, added
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class ServerFeed(FileFeed):
     """The feeds of runs in a table; those who tell do not wait for the server."""
 
     def __init__(
-        self, folder: str, server: Callable[[], ServerConnection], project: int, url: str
+        self, folder: str, server: Callable[..., ServerConnection], project: int, url: str
     ) -> None:
         super().__init__(folder)
         self._connect = server
@@ -89,7 +89,7 @@ class ServerFeed(FileFeed):
         """What a statement about a run finds."""
         with self._lock:
             if self._server is None:
-                self._server = self._connect()
+                self._server = self._connect(waits=False)
             server = self._server
             with server.translated():
                 run = server.quote(run_id.encode())
@@ -168,7 +168,9 @@ class ServerFeedReader:
 
     def new(self) -> Iterator[FeedRecord]:
         """What was told since the last time."""
-        while rows := self._feed.rows(_READ, self._run_id, self._place, _BATCH):
-            for number, line in rows:
-                self._place = number
-                yield from decoded(line)
+        # Whoever shows it has more to show, also while the server is away.
+        with suppress(StoreUnreachable, StoreLost):
+            while rows := self._feed.rows(_READ, self._run_id, self._place, _BATCH):
+                for number, line in rows:
+                    self._place = number
+                    yield from decoded(line)

@@ -8,16 +8,24 @@ from typing import TYPE_CHECKING
 from hookline.wiring.project.stores import is_here, is_kept
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from hookline.app import App
     from hookline.domain.work_places import WorkPlace
+    from hookline.project import Project
 
 HOST = "HOOKLINE_HOST"
 
 
-def clone_name(app: App) -> str:
+def clone_name(project: Project, environ: Mapping[str, str]) -> str:
     """The name of this clone of the project among all that share its store."""
-    host = app.environ.get(HOST) or os.uname().nodename
-    return f"{host}:{os.path.realpath(app.project.root)}"
+    host = environ.get(HOST) or os.uname().nodename
+    return f"{host}:{os.path.realpath(project.root)}"
+
+
+def own_name(app: App) -> str:
+    """The name of this clone, if others can share its store; else nothing."""
+    return clone_name(app.project, app.environ) if is_shared(app) else ""
 
 
 def is_shared(app: App) -> bool:
@@ -29,7 +37,7 @@ def work_elsewhere(app: App) -> dict[str, WorkPlace]:
     """The work on tasks that another clone has, by task."""
     if not is_shared(app):
         return {}
-    own = clone_name(app)
+    own = own_name(app)
     with app.read() as view:
         found = view.work_places.all()
     return {task_id: place for task_id, place in found.items() if place.holder != own}

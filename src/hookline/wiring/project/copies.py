@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING
 from hookline.adapters.store import copying
 from hookline.adapters.store.store import TableStore
 from hookline.domain.store_urls import EMBEDDED, project_name, read_store_url, with_project
+from hookline.domain.tasks import is_task_id
+from hookline.domain.work_places import WorkPlace
 from hookline.errors import BadInput
 from hookline.files import keep_private
 from hookline.trust.stores import adopt_store
+from hookline.wiring.project.clones import clone_name
 from hookline.wiring.project.stores import open_blobs, open_store, prepare_folder
 from hookline.wiring.running.hosts import is_held, served_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from hookline.ports.store import Store, View
     from hookline.project import Project
@@ -60,6 +63,15 @@ def copy_blobs(project: Project, source: Store, target: Store) -> int:
         for name in names:
             new.put(old.get(name))
     return len(names)
+
+
+def note_worktrees(project: Project, environ: Mapping[str, str], store: Store) -> None:
+    """Note for other clones which work is in this one."""
+    folder, own = os.path.join(project.folder, "worktrees"), clone_name(project, environ)
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    with store.write({}) as tx:
+        for name in filter(is_task_id, names):
+            tx.work_places.set(name, WorkPlace(holder=own))
 
 
 def keep_place(home: str, project: Project, store: Store) -> None:

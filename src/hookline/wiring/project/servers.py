@@ -25,7 +25,7 @@ def open_server(
     read_only: bool = False,
     admit: Callable[[str], None] | None = None,
     listen: str | None = None,
-    waits: bool = False,
+    waits: bool | None = None,
     seen: bytes | None = None,
     keep_seen: Callable[[bytes], None] = lambda position: None,
 ) -> Store:

@@ -92,14 +92,12 @@ def open_shared(
                 help=f"to share it, add project={name} to the URL; else use another name there",
             )
 
-    seen = recorded_position(home, project)
     store = open_server(
         place.url,
         read_only=read_only,
         admit=admit,
         listen=place.listen,
-        # What was seen of another store says nothing about this one.
-        seen=seen if known is not None and known.url == place.shown else None,
+        seen=recorded_position(home, project),
         keep_seen=lambda position: record_position(home, project, position),
     )
     if before is not None and before != store.id:

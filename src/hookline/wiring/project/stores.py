@@ -48,11 +48,11 @@ def open_store(
     read_only: bool = False,
     any_age: bool = False,
     admit: Callable[[Identity], None] | None = None,
-    waits: bool = False,
+    waits: bool | None = None,
 ) -> Store:
     """The store at a URL; `admit` checks it before anything is written to it.
 
-    `waits`: a server that is away is waited for, as by those who talked to it before.
+    `waits`: a server is waited for if it is away now, and not only if it goes away; False: never.
     """
     kind, found, path = url.partition("://")
     if kind != "sqlite" or not found:

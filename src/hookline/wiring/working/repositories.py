@@ -9,7 +9,7 @@ from hookline.adapters.git.repository.git_repository import GitRepository
 from hookline.adapters.git.work import GitWork
 from hookline.adapters.processes.process import LocalProcesses
 from hookline.tasks.work_record import base_of, pinned_base
-from hookline.wiring.project.clones import clone_name, is_shared
+from hookline.wiring.project.clones import own_name
 from hookline.wiring.project.configured import is_trusted
 from hookline.wiring.project.stores import is_here
 
@@ -52,7 +52,7 @@ def _hooks_before(app: App) -> list[dict[str, str]]:
     from hookline.sessions.git_control import hooks_before  # only changed hooks of git need it
 
     with app.read() as view:
-        return hooks_before(view, clone_name(app) if is_shared(app) else "")
+        return hooks_before(view, own_name(app))
 
 
 def _begun_on(app: App, task_id: str) -> str | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from hookline.hooks.builtin.gates.arguments import Secrets
 from hookline.hooks.builtin.stop.context import read_arguments
 from hookline.points import HOLDING
-from hookline.wiring.project.clones import clone_name, is_shared
+from hookline.wiring.project.clones import is_shared, own_name
 from hookline.wiring.working.repositories import repository
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def takeover(app: App) -> Takeover | None:
     from hookline.sessions.takeover import CloneSettings, Takeover  # few projects share one
 
     copies = app.sections.session.copies
-    clone = CloneSettings(clone_name(app), app.project.root, copies, _secrets(app))
+    clone = CloneSettings(own_name(app), app.project.root, copies, _secrets(app))
     return Takeover(clone, app.store, app.blobs, repository(app))
 
 

@@ -85,6 +85,8 @@ async def begin_work(app: App, task_id: str) -> Worktree:
     if place.fresh or is_empty or not is_known:
         start = await git.history.merge_base(place.folder, place.base)
         app.change(work_record.note_start, place, start)
+        if place.fresh and (clones := takeover(app)) is not None:
+            clones.begin(place, app.change)
     with app.read() as view:
         export_task(view, task, place.folder)
     return place

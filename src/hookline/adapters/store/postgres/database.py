@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -10,201 +9,40 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from hookline import errors
-from hookline.adapters.store.postgres.dialect import render
-from hookline.adapters.store.postgres.losses import STATE, TIMELINE, LossWatch, TurnState
+from hookline.adapters.store.postgres.batch import Batch
+from hookline.adapters.store.postgres.losses import STATE, LossWatch, TurnState
 from hookline.adapters.store.postgres.server import NOW
 from hookline.adapters.store.statements import SQL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from hookline.adapters.store.postgres.batch import PendingRows
     from hookline.adapters.store.postgres.server import ServerConnection
     from hookline.domain.events import Event
 
-# So much is sent at a time, if nobody asks for what it finds.
-MOST_BYTES = 1 << 20
 _PLACES = "hookline_rows, hookline, pg_catalog, pg_temp"
 # Whoever is cut off in the middle of a change holds up all others of the project for so long.
 LONGEST_SILENCE_MS = 3000
 LONGEST_WAIT_MS = 60_000
 LAST_WAIT = 15.0
-# So many questions, and so many rows of each, are remembered within a transaction.
-MOST_KNOWN = 64
-_CHANGED = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
 KEEP_AGAIN = 1.0
+# A server has no function that says which it is, or nobody may call it.
+_NAMELESS = frozenset({"42883", "42501", "0A000"})
 _POSITION = (
     b"; SELECT seq, task, token, run, missed, (SELECT value FROM meta WHERE key = 'epoch')"
     b" FROM counters"
 )
 _UNKNOWN = "the server was replaced by another one in the middle of a change; it may be stored"
-# What nearly every change asks first.
-_ALWAYS_ASKED = (SQL["counters"], SQL["switches"])
+# The statement of a beginning that finds the counters, in the table: views take longer to plan.
+_LOCK_PLACE = 2
+_LOCK = (
+    b"SELECT seq, task, token, run, missed FROM hookline.counters WHERE project_id = %d FOR UPDATE"
+)
 _SIZE = b"""
 SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
 WHERE relnamespace = 'hookline'::regnamespace AND relkind = 'r'
 """
-
-
-class StatementAnswer:
-    """What a statement finds or does, once it was sent."""
-
-    def __init__(self) -> None:
-        self.rows: list[Any] | None = None
-        self.count = -1
-        self._result: Any = None
-
-    def take(self, cursor: psycopg.Cursor[Any]) -> None:
-        """Take the current result of what was sent."""
-        self.count, self._result = cursor.rowcount, cursor.pgresult
-        # The cursor's own description of the columns takes longer than to fetch a row.
-        self.rows = cursor.fetchall() if self._result.nfields else []
-
-    @property
-    def columns(self) -> list[tuple[str]]:
-        """The columns, each with its name in front."""
-        names = (self._result.fname(place) for place in range(self._result.nfields))
-        return [(name.decode(),) for name in names]
-
-    def row(self) -> Any:
-        """The one row of what always finds one."""
-        assert self.rows
-        return self.rows[0]
-
-
-class PendingRows:
-    """The rows of an answer, from the first one on; the statement is sent when someone asks."""
-
-    def __init__(self, batch: Batch, answer: StatementAnswer) -> None:
-        self._batch = batch
-        self._answer = answer
-        self._left: Iterator[Any] | None = None
-
-    @property
-    def rowcount(self) -> int:
-        self._found()
-        return self._answer.count
-
-    @property
-    def description(self) -> Any:
-        self._found()
-        return self._answer.columns
-
-    @property
-    def lastrowid(self) -> int | None:
-        row = self.fetchone()
-        return None if row is None else int(row[0])
-
-    def __iter__(self) -> Iterator[Any]:
-        return self._found()
-
-    def fetchone(self) -> Any:
-        return next(self._found(), None)
-
-    def fetchmany(self, size: int) -> list[Any]:
-        return [row for _, row in zip(range(size), self._found(), strict=False)]
-
-    def fetchall(self) -> list[Any]:
-        return list(self._found())
-
-    def _found(self) -> Iterator[Any]:
-        if self._left is None:
-            if self._answer.rows is None:
-                self._batch.flush()
-            assert self._answer.rows is not None  # it was sent
-            self._left = iter(self._answer.rows)
-        return self._left
-
-
-class Batch:
-    """Statements of one transaction, sent together: each exchange with the server takes time.
-
-    One that only reads is `resumable`: if the connection is lost in the middle, another one reads
-    the rest, unless something was stored since. What `begin` finds last tells; that is shown to
-    `resumable` first.
-    """
-
-    def __init__(
-        self,
-        server: ServerConnection,
-        begin: bytes,
-        steps: int,
-        *,
-        resumable: Callable[[Any], None] | None = None,
-    ) -> None:
-        self._server = server
-        self._begin = begin
-        self._resumable = resumable
-        self._steps = steps
-        self._texts = [begin]
-        self._bytes = 0
-        # What the last statement of `begin` finds.
-        self.first = StatementAnswer()
-        self._waiting = [*(StatementAnswer() for _ in range(steps - 1)), self.first]
-        # What was asked, and need not be asked again while its tables stay as they are.
-        self._known: dict[bytes, StatementAnswer] = {}
-        self.is_begun = False
-
-    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> PendingRows:
-        """Run a statement, as soon as someone wants to know what it finds."""
-        text = render(sql, parameters, self._server.quote)
-        if (known := self._known.get(text)) is not None:
-            return PendingRows(self, known)
-        answer = StatementAnswer()
-        if sql.startswith("SELECT"):
-            self._known[text] = answer
-        else:
-            self._forget(sql)
-        if self._bytes + len(text) > MOST_BYTES:
-            self.flush()
-        self._texts.append(text)
-        self._waiting.append(answer)
-        self._bytes += len(text)
-        return PendingRows(self, answer)
-
-    def _forget(self, sql: str) -> None:
-        """What is known of the table that a statement changes; everything, if that is not clear."""
-        changed = _CHANGED.match(sql)
-        if changed is None:
-            self._known.clear()
-            return
-        of_table = re.compile(rf"\b{changed[1]}\b".encode())
-        self._known = {text: a for text, a in self._known.items() if not of_table.search(text)}
-
-    def flush(self) -> None:
-        """Send what waits, and take what it finds."""
-        texts, self._texts = self._texts, []
-        waiting, self._waiting = self._waiting, []
-        self._bytes = 0
-        if texts:
-            cursor, is_first = self._sent(b";".join(texts)), self.first.rows is None
-            for answer in waiting:
-                answer.take(cursor)
-                cursor.nextset()
-            if is_first and self._resumable is not None:
-                self._resumable(self.first.row())
-            if len(self._known) > MOST_KNOWN or any(
-                len(a.rows or ()) > MOST_KNOWN for a in waiting
-            ):
-                self._known.clear()
-
-    def _sent(self, script: bytes) -> psycopg.Cursor[Any]:
-        was_begun, self.is_begun = self.is_begun, True
-        while True:
-            try:
-                return self._server.run(script, first=not was_begun)
-            except psycopg.OperationalError:
-                if self._resumable is None or not self._server.is_lost():
-                    raise
-                self._server.reconnect()
-                again = Batch(self._server, self._begin, self._steps)
-                again.flush()
-                if again.first.rows != self.first.rows:
-                    raise errors.StoreLost from None
-
-    def end(self, ending: bytes) -> None:
-        """Send what waits, followed by this."""
-        self._texts.append(ending)
-        self.flush()
 
 
 class SingleStatements:
@@ -291,9 +129,8 @@ class ServerDatabase:
         if self.read_only:
             raise errors.StoreReadOnly(f"{self._server.place} is open for reading only")
         with self._server.translated():
-            batch = Batch(self._server, b"BEGIN ISOLATION LEVEL READ COMMITTED; " + self._turn(), 4)
             try:
-                number = self._begin(batch)
+                batch, number = self._begun()
                 self._open = batch
                 yield batch
                 self._commit(batch, number)
@@ -309,11 +146,24 @@ class ServerDatabase:
         if not may_look and int(epoch or 0) <= seen.epoch and seq < seen.seq:
             raise errors.StoreSteppedBack(self.history.told(self._server.place, seq))
 
+    def _begun(self) -> tuple[Batch, str]:
+        """A transaction that has begun, and its number."""
+        while True:
+            batch = Batch(self._server, b"BEGIN ISOLATION LEVEL READ COMMITTED; " + self._turn(), 4)
+            try:
+                return batch, self._begin(batch)
+            except psycopg.Error as problem:
+                if not self.history.is_named or problem.sqlstate not in _NAMELESS:
+                    raise
+                self.history.is_named = False
+                self._server.roll_back()
+
     def _begin(self, batch: Batch) -> str:
         """Begin a change, unless the server has lost some; the number of the transaction."""
-        counters, *_ = [batch.execute(each) for each in _ALWAYS_ASKED]
+        batch.know(SQL["counters"], _LOCK_PLACE)
+        batch.execute(SQL["switches"])  # nearly every change asks for them
         self.history.ask(batch, self._server.connections)
-        row = counters.fetchone()
+        row = batch.execute(SQL["counters"]).fetchone()
         number, now, timeline, epoch, behind = batch.first.row()
         self._server.keep_time(now)
         seq, connection = row[0] if row else 0, self._server.connections
@@ -336,11 +186,14 @@ class ServerDatabase:
         # It may also be cut off while it is told something, which does not count as silence.
         deaf = ("tcp_user_timeout", LONGEST_SILENCE_MS)
         patience = ("lock_timeout", LONGEST_WAIT_MS)
+        state = STATE % (self.project, self.project)
         return b"; ".join(
             (
                 self._settings(limits, deaf, patience),
-                b"SELECT 1 FROM counters FOR UPDATE",
-                b", ".join((b"SELECT pg_current_xact_id()::text", NOW, TIMELINE, STATE)),
+                _LOCK % self.project,
+                b", ".join(
+                    (b"SELECT pg_current_xact_id()::text", NOW, self.history.timeline, state)
+                ),
             )
         )
 
@@ -356,7 +209,7 @@ class ServerDatabase:
                 raise errors.StoreLost from problem
 
     def _is_committed(self, number: str) -> bool:
-        query = b"SELECT pg_xact_status('%b'::xid8), %b" % (number.encode(), TIMELINE)
+        query = b"SELECT pg_xact_status('%b'::xid8), %b" % (number.encode(), self.history.timeline)
         deadline = time.monotonic() + LAST_WAIT
         while True:
             try:

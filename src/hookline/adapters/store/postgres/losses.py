@@ -18,18 +18,21 @@ if TYPE_CHECKING:
 # A server that is promoted, or restored to a moment, begins another timeline.
 TIMELINE = b"('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint"
 _SYSTEM = "SELECT system_identifier::text FROM pg_control_system()"
+_NAMELESS = "SELECT ''"
 _EVENT = "SELECT timestamp, type, node_id FROM events WHERE seq = ?"
 # Kept with the project: how often it was reconciled, and why it has to be.
-STATE = (
-    b"(SELECT value FROM meta WHERE key = 'epoch'), (SELECT value FROM meta WHERE key = 'behind')"
+STATE = b", ".join(
+    b"(SELECT value FROM hookline.meta WHERE project_id = %%d AND key = '%b')" % name
+    for name in (b"epoch", b"behind")
 )
 _SET = "INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = ?2"
 _BITS = 32
 
 
-class Position(Immutable):
-    """How far someone has seen the log of a project, and the last event in it that they wrote."""
+class Position(msgspec.Struct, frozen=True):
+    """How far someone has seen the log of a store, and the last event in it that they wrote."""
 
+    store: str = ""
     system: str = ""
     timeline: int = 0
     epoch: int = 0
@@ -65,10 +68,22 @@ class LossWatch:
         keep: Callable[[Position], None] = lambda position: None,
     ) -> None:
         self.seen = self._kept = before or Position()
+        # Whether the server says which it is; not all that are like PostgreSQL do.
+        self.is_named = True
         # Whether a person repairs what was lost: nothing else may be written meanwhile.
         self.is_repaired = False
         self._write = keep
         self._proved: tuple[int, int] | None = None
+
+    @property
+    def timeline(self) -> bytes:
+        """What a server is asked for its timeline."""
+        return TIMELINE if self.is_named else b"0::bigint"
+
+    def watch(self, store_id: str) -> None:
+        """What was seen of another store says nothing about this one."""
+        if self.seen.store != store_id:
+            self.seen = self._kept = Position(store_id)
 
     def ask(self, rows: StatementRunner, connection: int) -> None:
         """Ask ahead, in one go with other questions, what a new connection has to prove."""
@@ -76,14 +91,15 @@ class LossWatch:
             self._proof(rows)
 
     def _proof(self, rows: StatementRunner) -> tuple[StatementRows, StatementRows]:
-        return rows.execute(_SYSTEM), rows.execute(_EVENT, (self.seen.own,))
+        system = rows.execute(_SYSTEM if self.is_named else _NAMELESS)
+        return system, rows.execute(_EVENT, (self.seen.own,))
 
     def find_loss(self, rows: StatementRunner, found: TurnState, place: str) -> str | None:
         """What the server has lost, None if nothing; it is noted where all can see it."""
         if found.behind is not None:
             return found.behind
         if found.epoch > self.seen.epoch:  # what was lost before is known, and repaired
-            self.seen = Position(epoch=found.epoch)
+            self.seen = Position(self.seen.store, epoch=found.epoch)
         here = (found.connection, found.timeline)
         if found.seq >= self.seen.seq and (self._proved == here or self._is_same(rows, found)):
             self._proved = here
@@ -126,7 +142,10 @@ class LossWatch:
         """What the server has now is what counts."""
         rows.execute(_SET, ("epoch", str(found.epoch + 1)))
         rows.execute("DELETE FROM meta WHERE key = 'behind'")
-        self.seen = Position(self.seen.system, found.timeline, found.epoch + 1, found.seq)
+        seen = self.seen
+        self.seen = Position(
+            seen.store, seen.system, found.timeline, epoch=found.epoch + 1, seq=found.seq
+        )
 
 
 def recorded_history(seen: bytes | None, keep: Callable[[bytes], None]) -> LossWatch:

@@ -75,11 +75,12 @@ class PostgresStore(TableStore):
         read_only: bool = False,
         clock: Callable[[], float] | None = None,
         admit: Callable[[str], None] | None = None,
-        waits: bool = False,
+        waits: bool | None = None,
         history: LossWatch | None = None,
     ) -> None:
         """Open a project; `admit` hears the identity of one that was there before.
 
+        A server that goes away is waited for. `waits`: also if it is away now; False: never.
         `history` compares it with what was seen of it before.
         """
         address = read_store_url(url)
@@ -89,8 +90,8 @@ class PostgresStore(TableStore):
             )
         server = ServerConnection(
             *(address.server, address.shown),
-            patience=address.wait,
-            waits=waits,
+            patience=0 if waits is False else address.wait,
+            waits=bool(waits),
             tell=lambda said: self.away(said),
         )
         try:
@@ -99,8 +100,10 @@ class PostgresStore(TableStore):
         except BaseException:
             server.close()
             raise
+        history = history or LossWatch()
+        history.watch(found.store_id)
         self.database = database = ServerDatabase(
-            server, found.project, history or LossWatch(), read_only=read_only
+            server, found.project, history, read_only=read_only
         )
         self.project = found.project
         self.address = address
@@ -118,10 +121,12 @@ class PostgresStore(TableStore):
             for table in _NUMBERED if writing else ():
                 connection.execute(_NEXT.format(table))
 
-    def connect(self) -> ServerConnection:
-        """Another connection."""
+    def connect(self, *, waits: bool = True) -> ServerConnection:
+        """Another connection, which waits for a server that is away or goes away, or does not."""
         address = self.address
-        return ServerConnection(address.server, address.shown, patience=address.wait, waits=True)
+        return ServerConnection(
+            address.server, address.shown, patience=address.wait if waits else 0, waits=True
+        )
 
 
 def _opened(

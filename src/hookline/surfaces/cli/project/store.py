@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hookline.domain.text.terminal import plural
 from hookline.operations.copying import copy_store
-from hookline.project import find_project, user_folder
+from hookline.project import find_project
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.opening import reading, writing
 from hookline.surfaces.cli.output import answer, note, say, untrusted, warn
@@ -26,7 +26,7 @@ def _arguments(p: ArgumentParser) -> None:
 def _copy(args: Namespace) -> None:
     refuse_agents(os.environ, "store copy")
     project = find_project(os.getcwd(), os.environ)
-    copied = copy_store(project, user_folder(os.environ), args.source, args.target)
+    copied = copy_store(project, os.environ, args.source, args.target)
     if answer(args, copied):
         counted = ((copied.events, "event"), (copied.tasks, "task"), (copied.runs, "run"))
         shown = ", ".join(plural(*each) for each in counted)

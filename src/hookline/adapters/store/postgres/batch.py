@@ -1,0 +1,188 @@
+"""Statements of one transaction on a server, sent together, and what they find."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+
+from hookline import errors
+from hookline.adapters.store.postgres.dialect import render
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from hookline.adapters.store.postgres.server import ServerConnection
+
+# So much is sent at a time, if nobody asks for what it finds.
+MOST_BYTES = 1 << 20
+# So many questions, and so many rows of each, are remembered within a transaction.
+MOST_KNOWN = 64
+_CHANGED = re.compile(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)")
+
+
+class StatementAnswer:
+    """What a statement finds or does, once it was sent."""
+
+    def __init__(self) -> None:
+        self.rows: list[Any] | None = None
+        self.count = -1
+        self._result: Any = None
+
+    def take(self, cursor: psycopg.Cursor[Any]) -> None:
+        """Take the current result of what was sent."""
+        self.count, self._result = cursor.rowcount, cursor.pgresult
+        # The cursor's own description of the columns takes longer than to fetch a row.
+        self.rows = cursor.fetchall() if self._result.nfields else []
+
+    @property
+    def columns(self) -> list[tuple[str]]:
+        """The columns, each with its name in front."""
+        names = (self._result.fname(place) for place in range(self._result.nfields))
+        return [(name.decode(),) for name in names]
+
+    def row(self) -> Any:
+        """The one row of what always finds one."""
+        assert self.rows
+        return self.rows[0]
+
+
+class PendingRows:
+    """The rows of an answer, from the first one on; the statement is sent when someone asks."""
+
+    def __init__(self, batch: Batch, answer: StatementAnswer) -> None:
+        self._batch = batch
+        self._answer = answer
+        self._left: Iterator[Any] | None = None
+
+    @property
+    def rowcount(self) -> int:
+        self._found()
+        return self._answer.count
+
+    @property
+    def description(self) -> Any:
+        self._found()
+        return self._answer.columns
+
+    @property
+    def lastrowid(self) -> int | None:
+        row = self.fetchone()
+        return None if row is None else int(row[0])
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._found()
+
+    def fetchone(self) -> Any:
+        return next(self._found(), None)
+
+    def fetchmany(self, size: int) -> list[Any]:
+        return [row for _, row in zip(range(size), self._found(), strict=False)]
+
+    def fetchall(self) -> list[Any]:
+        return list(self._found())
+
+    def _found(self) -> Iterator[Any]:
+        if self._left is None:
+            if self._answer.rows is None:
+                self._batch.flush()
+            assert self._answer.rows is not None  # it was sent
+            self._left = iter(self._answer.rows)
+        return self._left
+
+
+class Batch:
+    """Statements of one transaction, sent together: each exchange with the server takes time.
+
+    One that only reads is `resumable`: if the connection is lost in the middle, another one reads
+    the rest, unless something was stored since. What `begin` finds last tells; that is shown to
+    `resumable` first.
+    """
+
+    def __init__(
+        self,
+        server: ServerConnection,
+        begin: bytes,
+        steps: int,
+        *,
+        resumable: Callable[[Any], None] | None = None,
+    ) -> None:
+        self._server = server
+        self._begin = begin
+        self._resumable = resumable
+        self._steps = steps
+        self._texts = [begin]
+        self._bytes = 0
+        # What the last statement of `begin` finds.
+        self.first = StatementAnswer()
+        self._waiting = [*(StatementAnswer() for _ in range(steps - 1)), self.first]
+        # What was asked, and need not be asked again while its tables stay as they are.
+        self._known: dict[bytes, StatementAnswer] = {}
+        self.is_begun = False
+
+    def know(self, sql: str, place: int) -> None:
+        """A statement of the beginning finds what another one would."""
+        self._known[render(sql, (), self._server.quote)] = self._waiting[place]
+
+    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> PendingRows:
+        """Run a statement, as soon as someone wants to know what it finds."""
+        text = render(sql, parameters, self._server.quote)
+        if (known := self._known.get(text)) is not None:
+            return PendingRows(self, known)
+        answer = StatementAnswer()
+        if sql.startswith("SELECT"):
+            self._known[text] = answer
+        else:
+            self._forget(sql)
+        if self._bytes + len(text) > MOST_BYTES:
+            self.flush()
+        self._texts.append(text)
+        self._waiting.append(answer)
+        self._bytes += len(text)
+        return PendingRows(self, answer)
+
+    def _forget(self, sql: str) -> None:
+        """What is known of the table that a statement changes; everything, if that is not clear."""
+        changed = _CHANGED.match(sql)
+        if changed is None:
+            self._known.clear()
+            return
+        of_table = re.compile(rf"\b{changed[1]}\b".encode())
+        self._known = {text: a for text, a in self._known.items() if not of_table.search(text)}
+
+    def flush(self) -> None:
+        """Send what waits, and take what it finds."""
+        texts, self._texts = self._texts, []
+        waiting, self._waiting = self._waiting, []
+        self._bytes = 0
+        if texts:
+            cursor, is_first = self._sent(b";".join(texts)), self.first.rows is None
+            for answer in waiting:
+                answer.take(cursor)
+                cursor.nextset()
+            if is_first and self._resumable is not None:
+                self._resumable(self.first.row())
+            if len(self._known) > MOST_KNOWN or any(
+                len(a.rows or ()) > MOST_KNOWN for a in waiting
+            ):
+                self._known.clear()
+
+    def _sent(self, script: bytes) -> psycopg.Cursor[Any]:
+        was_begun, self.is_begun = self.is_begun, True
+        while True:
+            try:
+                return self._server.run(script, first=not was_begun)
+            except psycopg.OperationalError:
+                if self._resumable is None or not self._server.is_lost():
+                    raise
+                self._server.reconnect()
+                again = Batch(self._server, self._begin, self._steps)
+                again.flush()
+                if again.first.rows != self.first.rows:
+                    raise errors.StoreLost from None
+
+    def end(self, ending: bytes) -> None:
+        """Send what waits, followed by this."""
+        self._texts.append(ending)
+        self.flush()
