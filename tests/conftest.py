@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import signal
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -49,6 +50,20 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)
     # Thousands of tests are collected in each of the processes, and none of them is garbage.
     gc.disable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to torture the parameters of a test beyond those that it has as `examples`."""
+    seen: Counter[tuple[Any, str]] = Counter()
+    for item in items:
+        marker = item.get_closest_marker("examples")
+        if marker is None or not isinstance(item, pytest.Function):
+            continue
+        test = (item.parent, item.originalname)
+        seen[test] += 1
+        if seen[test] > marker.args[0]:
+            item.add_marker("torture")
 
 
 def pytest_collection_finish() -> None:

@@ -174,7 +174,7 @@ def until(process: subprocess.Popen[str], condition: Callable[[], bool]) -> None
 def both_wait(line: Pipeline, model: ScriptedModel) -> bool:
     """Whether T-2 and T-3 had one step, wait for the answer to it, and Hookline knows of them."""
     for task in ("T-2", "T-3"):
-        if sum(f"This is task {task}." in each.history for each in model.requests) < 2:
+        if sum(f"This is task {task}," in each.history for each in model.requests) < 2:
             return False
     known = "SELECT count(*) FROM effects WHERE conversation IS NOT NULL AND resolved_seq IS NULL"
     return line.cli.rows(known) == [(2,)] and cost(line, "T-3") == model.counted("This is task T-3")

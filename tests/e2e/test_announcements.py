@@ -290,6 +290,7 @@ def test_many_processes_announce_one_thing_once(rig: Rig) -> None:
     assert told(rig.cli, "id") == [(task,)]
 
 
+@pytest.mark.examples(2)
 @pytest.mark.parametrize("kind", ["command", "http", "python", "action", "notify"])
 def test_a_hook_that_cannot_tell_people_is_not_announced(rig: Rig, kind: str) -> None:
     rig.cli.put("mine.py", "def act(event, context):\n    return [{'type': 'nonsense'}]\n")

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tests.e2e.conftest import Cli
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("trust", [(), ("--always",)])
 @pytest.mark.parametrize("broken", ["x\n", "gatez: {}\n"])
 def test_a_broken_configuration_is_told_and_not_merged(

@@ -45,6 +45,7 @@ def do(line: Pipeline, act: str) -> tuple[str, Path]:
     return line.cli.add("a part"), line.place("T-1")
 
 
+@pytest.mark.examples(2)
 @pytest.mark.parametrize(
     "act",
     [

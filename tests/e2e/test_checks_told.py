@@ -52,7 +52,7 @@ def test_gates_are_told_in_order_with_their_commands_and_who_reviews(cli: Cli) -
         "5. human: a person decides: Shall it go in?",
         "6. merge: the merged result must pass `sh check.sh`",
         "uncommitted work is refused",
-        "Do not push, merge or switch branches.",
+        "Do not push, switch branches or merge it elsewhere.",
     )
     assert "create_pr" not in found  # it is merged without one
     assert "ci_status" not in found
@@ -163,7 +163,7 @@ def test_work_without_gates_or_tests_is_told_of_none(cli: Cli) -> None:
     found = told(cli, {"before_submit": []}, {"test": "none"})
     assert "Gates" not in found
     assert "commands above" not in found
-    assert "This folder is its worktree, on the branch `hookline/T-1`, which goes into" in found
+    assert "in its worktree on the branch `hookline/T-1`, which goes into" in found
 
 
 def test_rules_and_stop_hooks_are_told_in_the_users_own_folder(cli: Cli) -> None:

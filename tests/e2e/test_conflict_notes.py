@@ -26,6 +26,7 @@ def sides(cli: Cli) -> Sides:
     return made
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("hides", [GONE, FOREIGN])
 def test_what_the_base_brings_stays_though_the_note_is_gone(sides: Sides, hides: str) -> None:
     task = sides.part(MINE, theirs=THEIRS + OTHER)

@@ -29,6 +29,7 @@ def sides(cli: Cli) -> Sides:
     return Sides(cli)
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
 def test_an_agent_without_git_resolves_a_conflict_in_one_of_its_commits(
     sides: Sides, method: str
@@ -108,6 +109,7 @@ def test_conflicts_without_lines_are_told_in_words_and_decided_by_the_files(side
     sides.check(task)
 
 
+@pytest.mark.examples(2)
 @pytest.mark.parametrize(
     ("turn", "turns"),
     [
@@ -204,6 +206,7 @@ STEPS = {
 }
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize(
     "step",
     [

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 GATES = "hooks: {before_submit: [{name: signed, command: 'test -e signed'}]}\ngates: {tries: 1}\n"
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGINT])
 def test_a_turn_that_was_cut_short_is_no_attempt(cli: Cli, sent: signal.Signals) -> None:
     line = Pipeline(cli)

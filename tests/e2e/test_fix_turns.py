@@ -70,7 +70,7 @@ def test_a_second_review_knows_what_the_first_one_asked_for(line: Pipeline) -> N
     for part in (
         "- blocking, parts/T-1:1: Add your name.",
         "The author answered: It is signed on the back.",
-        "Block for each earlier blocking request that is not met",
+        "block for each earlier blocking request that is right and not met",
     ):
         assert part in earlier
     assert line.cli("submit", task, "--agent", "bot").code == 3

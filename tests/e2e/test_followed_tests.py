@@ -142,6 +142,7 @@ def test_what_steers_the_runner_is_an_edited_test(
     assert project.run().said == (0, "completed", proof)
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("was_there", [False, True])
 @pytest.mark.parametrize(("name", "text"), [("conftest.py", PASSES), ("pytest.ini", IGNORES)])
 def test_gates_run_tests_without_what_steers_their_runner(

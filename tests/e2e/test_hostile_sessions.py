@@ -225,6 +225,7 @@ def judged_in_worktree(cli: Cli, hooks: dict[str, Any], cheat: str, **sections: 
 REWRITE = f"printf %s {shlex.quote(CHEAT)} > scripts/check.sh; chmod +x scripts/check.sh"
 
 
+@pytest.mark.examples(2)
 @pytest.mark.parametrize(
     ("hooks", "cheat", "sections"),
     [
@@ -289,6 +290,7 @@ def test_an_agent_that_changes_very_many_files_does_not_stop_its_session(cli: Cl
     assert (len(first["filesModified"]), second["filesModified"]) == (8000, [])
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("part", ["reason", "nextPrompt", "metadata", "checkpointData"])
 def test_a_stop_hook_that_says_a_megabyte_does_not_stop_its_session(cli: Cli, part: str) -> None:
     rig = Rig(cli)

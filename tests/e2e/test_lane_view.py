@@ -29,6 +29,7 @@ task_types: {a: {agents: {implementer: [ada]}}, b: {agents: {implementer: [bot]}
 CLOCK = r"\d\d:\d\d:\d\d"
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("columns", [100, 80])
 def test_every_lane_says_what_it_does_and_until_when_it_waits(cli: Cli, columns: int) -> None:
     line = Pipeline(cli)

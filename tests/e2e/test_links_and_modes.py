@@ -48,6 +48,7 @@ def test_a_link_in_place_of_a_file_is_refused(cli: Cli, tmp_path: Path, name: st
     assert {path.name: path.read_bytes() for path in outside.iterdir()} == before
 
 
+@pytest.mark.examples(3)
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_link_in_place_of_a_folder_is_refused(cli: Cli, tmp_path: Path, name: str) -> None:
     outside, link = tmp_path / "outside", cli.root / ".hookline" / name

@@ -35,6 +35,7 @@ def project(cli: Cli) -> Rig:
     return rig
 
 
+@pytest.mark.examples(4)
 @pytest.mark.parametrize("form", ["2", "4", "split"])
 @pytest.mark.parametrize("mark", MARKS)
 @pytest.mark.parametrize("name", ["ghost", "shop.py"])

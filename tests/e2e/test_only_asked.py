@@ -17,6 +17,7 @@ APPROVE = json.dumps({"verdict": "approve", "summary": "Fine.", "comments": []})
 EDITS = "echo by qa >> Makefile; echo by qa > extra.txt"
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize(
     "does", [EDITS, f"{EDITS}; git add -A; git commit -qm mine", f"git switch -qc own; {EDITS}"]
 )

@@ -56,6 +56,7 @@ def project(cli: Cli) -> Cli:
     return cli
 
 
+@pytest.mark.examples(1)
 @every_stream
 def test_commands_reach_any_stream(project: Cli, encoding: str, env: Mapping[str, str]) -> None:
     def told(*words: str) -> str:

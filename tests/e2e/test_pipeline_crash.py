@@ -155,7 +155,7 @@ def crashes(cli: Cli) -> Crashes:
 
 def test_a_few_kills(crashes: Crashes) -> None:
     crashes.begin(SLOW, remote=True)
-    crashes.kill_often(3)
+    crashes.kill_often(2)
     print(dict(crashes.kills), len(crashes.tasks))
     crashes.check()
 

@@ -55,6 +55,7 @@ def work(line: Pipeline, more: str = "") -> str:
     return task
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("place", ["hooks", "core.hooksPath"])
 def test_a_planted_hook_runs_only_once_a_person_has_accepted_it(line: Pipeline, place: str) -> None:
     git = line.cli.root / ".git"

@@ -32,6 +32,7 @@ def held(line: Pipeline, *where: str) -> str:
     return line.git("log", "--format=%H %s", f"-S{TOKEN}", *where, at=line.main)
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
 def test_a_credential_is_in_no_commit_that_is_merged(line: Pipeline, cli: Cli, method: str) -> None:
     line.begin(CONFIG % "rebase_on_main, secrets, create_pr" + f"gates: {{method: {method}}}\n")
@@ -48,6 +49,7 @@ def test_a_credential_is_in_no_commit_that_is_merged(line: Pipeline, cli: Cli, m
     assert "revoke" not in cli("attention").stdout
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("resets", [True, False])
 def test_an_agent_with_git_comes_to_the_same(line: Pipeline, cli: Cli, resets: bool) -> None:
     """It commits its fix on top, or replaces its commits."""

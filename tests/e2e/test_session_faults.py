@@ -71,6 +71,7 @@ def test_nothing_that_an_agent_started_outlives_its_turn(cli: Cli, last: str) ->
     assert bool(rig.trace) == (last == "sleep 100")
 
 
+@pytest.mark.examples(2)
 @pytest.mark.parametrize(
     "script",
     [
@@ -430,7 +431,9 @@ def await_heartbeat(cli: Cli) -> None:
     eventually(lambda: cli.rows(lease) != before, "a heartbeat")
 
 
-@pytest.mark.parametrize("clock", [python_clock, library_clock])
+@pytest.mark.parametrize(
+    "clock", [python_clock, pytest.param(library_clock, marks=pytest.mark.torture)]
+)
 @pytest.mark.parametrize("first", [YEAR, -YEAR], ids=["ahead", "back"])
 def test_a_clock_that_jumps_neither_ends_nor_hangs_a_session(
     cli: Cli, clock: Callable[[Rig], Any], first: int

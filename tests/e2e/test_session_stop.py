@@ -225,6 +225,7 @@ def evidence(rig: Rig) -> None:
     rig.repository()
 
 
+@pytest.mark.examples(2)
 @pytest.mark.parametrize(
     "turn",
     [

@@ -17,6 +17,7 @@ REGISTER = ("hook_register", {**TASK, "hookType": "promise"})
 CLEAR = ("hook_clear", TASK)
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize(
     "wanted",
     [

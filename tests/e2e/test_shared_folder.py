@@ -31,6 +31,7 @@ def _rig(cli: Cli, stop: str) -> Rig:
     return rig
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("stop", ["evidence", "checked"])
 def test_a_change_of_another_session_proves_nothing(cli: Cli, stop: str) -> None:
     rig = _rig(cli, stop)

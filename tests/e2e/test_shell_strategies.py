@@ -232,6 +232,7 @@ def test_rate_limited_waits_between_two(cli: Cli) -> None:
     assert (cli.root / ".hookline/runs/R-1/.rate-limit").is_file()
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize(
     ("strategy", "expected"),
     [

@@ -176,6 +176,7 @@ ADAPTED: dict[str, Callable[[list[Line]], bool]] = {
 }
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("metadata", ADAPTED)
 def test_adaptive_follows_the_runs_metadata(orchestra: Orchestra, metadata: str) -> None:
     if "parallel" in metadata:

@@ -428,6 +428,7 @@ def test_work_that_was_called_done_and_has_no_run_yet_is_to_be_submitted(
     assert left(cli) == [(task, f"hookline submit {task}")]
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("kind", [("--type", "product"), ()])
 def test_work_that_was_sent_back_is_gone_on_with_in_its_worktree(
     repo: Repo, cli: Cli, kind: tuple[str, ...]

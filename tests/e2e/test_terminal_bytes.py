@@ -46,6 +46,7 @@ def test_an_argument_says_nothing_to_a_terminal(cli: Cli, args: tuple[str, ...])
     assert_clean(cli, *args)
 
 
+@pytest.mark.examples(2)
 @pytest.mark.parametrize(
     "text",
     [

@@ -114,6 +114,7 @@ CHANGES: dict[str, tuple[str, Callable[[str], str]]] = {
 }
 
 
+@pytest.mark.examples(3)
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_of_anything_covered_asks_again(repository: Repository, change: str) -> None:
     cli = repository.cli

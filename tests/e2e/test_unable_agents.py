@@ -255,6 +255,7 @@ def test_a_fix_waits_until_its_agent_can_work(line: Pipeline, cli: Cli) -> None:
     assert cli.task(task)["state"] == "completed"
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize(
     ("hooks", "answer", "flow"),
     [

@@ -85,6 +85,7 @@ def test_a_commit_on_another_branch_of_the_checkout_is_not_told(line: Pipeline, 
     assert (cli.task(task)["state"], cli.json("attention")) == ("completed", [])
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("remote", [True, False])
 def test_work_whose_author_moved_the_base_is_sent_back_once(
     line: Pipeline, cli: Cli, remote: bool

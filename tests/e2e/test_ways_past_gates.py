@@ -135,6 +135,7 @@ COMMITS = "printf E%s VIL > bad; git add bad; git commit --quiet -m more"
 ONCE = f"test -e $HOOKLINE_PROJECT/../once || {{ touch $HOOKLINE_PROJECT/../once; {COMMITS}; }}"
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("place", ["last", "merging"])
 def test_a_commit_while_the_last_gate_judges(line: Gated, cli: Cli, place: str) -> None:
     gate = f'{{name: slow, command: "{ONCE}"}}'
@@ -160,6 +161,7 @@ def test_work_that_changes_whenever_it_is_judged_goes_to_a_person(line: Gated, c
     assert line.merges() == []
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("order", ["approve first", "amend first"])
 def test_an_approval_of_another_commit(line: Gated, cli: Cli, order: str) -> None:
     line.guard(merging="{name: boss, human: {}}")
@@ -214,6 +216,7 @@ echo x > other
 """
 
 
+@pytest.mark.examples(2)
 @pytest.mark.parametrize(
     ("act", "gate", "file"),
     [

@@ -46,6 +46,7 @@ def line(cli: Cli) -> Pipeline:
     return Pipeline(cli)
 
 
+@pytest.mark.examples(2)
 @pytest.mark.parametrize("act", ACTS)
 def test_work_that_went_elsewhere_is_sent_back_with_what_was_seen(
     line: Pipeline, cli: Cli, act: str

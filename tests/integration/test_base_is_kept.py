@@ -66,6 +66,7 @@ def both(tmp_path: Path) -> Both:
     return Both(tmp_path)
 
 
+@pytest.mark.examples(2)
 @pytest.mark.parametrize(
     ("act", "told"),
     [

@@ -61,6 +61,7 @@ def statements(app: App, look: Callable[[App], object]) -> list[str]:
     return asked
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("name", LOOKS)
 def test_a_long_session_is_asked_about_no_more_often(stores: tuple[App, App], name: str) -> None:
     few, many = (len(statements(app, LOOKS[name])) for app in stores)

@@ -116,6 +116,7 @@ def test_a_place_tells_where_and_how_long() -> None:
     assert (only.kind, only.start, only.length) == ("github-token", 4, 40)
 
 
+@pytest.mark.examples(3)
 @pytest.mark.parametrize(
     "piece", ["eyJ", "eyJa.", "token=", "token='a", "://a:", "-----BEGIN ", "A" * 50, "sk-", "1"]
 )

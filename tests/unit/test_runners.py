@@ -421,6 +421,7 @@ def filled(text: str, start: str = "") -> str:
     return (start + text * (MANY // len(text)))[:MANY]
 
 
+@pytest.mark.examples(4)
 @pytest.mark.parametrize(
     ("file", "text", "found"),
     [

@@ -33,6 +33,7 @@ def done_means(
     `details` are the task's deliverables and notes, `ahead` what `ChecksAhead` found; `in_git` is
     whether changes can be seen.
     """
+    must_change = bool(ahead.get("changes")) and in_git
     checks = [*(_rule(each) for each in rules[:MOST_RULES]), *ahead.get("stop", ())]
     gates = [f"{number}. {line}" for number, line in enumerate(ahead.get("gates", ()), 1)]
     parts = [
@@ -40,14 +41,15 @@ def done_means(
         place(given),
         task_details(details),
         _listed("Checks after each turn:", [f"- {line}" for line in checks]),
-        _listed("Gates, in order, once you promise COMPLETE:", gates),
+        _listed("Gates, in order, after COMPLETE:", gates),
         " ".join(_before_the_end(rules, ahead)),
         frozen(ahead),
         _git(given, ahead),
         told(
             "session",
             "ending",
-            counts=_counts(given, rules, ahead, in_git),
+            counts=_counts(given, rules, ahead, must_change),
+            or_nothing=", or no change is needed" if must_change else "",
         ),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -62,7 +64,7 @@ def _before_the_end(rules: Sequence[Mapping[str, Any]], ahead: ChecksTold) -> It
 
 
 def _counts(
-    given: SessionInput, rules: Sequence[Mapping[str, Any]], ahead: ChecksTold, in_git: bool
+    given: SessionInput, rules: Sequence[Mapping[str, Any]], ahead: ChecksTold, must_change: bool
 ) -> str:
     """When a promise counts, where something else than the agent's word decides."""
     conditions = []
@@ -70,7 +72,7 @@ def _counts(
         conditions.append("the checks pass after your last edit")
     elif ahead.get("proof") and rules:
         conditions.append("no check fails")
-    if ahead.get("changes") and in_git:
+    if must_change:
         alone = given.branch is None
         changed = "this session changed files" if alone else "your branch has changes"
         conditions.append(changed)
@@ -103,7 +105,7 @@ def place(given: SessionInput) -> str:
             " committed, merged or submitted for you."
         )
     return (
-        f"This is task {given.task_id}. This folder is its worktree, on the branch"
+        f"This is task {given.task_id}, in its worktree on the branch"
         f" {code(given.branch)}, which goes into {code(str(given.base))}."
     )
 
@@ -112,7 +114,7 @@ def _git(given: SessionInput, ahead: ChecksTold) -> str:
     if given.branch is None:
         return told("session", "own-folder")
     rule = told("session", ahead.get("uncommitted", "commit"))
-    return f"{rule} Do not push, merge or switch branches."
+    return f"{rule} Do not push, switch branches or merge it elsewhere."
 
 
 def frozen(ahead: ChecksTold, title: str = "Do not change", unless: str = "task") -> str:

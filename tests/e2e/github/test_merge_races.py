@@ -62,6 +62,7 @@ def untested(cli: Cli, task: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.examples(1)
 @pytest.mark.parametrize("fault", [FAILS, LIMIT], ids=["503", "429"])
 def test_the_base_is_compared_before_every_try(
     line: HubPipeline, hub: Hub, cli: Cli, fault: Fault

@@ -54,7 +54,7 @@ on-iteration-end `needsMoreIterations` says whether another iteration is needed.
 _REWRITING = " `modify`: it may do what `updatedInput` says instead."
 
 _PROMPT = """\
-Hookline runs coding agents. You are its hook {hook}, asked at the point {point} of their work.
+Hookline runs coding agents. You are its hook `{hook}`, asked at the point `{point}` of their work.
 The point {point}: {doc}
 Read and test what you need in this folder, but leave all files, tasks, commits and settings as \
 they are.

@@ -15,8 +15,9 @@ SHOWN = 20
 _UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB"))
 _REMEDIES = {
     "large": (
-        "Large files do not belong in your work. Remove them. One that is not committed"
-        " yet may stay in the folder if you add it to .gitignore."
+        "Large files do not belong in your work. Remove them, or undo your change of one that was"
+        " there before. One that is not committed yet may stay in the folder if you add it to"
+        " .gitignore. If the task needs one, that needs a person."
     ),
     "nested": (
         "A repository inside your work would be recorded as a bare commit id, and its files would"

@@ -36,7 +36,7 @@ INSTRUCTIONS = (
 IN_SESSION = (
     "Your session runs the loop: when your turn ends it checks your work and decides whether you"
     " are done. End your turn as your prompt says; session_complete counts as the promise COMPLETE,"
-    " and task_complete and task_block are for tasks below yours, not for the one you work on."
+    " and task_complete and task_block are for tasks below yours, not for yours."
     " task_get, task_create, dep_add and note_add help you. hook_register adds a check of your own"
     " that must pass before you are done; hook_clear removes it."
 )

@@ -206,10 +206,9 @@ def _broken(failed: Sequence[Check], short: str) -> str:
     found = "\n\n".join(ends(_described(each), share) for each in failed)
     return (
         f"These checks failed on the CI server, on your commit {short}. Find the cause in what they"
-        " reported, and fix it. You need no network: what the server reported is below. If none of"
-        " them has a cause in your work, that needs a person. The"
-        " server checks your fix after your turn.\n\n"
-        + framed("The failed checks", found, MAX_OUTPUT + 4 * SHOWN_CHECKS)
+        " reported, and fix it. You need no network: what the server reported is below. If you find"
+        " no cause in your work, or cannot tell, that needs a person. The server checks your fix"
+        " after your turn.\n\n" + framed("The failed checks", found, MAX_OUTPUT + 4 * SHOWN_CHECKS)
     )
 
 

@@ -128,7 +128,7 @@ def _all_sides(base: str, files: Sequence[ConflictFile]) -> str:
 
 def _sides(file: ConflictFile, base: str, share: int) -> str:
     mine, other = (
-        "(not under this name)" if side is None else ends(side, share)
+        "(nothing under this name)" if side is None else ends(side, share)
         for side in (file.ours, file.theirs)
     )
     what = _SIDES.get(file.kind, "File")

@@ -154,8 +154,9 @@ def _leak(judging: Judging, findings: list[str], leaked: dict[str, list[str]]) -
     history = rewrite_history(base) if judging.is_yours else WITHOUT_HISTORY
     prompt = (
         "Your work adds credentials. Remove each of them. Let the code read them from the"
-        " environment or from a file that git ignores. Never print a credential. In your last"
-        " message name each one, by file and kind: it has to be revoked."
+        " environment or from a file that git ignores. Never repeat one in a message, log or file."
+        " In your last message name each one, by file and kind: it has to be revoked. Replace one"
+        " that is not real by a plain placeholder, and say so."
         f"\n\n{history}\n\n" + framed("Where they are", shown)
     )
     message = f"{len(findings)} credentials in the diff: {'; '.join(findings[:5])}"

@@ -47,7 +47,10 @@ async def human(judging: Judging) -> GateAnswer:
         said = f": {comment}" if comment else ""
         return passed(f"approved by {by}{said}", {"approvedBy": by, "approvedHead": head})
     message = f"rejected by {by}: {comment or 'no reason was given'}"
-    lead = "A person looked at your work and rejected it. Do what they ask for."
+    lead = (
+        "A person looked at your work and rejected it. Do what they ask for. If that means a file"
+        " that you must not change, say so and end with BLOCKED."
+    )
     prompt = f"{lead}\n\n" + framed_wishes(f"What {by} says", comment)
     return refused(message, prompt if comment else None)
 
