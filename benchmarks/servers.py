@@ -9,7 +9,8 @@ import multiprocessing
 import os
 import time
 from contextlib import ExitStack, closing
-from itertools import cycle, islice
+from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -147,25 +148,21 @@ def _slow_network(plan: Plan, server: PostgresServer) -> Iterator[Result]:
 
 def _many_workers(plan: Plan, server: PostgresServer) -> Iterator[Result]:
     """What a task costs the server's clients, as more of them take turns."""
-    costs = {}
-    tasks = plan.rounds(400, 50)
-    for count in WORKERS:
-        url = server.url(f"workers-{count}")
-        with ExitStack() as opened:
+    with ExitStack() as opened:
+        acts = []
+        for count in WORKERS:
+            url = server.url(f"workers-{count}")
             stores = [opened.enter_context(closing(PostgresStore(url))) for _ in range(count)]
-            began = time.perf_counter()
-            for number, store in enumerate(islice(cycle(stores), tasks)):
-                _work_on_one(store, f"worker-{number % count}")
-            costs[count] = (time.perf_counter() - began) / tasks
-    floor = costs[WORKERS[0]]
-    for count in WORKERS[1:]:
-        yield Result(
-            f"server: a task's changes, {count} workers",
-            costs[count],
-            floor,
-            "with one worker",
-            AIM_FLAT,
-        )
+            acts.append(partial(_work_on_next, cycle(enumerate(stores))))
+        first, *more = by_turns(acts, plan.rounds(400, 50))
+    for count, ours in zip(WORKERS[1:], more, strict=True):
+        name = f"server: a task's changes, {count} workers"
+        yield Result(name, ours, first, "with one worker", AIM_FLAT)
+
+
+def _work_on_next(workers: Iterator[tuple[int, PostgresStore]]) -> None:
+    number, store = next(workers)
+    _work_on_one(store, f"worker-{number}")
 
 
 def _work_on_one(store: PostgresStore, worker: str) -> None:
