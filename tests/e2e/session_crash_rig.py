@@ -282,23 +282,33 @@ class SessionRig:
 
     def _check_iterations(self, run: int) -> None:
         """Each iteration is counted once, in order."""
-        ended = [
-            each["iteration"]
-            for each in self.events(run, "session_iteration_ended")
-            if each["status"] == "ok"
-            or each["error"] != "the agent was interrupted"
-            or self._by_crash(run)
-        ]
+        ended = self._counted(run)
         assert ended == list(range(1, len(ended) + 1)), ended
         endings = self.events(run, "session_ended")
         assert endings[-1]["outcome"] == COMPLETED
         assert endings[-1]["iterations"] == len(ended)
         assert [each["outcome"] for each in endings[:-1]] == [STOPPED] * (len(endings) - 1)
 
-    def _by_crash(self, run: int) -> bool:
-        """Whether nobody asked it to stop; one killed in its ending is told to go on."""
-        wishes = [each["value"] for each in self.events(run, "run_signalled")]
-        return all(wish.get("verb") == "resume" for wish in wishes)
+    def _counted(self, run: int) -> list[int]:
+        """The iterations that count: all but those that a person cut short.
+
+        A third ^C kills the process as any other kill does: nobody is known to have asked for it.
+        """
+        turns = {
+            (each["chapter"], each["effectId"])
+            for each in self.events(run, "effect_requested")
+            if each["kind"] == "agent"
+        }
+        counted, killed = [], False
+        for each in self.events(run, "effect_resolved", "session_iteration_ended"):
+            if each["type"] == "session_iteration_ended":
+                if killed or each["error"] != "the agent was interrupted":
+                    counted.append(each["iteration"])
+                killed = False
+            elif (each["chapter"], each["effectId"]) in turns:
+                value = each.get("value") or {}
+                killed = value.get("interrupted", False) and value.get("by") != "person"
+        return counted
 
     def _check_buffer(self, run: int) -> None:
         """What was held was taken once, and the agent has read it."""
