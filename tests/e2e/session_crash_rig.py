@@ -302,7 +302,8 @@ class SessionRig:
         counted, killed = [], False
         for each in self.events(run, "effect_resolved", "session_iteration_ended"):
             if each["type"] == "session_iteration_ended":
-                if killed or each["error"] != "the agent was interrupted":
+                cut = each["error"] == "the agent was interrupted" and each["status"] != "ok"
+                if killed or not cut:
                     counted.append(each["iteration"])
                 killed = False
             elif (each["chapter"], each["effectId"]) in turns:
