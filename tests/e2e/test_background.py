@@ -250,6 +250,8 @@ def test_a_worker_in_the_background_is_watched_by_its_name(line: Pipeline, cli: 
     terminal.shows("the worker continues; `hookline stop work` ends it")
     assert terminal.ends() == 0
     watching = cli.start("attach", "work", "--json")
+    assert watching.stdout is not None
+    assert json.loads(watching.stdout.readline())["type"] == "worker_log"
     cli.put("go", "")
     lines = [json.loads(each) for each in watching.communicate(timeout=100)[0].splitlines()]
     assert lines[-1]["type"] == "worker_log"

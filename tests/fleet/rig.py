@@ -19,7 +19,7 @@ from tests.fleet.trace import Trace, clock
 from tests.postgres_server import running
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tests.fleet.machines import Machine, Program
     from tests.postgres_server import PostgresServer
@@ -184,15 +184,19 @@ class Fleet(Pipeline):
         """The tasks that are not completed."""
         return [each["id"] for each in self.cli.json("task", "list") if each["id"] in self.tasks]
 
-    def await_work(self, host: Host, tasks: int) -> None:
-        """Wait until an agent is at work on a host, while so many tasks are open."""
+    def await_work(self, hosts: Sequence[Host], tasks: int) -> Host:
+        """Wait until an agent is at work on one of these hosts, while so many tasks are open."""
+
+        found: list[Host] = []
 
         def at_work() -> bool:
             self.top_up(tasks)
             self.trace.read()
-            return bool(self.trace.under_way(host.name))
+            found.extend(each for each in hosts if self.trace.under_way(each.name))
+            return bool(found)
 
-        eventually(at_work, f"work on {host.name}", pause=0.2)
+        eventually(at_work, f"work on {' or '.join(each.name for each in hosts)}", pause=0.2)
+        return found[0]
 
     def strike(self, host: Host, fault: Callable[[Host], None]) -> tuple[set[str], float]:
         """Let something happen to a host; the tasks that others must take over, and when it was."""

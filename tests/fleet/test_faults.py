@@ -51,8 +51,9 @@ def suffer(line: Fleet, name: str, rounds: int, tasks: int) -> Takeovers:
         host.start()
     took = Takeovers([], [])
     for number in range(rounds):
-        host = line.hosts[number % len(line.hosts)]
-        line.await_work(host, tasks)
+        # Of few tasks a host that is slow may get none.
+        one = line.hosts[number % len(line.hosts)]
+        host = line.await_work(line.hosts if rounds == 1 else [one], tasks)
         taken, since = line.strike(host, fault.strike)
         found = line.await_takeover(host, taken, since)
         took.held.extend(found.held)
@@ -90,7 +91,7 @@ def test_nobody_takes_over_a_living_host_whose_clock_is_wrong(line: Fleet) -> No
         host.skew(seconds)
         host.start()
     for number in range(ROUNDS):
-        line.await_work(line.hosts[number % len(line.hosts)], UNDER_WAY)
+        line.await_work([line.hosts[number % len(line.hosts)]], UNDER_WAY)
         line.await_merges(2)
         line.check_now()
     line.await_end()
