@@ -56,6 +56,18 @@ class HostRelay(Relay):
         env = {"PAUSE": str(pause), **host}
         return self.cli.start("flow", "resume", self.run_id, "--json", env=env)
 
+    def drive_on_two(self) -> tuple[subprocess.Popen[str], subprocess.Popen[str]]:
+        """A process of a host that is in a long attempt, and one of another that waits for it."""
+        first = self.drive_on(ONE, pause=600)
+        self.wait_for_attempts(1)
+        return first, self.drive_on(TWO, pause=0)
+
+    def taken_over(self, second: subprocess.Popen[str]) -> None:
+        """Wait until the other host has made the attempt again; the first one's has ended."""
+        self.wait_for_attempts(2)
+        assert not is_running(self.attempts()[0][1])
+        assert second.wait(PATIENCE) == 0
+
 
 @pytest.fixture
 def relay(shared: Cli) -> Iterator[HostRelay]:
@@ -65,27 +77,17 @@ def relay(shared: Cli) -> Iterator[HostRelay]:
 
 
 def test_a_killed_process_gives_its_leases_back(relay: HostRelay) -> None:
-    first = relay.drive_on(ONE, pause=600)
-    relay.wait_for_attempts(1)
-    second = relay.drive_on(TWO, pause=0)
-    child = relay.attempts()[0][1]
+    first, second = relay.drive_on_two()
     kill(first)
-    relay.wait_for_attempts(2)
-    assert not is_running(child)
-    assert second.wait(PATIENCE) == 0
+    relay.taken_over(second)
     assert relay.results() == ["work", "after"]
 
 
 def test_a_stopped_process_loses_its_leases_and_changes_nothing(relay: HostRelay) -> None:
-    first = relay.drive_on(ONE, pause=600)
-    relay.wait_for_attempts(1)
-    second = relay.drive_on(TWO, pause=0)
-    child = relay.attempts()[0][1]
+    first, second = relay.drive_on_two()
     freeze(first)
     try:
-        relay.wait_for_attempts(2)
-        assert not is_running(child)
-        assert second.wait(PATIENCE) == 0
+        relay.taken_over(second)
     finally:
         first.send_signal(signal.SIGCONT)
     assert first.wait(PATIENCE) == 0
