@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.conftest import Cli, eventually
@@ -56,8 +55,9 @@ class Clones:
 
     @staticmethod
     def name(cli: Cli) -> str:
-        """What the store calls a clone."""
-        return f"{os.uname().nodename}:{cli.root}"
+        """What the store calls a clone: by the name that hosts have everywhere."""
+        (host,) = (each["name"] for each in cli.json("hosts", "list") if each["isThis"])
+        return f"{host}:{cli.root}"
 
     def kill_in_turn(self, task: str, turn: int, cli: Cli | None = None) -> None:
         """Let a clone's worker begin a task, and kill it in a turn that does not end."""

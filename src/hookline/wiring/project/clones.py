@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from hookline.adapters.processes.identity import host_name
+from hookline.project import user_folder
 from hookline.wiring.project.stores import is_here, is_kept
 
 if TYPE_CHECKING:
@@ -14,13 +16,10 @@ if TYPE_CHECKING:
     from hookline.domain.work_places import WorkPlace
     from hookline.project import Project
 
-HOST = "HOOKLINE_HOST"
-
 
 def clone_name(project: Project, environ: Mapping[str, str]) -> str:
     """The name of this clone of the project among all that share its store."""
-    host = environ.get(HOST) or os.uname().nodename
-    return f"{host}:{os.path.realpath(project.root)}"
+    return f"{host_name(user_folder(environ))}:{os.path.realpath(project.root)}"
 
 
 def own_name(app: App) -> str:
