@@ -15,7 +15,7 @@ from benchmarks.stores import new_project
 from hookline.adapters.store.blobs import FileBlobs
 from hookline.adapters.store.runs import SQL
 from hookline.adapters.store.sqlite import SqliteStore
-from hookline.domain.runs import OK, Request, Resolution
+from hookline.domain.runs.model import OK, Request, Resolution
 from hookline.flows import journal
 from hookline.flows.replay import digest
 from hookline.wiring.running.engine import engine
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from benchmarks.commands import Installed
     from hookline.app import App
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.flows.context import Context
 
 EFFECT_AIM = 2.0

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from hookline.adapters.store.store import Transaction, View
     from hookline.domain.events import Event
-    from hookline.domain.records import Delivery
+    from hookline.domain.hooks.records import Delivery
 
 _CHAPTER = "run_chapter"
 _TURN = re.compile(r'"turn":"[^"]*"')

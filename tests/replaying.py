@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.runs import ERROR, OK, PENDING, JournalEffect, Resolution, Run
+from hookline.domain.runs.model import ERROR, OK, PENDING, JournalEffect, Resolution, Run
 from hookline.flows.context import Context
 from hookline.flows.replay import Stepper
 

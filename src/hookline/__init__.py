@@ -12,9 +12,9 @@ from hookline.version import __version__
 if TYPE_CHECKING:
     from hookline.app import App
     from hookline.domain.events import Event
+    from hookline.domain.hooks.records import Action
     from hookline.domain.payloads import payload_of
-    from hookline.domain.records import Action
-    from hookline.domain.runs import EffectFailed
+    from hookline.domain.runs.model import EffectFailed
     from hookline.flows.context import Context
     from hookline.flows.definitions.finder import flow
     from hookline.hooks.registry import Hook, HookContext, HookRegistry, hook
@@ -35,10 +35,10 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Action": "hookline.domain.records",
+    "Action": "hookline.domain.hooks.records",
     "App": "hookline.app",
     "Context": "hookline.flows.context",
-    "EffectFailed": "hookline.domain.runs",
+    "EffectFailed": "hookline.domain.runs.model",
     "Event": "hookline.domain.events",
     "Hook": "hookline.hooks.registry",
     "HookContext": "hookline.hooks.registry",

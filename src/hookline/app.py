@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from hookline.adapters.processes import identity
 from hookline.domain.events import SYSTEM_NODE, Event, check_type
-from hookline.domain.records import Delivered, Delivery
+from hookline.domain.hooks.records import Delivered, Delivery
 from hookline.errors import StoreLost
 from hookline.hooks.calls.settle import Settling, promote_missed, settle
 from hookline.hooks.registry import Hook, HookContext

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.answers import GateAnswer
-from hookline.domain.hook_names import short_name
+from hookline.domain.hooks.answers import GateAnswer
+from hookline.domain.hooks.names import short_name
+from hookline.domain.hooks.records import OK, SKIPPED, Outcome
 from hookline.domain.payloads import GateContext
-from hookline.domain.records import OK, SKIPPED, Outcome
 from hookline.errors import BadInput
 
 if TYPE_CHECKING:

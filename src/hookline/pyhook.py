@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.events import Event
-from hookline.domain.records import not_a_number
+from hookline.domain.hooks.records import not_a_number
 from hookline.errors import BadHook
 from hookline.project import user_folder
 
@@ -110,7 +110,7 @@ def _module(name: str) -> Any:
     if not name.endswith(".py"):
         return import_module(name)
     # Only functions of a flow's own file are named by a path.
-    from hookline.domain.runs import FlowMistake
+    from hookline.domain.runs.model import FlowMistake
     from hookline.flows.definitions.files import load_file
 
     try:

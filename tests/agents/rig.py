@@ -18,7 +18,7 @@ from hookline.ports.agents import ToolServer, TurnRequest
 
 if TYPE_CHECKING:
     from hookline.config.types import Agent
-    from hookline.domain.turns import AgentEvent, AgentTurn
+    from hookline.domain.sessions.turns import AgentEvent, AgentTurn
     from hookline.ports.processes import ProcessGroup
 
 PROJECT = Path(__file__).parents[2]

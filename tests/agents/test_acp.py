@@ -15,13 +15,13 @@ from hookline.adapters.agents.local_agents import LocalAgents
 from hookline.adapters.processes.identity import is_alive
 from hookline.adapters.processes.process import LocalProcesses
 from hookline.config.types import Agent
-from hookline.domain.turns import AgentEvent, Usage
+from hookline.domain.sessions.turns import AgentEvent, Usage
 from hookline.flows.effects import Gated
 from hookline.ports.agents import ToolServer, TurnRequest
 from tests.groups import none_left
 
 if TYPE_CHECKING:
-    from hookline.domain.turns import AgentTurn
+    from hookline.domain.sessions.turns import AgentTurn
     from hookline.ports.processes import ProcessGroup
 
 FAKE = Path(__file__).with_name("fake_acp.py")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hookline.config.types import Agent
-from hookline.domain.turns import ModelWait, Usage
+from hookline.domain.sessions.turns import ModelWait, Usage
 from hookline.ports.agents import ToolServer
 from tests.agents import problems
 from tests.agents.model import Call, Reply

@@ -10,7 +10,7 @@ import pytest
 
 from hookline.adapters.agents.lines import LINE_LIMIT, OutputLines
 from hookline.config.types import Agent
-from hookline.domain.turns import Usage
+from hookline.domain.sessions.turns import Usage
 from hookline.ports.agents import ToolServer
 from tests.agents.rig import Desk, cancelled_once_at_work, until_gone
 from tests.groups import none_left

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hookline.config.types import Agent
-from hookline.domain.turns import ModelWait
+from hookline.domain.sessions.turns import ModelWait
 from tests.agents.model import Call, Reply, Rule
 from tests.agents.rig import SECRET, TOOLS, Desk, cancelled_once_at_work, program
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hookline.domain.turns import AgentTurn
+    from hookline.domain.sessions.turns import AgentTurn
     from tests.agents.conftest import Script
     from tests.agents.model import Asked, ScriptedModel
 

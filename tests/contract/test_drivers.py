@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.turns import ScriptedTurn, Usage
+from hookline.domain.sessions.turns import ScriptedTurn, Usage
 from hookline.testing.contracts import Agent, DriverContract
 from tests.agents import fake_acp
 from tests.agents.test_line_drivers import GOOD

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.domain.limits import SessionLimits
+from hookline.domain.sessions.limits import SessionLimits
 from hookline.errors import BadInput, IllegalTransition, UnknownTask
 from hookline.tasks import checkpoints, loops, notes, planned, registrations, verbs
 from hookline.tasks.checkpoints import CheckpointExpired, CheckpointState, UnknownCheckpoint

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from hookline.adapters.store.blobs import FileBlobs
 from hookline.app import App
-from hookline.domain.runs import OK, TERMINAL, EffectResolved, Resolution
+from hookline.domain.runs.model import OK, TERMINAL, EffectResolved, Resolution
 from hookline.domain.tasks import task_id
 from hookline.flows import journal
 from hookline.tasks import verbs
@@ -27,7 +27,7 @@ from tests.e2e.conftest import eventually, kill
 if TYPE_CHECKING:
     import subprocess
 
-    from hookline.domain.runs import JournalEffect, Run
+    from hookline.domain.runs.model import JournalEffect, Run
     from hookline.ports.store import Transaction
     from tests.e2e.conftest import Cli
 
@@ -61,7 +61,7 @@ def add(a, b):
 """
 FLOW = """\
 from hookline import flow
-from hookline.domain.runs import EffectFailed
+from hookline.domain.runs.model import EffectFailed
 
 
 async def one_turn(ctx, prompt, id):

@@ -53,7 +53,7 @@ flows:
 """
 CATCHES = """
 from hookline import flow
-from hookline.domain.runs import EffectFailed
+from hookline.domain.runs.model import EffectFailed
 
 
 @flow

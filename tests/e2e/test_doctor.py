@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.domain import promises
-from hookline.domain.answers import GateAnswer, StopDecision
+from hookline.domain.hooks.answers import GateAnswer, StopDecision
+from hookline.domain.sessions import promises
 from hookline.hooks import rules
 from hookline.hooks.builtin.stop import templates as stop_templates
 from hookline.hooks.language import templates

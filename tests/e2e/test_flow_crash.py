@@ -159,7 +159,7 @@ POSTER = """\
 import sys
 from hookline.adapters.store.blobs import FileBlobs
 from hookline.app import App
-from hookline.domain.runs import OK, Resolution
+from hookline.domain.runs.model import OK, Resolution
 from hookline.flows import journal
 
 app = App.open()

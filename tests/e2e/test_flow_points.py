@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FLOW = """\
 from hookline import flow
-from hookline.domain.runs import EffectFailed
+from hookline.domain.runs.model import EffectFailed
 
 
 @flow

@@ -105,7 +105,7 @@ def test_a_broken_plugin_is_told_and_disables_nothing_else(cli: Cli, packages: P
 
 KIND = """
 import asyncio, os
-from hookline.domain.records import Reply
+from hookline.domain.hooks.records import Reply
 
 VALUE = str
 
@@ -154,7 +154,7 @@ def test_what_cannot_be_loaded_is_told_where_it_is_named(
 
 LEAKY = """
 import asyncio
-from hookline.domain.records import Reply
+from hookline.domain.hooks.records import Reply
 from hookline.errors import HookFailure
 
 VALUE = str
@@ -199,7 +199,7 @@ def test_every_kind_is_cleaned_and_stopped(
 
 
 ORACLE = """
-from hookline.domain.records import Reply
+from hookline.domain.hooks.records import Reply
 from hookline.errors import BadInput
 from hookline.hooks.kinds import REVIEWER
 

@@ -113,7 +113,7 @@ def test_claims_that_are_made_by_hand_keep_their_leases(shop: Workshop) -> None:
 DIES = """\
 import os, signal
 from hookline.app import App
-from hookline.domain.sessions import SessionInput
+from hookline.domain.sessions.model import SessionInput
 from hookline.operations.sessions import start_session
 app = App.open()
 start_session(app, lambda tx: SessionInput(name="s", goal="first", task_id="T-1", agent="ada"))

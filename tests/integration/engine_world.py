@@ -10,8 +10,8 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from hookline.app import App
-from hookline.domain.run_projection import RunFold, differences
-from hookline.domain.runs import OK, Resolution, UnknownFlow
+from hookline.domain.runs.model import OK, Resolution, UnknownFlow
+from hookline.domain.runs.projection import RunFold, differences
 from hookline.flows import journal
 from hookline.flows.definitions.finder import FlowDefinition
 from hookline.flows.engine import Done, Parked
@@ -21,7 +21,7 @@ from hookline.wiring.running.engine import engine as make_engine
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hookline.domain.runs import JournalEffect, Run
+    from hookline.domain.runs.model import JournalEffect, Run
     from hookline.flows.context import Context
     from hookline.ports.store import Transaction
 

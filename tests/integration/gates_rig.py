@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hookline.config.types import Agent
-    from hookline.domain.answers import GateAnswer
-    from hookline.domain.repository import Worktree
+    from hookline.domain.hooks.answers import GateAnswer
+    from hookline.domain.work.repository import Worktree
     from hookline.ports.work import Forge
     from tests.integration.repository_rig import Place
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from hookline.domain.records import Outcome
+    from hookline.domain.hooks.records import Outcome
     from hookline.ports.processes import ProcessGroup
 
 EVENT = event("task_completed", "T-1", {"result": "fine"}, seq=7)

@@ -12,14 +12,14 @@ import pytest
 from hookline.adapters.agents.local_agents import LocalAgents
 from hookline.adapters.processes.process import LocalProcesses
 from hookline.config.types import Agent
-from hookline.domain.turns import Usage
+from hookline.domain.sessions.turns import Usage
 from hookline.errors import BadInput
 from hookline.ports.agents import TurnRequest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hookline.domain.turns import AgentEvent, AgentTurn
+    from hookline.domain.sessions.turns import AgentEvent, AgentTurn
     from hookline.ports.processes import ProcessGroup
 
 PROMPT = 'fix it; it\'s $(touch pwned) `broken`\nand "quoted" ü'

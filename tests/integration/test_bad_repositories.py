@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hookline.domain.repository import Cleaned, Kept, Merged, RepositoryError
+from hookline.domain.work.repository import Cleaned, Kept, Merged, RepositoryError
 from tests.integration.repository_rig import Place, do
 
 

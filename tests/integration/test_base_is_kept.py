@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hookline.domain.repository import OpenConflict
+from hookline.domain.work.repository import OpenConflict
 from tests.integration.repository_rig import Place, do
 
 # The work changed `list` and `shared`, the base all of them, and in conflict is `list` only.

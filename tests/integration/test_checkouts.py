@@ -12,7 +12,7 @@ import pytest
 from hookline.adapters.git.checkout import BrokenWorktree, NoRepository, checkout_of
 from hookline.adapters.git.repository.git_repository import GitRepository
 from hookline.adapters.processes.process import LocalProcesses
-from hookline.domain.repository import Merged, Prepared, Rebased, RepositoryError
+from hookline.domain.work.repository import Merged, Prepared, Rebased, RepositoryError
 from hookline.errors import Untrusted
 from tests.integration.repository_rig import Place, do
 

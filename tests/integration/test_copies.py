@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from hookline.domain.repository import RepositoryError
+from hookline.domain.work.repository import RepositoryError
 from tests.integration.repository_rig import Place, do
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hookline.domain.work_places import Restored, TakenCopy, WorkCopy
+    from hookline.domain.work.places import Restored, TakenCopy, WorkCopy
 
 TASK = "T-1"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.domain.runs import EffectFailed
+from hookline.domain.runs.model import EffectFailed
 from hookline.domain.tasks import task_id
 from hookline.domain.timestamps import iso
 from hookline.flows import effects, journal

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.domain.run_projection import RunFold, differences
+from hookline.domain.runs.projection import RunFold, differences
 from hookline.flows import journal
 from hookline.flows.engine import Done, Parked
 from hookline.queries.doctor.runs import run_checks

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.domain.sessions import HeldOutput
+from hookline.domain.sessions.model import HeldOutput
 from hookline.hooks.calls.firing import Firing, fire
 from hookline.hooks.calls.record import Recorder
 from hookline.hooks.registry import Hook
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from hookline.app import App
     from hookline.domain.events import Event
-    from hookline.domain.records import Outcome
+    from hookline.domain.hooks.records import Outcome
     from hookline.ports.store import Transaction
 
 

@@ -15,7 +15,7 @@ import pytest
 from hookline.adapters.forges.github import github_forge
 from hookline.adapters.github.remotes import GitHubRepository, repository, rest_address
 from hookline.adapters.github.rest import GitHubRest
-from hookline.domain.forge import (
+from hookline.domain.work.forge import (
     ForgeDenied,
     ForgeError,
     ForgeMissing,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hookline.adapters.forges.github import GitHubForge
-    from hookline.domain.forge import PullRequest
+    from hookline.domain.work.forge import PullRequest
     from hookline.ports.work import Forge
 
 HEAD = "a" * 40

@@ -15,7 +15,7 @@ import pytest
 
 from hookline.adapters.forges import local
 from hookline.adapters.forges.local import LocalForge
-from hookline.domain.forge import (
+from hookline.domain.work.forge import (
     CheckState,
     ForgeError,
     ForgeMissing,

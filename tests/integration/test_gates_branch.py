@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hookline.adapters.forges.local import LocalForge
-from hookline.domain.forge import ForgeTemporary
+from hookline.domain.work.forge import ForgeTemporary
 from hookline.errors import HookFailure
 from tests.integration.gates_rig import BRANCH, Desk
 from tests.integration.repository_rig import Place
@@ -16,7 +16,7 @@ from tests.integration.repository_rig import Place
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hookline.domain.forge import PullRequest
+    from hookline.domain.work.forge import PullRequest
 
 
 @pytest.fixture(params=["no remote", "remote"])

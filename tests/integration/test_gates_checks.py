@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hookline.adapters.forges.local import LocalForge
-from hookline.domain.forge import Check, CheckState, combined
+from hookline.domain.work.forge import Check, CheckState, combined
 from hookline.errors import HookFailure, HookTimeout
 from tests.integration.gates_rig import Desk, programs
 from tests.integration.repository_rig import Place
 
 if TYPE_CHECKING:
-    from hookline.domain.forge import PullRequest
+    from hookline.domain.work.forge import PullRequest
 
 
 @pytest.fixture

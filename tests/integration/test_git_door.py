@@ -13,7 +13,7 @@ from hookline.adapters.git.door import Git, GitFailed
 from hookline.adapters.git.repository.git_repository import GitRepository
 from hookline.adapters.git.work import GitWork
 from hookline.adapters.processes.process import LocalProcesses
-from hookline.domain.repository import RepositoryError
+from hookline.domain.work.repository import RepositoryError
 from hookline.errors import HooklineError
 from tests.integration.repository_rig import Place, do
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from hookline.domain.repository import WorkState, WorkTree
+    from hookline.domain.work.repository import WorkState, WorkTree
 
 # Writes down what it was called with, then does what it was asked.
 RECORDER = """#!/bin/sh

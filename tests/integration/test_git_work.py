@@ -15,7 +15,7 @@ from hookline.adapters.processes.process import LocalProcesses
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hookline.domain.repository import WorkState, WorkTree
+    from hookline.domain.work.repository import WorkState, WorkTree
 
 
 class Folder:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from hookline.domain.records import Reply
+    from hookline.domain.hooks.records import Reply
 
 MIB = 1024 * 1024
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from hookline.domain.records import Reply
+    from hookline.domain.hooks.records import Reply
     from hookline.ports.network import HttpReply
     from hookline.ports.processes import ProcessGroup
 

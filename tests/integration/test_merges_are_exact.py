@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hookline.domain.repository import Merged, Prepared, Rebased, RepositoryError
+from hookline.domain.work.repository import Merged, Prepared, Rebased, RepositoryError
 from tests.integration.repository_rig import do
 
 if TYPE_CHECKING:

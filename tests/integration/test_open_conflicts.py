@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hookline.domain.repository import Merged, OpenConflict, Rebased
+from hookline.domain.work.repository import Merged, OpenConflict, Rebased
 from hookline.hooks.builtin.gates.conflict_prompts import resolve_prompt
 from tests.integration.repository_rig import Place, do
 from tests.prompts.snapshots import check_prompt

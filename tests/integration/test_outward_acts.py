@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from hookline.adapters.forges import local
-from hookline.domain.repository import Merged
+from hookline.domain.work.repository import Merged
 from hookline.errors import Fenced
 from hookline.ports.leases import acting_under, prove_lease
 from hookline.ports.work import ForgeKind, ForgeSite

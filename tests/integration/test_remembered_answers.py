@@ -17,7 +17,7 @@ from hookline.adapters.git.refs import (
     stands_alone,
     steps_between,
 )
-from hookline.domain.repository import RepositoryError
+from hookline.domain.work.repository import RepositoryError
 from tests.integration.repository_rig import Place, do
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hookline.domain.repository import (
+from hookline.domain.work.repository import (
     Cleaned,
     Kept,
     Pushed,

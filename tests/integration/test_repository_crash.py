@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hookline.domain.repository import Merged
+from hookline.domain.work.repository import Merged
 from tests.integration.repository_rig import Place, do
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ WAY = """
 import asyncio, os, sys
 from hookline.adapters.processes.process import LocalProcesses
 from hookline.adapters.git.repository.git_repository import GitRepository
-from hookline.domain.repository import Merged, Pushed, Rebased
+from hookline.domain.work.repository import Merged, Pushed, Rebased
 
 root, remote = sys.argv[1], sys.argv[2]
 folder = os.path.join(root, ".hookline")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hookline.domain.repository import (
+from hookline.domain.work.repository import (
     BaseMoved,
     MergeConflict,
     Merged,

@@ -10,7 +10,7 @@ import pytest
 
 from hookline.adapters.git.checkout import checkout_of
 from hookline.adapters.git.repository.worktree_folders import _machine
-from hookline.domain.repository import Merged, Refused, RepositoryError
+from hookline.domain.work.repository import Merged, Refused, RepositoryError
 from tests.integration.repository_rig import do
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from hookline.adapters.processes.process import LocalProcesses
+from hookline.domain.sessions.validation import RuleFinding, rules_from
 from hookline.domain.text.cleaning import Cleaner
-from hookline.domain.validation import RuleFinding, rules_from
 from hookline.hooks.validation import ValidationWorld, validate
 from tests.integration.test_process import none_left
 

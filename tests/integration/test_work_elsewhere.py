@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from hookline.domain.repository import Merged
+from hookline.domain.work.repository import Merged
 from tests.integration.repository_rig import Place, do
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hookline.domain.forge import MergeMethod
+    from hookline.domain.work.forge import MergeMethod
 
 
 @pytest.fixture

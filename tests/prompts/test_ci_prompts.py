@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from hookline.domain.answers import GateAnswer
+    from hookline.domain.hooks.answers import GateAnswer
 
 OUTPUT = {"title": "1 of 40 tests failed", "summary": "`test_login` fails.", "text": None}
 LINES = [

@@ -6,9 +6,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from hookline.domain.answers import FeedAnswer, GateAnswer, GuardAnswer, StopDecision
 from hookline.domain.events import STATE_BEARING, Event, event_id
-from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Action, Outcome
+from hookline.domain.hooks.answers import FeedAnswer, GateAnswer, GuardAnswer, StopDecision
+from hookline.domain.hooks.records import FAILED, OK, SKIPPED, TIMEOUT, Action, Outcome
 from hookline.hooks.registry import LAYERS, Hook
 
 Said = list[tuple[Hook, Outcome]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hookline.domain.promises import PROMISES, find_promises
+from hookline.domain.sessions.promises import PROMISES, find_promises
 from hookline.domain.text.markdown import CUT, own_words
 
 promises = st.sampled_from(PROMISES).map("<promise>{}</promise>".format)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hookline.domain.runs import Divergence, EffectFailed
+from hookline.domain.runs.model import Divergence, EffectFailed
 from tests.replaying import Journal, replayed
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hookline.domain.records import OK, SKIPPED, Outcome
+from hookline.domain.hooks.records import OK, SKIPPED, Outcome
 from hookline.hooks.dispatch import dispatch
 from hookline.hooks.registry import Hook, HookRegistry
 from hookline.hooks.rules import RULES

@@ -12,7 +12,7 @@ import pytest
 
 from hookline.adapters.network.http import HttpClient
 from hookline.adapters.processes.process import LocalProcesses
-from hookline.domain.turns import AgentTurn, ModelWait
+from hookline.domain.sessions.turns import AgentTurn, ModelWait
 from hookline.errors import HookFailure
 from hookline.hooks.calls.question import MAX_PROMPT, answer_schema, cut
 from hookline.hooks.kinds import Call, World, load_kind
@@ -22,7 +22,7 @@ from hookline.hooks.registry import Hook
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hookline.domain.records import Reply
+    from hookline.domain.hooks.records import Reply
     from hookline.ports.agents import TurnRequest
 
 VERDICT = {"status": "failure", "message": 'a {brace} and a "quote"'}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.domain.runs import Run
+from hookline.domain.runs.model import Run
 from hookline.pipeline.merge import merge
 from hookline.pipeline.submit import submit
 from tests.replaying import Journal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hookline.domain.coverage import MAX_REPORT, line_coverage
+from hookline.domain.sessions.coverage import MAX_REPORT, line_coverage
 from hookline.errors import BadInput
 
 LCOV = b"""TN:

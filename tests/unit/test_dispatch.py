@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.domain.answers import FeedAnswer, GateAnswer
-from hookline.domain.records import FAILED, OK, TIMEOUT, Action, Outcome
+from hookline.domain.hooks.answers import FeedAnswer, GateAnswer
+from hookline.domain.hooks.records import FAILED, OK, TIMEOUT, Action, Outcome
 from hookline.hooks.dispatch import call_in_process, dispatch, dispatch_event
 from hookline.hooks.registry import Hook
 from hookline.hooks.rules import RULES

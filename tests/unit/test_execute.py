@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hookline import Hook
-    from hookline.domain.records import Actions
+    from hookline.domain.hooks.records import Actions
 
 DONE = event("task_completed", "T-1", {"result": "fine"})
 AROUND = context({"T-1": {"labels": ["urgent"]}})

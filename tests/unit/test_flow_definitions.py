@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hookline.config.types import Flow, Step
-from hookline.domain.runs import FlowMistake, Run, UnknownFlow
+from hookline.domain.runs.model import FlowMistake, Run, UnknownFlow
 from hookline.errors import BadInput, Untrusted
 from hookline.flows.context import Context
 from hookline.flows.definitions.files import load_file, names_in

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hookline.config.load import read_settings
-from hookline.domain.runs import FlowMistake
+from hookline.domain.runs.model import FlowMistake
 from hookline.errors import HookFailure
 from hookline.flows.definitions.steps import fill, run_steps, shell_line
 from hookline.project import Project

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hookline.domain.answers import GateAnswer
-from hookline.domain.records import Reply
+from hookline.domain.hooks.answers import GateAnswer
+from hookline.domain.hooks.records import Reply
 from hookline.errors import BadInput, HookFailure
 from hookline.gates import HookContext, HookPoint, HookResult, HookStatus, hook_context
 from hookline.hooks.builtin import GATES

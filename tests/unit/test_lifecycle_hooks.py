@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.domain.records import Action
+from hookline.domain.hooks.records import Action
 from hookline.domain.timestamps import seconds
 from hookline.errors import BadInput, UnknownTask
 from hookline.hooks.builtin.lifecycle import (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hookline.domain.limits import (
+from hookline.domain.sessions.limits import (
     KEPT_TREES,
     Countdown,
     Progress,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hookline.domain.promises import find_promises
+from hookline.domain.sessions.promises import find_promises
 from hookline.errors import BadInput
 
 COMPLETE = "<promise>COMPLETE</promise>"

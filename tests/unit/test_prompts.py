@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hookline.domain.promises import find_promises
+from hookline.domain.sessions.promises import find_promises
 from hookline.sessions import prompts
 
 OUTPUT = [{"hook": "tests", "point": "post_iteration", "text": "1 failed\n"}]

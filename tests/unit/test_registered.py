@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hookline.domain.answers import StopDecision
-from hookline.domain.records import OK, SKIPPED, Outcome
+from hookline.domain.hooks.answers import StopDecision
+from hookline.domain.hooks.records import OK, SKIPPED, Outcome
 from hookline.errors import BadInput
 from hookline.hooks.registered import both, check_registration, configured_hooks, decide, hook_of
 from hookline.hooks.registry import Hook, HookRegistry

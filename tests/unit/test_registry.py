@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import hookline
-from hookline.domain.records import Action
+from hookline.domain.hooks.records import Action
 from hookline.errors import BadHook, HooklineError, UnknownHook
 from hookline.hooks.builtin.lifecycle import lifecycle_hooks
 from hookline.hooks.registry import DEFAULT_PRIORITY, Hook, HookRegistry, hook

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.domain.runs import Divergence, EffectFailed, FlowMistake
+from hookline.domain.runs.model import Divergence, EffectFailed, FlowMistake
 from hookline.flows.replay import Next
 from tests.replaying import Journal
 

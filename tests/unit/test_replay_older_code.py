@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.domain.runs import Divergence
+from hookline.domain.runs.model import Divergence
 from tests.replaying import Journal
 
 if TYPE_CHECKING:

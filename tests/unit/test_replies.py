@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from hookline.domain.answers import FeedAnswer, GateAnswer, GuardAnswer, StopDecision
-from hookline.domain.records import Action, Reply
+from hookline.domain.hooks.answers import FeedAnswer, GateAnswer, GuardAnswer, StopDecision
+from hookline.domain.hooks.records import Action, Reply
 from hookline.errors import HookFailure
 from hookline.hooks.registry import Hook
 from hookline.hooks.rules import RULES

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from hookline.domain.answers import FeedAnswer, GateAnswer, GuardAnswer, StopDecision
-from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Action, Outcome
+from hookline.domain.hooks.answers import FeedAnswer, GateAnswer, GuardAnswer, StopDecision
+from hookline.domain.hooks.records import FAILED, OK, SKIPPED, TIMEOUT, Action, Outcome
 from hookline.hooks.dispatch import dispatch
 from hookline.hooks.registry import Hook
 from hookline.hooks.rules import RULES, failed

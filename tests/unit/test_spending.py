@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hookline.adapters.store.sqlite import SqliteStore
-from hookline.domain.turns import Purpose, TurnCost, Usage
+from hookline.domain.sessions.turns import Purpose, TurnCost, Usage
 from hookline.sessions.spending import Spending, cost_of, record_turn, turns_of
 
 if TYPE_CHECKING:

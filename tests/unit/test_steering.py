@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hookline.domain.records import FAILED, OK, Outcome
-from hookline.domain.runs import JournalEffect
+from hookline.domain.hooks.records import FAILED, OK, Outcome
+from hookline.domain.runs.model import JournalEffect
 from hookline.errors import BadInput
 from hookline.flows.builtin_steering import RunIteration, native_finalization, native_orchestrator
 from hookline.flows.steering import END, START, STEER_RULES, check_answer

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from hookline.domain.answers import StopDecision
-from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Outcome
+from hookline.domain.hooks.answers import StopDecision
+from hookline.domain.hooks.records import FAILED, OK, SKIPPED, TIMEOUT, Outcome
 from hookline.hooks.builtin.stop.chains import escalates, fold_chain
 from hookline.hooks.chains import chained, children_of, with_children
 from hookline.hooks.registry import Hook

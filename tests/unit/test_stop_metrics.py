@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from hookline.domain.records import Delivery
+from hookline.domain.hooks.records import Delivery
 from hookline.hooks.history.metrics import StopCall, action_of, stop_metrics
 from hookline.testing import event
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from hookline.config.types import Validation
-from hookline.domain.validation import MAX_RULES, ValidationRule, rule_from, rules_from
+from hookline.domain.sessions.validation import MAX_RULES, ValidationRule, rule_from, rules_from
 from hookline.errors import BadInput
 
 TESTS = {"name": "tests_pass", "type": "command", "command": "pytest -q"}

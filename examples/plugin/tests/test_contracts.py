@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hookline_example.forge import SharedFolder
 
-from hookline.domain.turns import Usage
+from hookline.domain.sessions.turns import Usage
 from hookline.testing.contracts import (
     Agent,
     DriverContract,

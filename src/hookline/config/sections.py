@@ -10,8 +10,8 @@ from hookline.config.reading.nodes import Mapping, Pair, Scalar
 from hookline.config.reading.problems import Mark, Problems
 from hookline.config.types import Document, Sections, Text
 from hookline.domain.events import check_type
+from hookline.domain.sessions.validation import MAX_RULES
 from hookline.domain.text.excerpts import first_few
-from hookline.domain.validation import MAX_RULES
 from hookline.errors import BadInput, ReservedEvent, did_you_mean
 from hookline.points import EVENT, POINTS, REACT, Point
 

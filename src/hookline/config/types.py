@@ -12,8 +12,8 @@ from msgspec import Meta
 
 from hookline.domain.hosts import LEASE_OF_HOSTS
 from hookline.domain.schedule import DIGEST
-from hookline.domain.submissions import MAX_FILE
-from hookline.domain.turns import Prices
+from hookline.domain.sessions.turns import Prices
+from hookline.domain.work.submissions import MAX_FILE
 from hookline.plugins import DRIVERS, FORGES
 
 DAY = 86_400

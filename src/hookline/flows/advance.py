@@ -7,8 +7,8 @@ import traceback
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain import runs
-from hookline.domain.runs import TERMINAL, JournalEffect
+from hookline.domain.runs import model as runs
+from hookline.domain.runs.model import TERMINAL, JournalEffect
 from hookline.domain.timestamps import iso
 from hookline.errors import Fenced, HooklineError, StoreError, StoreLost
 from hookline.flows.control import control_called

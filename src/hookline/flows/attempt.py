@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import msgspec
 
 from hookline.digest import sha256
-from hookline.domain.runs import JournalEffect, Resolution, Run, effect_key
+from hookline.domain.runs.model import JournalEffect, Resolution, Run, effect_key
 from hookline.flows import journal
 from hookline.hooks.calls.settle import note_start
 

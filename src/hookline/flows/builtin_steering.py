@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.domain.records import OK, Outcome
+from hookline.domain.hooks.records import OK, Outcome
 from hookline.files import own_folder, publish, read_regular
 from hookline.flows.outcomes import what_waits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from hookline.domain.runs import JournalEffect, Run
+    from hookline.domain.runs.model import JournalEffect, Run
     from hookline.hooks.registry import Hook
 
 

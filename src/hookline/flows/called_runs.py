@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain.runs import COMPLETED, ERROR, FAILED, OK, PENDING, TERMINAL, Resolution, Run
+from hookline.domain.runs.model import (
+    COMPLETED,
+    ERROR,
+    FAILED,
+    OK,
+    PENDING,
+    TERMINAL,
+    Resolution,
+    Run,
+)
 from hookline.flows import journal
 
 if TYPE_CHECKING:

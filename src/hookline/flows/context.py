@@ -6,7 +6,7 @@ import math
 from inspect import iscoroutine
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from hookline.domain.runs import FlowMistake, Run
+from hookline.domain.runs.model import FlowMistake, Run
 from hookline.domain.timestamps import parse as parse_moment
 from hookline.flows.replay import Asked, Next, Stepper, effect
 

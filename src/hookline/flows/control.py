@@ -6,8 +6,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.domain import runs
-from hookline.domain.runs import ERROR, OK, TERMINAL, JournalEffect, Resolution, Run, UnknownEffect
+from hookline.domain.runs import model as runs
+from hookline.domain.runs.model import (
+    ERROR,
+    OK,
+    TERMINAL,
+    JournalEffect,
+    Resolution,
+    Run,
+    UnknownEffect,
+)
 from hookline.errors import BadInput, IllegalTransition
 from hookline.flows import journal
 from hookline.flows.called_runs import all_open_called, open_called

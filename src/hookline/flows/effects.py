@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.domain.records import Action
-from hookline.domain.runs import ERROR, OK, Caller, JournalEffect, Resolution, Run, UnknownFlow
+from hookline.domain.hooks.records import Action
+from hookline.domain.runs.model import (
+    ERROR,
+    OK,
+    Caller,
+    JournalEffect,
+    Resolution,
+    Run,
+    UnknownFlow,
+)
 from hookline.domain.tasks import task_number
 from hookline.domain.timestamps import seconds
 from hookline.errors import HooklineError, StoreError

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain import runs
-from hookline.domain.runs import (
+from hookline.domain.runs import model as runs
+from hookline.domain.runs.model import (
     OK,
     PENDING,
     TERMINAL,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.digest import sha256
-from hookline.domain.runs import (
+from hookline.domain.runs.model import (
     ERROR,
     OK,
     PENDING,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from hookline.domain.events import Event
-    from hookline.domain.runs import Caller, JournalEffect, Request, Run
+    from hookline.domain.runs.model import Caller, JournalEffect, Request, Run
     from hookline.ports.store import Blobs, EventLog, Transaction
 
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from hookline.domain import runs
-from hookline.domain.runs import PENDING, TERMINAL, WAITING, EffectResolved, Resolution
+from hookline.domain.runs import model as runs
+from hookline.domain.runs.model import PENDING, TERMINAL, WAITING, EffectResolved, Resolution
 from hookline.errors import BadInput, IllegalTransition, NeedsPerson
 from hookline.flows import journal
 from hookline.flows.engine import Done, Engine, Parked
 from hookline.flows.steering import Decision
 
 if TYPE_CHECKING:
-    from hookline.domain.runs import JournalEffect, Run
+    from hookline.domain.runs.model import JournalEffect, Run
     from hookline.ports.store import Transaction
 
 LOOK_AGAIN = 1.0

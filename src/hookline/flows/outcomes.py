@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.domain import runs
+from hookline.domain.runs import model as runs
 from hookline.domain.text.excerpts import first_few
 from hookline.errors import HooklineError
 from hookline.flows.called_runs import callers, open_called
 
 if TYPE_CHECKING:
     from hookline.domain.events import Event
-    from hookline.domain.runs import JournalEffect, Run
+    from hookline.domain.runs.model import JournalEffect, Run
     from hookline.flows.own_flows import OwnFlows
     from hookline.ports.store import View
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
-from hookline.domain.runs import FlowMistake, Run
+from hookline.domain.runs.model import FlowMistake, Run
 from hookline.flows import journal
 
 if TYPE_CHECKING:

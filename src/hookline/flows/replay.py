@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.digest import sha256
-from hookline.domain.runs import Divergence, EffectFailed, FlowMistake, Request, Resolution
+from hookline.domain.runs.model import Divergence, EffectFailed, FlowMistake, Request, Resolution
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Generator, Mapping, Sequence
 
-    from hookline.domain.runs import JournalEffect
+    from hookline.domain.runs.model import JournalEffect
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 _VERSION = "version"

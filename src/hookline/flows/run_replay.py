@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from hookline.domain import runs
-from hookline.domain.runs import INSTANT, OK, EffectResolved, FlowMistake, Resolution
+from hookline.domain.runs import model as runs
+from hookline.domain.runs.model import INSTANT, OK, EffectResolved, FlowMistake, Resolution
 from hookline.errors import StoreLost
 from hookline.flows import journal
 from hookline.flows.context import Context
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
     from hookline.domain.events import Event
-    from hookline.domain.runs import JournalEffect, Run
+    from hookline.domain.runs.model import JournalEffect, Run
     from hookline.flows.definitions.finder import FlowDefinition
     from hookline.flows.engine import Engine
     from hookline.ports.store import Transaction, View

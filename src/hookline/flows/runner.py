@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookline.domain.hosts import LEASE_HERE
-from hookline.domain.runs import PAUSED, Run
+from hookline.domain.runs.model import PAUSED, Run
 from hookline.domain.timestamps import elapsed, iso
 from hookline.errors import StoreError, StoreLost
 from hookline.flows.called_runs import all_open_called

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from msgspec.structs import replace
 
 from hookline.domain.events import STEERED, Event
-from hookline.domain.records import CUT, OK, Delivery, Outcome, Reply
+from hookline.domain.hooks.records import CUT, OK, Delivery, Outcome, Reply
 from hookline.domain.timestamps import LONGEST_WAIT, parse, seconds
 from hookline.errors import BadInput, Fenced, HookFailure
 from hookline.flows.builtin_steering import RunIteration, native_outcome, steering_values
@@ -21,7 +21,7 @@ from hookline.points import rule_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hookline.domain.runs import JournalEffect, Run
+    from hookline.domain.runs.model import JournalEffect, Run
     from hookline.flows.own_flows import OwnFlows
     from hookline.hooks.calls.delivery import Owner
     from hookline.hooks.calls.record import Recorder

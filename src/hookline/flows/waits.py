@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from hookline.domain.runs import ERROR, OK, JournalEffect, Request, Resolution, Run
+from hookline.domain.runs.model import ERROR, OK, JournalEffect, Request, Resolution, Run
 from hookline.domain.timestamps import seconds
 from hookline.flows import journal
 

@@ -14,7 +14,7 @@ from hookline.errors import BadInput, UnknownWorkflow
 from hookline.tasks import claims, verbs
 
 if TYPE_CHECKING:
-    from hookline.domain.records import Action
+    from hookline.domain.hooks.records import Action
     from hookline.ports.store import Transaction
 
 

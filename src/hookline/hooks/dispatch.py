@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.records import FAILED, OK, TIMEOUT, Actions, Outcome, Reply
+from hookline.domain.hooks.records import FAILED, OK, TIMEOUT, Actions, Outcome, Reply
 from hookline.errors import HooklineError
 from hookline.hooks.rules import RULES, PointRule
 

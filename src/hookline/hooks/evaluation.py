@@ -13,8 +13,8 @@ import msgspec
 
 from hookline.digest import sha256
 from hookline.domain.payloads import AgentContext, ValidationResult
-from hookline.domain.promises import find_promises
-from hookline.domain.repository import WorkState, WorkTree
+from hookline.domain.sessions.promises import find_promises
+from hookline.domain.work.repository import WorkState, WorkTree
 from hookline.errors import BadInput
 from hookline.hooks.calls.firing import Firing, fire
 from hookline.hooks.registered import STOP, both, decide
@@ -23,8 +23,8 @@ from hookline.tasks import checkpoints, loops
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from hookline.domain.answers import StopDecision
-    from hookline.domain.validation import ValidationRule
+    from hookline.domain.hooks.answers import StopDecision
+    from hookline.domain.sessions.validation import ValidationRule
     from hookline.hooks.calls.record import Recorder
     from hookline.hooks.registry import Hook
     from hookline.ports.store import Blobs, Transaction

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.hook_names import short_name
+from hookline.domain.hooks.names import short_name
 from hookline.domain.text.excerpts import last_line
 from hookline.hooks.language.braces import fill, references
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hookline.domain.records import Outcome
+    from hookline.domain.hooks.records import Outcome
     from hookline.hooks.registry import Hook
 
 # What a gate's payload has in `extra`: what gates said about the work as it is, and what was found

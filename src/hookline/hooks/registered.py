@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.condition_fields import condition_fields
-from hookline.domain.records import SKIPPED
+from hookline.domain.hooks.condition_fields import condition_fields
+from hookline.domain.hooks.records import SKIPPED
 from hookline.errors import BadInput
 from hookline.hooks.builtin import CHAINS, STOP_HOOKS
 from hookline.hooks.builtin.stop.table import check_arguments
@@ -26,7 +26,7 @@ from hookline.tasks.registrations import Registration
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hookline.domain.answers import StopDecision
+    from hookline.domain.hooks.answers import StopDecision
     from hookline.hooks.scopes import HookScopes
 
 STOP = "stop"

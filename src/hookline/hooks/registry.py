@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
     from hookline.domain.events import Event
-    from hookline.domain.records import Actions
+    from hookline.domain.hooks.records import Actions
     from hookline.ports.store import EventLog, GraphView
 
 LAYERS = ("project", "user", "plugin", "built-in")
@@ -255,7 +255,7 @@ def _check_points(new: Hook, events: Collection[str]) -> None:
 
 def _check_condition(new: Hook) -> None:
     # Most hooks have no condition.
-    from hookline.domain.condition_fields import condition_fields
+    from hookline.domain.hooks.condition_fields import condition_fields
     from hookline.hooks.language.conditions import check
 
     is_text = isinstance(new.when, str)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from hookline.domain.answers import Answer, FeedAnswer, GateAnswer, GuardAnswer, StopDecision
-from hookline.domain.records import Action, Reply, not_a_number
+from hookline.domain.hooks.answers import Answer, FeedAnswer, GateAnswer, GuardAnswer, StopDecision
+from hookline.domain.hooks.records import Action, Reply, not_a_number
 from hookline.domain.timestamps import LONGEST_WAIT
 from hookline.errors import HookFailure
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from hookline.domain.hook_names import short_name
+from hookline.domain.hooks.names import short_name
 from hookline.hooks.builtin import GATES
 
 if TYPE_CHECKING:

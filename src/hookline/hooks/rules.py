@@ -10,9 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.answers import AUTO_ACCEPTED, FeedAnswer, GateAnswer, GuardAnswer, StopDecision
-from hookline.domain.hook_names import short_name
-from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Actions, Outcome, Reply
+from hookline.domain.hooks.answers import (
+    AUTO_ACCEPTED,
+    FeedAnswer,
+    GateAnswer,
+    GuardAnswer,
+    StopDecision,
+)
+from hookline.domain.hooks.names import short_name
+from hookline.domain.hooks.records import FAILED, OK, SKIPPED, TIMEOUT, Actions, Outcome, Reply
 from hookline.hooks import replies
 from hookline.hooks.gate_reports import with_report
 from hookline.immutable import Immutable

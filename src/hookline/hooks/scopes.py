@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain.hook_names import short_name
+from hookline.domain.hooks.names import short_name
 from hookline.domain.text.terminal import one_line
 from hookline.errors import BadInput
 from hookline.hooks.builtin import POINT_DEFAULTS
@@ -14,7 +14,7 @@ from hookline.immutable import Immutable
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from hookline.domain.records import Delivery
+    from hookline.domain.hooks.records import Delivery
     from hookline.ports.calls import Calls
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.domain.coverage import MAX_REPORT, USUAL_REPORTS, line_coverage
+from hookline.domain.sessions.coverage import MAX_REPORT, USUAL_REPORTS, line_coverage
+from hookline.domain.sessions.validation import PATTERN_FLAGS, RuleFinding, ValidationRule
 from hookline.domain.text.excerpts import first_few, headed_excerpt
-from hookline.domain.validation import PATTERN_FLAGS, RuleFinding, ValidationRule
 from hookline.errors import BadInput, HookFailure, Untrusted
 from hookline.hooks.builtin.stop.context import one_line
 from hookline.hooks.calls.program import check_exit, ended, failure, json_object, whole_output

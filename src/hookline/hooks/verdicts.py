@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.answers import AUTO_ACCEPTED, GateAnswer, stored_answer
 from hookline.domain.events import FIRED, Event
-from hookline.domain.hook_names import short_name
-from hookline.domain.records import CUT, OK, PENDING, SKIPPED, TIMEOUT, Delivery
-from hookline.domain.submissions import AGENT, BUDGET, FORGE, PEOPLE, SIGNAL, TRUST
+from hookline.domain.hooks.answers import AUTO_ACCEPTED, GateAnswer, stored_answer
+from hookline.domain.hooks.names import short_name
+from hookline.domain.hooks.records import CUT, OK, PENDING, SKIPPED, TIMEOUT, Delivery
+from hookline.domain.work.submissions import AGENT, BUDGET, FORGE, PEOPLE, SIGNAL, TRUST
 from hookline.points import GATE, rule_of
 from hookline.tasks.registrations import adopted_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hookline.domain.runs import JournalEffect, Run
+    from hookline.domain.runs.model import JournalEffect, Run
     from hookline.ports.store import Transaction, View
 
 # What a merge waits for besides its gates, and the effect that found it out.

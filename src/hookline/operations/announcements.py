@@ -14,7 +14,7 @@ import msgspec
 
 from hookline.domain.announcements import NEEDED, OVER
 from hookline.domain.events import SYSTEM_NODE, Event
-from hookline.domain.sessions import FLOW
+from hookline.domain.sessions.model import FLOW
 from hookline.queries import announced
 from hookline.queries.attention import items
 from hookline.wiring.calling import delivering
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from hookline.app import App
     from hookline.domain.announcements import Announced
+    from hookline.domain.hooks.records import Delivery
     from hookline.domain.payloads import AttentionNeeded, AttentionOver
-    from hookline.domain.records import Delivery
     from hookline.ports.store import Transaction, View
     from hookline.queries.waiting.item import Item
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain.hook_names import short_name
-from hookline.domain.submissions import FORGE, PEOPLE, SIGNAL, TRUST
+from hookline.domain.hooks.names import short_name
 from hookline.domain.tasks import OPEN, Task
 from hookline.domain.text.display import untrusted
+from hookline.domain.work.submissions import FORGE, PEOPLE, SIGNAL, TRUST
 from hookline.errors import BadInput, IllegalTransition
 from hookline.flows import control
 from hookline.hooks.verdicts import GateVerdict, Override, asked_person, record_override
@@ -22,7 +22,7 @@ from hookline.tasks.verbs import check_text, optional_text
 
 if TYPE_CHECKING:
     from hookline.app import App
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.ports.store import Transaction, View
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.domain.events import Event
-from hookline.domain.hook_names import shown_hook
-from hookline.domain.runs import UnknownRun
+from hookline.domain.hooks.names import shown_hook
+from hookline.domain.runs.model import UnknownRun
 from hookline.domain.timestamps import iso
 from hookline.errors import BadInput, ConfigError, UnknownEvent, Untrusted
 from hookline.flows.builtin_steering import RunIteration, native_outcome, steering_values
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hookline.app import App
-    from hookline.domain.records import Outcome
-    from hookline.domain.runs import Run
+    from hookline.domain.hooks.records import Outcome
+    from hookline.domain.runs.model import Run
     from hookline.hooks.registry import Hook
     from hookline.ports.store import View
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.domain.limits import SessionLimits
-from hookline.domain.promises import find_promises
+from hookline.domain.sessions.limits import SessionLimits
+from hookline.domain.sessions.promises import find_promises
 from hookline.errors import BadInput
 from hookline.hooks.evaluation import record
 from hookline.hooks.registered import check_registration, registration_from

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from hookline.domain import runs
 from hookline.domain.events import PRUNED, SYSTEM_NODE
-from hookline.domain.sessions import FLOW as SESSION
+from hookline.domain.runs import model as runs
+from hookline.domain.sessions.model import FLOW as SESSION
 from hookline.domain.timestamps import iso, seconds
 from hookline.errors import StoreBusy, StoreFull
 from hookline.files import Removed, added, own_folder, remove_tree, sweep
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from hookline.app import App
-    from hookline.domain.records import Prunable
-    from hookline.domain.runs import RunOutline
+    from hookline.domain.hooks.records import Prunable
+    from hookline.domain.runs.model import RunOutline
     from hookline.ports.store import Blobs, View
 
     T = TypeVar("T")

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.domain.events import RECONCILED, SYSTEM_NODE
-from hookline.domain.forge import ForgeError
 from hookline.domain.pages.taskpage import trailers_in
-from hookline.domain.repository import branch_of
-from hookline.domain.runs import TERMINAL
+from hookline.domain.runs.model import TERMINAL
 from hookline.domain.tasks import (
     ACTIVE,
     COMPLETED,
@@ -25,6 +23,8 @@ from hookline.domain.tasks import (
     task_number,
 )
 from hookline.domain.timestamps import seconds
+from hookline.domain.work.forge import ForgeError
+from hookline.domain.work.repository import branch_of
 from hookline.errors import BadInput
 from hookline.flows import control
 from hookline.immutable import Immutable
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from hookline.app import App
-    from hookline.domain.repository import CommitMessage
     from hookline.domain.tasks import Task
+    from hookline.domain.work.repository import CommitMessage
     from hookline.ports.store import Transaction, View
 
 MOST_COMMITS = 20_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.domain.sessions import FLOW as SESSION
-from hookline.domain.submissions import MERGE, SUBMIT
+from hookline.domain.sessions.model import FLOW as SESSION
 from hookline.domain.text.display import untrusted
+from hookline.domain.work.submissions import MERGE, SUBMIT
 from hookline.errors import BadInput
 from hookline.project import user_folder
 from hookline.queries.references import is_run, is_task
@@ -16,7 +16,7 @@ from hookline.wiring.project.looks import last_look, remember_look
 
 if TYPE_CHECKING:
     from hookline.app import App
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.queries.project_report import ProjectReport
 
 _SINCE, _UNTIL = "report-since", "report"

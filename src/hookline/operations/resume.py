@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain import runs, sessions
-from hookline.domain.limits import BUDGETS, used_up
-from hookline.domain.sessions import SIGNAL, SessionBusy, UnknownSession
+from hookline.domain.runs import model as runs
+from hookline.domain.sessions import model as sessions
+from hookline.domain.sessions.limits import BUDGETS, used_up
+from hookline.domain.sessions.model import SIGNAL, SessionBusy, UnknownSession
 from hookline.domain.text.display import untrusted
 from hookline.errors import BadInput, IllegalTransition
 from hookline.flows import control, journal

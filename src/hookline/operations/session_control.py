@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain import sessions
-from hookline.domain.sessions import UnknownSession
+from hookline.domain.sessions import model as sessions
+from hookline.domain.sessions.model import UnknownSession
 from hookline.domain.text.display import untrusted
 from hookline.domain.text.excerpts import last_line
 from hookline.errors import BadInput, IllegalTransition
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hookline.app import App
-    from hookline.domain.records import Delivery
+    from hookline.domain.hooks.records import Delivery
     from hookline.ports.store import Transaction
     from hookline.queries.sessions import SessionFacts
 

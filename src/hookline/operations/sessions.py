@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.config.task_types import belongs_in_worktree, claim_rule, skips_pr
-from hookline.domain.sessions import SessionInput
+from hookline.domain.sessions.model import SessionInput
 from hookline.errors import BadInput
 from hookline.sessions import starting
 from hookline.sessions.names import unused_name
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hookline.app import App
-    from hookline.domain.repository import Worktree
+    from hookline.domain.work.repository import Worktree
     from hookline.ports.store import Transaction
 
 

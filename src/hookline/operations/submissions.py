@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.domain.repository import RepositoryError
-from hookline.domain.runs import TERMINAL
-from hookline.domain.sessions import SessionBusy
-from hookline.domain.submissions import MERGE, SUBMIT, Submission
+from hookline.domain.runs.model import TERMINAL
+from hookline.domain.sessions.model import SessionBusy
 from hookline.domain.tasks import SUBMITTED, Task, check_transition
 from hookline.domain.text.display import untrusted
+from hookline.domain.work.repository import RepositoryError
+from hookline.domain.work.submissions import MERGE, SUBMIT, Submission
 from hookline.errors import BadInput, IllegalTransition
 from hookline.operations.task_work import find_work, worker_of
 from hookline.pipeline import gate_verbs
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from hookline.app import App
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.ports.store import Transaction, View
 
 SHOWN = 5

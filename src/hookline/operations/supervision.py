@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from hookline.app import App
 from hookline.domain.events import SYSTEM_NODE
-from hookline.domain.sessions import WORKER
+from hookline.domain.sessions.model import WORKER
 from hookline.domain.timestamps import iso
 from hookline.errors import HooklineError
 from hookline.files import bytes_of

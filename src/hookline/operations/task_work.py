@@ -6,9 +6,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hookline.config.task_types import claim_rule, skips_pr
-from hookline.domain.repository import RepositoryError
-from hookline.domain.submissions import Submission
 from hookline.domain.text.display import untrusted
+from hookline.domain.work.repository import RepositoryError
+from hookline.domain.work.submissions import Submission
 from hookline.errors import BadInput
 from hookline.pipeline import gate_verbs
 from hookline.pipeline.gate_payload import gate_payload
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hookline.app import App
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.domain.tasks import Task
     from hookline.ports.repository import Repository
     from hookline.ports.store import View

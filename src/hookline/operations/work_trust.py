@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.domain.submissions import TRUST
+from hookline.domain.work.submissions import TRUST
 from hookline.errors import IllegalTransition
 from hookline.flows import control
 from hookline.hooks.verdicts import asked_person

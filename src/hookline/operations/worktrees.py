@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from hookline.domain.repository import Cleaned, Kept, RepositoryError, Worktree, branch_of
 from hookline.domain.tasks import ACTIVE, OPEN, Task, is_task_id
+from hookline.domain.work.repository import Cleaned, Kept, RepositoryError, Worktree, branch_of
 from hookline.pipeline.gate_verbs import run_of
 from hookline.sessions.starting import session_on
 from hookline.wiring.project.clones import work_elsewhere
@@ -16,7 +16,7 @@ from hookline.wiring.working.repositories import repository
 
 if TYPE_CHECKING:
     from hookline.app import App
-    from hookline.domain.work_places import WorkPlace
+    from hookline.domain.work.places import WorkPlace
     from hookline.ports.repository import Repository
     from hookline.ports.store import View
 

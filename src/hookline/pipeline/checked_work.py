@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain import sessions
-from hookline.domain.runs import UnknownRun
-from hookline.domain.submissions import MERGE, SUBMIT
+from hookline.domain.runs.model import UnknownRun
+from hookline.domain.sessions import model as sessions
 from hookline.domain.tasks import SUBMITTED, Task
+from hookline.domain.work.submissions import MERGE, SUBMIT
 from hookline.errors import PeopleOnly
 from hookline.pipeline import gate_verbs
 from hookline.sessions.starting import is_busy

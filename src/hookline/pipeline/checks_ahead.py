@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.domain.hook_names import short_name
-from hookline.domain.submissions import OF_PULL_REQUESTS, GateSettings, Submission
+from hookline.domain.hooks.names import short_name
+from hookline.domain.work.submissions import OF_PULL_REQUESTS, GateSettings, Submission
 from hookline.errors import HookFailure
 from hookline.hooks.builtin.gates.commands import RUNNERS, runner_line
 from hookline.hooks.gate_reports import command_of
@@ -37,7 +37,7 @@ from hookline.tasks.work_record import is_excused
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.flows.effects import Surroundings
     from hookline.hooks.registry import Hook
     from hookline.sessions.requests import ChecksTold

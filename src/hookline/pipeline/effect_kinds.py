@@ -14,7 +14,7 @@ from hookline.sessions.turns import TurnEffects
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hookline.domain.runs import Resolution
+    from hookline.domain.runs.model import Resolution
     from hookline.flows.attempt import Attempt
 
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.hook_names import short_name
-from hookline.domain.promises import find_promises, without_promises
-from hookline.domain.repository import control_told
-from hookline.domain.submissions import AGENT, BUDGET
+from hookline.domain.hooks.names import short_name
+from hookline.domain.sessions.promises import find_promises, without_promises
 from hookline.domain.timestamps import seconds
+from hookline.domain.work.repository import control_told
+from hookline.domain.work.submissions import AGENT, BUDGET
 from hookline.hooks.gate_reports import MAX_REVIEW, REVIEW
 from hookline.pipeline.fix_prompts import Counts, fix_opening, fix_rules
 from hookline.pipeline.gated_work import WORKTREE

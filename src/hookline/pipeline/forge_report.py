@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.forge import ForgeError, Remark
-from hookline.domain.hook_names import short_name
-from hookline.domain.promises import without_promises
-from hookline.domain.records import OK, Outcome
-from hookline.domain.repository import RepositoryError
+from hookline.domain.hooks.names import short_name
+from hookline.domain.hooks.records import OK, Outcome
+from hookline.domain.sessions.promises import without_promises
+from hookline.domain.work.forge import ForgeError, Remark
+from hookline.domain.work.repository import RepositoryError
 from hookline.flows import journal
 from hookline.hooks.builtin.gates.branch import MARK, changes_made
 from hookline.hooks.gate_reports import JUDGED

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.events import FIRED
-from hookline.domain.hook_names import short_name
-from hookline.domain.records import OK, Outcome
-from hookline.domain.submissions import MERGE, SUBMIT
+from hookline.domain.hooks.names import short_name
+from hookline.domain.hooks.records import OK, Outcome
+from hookline.domain.work.submissions import MERGE, SUBMIT
 from hookline.hooks.builtin.gates.review_prompts import review_prompt
 from hookline.hooks.calls.program import json_object
 from hookline.hooks.frames import field_values

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.answers import GateAnswer
+from hookline.domain.hooks.answers import GateAnswer
 from hookline.sessions import prompts
 from hookline.sessions.requests import ChecksTold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hookline.domain.submissions import Submission
+    from hookline.domain.work.submissions import Submission
 
 MAX_TITLE = 120
 

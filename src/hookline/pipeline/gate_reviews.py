@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.domain.promises import without_promises
-from hookline.domain.submissions import MERGE, SUBMIT
+from hookline.domain.sessions.promises import without_promises
+from hookline.domain.work.submissions import MERGE, SUBMIT
 from hookline.flows.journal import shown
 from hookline.hooks.builtin.gates.keepers import ReviewComment, comment_line
 from hookline.hooks.verdicts import GateVerdict, verdicts
@@ -20,7 +20,7 @@ from hookline.tasks.task_runs import runs_on
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hookline.domain.runs import JournalEffect, Run
+    from hookline.domain.runs.model import JournalEffect, Run
     from hookline.ports.store import Blobs, View
 
 MAX_COMMENTS = 50

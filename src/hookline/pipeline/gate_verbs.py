@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.events import MERGED_UNTESTED
-from hookline.domain.runs import INTERRUPTED, PARKED, TERMINAL, JournalEffect, Run
-from hookline.domain.submissions import (
+from hookline.domain.runs.model import INTERRUPTED, PARKED, TERMINAL, JournalEffect, Run
+from hookline.domain.tasks import COMPLETED, OPEN, Task
+from hookline.domain.work.submissions import (
     AGENT,
     BUDGET,
     FORGE,
@@ -20,7 +21,6 @@ from hookline.domain.submissions import (
     TRUST,
     Submission,
 )
-from hookline.domain.tasks import COMPLETED, OPEN, Task
 from hookline.errors import HooklineError
 from hookline.flows import journal
 from hookline.pipeline.gated_work import PINS

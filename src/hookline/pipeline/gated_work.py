@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.submissions import GateSettings, Submission
+from hookline.domain.work.submissions import GateSettings, Submission
 from hookline.pipeline.repository.conflicts import OpenedConflict
 from hookline.pipeline.repository.requests import PreparedWork
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.flows.context import Context
 
 PINS = "gates"

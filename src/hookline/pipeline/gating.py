@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.forge import TOLD
-from hookline.domain.hook_names import short_name
-from hookline.domain.submissions import AGENT, BUDGET, CONFLICT, SIGNAL
+from hookline.domain.hooks.names import short_name
 from hookline.domain.timestamps import seconds
+from hookline.domain.work.forge import TOLD
+from hookline.domain.work.submissions import AGENT, BUDGET, CONFLICT, SIGNAL
 from hookline.hooks.gate_reports import ATTEMPTS, GATES, REVIEW
 from hookline.pipeline.fixes import Fixes, Rejection
 from hookline.pipeline.gate_payload import PointAnswer, gate_payload
@@ -19,7 +19,7 @@ from hookline.sessions import prompts
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.flows.context import Context
     from hookline.pipeline.repository.requests import PreparedWork
 

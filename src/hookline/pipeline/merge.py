@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.forge import TOLD
-from hookline.domain.submissions import FORGE, PEOPLE, TRUST
+from hookline.domain.work.forge import TOLD
+from hookline.domain.work.submissions import FORGE, PEOPLE, TRUST
 from hookline.hooks.gate_reports import BENEATH, LEAKED, runnable
 from hookline.pipeline.fixes import Rejection
 from hookline.pipeline.gate_payload import PointAnswer
@@ -16,7 +16,7 @@ from hookline.pipeline.gating import Gating
 from hookline.pipeline.repository.requests import UNTRUSTED, WAITS, MergeResult
 
 if TYPE_CHECKING:
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.flows.context import Context
 
 MERGE_STEP = "merge"

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.sessions import FLOW as SESSION
-from hookline.domain.submissions import MERGE, SUBMIT, GateSettings
+from hookline.domain.sessions.model import FLOW as SESSION
+from hookline.domain.work.submissions import MERGE, SUBMIT, GateSettings
 from hookline.flows.definitions.finder import FlowDefinition
 from hookline.flows.own_flows import OwnFlow, OwnFlows
 from hookline.hooks.verdicts import asked_person
@@ -24,7 +24,7 @@ from hookline.sessions.verbs import performer
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.hooks.scopes import HookScopes
     from hookline.ports.store import View
 

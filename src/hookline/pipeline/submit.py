@@ -8,7 +8,7 @@ from hookline.hooks.gate_reports import GATES
 from hookline.pipeline.gating import NO_WORK, Gating
 
 if TYPE_CHECKING:
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.flows.context import Context
     from hookline.pipeline.gated_work import GatedWork
 

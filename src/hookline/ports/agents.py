@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
+from hookline.domain.sessions.turns import AgentEvent, AgentProblem, Prices, Purpose, Usage
 from hookline.domain.text.schemas import as_type
-from hookline.domain.turns import AgentEvent, AgentProblem, Prices, Purpose, Usage
 from hookline.ports.processes import CannotStart, Processes, ProcessGroup
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hookline.domain.turns import AgentTurn
+    from hookline.domain.sessions.turns import AgentTurn
     from hookline.ports.processes import Finished
 
 

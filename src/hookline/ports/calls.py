@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from hookline.domain.records import Action, Delivery, Outcome, StoredAction
+    from hookline.domain.hooks.records import Action, Delivery, Outcome, StoredAction
 
 
 class Calls(Protocol):

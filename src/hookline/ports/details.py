@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from hookline.domain.records import Prunable
-    from hookline.domain.runs import RunOutline
+    from hookline.domain.hooks.records import Prunable
+    from hookline.domain.runs.model import RunOutline
 
 
 class Details(Protocol):

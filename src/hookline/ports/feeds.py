@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from hookline.domain.records import Delivery
+    from hookline.domain.hooks.records import Delivery
     from hookline.files import Removed
 
 

@@ -8,8 +8,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from hookline.domain.forge import MergeMethod
-    from hookline.domain.repository import (
+    from hookline.domain.work.forge import MergeMethod
+    from hookline.domain.work.places import Restored, TakenCopy, WorkCopy
+    from hookline.domain.work.repository import (
         BaseMoved,
         Cleaned,
         Commit,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
         WorkFinding,
         Worktree,
     )
-    from hookline.domain.work_places import Restored, TakenCopy, WorkCopy
 
     # Which of the untracked files in a worktree, named from its top, must not leave it.
     Unfit = Callable[[str, Sequence[str]], list[str]]

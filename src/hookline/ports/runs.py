@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from hookline.domain.run_projection import Columns
-    from hookline.domain.runs import Caller, JournalEffect, Run
-    from hookline.domain.sessions import HeldOutput
+    from hookline.domain.runs.model import Caller, JournalEffect, Run
+    from hookline.domain.runs.projection import Columns
+    from hookline.domain.sessions.model import HeldOutput
 
 
 class Runs(Protocol):

@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from hookline.domain.events import Event
+    from hookline.domain.hooks.records import Delivery
     from hookline.domain.projection import Columns
-    from hookline.domain.records import Delivery
     from hookline.domain.tasks import Edge, Task
-    from hookline.domain.work_places import WorkPlace
+    from hookline.domain.work.places import WorkPlace
     from hookline.files import Removed
     from hookline.ports.calls import Calls, Dispatches, Switches
     from hookline.ports.details import Details

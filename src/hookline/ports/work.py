@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
-    from hookline.domain.forge import (
+    from hookline.domain.work.forge import (
         CheckState,
         MergeMethod,
         MergeOutcome,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         Remark,
         Review,
     )
-    from hookline.domain.repository import SetupProblem, WorkState, WorkTree
+    from hookline.domain.work.repository import SetupProblem, WorkState, WorkTree
 
 
 class Work(Protocol):

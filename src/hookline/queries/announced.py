@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain import runs, sessions
 from hookline.domain.announcements import NEEDED, near
-from hookline.domain.limits import BUDGETS
 from hookline.domain.payloads import AttentionNeeded, AttentionOver
+from hookline.domain.runs import model as runs
+from hookline.domain.sessions import model as sessions
+from hookline.domain.sessions.limits import BUDGETS
 from hookline.domain.text.display import untrusted
 from hookline.queries.sessions import facts, next_command
 from hookline.queries.waiting.item import clause
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from hookline.domain.events import Event
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.ports.store import View
     from hookline.queries.waiting.item import Item
 

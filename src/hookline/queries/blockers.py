@@ -23,7 +23,7 @@ from hookline.wiring.working.profiles import chosen_agent
 
 if TYPE_CHECKING:
     from hookline.app import App
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.ports.store import View
 
 # Where a task is: at its gates, in a stuck session, with a person, with an agent, or not taken.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from hookline.domain.repository import FileChange
+from hookline.domain.work.repository import FileChange
 
 OWN_FOLDER = "its agent worked in your own checkout, and nothing recorded the files as they were"
 UNCOMMITTED = "the files were not committed then, so only their names are known"

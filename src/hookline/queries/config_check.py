@@ -12,7 +12,7 @@ from hookline.config.checks.followed import follows_nothing
 from hookline.config.checks.unguarded import doubts
 from hookline.config.load import read_settings
 from hookline.config.reading.problems import Mark, Problems
-from hookline.domain.hook_names import short_name
+from hookline.domain.hooks.names import short_name
 from hookline.errors import StoreError, Untrusted
 from hookline.project import CONFIG_NAME
 from hookline.queries.doctor.agents import missing_agents

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain.repository import RepositoryError
+from hookline.domain.work.repository import RepositoryError
 from hookline.errors import Untrusted
 from hookline.wiring.project.clones import work_elsewhere
 from hookline.wiring.working.repositories import repository
 
 if TYPE_CHECKING:
     from hookline.app import App
-    from hookline.domain.repository import Comparison
+    from hookline.domain.work.repository import Comparison
     from hookline.queries.changes import Change
     from hookline.queries.project_report import ProjectReport
     from hookline.queries.report import SessionReport

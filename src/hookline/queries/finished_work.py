@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hookline.domain.events import TASK_ENDS
-from hookline.domain.runs import TERMINAL
-from hookline.domain.sessions import FLOW as SESSION
-from hookline.domain.submissions import MERGE, SUBMIT
+from hookline.domain.runs.model import TERMINAL
+from hookline.domain.sessions.model import FLOW as SESSION
 from hookline.domain.tasks import OPEN, is_task_id
+from hookline.domain.work.submissions import MERGE, SUBMIT
 from hookline.wiring.running.hosts import is_held
 
 if TYPE_CHECKING:
-    from hookline.domain.runs import RunOutline
+    from hookline.domain.runs.model import RunOutline
     from hookline.ports.store import View
 
 

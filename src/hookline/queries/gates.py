@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.config.task_types import belongs_in_worktree
-from hookline.domain.hook_names import short_name, shown_hook
-from hookline.domain.repository import hook_changes
-from hookline.domain.runs import JournalEffect, Run, run_number
-from hookline.domain.sessions import FLOW as SESSION
-from hookline.domain.submissions import (
+from hookline.domain.hooks.names import short_name, shown_hook
+from hookline.domain.runs.model import JournalEffect, Run, run_number
+from hookline.domain.sessions.model import FLOW as SESSION
+from hookline.domain.tasks import BLOCKED, Task
+from hookline.domain.timestamps import iso
+from hookline.domain.work.repository import hook_changes
+from hookline.domain.work.submissions import (
     AGENT,
     BUDGET,
     FORGE,
@@ -22,8 +24,6 @@ from hookline.domain.submissions import (
     SUBMIT,
     TRUST,
 )
-from hookline.domain.tasks import BLOCKED, Task
-from hookline.domain.timestamps import iso
 from hookline.hooks.builtin.gates.common import PUSH
 from hookline.hooks.gate_reports import BENEATH, LEAKED
 from hookline.hooks.verdicts import (

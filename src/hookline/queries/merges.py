@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain.submissions import MERGE
+from hookline.domain.work.submissions import MERGE
 from hookline.pipeline.gated_work import PINS
 from hookline.pipeline.repository.requests import MergeResult
 
 if TYPE_CHECKING:
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.ports.store import View
 
 MERGED = "merged"

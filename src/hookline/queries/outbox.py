@@ -11,7 +11,7 @@ from hookline.wiring.running.hosts import is_held
 
 if TYPE_CHECKING:
     from hookline.app import App
-    from hookline.domain.records import Delivery
+    from hookline.domain.hooks.records import Delivery
     from hookline.ports.store import View
 
 # Whoever comes next: everything else that it waited for is over.

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain import sessions as outcomes
 from hookline.domain import tasks as states
 from hookline.domain.events import RUN_ENDS
-from hookline.domain.sessions import FLOW as SESSION
-from hookline.domain.submissions import MERGE, SUBMIT
+from hookline.domain.sessions import model as outcomes
+from hookline.domain.sessions.model import FLOW as SESSION
+from hookline.domain.work.submissions import MERGE, SUBMIT
 from hookline.pipeline.gate_verbs import open_runs
 from hookline.queries.attention import items
 from hookline.queries.blockers import all_blockers
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from hookline.app import App
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.domain.tasks import Task
     from hookline.ports.store import Blobs, View
 

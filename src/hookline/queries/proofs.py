@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain.answers import RECEIPT, StopDecision, stored_answer
 from hookline.domain.events import FIRED as POINT_FIRED
-from hookline.domain.hook_names import shown_hook
+from hookline.domain.hooks.answers import RECEIPT, StopDecision, stored_answer
+from hookline.domain.hooks.names import shown_hook
 from hookline.hooks.gate_reports import JUDGED
 from hookline.hooks.verdicts import GateVerdict, verdicts
 from hookline.pipeline.gating import BEFORE_MERGE, BEFORE_SUBMIT
@@ -18,7 +18,7 @@ from hookline.queries.sessions import last_beginning, last_checks, last_iteratio
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.ports.store import Blobs, View
     from hookline.queries.merges import MergedWork
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain import runs
 from hookline.domain.events import PRUNED, SYSTEM_NODE
+from hookline.domain.runs import model as runs
 from hookline.domain.timestamps import local
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from hookline.domain.runs import TERMINAL
-from hookline.domain.sessions import FLOW
+from hookline.domain.runs.model import TERMINAL
+from hookline.domain.sessions.model import FLOW
 from hookline.domain.tasks import OPEN
 from hookline.domain.text.numbers import is_number
 from hookline.errors import HooklineError
@@ -17,7 +17,7 @@ from hookline.tasks.task_runs import runs_on
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.ports.store import View
 
 TASKS, SESSIONS, RUNS = "tasks", "sessions", "runs"

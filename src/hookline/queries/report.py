@@ -27,8 +27,8 @@ from hookline.tasks.planned import tasks_below
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from hookline.domain.runs import Run
-    from hookline.domain.sessions import HeldOutput
+    from hookline.domain.runs.model import Run
+    from hookline.domain.sessions.model import HeldOutput
     from hookline.domain.tasks import Task
     from hookline.ports.store import Blobs, View
     from hookline.queries.changes import Change

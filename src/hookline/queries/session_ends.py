@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hookline.domain import sessions
+from hookline.domain.sessions import model as sessions
 from hookline.errors import FAILED, INTERRUPTED, LIMIT, NEEDS_PERSON, OK
 from hookline.queries.sessions import CANCELLED, PARKED
 

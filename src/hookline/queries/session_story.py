@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.records import Delivery
-from hookline.domain.repository import EMPTY_TREE, INITIAL
-from hookline.domain.run_projection import effects_of
+from hookline.domain.hooks.records import Delivery
+from hookline.domain.runs.projection import effects_of
+from hookline.domain.sessions.turns import Usage
 from hookline.domain.timestamps import seconds
-from hookline.domain.turns import Usage
+from hookline.domain.work.repository import EMPTY_TREE, INITIAL
 from hookline.errors import StoreCorrupt
 from hookline.flows import journal
 from hookline.queries.changes import UNCOMMITTED, Change
@@ -20,7 +20,7 @@ from hookline.queries.sessions import EndedIteration
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from hookline.domain.runs import JournalEffect, Run
+    from hookline.domain.runs.model import JournalEffect, Run
     from hookline.ports.store import Blobs, View
 
 REGISTERED = " registered"

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.domain import limits, runs, sessions
-from hookline.domain.answers import BESIDE
-from hookline.domain.limits import Progress, SessionLimits, raised
-from hookline.domain.sessions import STANDING, HeldOutput, UnknownSession
+from hookline.domain.hooks.answers import BESIDE
+from hookline.domain.runs import model as runs
+from hookline.domain.sessions import limits
+from hookline.domain.sessions import model as sessions
+from hookline.domain.sessions.limits import Progress, SessionLimits, raised
+from hookline.domain.sessions.model import STANDING, HeldOutput, UnknownSession
+from hookline.domain.sessions.turns import AgentProblem
 from hookline.domain.text.display import untrusted
 from hookline.domain.text.excerpts import first_few
 from hookline.domain.timestamps import iso
-from hookline.domain.turns import AgentProblem
 from hookline.errors import BadInput
 from hookline.flows import journal
 from hookline.queries.pruned import pruned_at
@@ -27,7 +29,7 @@ from hookline.wiring.running.hosts import is_held, is_of_another_boot, owner_pid
 
 if TYPE_CHECKING:
     from hookline.domain.events import Event
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.domain.tasks import Task
     from hookline.ports.store import Blobs, View
 

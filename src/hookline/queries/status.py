@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain import runs, sessions
 from hookline.domain.events import MERGED_UNTESTED
-from hookline.domain.submissions import MERGE
+from hookline.domain.runs import model as runs
+from hookline.domain.sessions import model as sessions
 from hookline.domain.text.display import untrusted
 from hookline.domain.timestamps import iso
+from hookline.domain.work.submissions import MERGE
 from hookline.queries.attention import attention
 from hookline.queries.proofs import session_unproven
 from hookline.queries.sessions import (

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain import runs
+from hookline.domain.runs import model as runs
 from hookline.errors import BLOCKED, FAILED, NEEDS_PERSON
 from hookline.flows.journal import shown
 from hookline.hooks.verdicts import asked_person, verdicts_of
 
 if TYPE_CHECKING:
-    from hookline.domain.runs import JournalEffect, Run
+    from hookline.domain.runs.model import JournalEffect, Run
     from hookline.ports.store import Blobs, View
 
 MERGED, SENT_BACK, WAITING, PARKED = "merged", "sent_back", "waiting", "parked"

@@ -6,13 +6,13 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hookline.domain.hook_names import short_name
-from hookline.domain.runs import TERMINAL
-from hookline.domain.sessions import FLOW as SESSION
-from hookline.domain.sessions import UnknownSession
-from hookline.domain.submissions import MERGE, SUBMIT
+from hookline.domain.hooks.names import short_name
+from hookline.domain.runs.model import TERMINAL
+from hookline.domain.sessions.model import FLOW as SESSION
+from hookline.domain.sessions.model import UnknownSession
 from hookline.domain.text.display import untrusted
 from hookline.domain.text.numbers import is_number
+from hookline.domain.work.submissions import MERGE, SUBMIT
 from hookline.errors import UnknownEvent, UnknownHook
 from hookline.flows.called_runs import first_caller
 from hookline.flows.outcomes import answered, as_answered

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
-from hookline.domain import sessions
+from hookline.domain.sessions import model as sessions
 from hookline.domain.timestamps import seconds
 from hookline.points import END
 from hookline.sessions.requests import Ending
@@ -14,7 +14,7 @@ from hookline.sessions.requests import Ending
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from hookline.domain.turns import AgentProblem, Unpaid
+    from hookline.domain.sessions.turns import AgentProblem, Unpaid
     from hookline.flows.context import Context
     from hookline.sessions.state import Chapter, PersonRequests
     from hookline.sessions.talk import SessionTalk

@@ -12,7 +12,7 @@ from hookline.sessions.prompts import capped, code, one_line
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from hookline.domain.sessions import SessionInput
+    from hookline.domain.sessions.model import SessionInput
     from hookline.sessions.requests import ChecksTold, TaskDetails
 
 MOST_RULES = 20

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hookline.domain import sessions
 from hookline.domain import tasks as task_states
-from hookline.domain.repository import control_told
-from hookline.domain.runs import CANCELLED, Run
+from hookline.domain.runs.model import CANCELLED, Run
+from hookline.domain.sessions import model as sessions
 from hookline.domain.tasks import BLOCKED, HELD_UP, SETTLED, Task
 from hookline.domain.text.terminal import plural
+from hookline.domain.work.repository import control_told
 from hookline.errors import HooklineError
 from hookline.ports.store import Transaction, View
 from hookline.sessions.git_control import changed_in

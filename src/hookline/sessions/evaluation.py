@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.promises import find_promises
+from hookline.domain.sessions.promises import find_promises
 from hookline.hooks.builtin.stop.context import help_asked_for
 from hookline.points import JUDGED, VALIDATION
 from hookline.sessions import prompts

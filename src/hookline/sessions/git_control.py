@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from hookline.domain.repository import control_changes, hook_changes
-from hookline.domain.runs import TERMINAL, Resolution, Run, run_number
+from hookline.domain.runs.model import TERMINAL, Resolution, Run, run_number
 from hookline.domain.tasks import SETTLED
+from hookline.domain.work.repository import control_changes, hook_changes
 from hookline.tasks.task_runs import beginning, runs_on
 
 if TYPE_CHECKING:

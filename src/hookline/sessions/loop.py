@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain import sessions
-from hookline.domain.answers import BESIDE
-from hookline.domain.limits import after_iteration, countdown, reached
-from hookline.domain.sessions import SessionInput
+from hookline.domain.hooks.answers import BESIDE
+from hookline.domain.sessions import model as sessions
+from hookline.domain.sessions.limits import after_iteration, countdown, reached
+from hookline.domain.sessions.model import SessionInput
 from hookline.domain.timestamps import seconds
 from hookline.points import PROMPT, START
 from hookline.sessions import prompts
@@ -33,7 +33,7 @@ from hookline.sessions.state import (
 from hookline.sessions.talk import SessionTalk, line_of, said_in
 
 if TYPE_CHECKING:
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.flows.context import Context
     from hookline.sessions.requests import Brief, ChecksTold, Closed, HookOutput
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from hookline.domain import runs
-from hookline.domain.sessions import WORKER, UnknownSession
+from hookline.domain.runs import model as runs
+from hookline.domain.sessions.model import WORKER, UnknownSession
 from hookline.domain.text.display import untrusted
 from hookline.errors import BadInput
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.ports.store import View
 
 EVERY = 1_000_000

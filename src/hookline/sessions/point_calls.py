@@ -8,9 +8,9 @@ import msgspec
 
 from hookline import points
 from hookline.domain.events import RUN_POINTS, Event
-from hookline.domain.payload_checks import problems_of
-from hookline.domain.sessions import HeldOutput
-from hookline.domain.submissions import OF_PULL_REQUESTS, Submission
+from hookline.domain.hooks.payload_checks import problems_of
+from hookline.domain.sessions.model import HeldOutput
+from hookline.domain.work.submissions import OF_PULL_REQUESTS, Submission
 from hookline.flows import journal
 from hookline.hooks.calls.firing import Firing, fire
 from hookline.hooks.calls.settle import task_of
@@ -22,8 +22,8 @@ from hookline.sessions.state import origin_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from hookline.domain.records import Outcome
-    from hookline.domain.runs import JournalEffect, Run
+    from hookline.domain.hooks.records import Outcome
+    from hookline.domain.runs.model import JournalEffect, Run
     from hookline.flows.attempt import Attempt
     from hookline.flows.effects import Surroundings
     from hookline.hooks.registry import Hook

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.payload_checks import check_payload
-from hookline.domain.repository import control_told
-from hookline.domain.runs import OK, JournalEffect, Resolution, Run
+from hookline.domain.hooks.payload_checks import check_payload
+from hookline.domain.runs.model import OK, JournalEffect, Resolution, Run
+from hookline.domain.work.repository import control_told
 from hookline.flows.effects import EffectKind, Surroundings
 from hookline.flows.outcomes import CUT
 from hookline.hooks.builtin.gates.commands import runs_programs
@@ -24,7 +24,7 @@ from hookline.tasks import registrations
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from hookline.domain.answers import StopDecision
+    from hookline.domain.hooks.answers import StopDecision
     from hookline.flows.attempt import Attempt
     from hookline.hooks.registry import Hook
 

@@ -6,7 +6,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hookline.domain.hook_names import short_name
+from hookline.domain.hooks.names import short_name
 from hookline.domain.pages.taskpage import indented
 from hookline.errors import BadInput
 from hookline.files import read_regular

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.domain import sessions
 from hookline.domain.events import INSIDE, SYSTEM_NODE, TURN, Event
-from hookline.domain.limits import raised, used_up
-from hookline.domain.runs import JournalEffect, Run, UnknownRun
-from hookline.domain.submissions import LIMITS, MERGE, SUBMIT
-from hookline.domain.timestamps import seconds
-from hookline.domain.turns import (
+from hookline.domain.runs.model import JournalEffect, Run, UnknownRun
+from hookline.domain.sessions import model as sessions
+from hookline.domain.sessions.limits import raised, used_up
+from hookline.domain.sessions.turns import (
     FIX,
     FLOW,
     GATEKEEPER,
@@ -27,13 +25,15 @@ from hookline.domain.turns import (
     Unpaid,
     run_of,
 )
+from hookline.domain.timestamps import seconds
+from hookline.domain.work.submissions import LIMITS, MERGE, SUBMIT
 from hookline.sessions.state import PINS
 from hookline.tasks.task_runs import beginning, live_sessions, runs_on
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from hookline.domain.repository import Span
+    from hookline.domain.work.repository import Span
     from hookline.hooks.verdicts import GateVerdict
     from hookline.ports.store import Transaction, View
 

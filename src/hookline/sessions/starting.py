@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.limits import raised
-from hookline.domain.sessions import FLOW, LIMIT, LIVE, PAUSED, STANDING, SessionBusy, SessionInput
+from hookline.domain.sessions.limits import raised
+from hookline.domain.sessions.model import (
+    FLOW,
+    LIMIT,
+    LIVE,
+    PAUSED,
+    STANDING,
+    SessionBusy,
+    SessionInput,
+)
 from hookline.domain.tasks import BLOCKED
 from hookline.domain.timestamps import seconds
 from hookline.flows import journal
@@ -18,7 +26,7 @@ from hookline.tasks.task_runs import live_sessions
 from hookline.tasks.verbs import Holder
 
 if TYPE_CHECKING:
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.ports.store import Transaction, View
 
 # Set in a run until its agent has been told why the work was sent back.

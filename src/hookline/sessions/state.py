@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import msgspec
 
-from hookline.domain.limits import BUDGETS, Progress, SessionLimits
 from hookline.domain.payloads import CompletionPromise
-from hookline.domain.sessions import FLOW, SessionInput
-from hookline.domain.turns import AgentProblem, ModelWait, Unpaid
+from hookline.domain.sessions.limits import BUDGETS, Progress, SessionLimits
+from hookline.domain.sessions.model import FLOW, SessionInput
+from hookline.domain.sessions.turns import AgentProblem, ModelWait, Unpaid
 from hookline.sessions.requests import Amounts, Inbox
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
 
 PINS = "session"
 # A claim is renewed in each iteration, and outlasts the longest turn by this much.

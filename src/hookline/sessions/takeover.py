@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.domain.repository import RepositoryError
-from hookline.domain.sessions import FLOW as SESSION
-from hookline.domain.submissions import MERGE, SUBMIT
+from hookline.domain.sessions.model import FLOW as SESSION
 from hookline.domain.tasks import OPEN
-from hookline.domain.work_places import TakenCopy, WorkCopy, WorkPlace
+from hookline.domain.work.places import TakenCopy, WorkCopy, WorkPlace
+from hookline.domain.work.repository import RepositoryError
+from hookline.domain.work.submissions import MERGE, SUBMIT
 from hookline.errors import HooklineError, StoreCorrupt
 from hookline.hooks.texts import told
 from hookline.project import path_here
@@ -28,8 +28,8 @@ from hookline.sessions.task_file import export_task
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hookline.domain.repository import Worktree
-    from hookline.domain.runs import Resolution, Run
+    from hookline.domain.runs.model import Resolution, Run
+    from hookline.domain.work.repository import Worktree
     from hookline.flows.attempt import Attempt
     from hookline.hooks.builtin.gates.arguments import Secrets
     from hookline.ports.agents import TurnRequest

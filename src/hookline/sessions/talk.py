@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.pages.taskpage import indented
-from hookline.domain.sessions import SIGNAL
+from hookline.domain.sessions.model import SIGNAL
 from hookline.domain.timestamps import seconds
 from hookline.hooks.framing import said_once
 from hookline.points import END, FAILURE, START, VALIDATION, points_at
@@ -18,7 +18,7 @@ from hookline.sessions.state import Chapter, PersonRequests, Turn
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hookline.domain.turns import ModelWait
+    from hookline.domain.sessions.turns import ModelWait
     from hookline.flows.context import Context
     from hookline.sessions.prompts import ToldOnce
     from hookline.sessions.requests import ChecksTold, FedOutput, HookOutput

@@ -7,13 +7,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain.pages.taskpage import task_page
-from hookline.domain.repository import RepositoryError
+from hookline.domain.work.repository import RepositoryError
 from hookline.sessions.continuation import story
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.domain.tasks import Task
     from hookline.ports.store import View
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.events import FIRED, SESSION_POINTS, TOLD
-from hookline.domain.records import PENDING
-from hookline.domain.repository import control_told
-from hookline.domain.runs import ERROR, OK, JournalEffect, Resolution, Run
-from hookline.domain.turns import AgentEvent, AgentTurn, Unpaid
-from hookline.domain.validation import ValidationRule
+from hookline.domain.hooks.records import PENDING
+from hookline.domain.runs.model import ERROR, OK, JournalEffect, Resolution, Run
+from hookline.domain.sessions.turns import AgentEvent, AgentTurn, Unpaid
+from hookline.domain.sessions.validation import ValidationRule
+from hookline.domain.work.repository import control_told
 from hookline.flows.effects import DEFAULT_TIMEOUT, EffectKind, Surroundings
 from hookline.flows.outcomes import CUT
 from hookline.hooks.followed import followed_files, steering_files
@@ -29,7 +29,7 @@ from hookline.tasks.work_record import is_excused, start_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hookline.domain.repository import WorkState
+    from hookline.domain.work.repository import WorkState
     from hookline.flows.attempt import Attempt
     from hookline.ports.store import Transaction
 

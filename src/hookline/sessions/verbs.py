@@ -9,7 +9,7 @@ import msgspec
 
 from hookline.domain import tasks as task_states
 from hookline.domain.events import SYSTEM_NODE, Event
-from hookline.domain.sessions import FLOW, LIVE, PAUSED, SIGNAL, STANDING, STOPPED, HeldOutput
+from hookline.domain.sessions.model import FLOW, LIVE, PAUSED, SIGNAL, STANDING, STOPPED, HeldOutput
 from hookline.domain.tasks import SETTLED, Task
 from hookline.errors import ClaimRefused, HooklineError, StaleClaim
 from hookline.flows import control
@@ -27,7 +27,7 @@ from hookline.tasks.task_runs import runs_on
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.ports.store import Transaction, View
     from hookline.sessions.spending import Cost
 

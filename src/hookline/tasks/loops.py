@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from hookline.domain.limits import Progress, SessionLimits, after_iteration, reached
+from hookline.domain.sessions.limits import Progress, SessionLimits, after_iteration, reached
 from hookline.domain.tasks import ACTIVE
 from hookline.errors import LIMIT, BadInput, HooklineError, IllegalTransition
 from hookline.tasks import registrations, verbs

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain.sessions import FLOW as SESSION
-from hookline.domain.submissions import MERGE, SUBMIT
+from hookline.domain.sessions.model import FLOW as SESSION
 from hookline.domain.timestamps import seconds
+from hookline.domain.work.submissions import MERGE, SUBMIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hookline.domain.events import Event
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.ports.store import View
 
 

@@ -10,7 +10,7 @@ from hookline.tasks.planned import is_done_by_parts
 from hookline.tasks.registrations import adopted_at
 
 if TYPE_CHECKING:
-    from hookline.domain.repository import Worktree
+    from hookline.domain.work.repository import Worktree
     from hookline.ports.store import Transaction, View
 
 PINNED, BEGAN = "base_pinned", "work_began"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.domain import runs
 from hookline.domain.events import ADOPTED, SYSTEM_NODE
-from hookline.domain.runs import TERMINAL, Run
-from hookline.domain.sessions import FLOW as SESSION
-from hookline.domain.sessions import STANDING
+from hookline.domain.runs import model as runs
+from hookline.domain.runs.model import TERMINAL, Run
+from hookline.domain.sessions.model import FLOW as SESSION
+from hookline.domain.sessions.model import STANDING
 from hookline.flows import journal
 
 if TYPE_CHECKING:

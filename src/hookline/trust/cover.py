@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hookline.domain.hook_names import short_name
+from hookline.domain.hooks.names import short_name
 from hookline.errors import Untrusted
 from hookline.files import text_of
 from hookline.hooks.chains import with_children

@@ -20,7 +20,7 @@ from hookline.trust.manifest import MISSING, examine
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from hookline.domain.turns import AgentTurn
+    from hookline.domain.sessions.turns import AgentTurn
     from hookline.hooks.registry import Hook
     from hookline.ports.agents import Agents, TurnRequest
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hookline.domain.sessions.turns import AgentProblem
 from hookline.domain.tasks import ACTIVE, BLOCKED, DEPENDS_ON, OPEN, READY
 from hookline.domain.tasks import FAILED as TASK_FAILED
-from hookline.domain.turns import AgentProblem
 from hookline.queries import blockers
 from hookline.queries.merges import merges_since
 from hookline.sessions.spending import WholeCost, cost_of

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain.sessions import ESCALATED, STANDING, STOPPED
+from hookline.domain.sessions.model import ESCALATED, STANDING, STOPPED
 from hookline.queries.sessions import facts
 from hookline.tasks.task_runs import live_sessions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
+    from hookline.domain.sessions.turns import AgentProblem
     from hookline.domain.tasks import Task
-    from hookline.domain.turns import AgentProblem
     from hookline.ports.store import View
     from hookline.queries.sessions import SessionFacts
 

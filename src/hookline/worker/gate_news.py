@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hookline.domain.events import Event
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.ports.feeds import FeedReader
     from hookline.ports.store import Blobs, View
 

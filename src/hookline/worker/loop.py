@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from hookline.domain import runs
-from hookline.domain.sessions import LIVE, STANDING
+from hookline.domain.runs import model as runs
+from hookline.domain.sessions.model import LIVE, STANDING
 from hookline.errors import BadInput, HooklineError, IllegalTransition, StoreLost, Untrusted
 from hookline.flows import control
 from hookline.flows.outcomes import INTERRUPT
@@ -25,7 +25,7 @@ from hookline.tasks.task_runs import live_sessions
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.flows.effects import Surroundings
     from hookline.flows.engine import Engine
     from hookline.flows.runner import FlowRunner

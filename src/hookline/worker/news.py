@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.events import FIRED, MERGED_UNTESTED, Event
-from hookline.domain.runs import PARKED, Run
-from hookline.domain.sessions import FLOW as SESSION
-from hookline.domain.sessions import LIVE, STANDING
-from hookline.domain.submissions import MERGE, SUBMIT, untested
+from hookline.domain.runs.model import PARKED, Run
+from hookline.domain.sessions.model import FLOW as SESSION
+from hookline.domain.sessions.model import LIVE, STANDING
+from hookline.domain.sessions.turns import AgentProblem
 from hookline.domain.timestamps import iso, seconds
-from hookline.domain.turns import AgentProblem
+from hookline.domain.work.submissions import MERGE, SUBMIT, untested
 from hookline.errors import StoreError
 from hookline.hooks.verdicts import asked_person
 from hookline.pipeline.gate_verbs import open_runs

@@ -8,8 +8,8 @@ from typing import ClassVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from hookline.domain.sessions.turns import AgentProblem
 from hookline.domain.timestamps import iso
-from hookline.domain.turns import AgentProblem
 from hookline.ports.feeds import FeedRecord
 from hookline.queries.gates import Waiting
 

@@ -6,10 +6,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hookline.config.task_types import claim_rule, skips_pr
-from hookline.domain.sessions import FLOW, SessionInput
-from hookline.domain.submissions import MERGE, SUBMIT
+from hookline.domain.sessions.model import FLOW, SessionInput
 from hookline.domain.tasks import ACTIVE, Task
 from hookline.domain.timestamps import later
+from hookline.domain.work.submissions import MERGE, SUBMIT
 from hookline.errors import HooklineError, NothingReady, StaleClaim, StoreError
 from hookline.operations.resume import tell_to_go_on
 from hookline.operations.sessions import start_session
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hookline.app import App
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.ports.store import Transaction, View
 
 # The heartbeat renews it until the session holds the task, so that a killed worker frees it.

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from hookline.app import App
-    from hookline.domain.records import Delivery
-    from hookline.domain.repository import SetupProblem
+    from hookline.domain.hooks.records import Delivery
     from hookline.domain.tasks import Task
+    from hookline.domain.work.repository import SetupProblem
 
 
 class WorkerRun:

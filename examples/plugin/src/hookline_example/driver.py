@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain.turns import AgentEvent, AgentTurn, Usage
+from hookline.domain.sessions.turns import AgentEvent, AgentTurn, Usage
 from hookline.ports.processes import CannotStart
 
 if TYPE_CHECKING:

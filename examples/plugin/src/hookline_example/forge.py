@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.adapters.forges.local import LocalForge
-from hookline.domain.forge import ForgeSetup
+from hookline.domain.work.forge import ForgeSetup
 
 if TYPE_CHECKING:
     from hookline.ports.work import ForgeSite

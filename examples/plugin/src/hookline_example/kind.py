@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from hookline.domain.records import Reply
+from hookline.domain.hooks.records import Reply
 from hookline.errors import HookFailure
 from hookline.hooks.registry import FILE
 from hookline.points import FEED, rule_of

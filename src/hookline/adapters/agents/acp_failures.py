@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from acp import RequestError
 
     from hookline.adapters.agents.known_agents import KnownAgent
-    from hookline.domain.turns import AgentProblem
+    from hookline.domain.sessions.turns import AgentProblem
     from hookline.ports.processes import Dialogue
 
 AUTH_REQUIRED = -32000

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.adapters.processes.capture import CAP, Capture
-from hookline.domain.turns import AgentEvent, Usage
+from hookline.domain.sessions.turns import AgentEvent, Usage
 
 if TYPE_CHECKING:
     from hookline.adapters.agents.steps import StepCount

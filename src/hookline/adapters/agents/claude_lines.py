@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from hookline.domain.turns import Usage
+from hookline.domain.sessions.turns import Usage
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 Money = Annotated[float, msgspec.Meta(ge=0)]

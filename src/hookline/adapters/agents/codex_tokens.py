@@ -14,7 +14,7 @@ import msgspec
 
 from hookline.adapters.agents.codex_record import CodexRecord, Tokens
 from hookline.adapters.agents.lines import notice
-from hookline.domain.turns import Usage
+from hookline.domain.sessions.turns import Usage
 from hookline.files import own_folder, publish, read_regular
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ import msgspec
 
 from hookline.adapters.agents.steps import StepCount
 from hookline.adapters.processes.identity import SIGKILL
-from hookline.domain.turns import AgentEvent, EventKind
+from hookline.domain.sessions.turns import AgentEvent, EventKind
 from hookline.ports.processes import Finished
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator, Mapping, Sequence
 
-    from hookline.domain.turns import AgentTurn
+    from hookline.domain.sessions.turns import AgentTurn
     from hookline.ports.agents import DriverTurn
 
 LINE_LIMIT = 8 * 1024 * 1024

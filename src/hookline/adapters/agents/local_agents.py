@@ -16,9 +16,9 @@ from hookline.adapters.agents.steps import STOPPED
 from hookline.adapters.git.repository.locks import drop_dead_lock
 from hookline.adapters.git.work import GitWork, branch_at
 from hookline.adapters.processes.identity import all_processes, kill_marked
-from hookline.domain.repository import RepositoryError
+from hookline.domain.sessions.turns import AgentEvent, AgentTurn, Purpose, TurnCost, Unpaid, Usage
 from hookline.domain.text.cleaning import Cleaner
-from hookline.domain.turns import AgentEvent, AgentTurn, Purpose, TurnCost, Unpaid, Usage
+from hookline.domain.work.repository import RepositoryError
 from hookline.errors import BadInput, BrokenPlugin, HooklineError, StoreError
 from hookline.plugins import DRIVERS
 from hookline.ports.agents import DriverTurn
@@ -27,7 +27,7 @@ from hookline.ports.processes import TURN_MARK, Processes
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from hookline.domain.turns import Prices
+    from hookline.domain.sessions.turns import Prices
     from hookline.ports.agents import Driver, JsonSchema, Profile, ToolServer, TurnRequest
 
 Said = TypeVar("Said", bound=msgspec.Struct)

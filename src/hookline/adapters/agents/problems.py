@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from hookline.adapters.agents.known_agents import UNKNOWN, KnownAgent
 from hookline.adapters.agents.lines import shown
 from hookline.adapters.agents.waits import OVERLOADED, model_wait
-from hookline.domain.turns import AgentProblem, AgentTurn, ModelWait
+from hookline.domain.sessions.turns import AgentProblem, AgentTurn, ModelWait
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hookline.domain.turns import ProblemKind
+    from hookline.domain.sessions.turns import ProblemKind
 
 SHOWN = 200
 # How a shell exits that cannot start a program: it is not there, or may not be started.

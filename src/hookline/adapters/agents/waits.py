@@ -10,7 +10,7 @@ import re
 import time
 from datetime import datetime, timedelta
 
-from hookline.domain.turns import ModelWait
+from hookline.domain.sessions.turns import ModelWait
 
 OVERLOADED = frozenset({429, 500, 502, 503, 504, 529})
 _OVERLOADED = re.compile(

@@ -17,7 +17,8 @@ from hookline.adapters.github.failures import explained
 from hookline.adapters.github.remotes import repository, rest_address
 from hookline.adapters.github.rest import BACKOFF, GitHubRest, Refusal, Unsure
 from hookline.digest import sha256
-from hookline.domain.forge import (
+from hookline.domain.text import forge_texts as texts
+from hookline.domain.work.forge import (
     Check,
     CheckState,
     ForgeDenied,
@@ -35,14 +36,13 @@ from hookline.domain.forge import (
     Review,
     combined,
 )
-from hookline.domain.text import forge_texts as texts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
     from hookline.adapters.github.rest import RestAnswer, Sleep
-    from hookline.domain.repository import SetupProblem
     from hookline.domain.text.cleaning import Cleaner
+    from hookline.domain.work.repository import SetupProblem
     from hookline.ports.work import ForgeSite
 
 T = TypeVar("T")

@@ -17,7 +17,9 @@ import msgspec
 
 from hookline.adapters.processes.file_lock import acquire
 from hookline.digest import sha256
-from hookline.domain.forge import (
+from hookline.domain.text import forge_texts as texts
+from hookline.domain.timestamps import iso
+from hookline.domain.work.forge import (
     CheckState,
     ForgeError,
     ForgeMissing,
@@ -30,15 +32,13 @@ from hookline.domain.forge import (
     Remark,
     Review,
 )
-from hookline.domain.text import forge_texts as texts
-from hookline.domain.timestamps import iso
 from hookline.files import own_folder, publish
 from hookline.project import recorded_path
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 
-    from hookline.domain.repository import SetupProblem
+    from hookline.domain.work.repository import SetupProblem
     from hookline.ports.work import ForgeSite, SharedPulls
 
 MERGES = False

@@ -10,7 +10,7 @@ import os
 import stat
 from typing import NamedTuple
 
-from hookline.domain.repository import RepositoryError
+from hookline.domain.work.repository import RepositoryError
 from hookline.files import bytes_of, entry_at, real_path
 from hookline.project import FOLDER_NAME
 

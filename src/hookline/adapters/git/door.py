@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hookline.adapters.git.checkout import NoRepository
 from hookline.adapters.git.repository.locks import MARK, current
 from hookline.adapters.processes.capture import Capture
-from hookline.domain.repository import RepositoryError
+from hookline.domain.work.repository import RepositoryError
 from hookline.errors import Untrusted
 from hookline.files import bytes_of, safe_environment
 from hookline.ports.processes import CannotStart

@@ -14,7 +14,7 @@ import os
 import struct
 from typing import NamedTuple
 
-from hookline.domain.repository import RepositoryError
+from hookline.domain.work.repository import RepositoryError
 from hookline.files import own_folder, publish, read_regular
 
 _NAME = "index"

@@ -26,7 +26,7 @@ from hookline.adapters.git.door import (
 from hookline.adapters.git.index import SplitIndex, copy_index, forget_stats, has_marks
 from hookline.adapters.git.refs import STATUS, branch_in, read_commit, read_status
 from hookline.digest import sha256
-from hookline.domain.repository import (
+from hookline.domain.work.repository import (
     EMPTY_TREE,
     INITIAL,
     FileChange,

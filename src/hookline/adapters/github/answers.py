@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from hookline.domain.forge import Check, CheckStatus, MergeMethod, PullRequest, Remark, Review
 from hookline.domain.text.forge_texts import shown
+from hookline.domain.work.forge import Check, CheckStatus, MergeMethod, PullRequest, Remark, Review
 
 _WRITERS = ("OWNER", "MEMBER", "COLLABORATOR")
 CHANGES_REQUESTED, COMMENTED = "CHANGES_REQUESTED", "COMMENTED"

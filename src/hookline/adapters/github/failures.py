@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.adapters.github.answers import Annotation
-from hookline.domain.forge import ForgeError, ForgeTemporary
 from hookline.domain.text.forge_texts import shown
+from hookline.domain.work.forge import ForgeError, ForgeTemporary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hookline.adapters.github.answers import CheckRun
     from hookline.adapters.github.rest import GitHubRest
-    from hookline.domain.forge import Check
+    from hookline.domain.work.forge import Check
 
 # Each costs two requests, and the first few are usually most of them.
 EXPLAINED = 10

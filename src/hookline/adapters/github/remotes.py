@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from hookline.domain.forge import ForgeSetup
+from hookline.domain.work.forge import ForgeSetup
 
 _NAME = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_.-]{1,100}")
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")

@@ -18,7 +18,10 @@ import msgspec
 
 from hookline.adapters.github.remotes import GitHubRepository, is_loopback
 from hookline.adapters.network.http import body_of, open_client, tls_for
-from hookline.domain.forge import (
+from hookline.domain.text.cleaning import Cleaner
+from hookline.domain.text.forge_texts import shown
+from hookline.domain.timestamps import iso
+from hookline.domain.work.forge import (
     ForgeDenied,
     ForgeError,
     ForgeMissing,
@@ -26,9 +29,6 @@ from hookline.domain.forge import (
     ForgeSetup,
     ForgeTemporary,
 )
-from hookline.domain.text.cleaning import Cleaner
-from hookline.domain.text.forge_texts import shown
-from hookline.domain.timestamps import iso
 
 if TYPE_CHECKING:
     import ssl

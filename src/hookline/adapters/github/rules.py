@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from hookline.domain.forge import (
+from hookline.domain.text.forge_texts import shown
+from hookline.domain.work.forge import (
     Check,
     ForgeRejected,
     HeadMoved,
@@ -12,8 +13,7 @@ from hookline.domain.forge import (
     MergeWaits,
     refuse_other_base,
 )
-from hookline.domain.repository import SetupProblem
-from hookline.domain.text.forge_texts import shown
+from hookline.domain.work.repository import SetupProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         RepositoryFacts,
     )
     from hookline.adapters.github.remotes import GitHubRepository
-    from hookline.domain.forge import CheckState, MergePlan, Review
+    from hookline.domain.work.forge import CheckState, MergePlan, Review
 
 SHOWN = 20
 

@@ -13,7 +13,7 @@ from hookline.files import entry_at, locked, open_to_append, own_folder
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hookline.domain.records import Delivery
+    from hookline.domain.hooks.records import Delivery
 
 MAX_LOG_BYTES = 10 * 1024 * 1024
 # How many files are kept that made room: hooks.log.1 is the newest.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.adapters.store.statements import SQL, Table
-from hookline.domain.records import (
+from hookline.domain.hooks.records import (
     DEAD,
     FAILED,
     PENDING,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.adapters.store.statements import Table, load
-from hookline.domain.records import Prunable
-from hookline.domain.runs import RunOutline, run_id, run_number
+from hookline.domain.hooks.records import Prunable
+from hookline.domain.runs.model import RunOutline, run_id, run_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.adapters.store.statements import Table, load
-from hookline.domain.runs import (
+from hookline.domain.runs.model import (
     ENDS,
     RUNNING,
     STATUS_AFTER,
@@ -19,14 +19,14 @@ from hookline.domain.runs import (
     run_id,
     run_number,
 )
-from hookline.domain.sessions import HeldOutput
+from hookline.domain.sessions.model import HeldOutput
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from hookline.adapters.store.statements import StatementRows, StatementRunner
     from hookline.domain.events import Event
-    from hookline.domain.run_projection import Columns
+    from hookline.domain.runs.projection import Columns
 
     Execute = Callable[..., StatementRows]
 

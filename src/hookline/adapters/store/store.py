@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from hookline.adapters.store.runs import RunTables, SessionTables
     from hookline.adapters.store.statements import StatementRunner
     from hookline.adapters.store.work_places import WorkPlaceTable
-    from hookline.domain.records import Delivery
+    from hookline.domain.hooks.records import Delivery
 
 _encode = msgspec.json.encode
 

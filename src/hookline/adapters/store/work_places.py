@@ -8,7 +8,7 @@ import msgspec
 
 from hookline.adapters.store.statements import Table, load
 from hookline.domain.tasks import task_id, task_number
-from hookline.domain.work_places import WorkPlace
+from hookline.domain.work.places import WorkPlace
 
 if TYPE_CHECKING:
     from hookline.adapters.store.statements import StatementRows

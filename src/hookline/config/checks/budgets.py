@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookline.config.reading.problems import Mark, Problem, Problems
-from hookline.domain.turns import Prices
+from hookline.domain.sessions.turns import Prices
 from hookline.errors import BrokenPlugin
 from hookline.plugins import DRIVERS
 from hookline.project import CONFIG_NAME

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hookline.config.reading.nodes import Node, Scalar, mark_within
 from hookline.config.reading.problems import Mark, Problems
-from hookline.domain.condition_fields import condition_fields
+from hookline.domain.hooks.condition_fields import condition_fields
 from hookline.errors import BadInput, did_you_mean
 from hookline.hooks.language.conditions import check, doubts
 

@@ -12,8 +12,8 @@ from hookline.config.reading.convert import Converter
 from hookline.config.reading.nodes import Mapping, Node, Scalar, Sequence, is_null
 from hookline.config.types import Agent, Document, Flow, Gates, Notifications, Step, Validation
 from hookline.domain.schedule import check_zone, read_quiet
+from hookline.domain.sessions.validation import pattern_problem, rule_from
 from hookline.domain.store_urls import EMBEDDED, read_store_url
-from hookline.domain.validation import pattern_problem, rule_from
 from hookline.errors import BadInput, BrokenPlugin
 from hookline.plugins import DRIVERS, FORGES, ExtensionPoint
 

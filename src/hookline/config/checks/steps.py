@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hookline.config.checks.lines import warn_of_options
 from hookline.config.reading.convert import plain
 from hookline.config.reading.nodes import Mapping, Node, Scalar, Sequence, mark_within
-from hookline.domain.payload_checks import problems_of
+from hookline.domain.hooks.payload_checks import problems_of
 from hookline.errors import did_you_mean
 from hookline.hooks.language.braces import references
 from hookline.hooks.language.conditions import check, compiled

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from hookline.config.checks.budgets import unpriced_budgets
 from hookline.config.reading.problems import Mark, Problem, Problems
-from hookline.domain.submissions import NO_TEST
+from hookline.domain.work.submissions import NO_TEST
 from hookline.hooks.builtin import GATES
 from hookline.hooks.builtin.gates.commands import shows_tests
 from hookline.hooks.registry import Hook, HookRegistry

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hookline.domain.forge import Remark
+    from hookline.domain.work.forge import Remark
 
 MAX_TITLE = 256
 MAX_TEXT = 65_536  # GitHub's own bound, in characters

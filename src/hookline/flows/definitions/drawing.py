@@ -17,7 +17,7 @@ from hookline.domain.text.terminal import cut
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from hookline.domain.runs import JournalEffect
+    from hookline.domain.runs.model import JournalEffect
 
 ACTS = ("run", "task", "flow", "update_task", "agent", "hook", "breakpoint", "sleep", "noop")
 

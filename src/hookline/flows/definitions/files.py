@@ -9,7 +9,7 @@ import sys
 from types import ModuleType
 
 from hookline.digest import sha256
-from hookline.domain.runs import FlowMistake
+from hookline.domain.runs.model import FlowMistake
 from hookline.files import read_regular
 
 MAX_SOURCE = 16 << 20

@@ -12,7 +12,7 @@ import msgspec
 
 from hookline import plugins
 from hookline.digest import sha256
-from hookline.domain.runs import FlowMistake, Run, UnknownFlow
+from hookline.domain.runs.model import FlowMistake, Run, UnknownFlow
 from hookline.errors import BadInput
 from hookline.flows.definitions.files import digest_of_file, load_file, names_in
 from hookline.flows.definitions.steps import run_steps

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.runs import FlowMistake
+from hookline.domain.runs.model import FlowMistake
 from hookline.domain.text.numbers import is_number
 from hookline.hooks.language import conditions
 from hookline.hooks.language.braces import references

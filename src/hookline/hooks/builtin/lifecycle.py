@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain.records import Action
+from hookline.domain.hooks.records import Action
 from hookline.domain.tasks import CREATED, DEPENDS_ON
 from hookline.domain.timestamps import seconds
 from hookline.hooks.builtin import NAMED_BUILTINS, REACT_BUILTINS

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from hookline.digest import sha256
-from hookline.domain.records import FAILED, OK, SKIPPED, TIMEOUT, Outcome, Reply
+from hookline.domain.hooks.records import FAILED, OK, SKIPPED, TIMEOUT, Outcome, Reply
 from hookline.errors import Fenced, HookFailure, HooklineError, HookTimeout, StoreError
 from hookline.files import own_folder, publish
 from hookline.hooks.dispatch import call_in_process, error_line

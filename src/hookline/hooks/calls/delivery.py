@@ -11,9 +11,9 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain.events import SYSTEM_NODE, TOLD, Event
+from hookline.domain.hooks.records import DEAD, OK, PENDING, Action, Delivery, Outcome
 from hookline.domain.hosts import LEASE_HERE
-from hookline.domain.records import DEAD, OK, PENDING, Action, Delivery, Outcome
-from hookline.domain.sessions import HeldOutput
+from hookline.domain.sessions.model import HeldOutput
 from hookline.errors import Fenced, StoreCorrupt, StoreError
 from hookline.hooks.calls.call import described
 from hookline.hooks.calls.record import Recorder, stored_outcome

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.domain.events import FIRED, Event
-from hookline.domain.records import CUT, PENDING, Delivery, Outcome
+from hookline.domain.hooks.records import CUT, PENDING, Delivery, Outcome
 from hookline.domain.text.excerpts import last_line
 from hookline.hooks.calls.record import Recorder, stored_outcome
 from hookline.hooks.calls.rows import new_row, set_child, write

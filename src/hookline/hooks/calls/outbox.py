@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain.records import DEAD, OK, SKIPPED, Delivery, Outcome
+from hookline.domain.hooks.records import DEAD, OK, SKIPPED, Delivery, Outcome
 from hookline.domain.timestamps import iso, seconds
 from hookline.hooks.builtin.notify.content import Content, message_of
 from hookline.hooks.calls.delivery import LEASE_MARGIN

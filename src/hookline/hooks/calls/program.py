@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.records import Reply
+from hookline.domain.hooks.records import Reply
 from hookline.domain.text.cleaning import plain_value
 from hookline.errors import HookFailure, HookTimeout
 from hookline.ports.processes import CannotStart, Finished

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.answers import FeedAnswer, GateAnswer, GuardAnswer, StopDecision
-from hookline.domain.hook_names import short_name
-from hookline.domain.records import ACTION_TYPES
+from hookline.domain.hooks.answers import FeedAnswer, GateAnswer, GuardAnswer, StopDecision
+from hookline.domain.hooks.names import short_name
+from hookline.domain.hooks.records import ACTION_TYPES
 from hookline.errors import BadInput, HookFailure
 from hookline.hooks.framing import framed, without_middle
 from hookline.hooks.projectfiles import read_file

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from hookline.domain.records import FAILED, OK, SKIPPED, Delivery, Outcome, Reply
+from hookline.domain.hooks.records import FAILED, OK, SKIPPED, Delivery, Outcome, Reply
 from hookline.hooks.calls.call import HookCaller, described, fitting
 from hookline.hooks.rules import RULES
 from hookline.points import GATE, GUARD, rule_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.events import INSIDE, Event
-from hookline.domain.records import DEAD, FAILED, TIMEOUT, Action, Delivery, Outcome
+from hookline.domain.hooks.records import DEAD, FAILED, TIMEOUT, Action, Delivery, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.events import ALSO_FIRED, FIRED, FIRINGS, RUN_POINTS, SESSION_POINTS, TOLD
-from hookline.domain.records import FAILED, OK, QUEUED, SKIPPED, Outcome, StoredAction
+from hookline.domain.hooks.records import FAILED, OK, QUEUED, SKIPPED, Outcome, StoredAction
 from hookline.domain.tasks import Task, is_task_id
 from hookline.errors import HooklineError
 from hookline.hooks.actions import StartFlow, perform, unknown_flow
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from hookline.domain.events import Event
     from hookline.domain.payloads import Payload
-    from hookline.domain.runs import JournalEffect, Run
+    from hookline.domain.runs.model import JournalEffect, Run
     from hookline.hooks.registry import Hook, HookRegistry
     from hookline.hooks.scopes import HookScopes
     from hookline.ports.store import GraphView, Transaction
@@ -141,7 +141,7 @@ def _fires(tx: Transaction, event: Event) -> bool:
     if event.type == "effect_requested":
         return bool(event.data["kind"] == "breakpoint")
     if event.type == "effect_resolved":
-        from hookline.domain.runs import INSTANT  # commands on tasks do without runs
+        from hookline.domain.runs.model import INSTANT  # commands on tasks do without runs
 
         _, effect = _effect_of(tx, event)
         return effect.kind not in INSTANT
@@ -150,7 +150,10 @@ def _fires(tx: Transaction, event: Event) -> bool:
 
 def sessions_to_tell(tx: Transaction, event: Event) -> list[Run]:
     """The sessions that get a task's end: its own, else the claim's, else every live one."""
-    from hookline.domain.sessions import LIVE, STANDING  # commands on tasks do without sessions
+    from hookline.domain.sessions.model import (  # commands on tasks do without sessions
+        LIVE,
+        STANDING,
+    )
 
     live = [tx.runs.find(each) for each in tx.sessions.live()]
     live = [run for run in live if tx.runs.value(run.run_id, STANDING) == LIVE]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.answers import StopDecision, stored_answer
 from hookline.domain.events import FIRED, RUN_EVENTS, STEERED, Event
-from hookline.domain.hook_names import short_name
-from hookline.domain.records import (
+from hookline.domain.hooks.answers import StopDecision, stored_answer
+from hookline.domain.hooks.names import short_name
+from hookline.domain.hooks.records import (
     CUT,
     DEAD,
     FAILED,
@@ -21,14 +21,14 @@ from hookline.domain.records import (
     TIMEOUT,
     Delivery,
 )
-from hookline.domain.sessions import FLOW as SESSION
+from hookline.domain.sessions.model import FLOW as SESSION
 from hookline.domain.tasks import SETTLED, Task
 from hookline.hooks.verdicts import run_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from hookline.domain.runs import JournalEffect, Run
+    from hookline.domain.runs.model import JournalEffect, Run
     from hookline.hooks.registry import Hook
     from hookline.ports.store import View
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from hookline.domain.answers import StopDecision, stored_answer
-from hookline.domain.records import FAILED, OK, QUEUED, TIMEOUT, Delivery
+from hookline.domain.hooks.answers import StopDecision, stored_answer
+from hookline.domain.hooks.records import FAILED, OK, QUEUED, TIMEOUT, Delivery
 from hookline.points import POINTS, REACT
 from hookline.tasks.registrations import type_of
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
-    from hookline.domain.records import Outcome
+    from hookline.domain.hooks.records import Outcome
     from hookline.hooks.calls.call import HookCaller
     from hookline.hooks.registry import Hook
     from hookline.hooks.rules import PointRule

@@ -16,7 +16,7 @@ from hookline.plugins import KINDS
 from hookline.points import Point
 
 if TYPE_CHECKING:
-    from hookline.domain.records import Reply
+    from hookline.domain.hooks.records import Reply
     from hookline.hooks.registry import Hook
     from hookline.ports.agents import Agents
     from hookline.ports.network import Http, Mail
@@ -49,11 +49,11 @@ class World(Immutable):
     """What hooks need around them: the project's root, the doors, and the environment.
 
     `ask` calls another hook on the same payload, for hooks that consist of others; its outcome
-    is a `hookline.domain.records.Outcome`. `folder` is where the work is done that the hook is
-    about: the worktree of a task, or the project's root. At gates, `task` is the page of the task,
-    and `authors` are the agents that worked on it, who do not review it. `clean` takes secrets out
-    of what a hook tells others, such as the names of files. `ring` rings the bell of the terminals
-    that watch.
+    is a `hookline.domain.hooks.records.Outcome`. `folder` is where the work is done that the hook
+    is about: the worktree of a task, or the project's root. At gates, `task` is the page of the
+    task, and `authors` are the agents that worked on it, who do not review it. `clean` takes
+    secrets out of what a hook tells others, such as the names of files. `ring` rings the bell of
+    the terminals that watch.
     """
 
     root: str

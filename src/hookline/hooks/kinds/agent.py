@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 
-from hookline.domain.records import Reply
-from hookline.domain.submissions import AGENT, BUDGET
+from hookline.domain.hooks.records import Reply
+from hookline.domain.sessions.turns import HOOK, Purpose
 from hookline.domain.timestamps import iso
-from hookline.domain.turns import HOOK, Purpose
+from hookline.domain.work.submissions import AGENT, BUDGET
 from hookline.errors import HookFailure, HookTimeout, did_you_mean
 from hookline.hooks.calls.program import MAX_ANSWER, json_object
 from hookline.hooks.calls.question import answer_schema, cut, question
@@ -24,7 +24,7 @@ from hookline.ports.agents import TurnRequest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hookline.domain.turns import AgentTurn, ModelWait
+    from hookline.domain.sessions.turns import AgentTurn, ModelWait
     from hookline.hooks.kinds import Call, World, Written
     from hookline.hooks.registry import Hook
 

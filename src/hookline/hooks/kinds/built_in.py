@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain.records import SKIPPED, Outcome, Reply
+from hookline.domain.hooks.records import SKIPPED, Outcome, Reply
 from hookline.errors import HookFailure, HookTimeout
 from hookline.hooks.builtin import CHAINS, NOTIFY
 from hookline.hooks.builtin.gates.arguments import GATE_ARGUMENTS

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlsplit
 
 from msgspec import Meta
 
-from hookline.domain.records import Reply
+from hookline.domain.hooks.records import Reply
 from hookline.errors import HookFailure, HookTimeout, did_you_mean
 from hookline.hooks.calls.program import MAX_ANSWER, read_object
 from hookline.hooks.kinds import Fault, Reading

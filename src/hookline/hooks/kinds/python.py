@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 
-from hookline.domain.records import Reply
+from hookline.domain.hooks.records import Reply
 from hookline.errors import HookFailure
 from hookline.hooks.calls.program import failure, printed_object, run_program
 from hookline.hooks.kinds import Fault, Reading

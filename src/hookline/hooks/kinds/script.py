@@ -15,7 +15,7 @@ from hookline.hooks.registry import FILE, NEVER
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hookline.domain.records import Reply
+    from hookline.domain.hooks.records import Reply
     from hookline.hooks.kinds import Call, World, Written
     from hookline.hooks.registry import Hook
 

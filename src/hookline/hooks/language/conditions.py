@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.records import FAILED, SKIPPED, Outcome
+from hookline.domain.hooks.records import FAILED, SKIPPED, Outcome
 from hookline.errors import HookFailure
 from hookline.hooks.language import grammar
 from hookline.hooks.language.globs import glob_match as glob_match
@@ -24,7 +24,7 @@ from hookline.immutable import Immutable
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from hookline.domain.condition_fields import Fields
+    from hookline.domain.hooks.condition_fields import Fields
 
     Value = Callable[[Any], Any]
 

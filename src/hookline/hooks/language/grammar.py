@@ -15,7 +15,7 @@ from hookline.immutable import Immutable
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from hookline.domain.condition_fields import Fields
+    from hookline.domain.hooks.condition_fields import Fields
 
 MAX_LENGTH = 2_000
 MAX_DEPTH = 50

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain.repository import Rebased, RepositoryError
+from hookline.domain.work.repository import Rebased, RepositoryError
 from hookline.hooks.builtin.gates.conflict_prompts import (
     left_to_do,
     named_conflict,

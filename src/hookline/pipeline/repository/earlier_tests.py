@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain.sessions import FLOW as SESSION
-from hookline.domain.validation import ValidationRule
+from hookline.domain.sessions.model import FLOW as SESSION
+from hookline.domain.sessions.validation import ValidationRule
 from hookline.hooks.followed import followed_files, steering_files
 from hookline.sessions.prompts import code
 from hookline.sessions.state import PINS
@@ -18,8 +18,8 @@ from hookline.tasks.task_runs import runs_on
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from hookline.domain.answers import GateAnswer
-    from hookline.domain.repository import FileChange
+    from hookline.domain.hooks.answers import GateAnswer
+    from hookline.domain.work.repository import FileChange
     from hookline.ports.store import View
 
 # What a person names to pass work whose earlier tests fail, as they must where the goal says so.

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.forge import ForgeError, ForgeTemporary, MergeWaits, refuse_other_base
-from hookline.domain.repository import Kept, RepositoryError
-from hookline.domain.runs import OK, Resolution, Run
+from hookline.domain.runs.model import OK, Resolution, Run
+from hookline.domain.work.forge import ForgeError, ForgeTemporary, MergeWaits, refuse_other_base
+from hookline.domain.work.repository import Kept, RepositoryError
 from hookline.pipeline.checks_ahead import ChecksAhead
 from hookline.pipeline.repository import conflicts
 from hookline.pipeline.repository.merging import Merging
@@ -20,9 +20,9 @@ from hookline.pipeline.repository.unmerged import not_yet, refused
 from hookline.project import path_here
 
 if TYPE_CHECKING:
-    from hookline.domain.forge import PullRequest
-    from hookline.domain.submissions import Submission
     from hookline.domain.tasks import Task
+    from hookline.domain.work.forge import PullRequest
+    from hookline.domain.work.submissions import Submission
     from hookline.flows.attempt import Attempt
     from hookline.flows.effects import Surroundings
     from hookline.ports.repository import Repository

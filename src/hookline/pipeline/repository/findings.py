@@ -9,7 +9,7 @@ from hookline.hooks.framing import WITHOUT_HISTORY, framed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hookline.domain.repository import WorkFinding
+    from hookline.domain.work.repository import WorkFinding
 
 SHOWN = 20
 _UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB"))

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain.forge import MergeOutcome, NotMergeable, PullRequest, objections
-from hookline.domain.hook_names import short_name
-from hookline.domain.records import OK, SKIPPED
-from hookline.domain.repository import Prepared, Refused
-from hookline.domain.submissions import Submission
+from hookline.domain.hooks.names import short_name
+from hookline.domain.hooks.records import OK, SKIPPED
+from hookline.domain.work.forge import MergeOutcome, NotMergeable, PullRequest, objections
+from hookline.domain.work.repository import Prepared, Refused
+from hookline.domain.work.submissions import Submission
 from hookline.errors import HookFailure
 from hookline.pipeline.repository import unmerged
 from hookline.pipeline.repository.gate_calls import call_gate
@@ -19,8 +19,8 @@ from hookline.ports.leases import prove_lease
 from hookline.sessions.point_calls import built_in_gates, overridden
 
 if TYPE_CHECKING:
-    from hookline.domain.answers import GateAnswer
-    from hookline.domain.runs import Run
+    from hookline.domain.hooks.answers import GateAnswer
+    from hookline.domain.runs.model import Run
     from hookline.domain.tasks import Task
     from hookline.hooks.registry import Hook
     from hookline.pipeline.repository.effects import Workplace

@@ -10,8 +10,8 @@ from hookline.pipeline.gate_payload import gate_payload
 from hookline.points import GATE, HOLDING
 
 if TYPE_CHECKING:
-    from hookline.domain.records import Outcome
-    from hookline.domain.submissions import Submission
+    from hookline.domain.hooks.records import Outcome
+    from hookline.domain.work.submissions import Submission
     from hookline.flows.effects import Surroundings
     from hookline.hooks.registry import Hook
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.forge import ForgeRejected, ForgeTemporary, PullRequest
-from hookline.domain.repository import MergeConflict
+from hookline.domain.work.forge import ForgeRejected, ForgeTemporary, PullRequest
+from hookline.domain.work.repository import MergeConflict
 from hookline.pipeline.repository.requests import MergeResult, RepoRequest
 
 if TYPE_CHECKING:
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.pipeline.repository.effects import Workplace
     from hookline.ports.repository import Repository
 

@@ -14,7 +14,7 @@ from hookline.project import CONFIG_NAME
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from hookline.domain.repository import Prepared
+    from hookline.domain.work.repository import Prepared
     from hookline.flows.effects import Surroundings
     from hookline.ports.repository import Repository
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.digest import sha256
-from hookline.domain.answers import GateAnswer
-from hookline.domain.records import OK, Outcome
-from hookline.domain.repository import FileChange
-from hookline.domain.submissions import MERGE, NO_TEST, Submission
+from hookline.domain.hooks.answers import GateAnswer
+from hookline.domain.hooks.records import OK, Outcome
+from hookline.domain.work.repository import FileChange
+from hookline.domain.work.submissions import MERGE, NO_TEST, Submission
 from hookline.errors import HookFailure
 from hookline.hooks.builtin.gates.checks import MERGED, MergedResult, Seen
 from hookline.hooks.builtin.gates.commands import TEST_TIMEOUT, find_runner
@@ -34,9 +34,9 @@ from hookline.tasks.task_runs import runs_on
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hookline.domain.repository import Prepared
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.domain.tasks import Task
+    from hookline.domain.work.repository import Prepared
     from hookline.flows.effects import Surroundings
     from hookline.pipeline.repository.effects import Workplace
 

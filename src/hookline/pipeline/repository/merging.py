@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.forge import ForgeError, ForgeTemporary, MergeWaits, NotMergeable
 from hookline.domain.pages.taskpage import commit_message, trailers_of
-from hookline.domain.repository import (
+from hookline.domain.work.forge import ForgeError, ForgeTemporary, MergeWaits, NotMergeable
+from hookline.domain.work.repository import (
     BaseMoved,
     MergeConflict,
     Prepared,

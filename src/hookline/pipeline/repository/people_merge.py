@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain.forge import PullRequest, objections
 from hookline.domain.pages.taskpage import task_page
-from hookline.domain.repository import Refused
+from hookline.domain.work.forge import PullRequest, objections
+from hookline.domain.work.repository import Refused
 from hookline.pipeline.repository.merge_facts import merged_by_others, prove_merged, since
 from hookline.pipeline.repository.requests import WAITS, MergeResult, RepoRequest
 from hookline.pipeline.repository.unmerged import objection, refused

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hookline.domain.pages.taskpage import commit_message, task_page, trailers_of
-from hookline.domain.repository import (
+from hookline.domain.work.repository import (
     RebaseConflict,
     RepositoryError,
     RepositoryState,
@@ -31,8 +31,8 @@ from hookline.sessions.task_file import export_task
 from hookline.tasks.work_record import is_excused, reported_reasons, start_of
 
 if TYPE_CHECKING:
-    from hookline.domain.repository import Span
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
+    from hookline.domain.work.repository import Span
     from hookline.hooks.registry import Hook
     from hookline.pipeline.repository.effects import Workplace
 

@@ -9,8 +9,8 @@ from typing import Literal
 
 import msgspec
 
-from hookline.domain.forge import MergeMethod
-from hookline.domain.submissions import COMPARED, MAX_FILE
+from hookline.domain.work.forge import MergeMethod
+from hookline.domain.work.submissions import COMPARED, MAX_FILE
 from hookline.sessions.requests import ChecksTold
 
 MergeStatus = Literal["merged", "refused", "failed", "conflict", "changed", "untrusted", "waits"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain.forge import TOLD, ForgeTemporary, MergeWaits, Review
+from hookline.domain.work.forge import TOLD, ForgeTemporary, MergeWaits, Review
 from hookline.hooks.builtin.gates.common import pause_until
 from hookline.hooks.builtin.gates.conflict_prompts import found_prompt, named_conflict
 from hookline.hooks.builtin.gates.people import changes_wanted
@@ -12,7 +12,7 @@ from hookline.pipeline.repository.requests import WAITS, MergeResult, RepoReques
 from hookline.sessions import prompts
 
 if TYPE_CHECKING:
-    from hookline.domain.repository import ConflictFile, Refused
+    from hookline.domain.work.repository import ConflictFile, Refused
     from hookline.ports.repository import Repository
 
 CHECKS_WAIT, PEOPLE_WAIT = 30.0, 120.0

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.app import App
-from hookline.domain.promises import find_promises
-from hookline.domain.records import FAILED, TIMEOUT, Outcome
+from hookline.domain.hooks.records import FAILED, TIMEOUT, Outcome
+from hookline.domain.sessions.promises import find_promises
 from hookline.hooks.dispatch import dispatch
 from hookline.hooks.frames import Frame
 from hookline.hooks.language.templates import compile_line

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from hookline.config import load_settings
-from hookline.domain.hook_names import plain_names
+from hookline.domain.hooks.names import plain_names
 from hookline.errors import HookFailure, HooklineError
 from hookline.hooks.builtin import NOTIFY, notifies, secret_names
 from hookline.hooks.builtin.notify.channels import desktop_program

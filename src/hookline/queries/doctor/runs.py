@@ -7,8 +7,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from hookline.domain.events import RUN_EVENTS
-from hookline.domain.run_projection import RunFold, differences
-from hookline.domain.runs import PRUNED, RUNNING, JournalDamaged
+from hookline.domain.runs.model import PRUNED, RUNNING, JournalDamaged
+from hookline.domain.runs.projection import RunFold, differences
 from hookline.domain.text.excerpts import first_few
 from hookline.domain.timestamps import seconds
 from hookline.flows import journal

@@ -12,7 +12,7 @@ import msgspec
 from hookline.config import load_settings
 from hookline.domain.announcements import Announced
 from hookline.domain.announcements import fold as fold_announcement
-from hookline.domain.hook_names import short_name
+from hookline.domain.hooks.names import short_name
 from hookline.domain.projection import LISTS, Fold
 from hookline.domain.tasks import task_id
 from hookline.domain.text.excerpts import first_few

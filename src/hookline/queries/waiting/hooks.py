@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain.hook_names import short_name
-from hookline.domain.records import OK
+from hookline.domain.hooks.names import short_name
+from hookline.domain.hooks.records import OK
 from hookline.errors import BROKEN
 from hookline.points import GATE, NOTIFYING, rule_of
 from hookline.project import CONFIG_NAME, user_folder
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hookline.app import App
-    from hookline.domain.records import Delivery
+    from hookline.domain.hooks.records import Delivery
     from hookline.ports.store import View
 
 # The point of an action that failed.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain import runs
-from hookline.domain.hook_names import shown_hook
-from hookline.domain.submissions import MERGE, SUBMIT
+from hookline.domain.hooks.names import shown_hook
+from hookline.domain.runs import model as runs
 from hookline.domain.tasks import COMPLETED, SUBMITTED
+from hookline.domain.work.submissions import MERGE, SUBMIT
 from hookline.hooks.gate_reports import BENEATH, LEAKED
 from hookline.pipeline.gate_verbs import open_runs, unchecked_below, wait_of
 from hookline.queries import gates
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hookline.app import App
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.domain.tasks import Task
     from hookline.hooks.verdicts import GateVerdict
     from hookline.ports.store import View

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from hookline.domain import runs, sessions
+from hookline.domain.runs import model as runs
+from hookline.domain.sessions import model as sessions
 from hookline.domain.tasks import CREATED, READY
 from hookline.flows.called_runs import callers, first_caller
 from hookline.flows.outcomes import answered, as_answered, is_stuck, last_parked, what_waits
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from hookline.app import App
-    from hookline.domain.runs import JournalEffect, Run
+    from hookline.domain.runs.model import JournalEffect, Run
     from hookline.ports.store import View
     from hookline.queries.sessions import SessionFacts
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain import sessions
+from hookline.domain.sessions import model as sessions
 from hookline.domain.tasks import BLOCKED, NEEDS_CONTINUATION, READY
 from hookline.pipeline.gate_verbs import run_of
 from hookline.queries import gates

@@ -7,7 +7,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.sessions import WORKER, UnknownSession
+from hookline.domain.sessions.model import WORKER, UnknownSession
 from hookline.surfaces.cli.opening import open_log
 from hookline.surfaces.cli.output import answer, paint, untrusted, warn
 from hookline.wiring.running.detached import log_of

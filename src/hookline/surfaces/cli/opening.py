@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import TextIO
 
-    from hookline.domain.records import Delivery
+    from hookline.domain.hooks.records import Delivery
 
 
 MOST_FROZEN = 8

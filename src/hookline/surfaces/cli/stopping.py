@@ -10,7 +10,7 @@ import signal
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hookline.domain.runs import INTERRUPTED
+from hookline.domain.runs.model import INTERRUPTED
 from hookline.errors import IllegalTransition, StoreError
 from hookline.surfaces.cli.endings import ENDINGS, ignored
 

@@ -15,7 +15,7 @@ from hookline.wiring.calling.retrying import retried
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from hookline.domain.records import Delivery
+    from hookline.domain.hooks.records import Delivery
 
 MAX_NAME = 60
 PATIENCE = 10.0

@@ -13,7 +13,7 @@ import pytest
 from hookline.adapters.agents.local_agents import LocalAgents
 from hookline.adapters.processes.identity import kill_group
 from hookline.adapters.processes.process import LocalProcesses
-from hookline.domain.turns import Usage
+from hookline.domain.sessions.turns import Usage
 from hookline.plugins import DRIVERS
 from hookline.ports.agents import TurnRequest
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hookline.config.types import Agent
-    from hookline.domain.turns import AgentEvent, AgentTurn
+    from hookline.domain.sessions.turns import AgentEvent, AgentTurn
     from hookline.ports.processes import ProcessGroup
 
 PROMPT = 'fix it; it\'s $(touch pwned) `broken`\nand "quoted" ü'

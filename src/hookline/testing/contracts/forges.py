@@ -13,8 +13,8 @@ from hookline.adapters.agents.local_agents import LocalAgents
 from hookline.adapters.git.repository.git_repository import GitRepository
 from hookline.adapters.network.http import HttpClient
 from hookline.adapters.processes.process import LocalProcesses
-from hookline.domain.forge import ForgeMissing, MergeOutcome, MergePlan, Remark
 from hookline.domain.payloads import GateContext
+from hookline.domain.work.forge import ForgeMissing, MergeOutcome, MergePlan, Remark
 from hookline.hooks.builtin.gates.table import ask_gate
 from hookline.hooks.kinds import Call, World
 from hookline.hooks.registry import Hook
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from pathlib import Path
 
-    from hookline.domain.answers import GateAnswer
-    from hookline.domain.forge import PullRequest
+    from hookline.domain.hooks.answers import GateAnswer
+    from hookline.domain.work.forge import PullRequest
     from hookline.ports.work import Forge
 
 HEAD = "a" * 40

@@ -14,7 +14,7 @@ import pytest
 from hookline.adapters.agents.local_agents import LocalAgents
 from hookline.adapters.network.http import HttpClient
 from hookline.adapters.processes.process import LocalProcesses
-from hookline.domain.records import Outcome, Reply
+from hookline.domain.hooks.records import Outcome, Reply
 from hookline.domain.text.cleaning import Cleaner
 from hookline.errors import HookFailure
 from hookline.hooks.calls.call import CallSurroundings, HookCaller

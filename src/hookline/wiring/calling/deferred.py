@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from hookline.domain.submissions import COMPARED
+from hookline.domain.work.submissions import COMPARED
 from hookline.hooks.calls.call import NO_TASK, folder_of
 from hookline.ports.feeds import BELL
 from hookline.wiring.project.stores import is_kept

@@ -9,7 +9,7 @@ import msgspec
 from hookline.adapters.processes.process import LocalProcesses
 from hookline.adapters.store.blobs import FileBlobs
 from hookline.domain.payloads import ValidationResult
-from hookline.domain.validation import ValidationRule, rule_from, rules_from
+from hookline.domain.sessions.validation import ValidationRule, rule_from, rules_from
 from hookline.errors import BROKEN, UNTRUSTED, BadInput
 from hookline.hooks.calls.call import base_environment
 from hookline.hooks.calls.record import Recorder

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from hookline.digest import sha256
-from hookline.domain.submissions import OF_PULL_REQUESTS
+from hookline.domain.work.submissions import OF_PULL_REQUESTS
 from hookline.hooks.calls.firing import Firing, fire
 from hookline.wiring.calling.calls import recorder
 

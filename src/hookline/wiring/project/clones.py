@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hookline.app import App
-    from hookline.domain.work_places import WorkPlace
+    from hookline.domain.work.places import WorkPlace
     from hookline.project import Project
 
 

@@ -10,7 +10,7 @@ from hookline.adapters.store import copying
 from hookline.adapters.store.store import TableStore
 from hookline.domain.store_urls import EMBEDDED, project_name, read_store_url, with_project
 from hookline.domain.tasks import is_task_id
-from hookline.domain.work_places import WorkPlace
+from hookline.domain.work.places import WorkPlace
 from hookline.errors import BadInput
 from hookline.files import keep_private
 from hookline.trust.stores import adopt_store

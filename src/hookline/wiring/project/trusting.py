@@ -41,7 +41,7 @@ def verifier(app: App) -> Callable[[], Awaitable[None]]:
             verify()
         except Untrusted as problem:
             # Files rarely change while a command runs.
-            from hookline.domain.repository import RepositoryError
+            from hookline.domain.work.repository import RepositoryError
             from hookline.wiring.working.repositories import repository
 
             try:

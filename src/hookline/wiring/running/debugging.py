@@ -10,7 +10,7 @@ from hookline.domain.text.display import json_line
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from hookline.domain.records import Outcome
+    from hookline.domain.hooks.records import Outcome
 
 
 def debugger(environ: Mapping[str, str]) -> Callable[[str, dict[str, Any], Outcome], None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain.events import RUN_ENDS, Event
-from hookline.domain.runs import COMPLETED, Caller, Run, UnknownFlow
+from hookline.domain.runs.model import COMPLETED, Caller, Run, UnknownFlow
 from hookline.errors import ConfigError, UnknownWorkflow, Untrusted
 from hookline.flows import journal
 from hookline.flows.called_runs import resolve_caller

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hookline.app import App
-    from hookline.domain.turns import Purpose, TurnCost, Unpaid
+    from hookline.domain.sessions.turns import Purpose, TurnCost, Unpaid
     from hookline.ports.processes import Processes
 
 UNPAID_TRIAL = "only a person can try a hook that asks an agent: no budget covers such a turn"

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from hookline.adapters.git.repository.git_repository import GitRepository
 from hookline.adapters.processes.process import LocalProcesses
-from hookline.domain.forge import ForgeError, ForgeSetup, ForgeTemporary, MergePlan
-from hookline.domain.repository import RepositoryError, SetupProblem
-from hookline.domain.submissions import PEOPLE
+from hookline.domain.work.forge import ForgeError, ForgeSetup, ForgeTemporary, MergePlan
+from hookline.domain.work.repository import RepositoryError, SetupProblem
+from hookline.domain.work.submissions import PEOPLE
 from hookline.errors import BrokenPlugin
 from hookline.plugins import FORGES
 from hookline.ports.leases import prove_lease

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain.repository import RepositoryError, Worktree
-from hookline.domain.sessions import SessionBusy
+from hookline.domain.sessions.model import SessionBusy
+from hookline.domain.work.repository import RepositoryError, Worktree
 from hookline.pipeline.gate_verbs import run_of
 from hookline.sessions.starting import refuse_second
 from hookline.sessions.task_file import export_task

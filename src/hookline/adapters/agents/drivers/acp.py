@@ -31,7 +31,7 @@ from hookline.adapters.agents.known_agents import COPILOT, OPENCODE, by_acp_name
 from hookline.adapters.agents.lines import timed_out
 from hookline.adapters.agents.problems import cause_of, problem
 from hookline.adapters.agents.steps import STOPPED, StepCount
-from hookline.domain.turns import AgentTurn
+from hookline.domain.sessions.turns import AgentTurn
 from hookline.ports.processes import CannotStart
 from hookline.version import __version__
 

@@ -28,13 +28,13 @@ from hookline.adapters.agents.problems import (
     unable,
 )
 from hookline.adapters.agents.steps import STOPPED, stopped
-from hookline.domain.turns import AgentTurn, ModelWait, Usage
+from hookline.domain.sessions.turns import AgentTurn, ModelWait, Usage
 from hookline.ports.processes import CannotStart
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from hookline.domain.turns import AgentProblem
+    from hookline.domain.sessions.turns import AgentProblem
     from hookline.ports.agents import (
         AgentHealth,
         DriverTurn,

@@ -29,7 +29,7 @@ from hookline.adapters.agents.problems import (
     unable,
 )
 from hookline.adapters.agents.steps import STOPPED
-from hookline.domain.turns import AgentTurn
+from hookline.domain.sessions.turns import AgentTurn
 from hookline.ports.processes import CannotStart
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from hookline.adapters.agents.health import examined
 from hookline.adapters.agents.known_agents import UNKNOWN
 from hookline.adapters.agents.lines import private_file, run_program, timed_out
 from hookline.adapters.agents.problems import NOT_STARTED, problem, unable
-from hookline.domain.turns import AgentEvent, AgentTurn
+from hookline.domain.sessions.turns import AgentEvent, AgentTurn
 from hookline.ports.processes import CannotStart
 
 if TYPE_CHECKING:

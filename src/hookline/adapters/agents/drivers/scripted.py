@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hookline.adapters.agents.lines import run_program, timed_out
-from hookline.domain.turns import AgentEvent, AgentTurn, ScriptedTurn
+from hookline.domain.sessions.turns import AgentEvent, AgentTurn, ScriptedTurn
 from hookline.errors import BadInput
 from hookline.files import open_to_append, read_regular
 from hookline.ports.processes import CannotStart

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.adapters.git.door import NETWORK
 from hookline.adapters.git.refs import is_plain_name
-from hookline.domain.repository import BRANCH_PREFIX, RepositoryError
+from hookline.domain.work.repository import BRANCH_PREFIX, RepositoryError
 
 if TYPE_CHECKING:
     from hookline.adapters.git.repository.plumbing import Plumbing

@@ -15,7 +15,7 @@ from hookline.adapters.git.repository.conflicts import SHOWN_FILES, marked, pass
 from hookline.adapters.git.repository.notes import RebaseNote
 from hookline.adapters.git.repository.plumbing import STYLE, Plumbing
 from hookline.adapters.git.repository.upkeep import Upkeep
-from hookline.domain.repository import ConflictFile, RebaseConflict, Rebased, RepositoryError
+from hookline.domain.work.repository import ConflictFile, RebaseConflict, Rebased, RepositoryError
 from hookline.errors import Untrusted
 
 if TYPE_CHECKING:

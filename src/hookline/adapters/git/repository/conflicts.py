@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from hookline.adapters.git.door import LIMIT, cut, printable
-from hookline.domain.repository import ConflictFile, MarkersLeft
+from hookline.domain.work.repository import ConflictFile, MarkersLeft
 from hookline.files import bytes_of
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from hookline.adapters.git.repository.notes import ConflictNote
     from hookline.adapters.git.repository.plumbing import Plumbing
-    from hookline.domain.repository import ConflictKind
+    from hookline.domain.work.repository import ConflictKind
 
 SHOWN_FILES = 50
 SHOWN_SIDE = 4000

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hookline.digest import sha256
-from hookline.domain.repository import RepositoryError
+from hookline.domain.work.repository import RepositoryError
 from hookline.files import read_regular
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from hookline.adapters.git.repository.bases import Bases
 from hookline.adapters.git.repository.plumbing import Plumbing
 from hookline.adapters.git.repository.push import pushes_of
 from hookline.adapters.git.repository.worktrees import Worktrees
-from hookline.domain.repository import Kept, RepositoryError, branch_of
-from hookline.domain.work_places import Restored, TakenCopy, WorkCopy
+from hookline.domain.work.places import Restored, TakenCopy, WorkCopy
+from hookline.domain.work.repository import Kept, RepositoryError, branch_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

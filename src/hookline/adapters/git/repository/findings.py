@@ -18,7 +18,7 @@ from hookline.adapters.git.repository.state import SHOWN
 from hookline.adapters.git.repository.unchecked import UncheckedCommits
 from hookline.adapters.git.repository.upkeep import Upkeep
 from hookline.adapters.git.repository.worktree_folders import Scratch
-from hookline.domain.repository import Elsewhere, WorkFinding, named
+from hookline.domain.work.repository import Elsewhere, WorkFinding, named
 from hookline.files import entry_at
 from hookline.project import is_own
 

@@ -26,13 +26,13 @@ from hookline.adapters.git.repository.unchecked import UncheckedCommits
 from hookline.adapters.git.repository.upkeep import Upkeep
 from hookline.adapters.git.repository.worktree_folders import Scratch, WorktreeFolders
 from hookline.adapters.git.repository.worktrees import Worktrees
-from hookline.domain.repository import RepositoryError
+from hookline.domain.work.repository import RepositoryError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from hookline.domain.repository import RepositoryState
+    from hookline.domain.work.repository import RepositoryState
     from hookline.ports.processes import Processes
 
 

@@ -19,7 +19,7 @@ from hookline.adapters.git.door import GitFailed, cut, nul, printable
 from hookline.adapters.git.refs import steps_between
 from hookline.adapters.git.repository.bases import Bases
 from hookline.adapters.git.repository.plumbing import Plumbing
-from hookline.domain.repository import (
+from hookline.domain.work.repository import (
     Commit,
     CommitMessage,
     CommitWithParents,

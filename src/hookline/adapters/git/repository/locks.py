@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from hookline.adapters.git.checkout import checkout_of
 from hookline.adapters.processes.file_lock import acquire
 from hookline.adapters.processes.identity import is_at_work, kill_marked, marked
-from hookline.domain.repository import RepositoryError
+from hookline.domain.work.repository import RepositoryError
 from hookline.files import entry_at, own_folder
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from hookline.adapters.git.repository.push import Pushes, refusal
 from hookline.adapters.git.repository.upkeep import Upkeep
 from hookline.adapters.git.repository.worktree_folders import Scratch, WorktreeFolders
 from hookline.domain.pages.taskpage import trailers_in
-from hookline.domain.repository import (
+from hookline.domain.work.repository import (
     BaseMoved,
     MergeConflict,
     Merged,
@@ -31,7 +31,7 @@ from hookline.ports.leases import prove_lease
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from hookline.domain.forge import MergeMethod
+    from hookline.domain.work.forge import MergeMethod
 
 # Written into the checkout's git folder before its files are changed, with the tree they go to:
 # after a crash the same merge is another commit.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
-from hookline.domain.repository import RepositoryError
+from hookline.domain.work.repository import RepositoryError
 from hookline.files import bytes_of, own_folder, publish
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from hookline.adapters.git.repository.control import control_state
 from hookline.adapters.git.repository.locks import exclusive
 from hookline.adapters.git.settings import GitSettings
 from hookline.digest import sha256
-from hookline.domain.repository import (
+from hookline.domain.work.repository import (
     Commit,
     Operation,
     RepositoryError,

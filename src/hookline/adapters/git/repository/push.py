@@ -11,7 +11,7 @@ from hookline.adapters.git.refs import is_missing
 from hookline.adapters.git.repository.bases import Bases
 from hookline.adapters.git.repository.plumbing import Plumbing
 from hookline.adapters.git.repository.state import describe
-from hookline.domain.repository import Pushed, Refused, RepositoryError, SetupProblem
+from hookline.domain.work.repository import Pushed, Refused, RepositoryError, SetupProblem
 from hookline.ports.leases import prove_lease
 
 if TYPE_CHECKING:

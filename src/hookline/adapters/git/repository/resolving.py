@@ -27,7 +27,7 @@ from hookline.adapters.git.repository.conflicts import (
 from hookline.adapters.git.repository.notes import OPEN, WRITING, ConflictNote
 from hookline.adapters.git.repository.plumbing import STYLE, Plumbing
 from hookline.adapters.git.repository.upkeep import Upkeep
-from hookline.domain.repository import OpenConflict, RebaseConflict, Rebased, Refused
+from hookline.domain.work.repository import OpenConflict, RebaseConflict, Rebased, Refused
 from hookline.files import entry_at
 
 _MERGE = (

@@ -10,7 +10,7 @@ import msgspec
 from hookline.adapters.git.checkout import BrokenWorktree, NoRepository
 from hookline.adapters.git.door import GitFailed, NoGit, printable
 from hookline.adapters.git.refs import is_shallow
-from hookline.domain.repository import INITIAL, RepositoryState, SetupProblem
+from hookline.domain.work.repository import INITIAL, RepositoryState, SetupProblem
 
 if TYPE_CHECKING:
     from hookline.adapters.git.refs import CheckoutStatus

@@ -16,7 +16,7 @@ from hookline.files import bytes_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from hookline.domain.repository import Commit, Span
+    from hookline.domain.work.repository import Commit, Span
 
 # What git writes into the reflog where a commit is made, and not only checked out.
 _MAKING = ("commit", "cherry-pick", "revert", "am", "rebase (pick)", "rebase (continue)")

@@ -11,7 +11,7 @@ from hookline.adapters.git.door import ALONE, NETWORK, RESCUED, printable
 from hookline.adapters.git.refs import stands_alone
 from hookline.adapters.git.repository.notes import WRITING, ConflictNote, RebaseNote
 from hookline.adapters.git.repository.plumbing import Plumbing
-from hookline.domain.repository import RepositoryError
+from hookline.domain.work.repository import RepositoryError
 from hookline.files import bytes_of
 
 _SETTINGS = "look at core.* in `git config --list --show-origin`"

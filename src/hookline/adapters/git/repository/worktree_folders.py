@@ -17,7 +17,7 @@ from hookline.adapters.git.repository.plumbing import Plumbing
 from hookline.adapters.git.repository.upkeep import Upkeep
 from hookline.adapters.processes.identity import boot_id, process_identity, this_process
 from hookline.digest import sha256
-from hookline.domain.repository import RepositoryError, check_task_name
+from hookline.domain.work.repository import RepositoryError, check_task_name
 from hookline.files import own_folder, publish, read_regular
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from hookline.adapters.git.repository.push import pushes_of
 from hookline.adapters.git.repository.resolving import Conflicts
 from hookline.adapters.git.repository.upkeep import Upkeep
 from hookline.adapters.git.repository.worktree_folders import WorktreeFolders
-from hookline.domain.repository import (
+from hookline.domain.text.excerpts import first_few
+from hookline.domain.work.repository import (
     BRANCH_PREFIX,
     Cleaned,
     Kept,
@@ -26,7 +27,6 @@ from hookline.domain.repository import (
     Worktree,
     branch_of,
 )
-from hookline.domain.text.excerpts import first_few
 from hookline.files import own_folder, publish
 
 if TYPE_CHECKING:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain.repository import RebaseConflict, Rebased, RepositoryError, RepositoryState
-from hookline.domain.submissions import CONFLICT
+from hookline.domain.work.repository import (
+    RebaseConflict,
+    Rebased,
+    RepositoryError,
+    RepositoryState,
+)
+from hookline.domain.work.submissions import CONFLICT
 from hookline.errors import HookFailure
 from hookline.hooks.builtin.gates.common import SOON, passed, refused, skipped, told, waiting
 from hookline.hooks.builtin.gates.conflict_prompts import found_prompt, named_conflict
@@ -15,8 +20,8 @@ from hookline.hooks.framing import ends, framed
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hookline.domain.answers import GateAnswer
-    from hookline.domain.forge import PullRequest
+    from hookline.domain.hooks.answers import GateAnswer
+    from hookline.domain.work.forge import PullRequest
     from hookline.hooks.builtin.gates.common import Judging
     from hookline.ports.repository import History
 

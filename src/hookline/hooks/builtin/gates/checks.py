@@ -23,8 +23,8 @@ from hookline.ports.processes import CannotStart, Finished
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hookline.domain.answers import GateAnswer
-    from hookline.domain.forge import Check
+    from hookline.domain.hooks.answers import GateAnswer
+    from hookline.domain.work.forge import Check
     from hookline.hooks.builtin.gates.arguments import CiStatus, Program, Tests
     from hookline.hooks.runners.search import RunnerTable
 

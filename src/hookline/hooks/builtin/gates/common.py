@@ -6,8 +6,8 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hookline.domain.answers import GateAnswer
-from hookline.domain.repository import Refused, RepositoryState
+from hookline.domain.hooks.answers import GateAnswer
+from hookline.domain.work.repository import Refused, RepositoryState
 from hookline.errors import HookFailure, HooklineError
 from hookline.hooks.builtin.stop.context import one_line
 from hookline.hooks.framing import file_name, framed

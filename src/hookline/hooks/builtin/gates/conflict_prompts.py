@@ -10,7 +10,7 @@ from hookline.hooks.texts import told
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from hookline.domain.repository import ConflictFile, OpenConflict
+    from hookline.domain.work.repository import ConflictFile, OpenConflict
 
 SHOWN = 50
 SHOWN_LINES = 20

@@ -18,7 +18,7 @@ from hookline.hooks.language.globs import matches_any, takes_place
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hookline.domain.answers import GateAnswer
+    from hookline.domain.hooks.answers import GateAnswer
     from hookline.hooks.builtin.gates.arguments import DiffLimits, Secrets
 
 MAX_DIFF = 8 * 1024 * 1024

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
-from hookline.domain.repository import control_changes, control_told
-from hookline.domain.submissions import AGENT, BUDGET
-from hookline.domain.turns import GATEKEEPER
+from hookline.domain.sessions.turns import GATEKEEPER
+from hookline.domain.work.repository import control_changes, control_told
+from hookline.domain.work.submissions import AGENT, BUDGET
 from hookline.errors import HookFailure
 from hookline.hooks.builtin.gates import review_prompts
 from hookline.hooks.builtin.gates.common import EarlyAnswer, passed, pause_until, refused, waiting
@@ -26,7 +26,7 @@ from hookline.hooks.verdicts import NO_VERDICT, OWN_WORK
 from hookline.ports.agents import TurnRequest
 
 if TYPE_CHECKING:
-    from hookline.domain.answers import GateAnswer
+    from hookline.domain.hooks.answers import GateAnswer
     from hookline.hooks.builtin.gates.arguments import Gatekeeper
     from hookline.hooks.builtin.gates.common import Judging
     from hookline.hooks.resolution import GatekeeperEntry, ResolvedGatekeeper

@@ -11,7 +11,7 @@ from hookline.hooks.language.globs import matches_any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from hookline.domain.repository import CommitWithParents
+    from hookline.domain.work.repository import CommitWithParents
     from hookline.hooks.builtin.gates.common import Judging
 
     LookThrough = Callable[[Sequence[FileDiff], Mapping[str, bytes]], list[str]]

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from hookline.domain.forge import TOLD, Review, objections
+from hookline.domain.work.forge import TOLD, Review, objections
 from hookline.errors import HookFailure
 from hookline.hooks.builtin.gates.common import Judging, passed, refused, skipped, waiting
 from hookline.hooks.builtin.gates.review_prompts import review_prompt
 from hookline.hooks.framing import framed_wishes
 
 if TYPE_CHECKING:
-    from hookline.domain.answers import GateAnswer
+    from hookline.domain.hooks.answers import GateAnswer
     from hookline.hooks.builtin.gates.arguments import Human, Reviews
 
 MAX_COMMENT = 16 * 1024

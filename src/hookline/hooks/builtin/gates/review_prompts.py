@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.hook_names import short_name
+from hookline.domain.hooks.names import short_name
 from hookline.hooks.framing import MAX_OUTPUT, ends, file_name, framed, framed_parts, framed_wishes
 from hookline.hooks.gate_reports import ATTEMPTS, GATES, REVIEW
 from hookline.hooks.texts import told
@@ -12,7 +12,7 @@ from hookline.hooks.texts import told
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hookline.domain.repository import FileChange
+    from hookline.domain.work.repository import FileChange
     from hookline.hooks.builtin.gates.common import Judging
 
 MAX_DIFF = 128 * 1024

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain.forge import ForgeError, ForgeTemporary
 from hookline.domain.payloads import GateContext
-from hookline.domain.repository import RepositoryError
+from hookline.domain.work.forge import ForgeError, ForgeTemporary
+from hookline.domain.work.repository import RepositoryError
 from hookline.errors import BadInput, HookFailure, HookTimeout
 from hookline.hooks.builtin.gates import branch, checks, contents, keepers, people
 from hookline.hooks.builtin.gates.arguments import GATE_ARGUMENTS
@@ -28,7 +28,7 @@ from hookline.hooks.verdicts import FORGE_FAILED, NO_VERDICT
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from hookline.domain.answers import GateAnswer
+    from hookline.domain.hooks.answers import GateAnswer
     from hookline.hooks.kinds import Call, World
     from hookline.hooks.registry import Hook
 

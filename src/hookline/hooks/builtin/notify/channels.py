@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.domain.events import Event
-from hookline.domain.records import Reply
+from hookline.domain.hooks.records import Reply
 from hookline.domain.timestamps import seconds
 from hookline.errors import HookFailure, HookTimeout
 from hookline.files import safe_environment

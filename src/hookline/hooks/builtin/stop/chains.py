@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hookline.domain.answers import StopDecision
-from hookline.domain.records import SKIPPED, Outcome
+from hookline.domain.hooks.answers import StopDecision
+from hookline.domain.hooks.records import SKIPPED, Outcome
 from hookline.hooks.builtin import CHAINS
 from hookline.hooks.builtin.stop.context import MAX_REASON, bounded, one_line
 from hookline.hooks.rules import RULES, failed

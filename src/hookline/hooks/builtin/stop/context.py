@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from hookline.domain.answers import StopDecision
+from hookline.domain.hooks.answers import StopDecision
 from hookline.errors import BadInput
 
 # What the agent is told before the checks that fail.

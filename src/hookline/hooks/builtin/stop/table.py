@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hookline.domain.answers import StopDecision
+from hookline.domain.hooks.answers import StopDecision
 from hookline.domain.text.excerpts import both_ends, headed_excerpt
 from hookline.domain.text.terminal import plural
 from hookline.hooks.builtin.stop import templates

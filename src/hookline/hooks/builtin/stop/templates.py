@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, field
 
-from hookline.domain.answers import BESIDE, StopDecision
+from hookline.domain.hooks.answers import BESIDE, StopDecision
 from hookline.domain.text.excerpts import both_ends, headed_excerpt
 from hookline.domain.text.terminal import plural
 from hookline.hooks.builtin.stop.context import (

@@ -12,7 +12,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.domain.events import FIRED
-from hookline.domain.sessions import COMPLETED
+from hookline.domain.sessions.model import COMPLETED
 from hookline.errors import FAILED, HooklineError
 from hookline.hooks.verdicts import verdicts
 from hookline.surfaces.cli.command import Command
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Awaitable, Callable
 
-    from hookline.domain.records import Delivery
+    from hookline.domain.hooks.records import Delivery
     from hookline.domain.tasks import Task
     from hookline.ports.store import View
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain import runs
-from hookline.domain.runs import TERMINAL
+from hookline.domain.runs import model as runs
+from hookline.domain.runs.model import TERMINAL
 from hookline.errors import BadInput, IllegalTransition
 from hookline.flows import control
 from hookline.flows.called_runs import all_open_called
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from hookline.app import App
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.ports.store import Transaction
 
 # How long a living process is given to take a signal; it does so between two steps of the flow.

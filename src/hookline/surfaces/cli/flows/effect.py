@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.runs import ERROR, OK, Resolution, effect_key
+from hookline.domain.runs.model import ERROR, OK, Resolution, effect_key
 from hookline.errors import BadInput
 from hookline.flows import journal
 from hookline.pipeline.checked_work import CHECKING_FLOWS
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from hookline.app import App
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.ports.store import Transaction
 
 

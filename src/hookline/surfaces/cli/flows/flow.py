@@ -6,7 +6,7 @@ import asyncio
 import os
 from typing import TYPE_CHECKING
 
-from hookline.domain import runs
+from hookline.domain.runs import model as runs
 from hookline.domain.text.display import untrusted
 from hookline.errors import FAILED
 from hookline.flows import journal

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain import runs
 from hookline.domain.events import RUN_EVENTS
-from hookline.domain.runs import JournalDamaged
+from hookline.domain.runs import model as runs
+from hookline.domain.runs.model import JournalDamaged
 from hookline.domain.text.display import untrusted
 from hookline.domain.text.numbers import is_number
 from hookline.errors import FAILED, BadInput
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hookline.app import App
-    from hookline.domain.runs import Caller, JournalEffect, Run
+    from hookline.domain.runs.model import Caller, JournalEffect, Run
     from hookline.flows.definitions.finder import FlowDefinition
     from hookline.ports.store import View
 

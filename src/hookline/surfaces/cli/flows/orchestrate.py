@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hookline.domain import runs
-from hookline.domain.runs import OK, PENDING, EffectResolved, Resolution, UnknownEffect
+from hookline.domain.runs import model as runs
+from hookline.domain.runs.model import OK, PENDING, EffectResolved, Resolution, UnknownEffect
 from hookline.errors import BadInput, IllegalTransition
 from hookline.flows.called_runs import first_caller
 from hookline.surfaces.cli.command import Command, run_argument
@@ -22,7 +22,7 @@ from hookline.wiring.running.hosts import is_served
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from hookline.domain.runs import JournalEffect, Run
+    from hookline.domain.runs.model import JournalEffect, Run
 
 
 def _bounded_run(p: ArgumentParser) -> None:

@@ -8,7 +8,7 @@ import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.runs import INSTANT, PENDING
+from hookline.domain.runs.model import INSTANT, PENDING
 from hookline.domain.timestamps import iso, seconds
 from hookline.flows.journal import started_at
 from hookline.surfaces.cli.live.lines import Piece, ViewLine, plain
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from hookline.app import App
-    from hookline.domain.records import Delivery
-    from hookline.domain.runs import JournalEffect
+    from hookline.domain.hooks.records import Delivery
+    from hookline.domain.runs.model import JournalEffect
     from hookline.ports.store import View
 
 REDRAW = 0.1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain import runs
+from hookline.domain.runs import model as runs
 from hookline.flows.called_runs import all_open_called
 from hookline.surfaces.cli.output import answer, next_step, paint, say, untrusted
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from hookline.app import App
-    from hookline.domain.runs import JournalEffect, Run
+    from hookline.domain.runs.model import JournalEffect, Run
 
 STYLES = {
     runs.RUNNING: "yellow",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain import runs
-from hookline.domain.runs import ERROR
+from hookline.domain.runs import model as runs
+from hookline.domain.runs.model import ERROR
 from hookline.errors import FAILED, INTERRUPTED, LIMIT, NEEDS_PERSON
 from hookline.flows import control
 from hookline.flows.engine import Done, Parked
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from hookline.app import App
-    from hookline.domain.runs import JournalEffect, Resolution
+    from hookline.domain.runs.model import JournalEffect, Resolution
 
 
 def foreground(args: Namespace, app: App, run_id: str, max_iterations: int | None = None) -> int:

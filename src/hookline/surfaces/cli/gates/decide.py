@@ -7,7 +7,7 @@ import os
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hookline.domain.hook_names import shown_hook
+from hookline.domain.hooks.names import shown_hook
 from hookline.domain.text.terminal import one_line
 from hookline.operations.decisions import decide, override
 from hookline.pipeline.gate_verbs import open_runs

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.answers import AUTO_ACCEPTED
-from hookline.domain.hook_names import short_name, shown_hook
+from hookline.domain.hooks.answers import AUTO_ACCEPTED
+from hookline.domain.hooks.names import short_name, shown_hook
 from hookline.domain.text.display import untrusted
 from hookline.errors import BLOCKED, NEEDS_PERSON
 from hookline.hooks.builtin import GATES

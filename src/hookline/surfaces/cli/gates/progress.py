@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hookline.app import App
-    from hookline.domain.records import Delivery
-    from hookline.domain.runs import JournalEffect
+    from hookline.domain.hooks.records import Delivery
+    from hookline.domain.runs.model import JournalEffect
     from hookline.ports.store import View
 
 LOOK_AGAIN = 1.0

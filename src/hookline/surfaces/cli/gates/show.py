@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from hookline.domain.hook_names import shown_hook
+from hookline.domain.hooks.names import shown_hook
 from hookline.domain.text.terminal import padded
 from hookline.hooks.verdicts import said_by
 from hookline.surfaces.cli.live.lines import BAD, OK, OPEN, SKIPPED

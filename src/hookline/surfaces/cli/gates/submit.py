@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain.submissions import AGENT, BUDGET, FORGE, MERGE, PEOPLE, TRUST
+from hookline.domain.work.submissions import AGENT, BUDGET, FORGE, MERGE, PEOPLE, TRUST
 from hookline.operations.submissions import SubmitWishes, follow, merge, submit
 from hookline.queries.submissions import MERGED, PARKED, SENT_BACK, WAITING, submission_state
 from hookline.surfaces.cli.command import Command, agent_argument, task_argument
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from hookline.app import App
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.operations.submissions import BegunRun
     from hookline.queries.submissions import SubmissionState
 

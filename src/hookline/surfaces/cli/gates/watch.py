@@ -19,7 +19,7 @@ from hookline.wiring.running.hosts import serving
 
 if TYPE_CHECKING:
     from hookline.app import App
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
 
 
 def watched(app: App, run_id: str, *, quiet: bool) -> Run:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.repository import Cleaned, Kept, RepositoryError
 from hookline.domain.tasks import task_id, task_number
+from hookline.domain.work.repository import Cleaned, Kept, RepositoryError
 from hookline.errors import UsageError
 from hookline.operations.worktrees import clean, worktrees, worktrees_elsewhere
 from hookline.surfaces.cli.command import Command, no_arguments, task_argument
@@ -21,7 +21,7 @@ from hookline.trust.people import refuse_agents
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from hookline.domain.repository import Worktree
+    from hookline.domain.work.repository import Worktree
     from hookline.operations.worktrees import WorktreeElsewhere
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain.hook_names import shown_hook
+from hookline.domain.hooks.names import shown_hook
 from hookline.hooks.rules import failed
 from hookline.operations import dry_runs
 from hookline.surfaces.cli.command import Command
@@ -19,7 +19,7 @@ from hookline.surfaces.cli.values import parse_object, read_text
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from hookline.domain.records import Outcome
+    from hookline.domain.hooks.records import Outcome
 
 
 SUCH_AS = "such as: echo '{}' | hookline hook dispatch post_iteration"

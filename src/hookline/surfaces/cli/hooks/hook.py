@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.hook_names import plain_names, shown_hook
-from hookline.domain.records import OK, SKIPPED
+from hookline.domain.hooks.names import plain_names, shown_hook
+from hookline.domain.hooks.records import OK, SKIPPED
 from hookline.domain.text.display import printable
 from hookline.domain.text.terminal import padded, width
 from hookline.errors import FAILED, BadInput
@@ -28,7 +28,7 @@ from hookline.trust.people import refuse_agents
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from hookline.domain.records import Outcome
+    from hookline.domain.hooks.records import Outcome
     from hookline.hooks.history.replay import Replayed
     from hookline.hooks.registry import Hook
 

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from hookline.domain.hook_names import plain_names
+from hookline.domain.hooks.names import plain_names
 from hookline.domain.text.terminal import padded, width
 from hookline.files import entry_at
 from hookline.hooks.history import metrics

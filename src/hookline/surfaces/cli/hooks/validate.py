@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain.validation import RuleFinding, rules_from
+from hookline.domain.sessions.validation import RuleFinding, rules_from
 from hookline.errors import FAILED, BadInput, ConfigError
 from hookline.hooks.validation import validate
 from hookline.surfaces.cli.command import Command
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from hookline.app import App
     from hookline.domain.payloads import ValidationResult
-    from hookline.domain.validation import ValidationRule
+    from hookline.domain.sessions.validation import ValidationRule
 
 
 def _arguments(p: ArgumentParser) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from hookline.domain.answers import RECEIPT
-from hookline.domain.hook_names import shown_hook
+from hookline.domain.hooks.answers import RECEIPT
+from hookline.domain.hooks.names import shown_hook
 from hookline.domain.text import terminal
 from hookline.domain.text.excerpts import excerpt
 from hookline.domain.text.terminal import clean, cut, head, one_line, padded, plural, took, width

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.domain.sessions.turns import ModelWait
 from hookline.domain.timestamps import seconds
-from hookline.domain.turns import ModelWait
 
 if TYPE_CHECKING:
     from hookline.ports.feeds import FeedRecord

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.hook_names import shown_hook
-from hookline.domain.promises import without_promises
+from hookline.domain.hooks.names import shown_hook
+from hookline.domain.sessions.promises import without_promises
 from hookline.domain.text.terminal import clean, one_line, plural, thousands, took
 from hookline.surfaces.cli.live import lines, records
 from hookline.surfaces.cli.live.lines import Piece, ShownStep, ViewLine, below, plain, step_line

@@ -88,7 +88,7 @@ def _detail(point: Point) -> dict[str, Any]:
     from msgspec.structs import fields
 
     from hookline.domain import payloads
-    from hookline.domain.condition_fields import condition_fields
+    from hookline.domain.hooks.condition_fields import condition_fields
 
     meaning, answer, example = _RULES[point.rule]
     kind = getattr(payloads, point.payload)

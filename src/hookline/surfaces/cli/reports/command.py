@@ -7,7 +7,7 @@ import os
 import shlex
 from typing import TYPE_CHECKING
 
-from hookline.domain.sessions import FLOW as SESSION
+from hookline.domain.sessions.model import FLOW as SESSION
 from hookline.domain.timestamps import evening_before, moment_text, past, typed
 from hookline.errors import BadInput
 from hookline.operations.reports import last_report, remember_report, run_about

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.hook_names import short_name
-from hookline.domain.sessions import COMPLETED
+from hookline.domain.hooks.names import short_name
+from hookline.domain.sessions.model import COMPLETED
 from hookline.domain.text.terminal import plural, thousands, took
 from hookline.domain.timestamps import seconds
 from hookline.queries.diffs import with_iteration_changes
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from hookline.app import App
-    from hookline.domain.records import Delivery
-    from hookline.domain.runs import Run
+    from hookline.domain.hooks.records import Delivery
+    from hookline.domain.runs.model import Run
     from hookline.queries.report import IterationLine, SessionReport, ToldIteration
     from hookline.queries.session_story import Step
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain.hook_names import short_name
+from hookline.domain.hooks.names import short_name
 from hookline.domain.text.terminal import took
 from hookline.queries.proofs import NONE
 from hookline.surfaces.cli.gates.show import review_lines

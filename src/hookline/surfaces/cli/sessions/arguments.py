@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from hookline.domain.limits import BUDGETS
+from hookline.domain.sessions.limits import BUDGETS
 from hookline.errors import BadInput
 from hookline.surfaces.cli.command import run_of_folder
 

@@ -8,7 +8,7 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from hookline.domain.sessions import LIMIT, WORKER, UnknownSession
+from hookline.domain.sessions.model import LIMIT, WORKER, UnknownSession
 from hookline.errors import IllegalTransition
 from hookline.queries.pruned import GONE, pruned_at
 from hookline.queries.sessions import (

@@ -6,7 +6,7 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain import sessions
+from hookline.domain.sessions import model as sessions
 from hookline.domain.tasks import DEPENDS_ON
 from hookline.domain.text.terminal import plural
 from hookline.queries.session_ends import parked_help, session_end

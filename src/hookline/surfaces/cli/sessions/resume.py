@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from hookline.domain.sessions import STOPPED
+from hookline.domain.sessions.model import STOPPED
 from hookline.operations.resume import go_on, refuse_silence, to_go_on_with
 from hookline.surfaces.cli.command import run_of_folder
 from hookline.surfaces.cli.opening import refuse_unready, writing

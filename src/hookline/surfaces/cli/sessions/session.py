@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from hookline.domain import sessions
-from hookline.domain.hook_names import short_name, shown_hook
+from hookline.domain.hooks.names import short_name, shown_hook
+from hookline.domain.sessions import model as sessions
 from hookline.domain.text.terminal import clean, padded, plural, size, thousands, took, width
 from hookline.domain.timestamps import seconds
 from hookline.queries import sessions as queries
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Iterator, Sequence
 
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.ports.store import View
     from hookline.queries.sessions import EndedIteration, SessionDetails, SessionFacts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hookline.domain.sessions import WORKER
+from hookline.domain.sessions.model import WORKER
 from hookline.operations import session_control as control
 from hookline.queries.sessions import RUNNING, next_command
 from hookline.surfaces.cli.background import detach_argument

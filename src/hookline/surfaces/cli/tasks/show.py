@@ -53,7 +53,7 @@ def show_task(
 ) -> None:
     """Everything about one task; `cost` is the whole cost and a line for each role, `review` what
     the last reviewer asks for, and what the author said to it."""
-    from hookline.domain.submissions import untested  # the line of a task does without
+    from hookline.domain.work.submissions import untested  # the line of a task does without
 
     say_row(task_line(task), TASK_HANG)
     rows = {

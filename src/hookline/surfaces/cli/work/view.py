@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from hookline.domain.hook_names import shown_hook
-from hookline.domain.sessions import outcome_word
+from hookline.domain.hooks.names import shown_hook
+from hookline.domain.sessions.model import outcome_word
 from hookline.domain.text.terminal import clean, cut, one_line, padded, plural, took
 from hookline.domain.timestamps import seconds
 from hookline.hooks.verdicts import said_by

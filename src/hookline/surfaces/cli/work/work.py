@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from hookline.app import App
-    from hookline.domain.records import Delivery
+    from hookline.domain.hooks.records import Delivery
     from hookline.errors import BadInput
     from hookline.surfaces.cli.live.watch import Show
     from hookline.worker.loop import Worker

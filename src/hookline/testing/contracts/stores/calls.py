@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain.records import FAILED, OK, SKIPPED, Action, Outcome
+from hookline.domain.hooks.records import FAILED, OK, SKIPPED, Action, Outcome
 from hookline.testing.contracts.stores.place import StorePlace, delivery
 
 if TYPE_CHECKING:

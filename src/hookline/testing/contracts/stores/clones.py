@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain.work_places import WorkCopy, WorkPlace
+from hookline.domain.work.places import WorkCopy, WorkPlace
 from hookline.tasks import verbs
 from hookline.testing.contracts.stores.place import StorePlace
 

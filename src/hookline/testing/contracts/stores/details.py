@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain.records import DEAD, OK, PENDING, Delivery
-from hookline.domain.runs import PRUNED
+from hookline.domain.hooks.records import DEAD, OK, PENDING, Delivery
+from hookline.domain.runs.model import PRUNED
 from hookline.flows import journal
 from hookline.testing.contracts.stores.place import StorePlace, delivery
 from hookline.testing.contracts.stores.runs import begin, resolve

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.domain.records import Action
+from hookline.domain.hooks.records import Action
 from hookline.domain.tasks import Claim
 from hookline.errors import BadInput, ClaimRefused
 from hookline.tasks import claims, verbs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain.announcements import NEEDED, OVER, Announced, fold
-from hookline.domain.records import QUEUED
+from hookline.domain.hooks.records import QUEUED
 from hookline.testing.contracts.stores.place import StorePlace, delivery
 
 if TYPE_CHECKING:

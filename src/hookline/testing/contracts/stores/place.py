@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
-from hookline.domain.records import PENDING, Delivery
-from hookline.domain.run_projection import RunFold, differences
-from hookline.domain.runs import PRUNED
+from hookline.domain.hooks.records import PENDING, Delivery
+from hookline.domain.runs.model import PRUNED
+from hookline.domain.runs.projection import RunFold, differences
 from hookline.ports.store import Store
 from hookline.tasks import verbs
 from hookline.testing import Clock

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hookline.domain.runs import (
+from hookline.domain.runs.model import (
     ERROR,
     OK,
     EffectResolved,
@@ -20,7 +20,7 @@ from hookline.flows.replay import digest
 from hookline.testing.contracts.stores.place import StorePlace
 
 if TYPE_CHECKING:
-    from hookline.domain.runs import Run
+    from hookline.domain.runs.model import Run
     from hookline.ports.store import Transaction
     from hookline.testing.contracts.stores.place import OpenStore
 

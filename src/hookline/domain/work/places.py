@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from hookline.domain.repository import Worktree
+from hookline.domain.work.repository import Worktree
 
 
 class WorkCopy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

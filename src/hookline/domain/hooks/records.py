@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from hookline.domain.hook_names import short_name
+from hookline.domain.hooks.names import short_name
 
 OK = "ok"
 SKIPPED = "skipped"

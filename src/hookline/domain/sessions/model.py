@@ -10,7 +10,7 @@ from hookline.errors import HooklineError
 from hookline.project import recorded_path
 
 if TYPE_CHECKING:
-    from hookline.domain.repository import Worktree
+    from hookline.domain.work.repository import Worktree
 
 FLOW = "session"
 # The one signal that sessions listen to; its value says what is wanted.

@@ -1,0 +1,1 @@
+"""What hooks are given and may answer, and how their calls went."""

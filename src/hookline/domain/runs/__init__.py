@@ -1,0 +1,1 @@
+"""Runs of flows and their effects, and how they fold from the journal."""

@@ -1,0 +1,1 @@
+"""Sessions: their limits, what agents promise, how turns and checks went."""

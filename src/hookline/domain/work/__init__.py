@@ -1,0 +1,1 @@
+"""A task's work on its way to the base branch: repository, forge, submissions."""
