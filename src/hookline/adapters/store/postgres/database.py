@@ -190,13 +190,14 @@ class ServerDatabase:
     def _commit(self, batch: Batch) -> None:
         """Commit, and wake whoever waits; if the answer is lost, find out how it ended."""
         try:
-            batch.end(commit_and_tell(self.project))
+            batch.end(b"COMMIT")
         except psycopg.OperationalError as problem:
             if not self._server.is_lost() or batch.first.rows is None:
                 raise
             self._server.reconnect()
             if not self._is_committed(batch.first.row()[_COUNTERS]):
                 raise errors.StoreLost from problem
+        self._server.tell_server(news_of(self.project))
 
     def _is_committed(self, number: str) -> bool:
         query = b"SELECT pg_xact_status('%b'::xid8), %b" % (number.encode(), self.history.timeline)
@@ -213,10 +214,10 @@ class ServerDatabase:
             time.sleep(0.05)
 
 
-def commit_and_tell(project: int) -> bytes:
-    """Commit, and tell those who wait. Nobody waits for the disk to have that it was told."""
+def news_of(project: int) -> bytes:
+    """Tell those who wait for news. Nobody waits for the disk to have that they were told."""
     tell = b"SET LOCAL synchronous_commit = off; NOTIFY " + channel_of(project).encode()
-    return b"COMMIT; BEGIN; " + tell + b"; COMMIT"
+    return b"BEGIN; " + tell + b"; COMMIT"
 
 
 def channel_of(project: int) -> str:
