@@ -31,16 +31,11 @@ $$ SELECT least($1, $2) $$;
 -- How transactions begin: what holds for one of them only, and where the log stands. The server keeps
 -- the plans of a function for as long as a connection lasts, whoever's transaction comes next.
 
-CREATE OR REPLACE FUNCTION hookline.enter(project bigint) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM set_config('search_path', 'hookline_rows, hookline, pg_catalog, pg_temp', true),
-        set_config('hookline.project', project::text, true);
-END $$;
-
 CREATE OR REPLACE FUNCTION hookline.look(project bigint, OUT seq bigint, OUT epoch text)
 LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM hookline.enter(project);
+    PERFORM set_config('search_path', 'hookline_rows, hookline, pg_catalog, pg_temp', true),
+        set_config('hookline.project', project::text, true);
     SELECT c.seq, (SELECT m.value FROM hookline.meta m
         WHERE m.project_id = project AND m.key = 'epoch')
     INTO seq, epoch FROM hookline.counters c WHERE c.project_id = project;
@@ -54,7 +49,8 @@ CREATE OR REPLACE FUNCTION hookline.turn(
     OUT number text, OUT now float8, OUT timeline bigint, OUT epoch text, OUT behind text)
 LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM hookline.enter(project),
+    PERFORM set_config('search_path', 'hookline_rows, hookline, pg_catalog, pg_temp', true),
+        set_config('hookline.project', project::text, true),
         set_config('idle_in_transaction_session_timeout', silence::text, true),
         set_config('tcp_user_timeout', silence::text, true),
         set_config('lock_timeout', patience::text, true);
@@ -69,4 +65,10 @@ BEGIN
     IF named THEN
         timeline := ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint;
     END IF;
+END $$;
+
+-- Nobody waits for the disk to have that those who listen were told.
+CREATE OR REPLACE FUNCTION hookline.tell(channel text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM set_config('synchronous_commit', 'off', true), pg_notify(channel, '');
 END $$;
