@@ -112,7 +112,8 @@ class SessionTalk:
         )
         if recovery.failure:
             self.hold(heard["items"])
-            return msgspec.structs.replace(turn, problem=recovery.problem)
+            error = turn.error or recovery.error
+            return msgspec.structs.replace(turn, error=error, problem=recovery.problem)
         return turn.continued_by(recovery)
 
     def hold(self, outputs: Sequence[HookOutput]) -> None:
