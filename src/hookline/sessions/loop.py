@@ -186,6 +186,7 @@ class _Session:
                 minutes=max(minutes, 0.0),
                 usd=closed["spent"]["usd"] - state.progress.usd,
                 tokens=closed["spent"]["tokens"] - state.progress.tokens,
+                cut=turn.interrupted and turn.error is None,
             )
             line = PastIteration(iteration=state.iteration, line=line_of(turn))
             state.history = [*state.history, line][-HISTORY:]
