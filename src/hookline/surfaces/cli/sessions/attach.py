@@ -25,7 +25,7 @@ from hookline.surfaces.cli.live.view import Live, header
 from hookline.surfaces.cli.live.watch import (
     AsRecords,
     OnScreen,
-    SessionWatch,
+    Watch,
     is_for_watchers,
     rung_by_others,
 )
@@ -96,7 +96,7 @@ def _attach_to_worker(args: Namespace, app: App) -> int:
 
 def _follow(args: Namespace, app: App, known: SessionFacts) -> int:
     reader, show = _begin(args, app, known)
-    with SessionWatch(reader, show) as watch:
+    with Watch(reader, show) as watch:
         while known.is_alive:
             watch.show_for(LOOK_AGAIN)
             with app.read() as view:
