@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from hookline.domain.runs.model import Run
-    from hookline.flows.effects import Surroundings
+    from hookline.flows.attempt import Surroundings
     from hookline.hooks.registry import Hook
     from hookline.sessions.requests import ChecksTold
 

@@ -9,7 +9,7 @@ import msgspec
 from hookline.domain.hooks.payload_checks import check_payload
 from hookline.domain.runs.model import OK, JournalEffect, Resolution, Run
 from hookline.domain.work.repository import control_told
-from hookline.flows.effects import EffectKind, Surroundings
+from hookline.flows.effects import EffectKind
 from hookline.flows.outcomes import CUT
 from hookline.hooks.builtin.gates.commands import runs_programs
 from hookline.hooks.framing import new_word
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from hookline.domain.hooks.answers import StopDecision
-    from hookline.flows.attempt import Attempt
+    from hookline.flows.attempt import Attempt, Surroundings
     from hookline.hooks.registry import Hook
 
     # Of an attempt: the gates that were asked with their outcomes, those passed before.

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from hookline.adapters.processes.process import LocalProcesses
 from hookline.domain.events import SESSION_EVENTS, Event
+from hookline.flows.attempt import Surroundings as EffectSurroundings
 from hookline.flows.effects import EffectLimits, Executor, Gated
-from hookline.flows.effects import Surroundings as EffectSurroundings
 from hookline.flows.engine import Engine, Observe
 from hookline.flows.steering import Steering
 from hookline.hooks.calls.call import base_environment
