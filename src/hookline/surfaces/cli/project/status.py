@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator
 
-    from hookline.queries.sessions import UsedLimit
+    from hookline.queries.session_details import UsedLimit
     from hookline.queries.status import AtWork, FinishedItem, Status
     from hookline.queries.waiting.item import Item
 

@@ -16,8 +16,8 @@ from hookline.queries.diffs import with_iteration_changes
 from hookline.queries.project_report import UNPROVEN
 from hookline.queries.pruned import GONE
 from hookline.queries.report import session_report
+from hookline.queries.session_details import EndedIteration
 from hookline.queries.session_story import Checked, Fired, Told, ToldTurn, piped_text, receipts
-from hookline.queries.sessions import EndedIteration
 from hookline.surfaces.cli.live.lines import money
 from hookline.surfaces.cli.output import answer
 from hookline.surfaces.cli.reports import page, phrases

@@ -11,14 +11,8 @@ from typing import TYPE_CHECKING
 from hookline.domain.sessions.model import LIMIT, WORKER, UnknownSession
 from hookline.errors import IllegalTransition
 from hookline.queries.pruned import GONE, pruned_at
-from hookline.queries.sessions import (
-    endings,
-    facts,
-    known_session,
-    last_ending,
-    resume_command,
-    spent,
-)
+from hookline.queries.session_details import endings, spent
+from hookline.queries.sessions import facts, known_session, last_ending, resume_command
 from hookline.surfaces.cli.background import show_worker_log
 from hookline.surfaces.cli.live.screen import a_few
 from hookline.surfaces.cli.live.view import Live, header
