@@ -155,7 +155,9 @@ def _how_killed(view: View, holder: str | None) -> Mapping[str, Any]:
     if holder is None or not is_of_another_boot(holder):
         return {}
     lost = next((each.host for each in view.hosts.processes() if each.owner == holder), None)
-    return {"reason": REBOOTED if lost is None else f"the host {lost} was not heard of any more"}
+    return {
+        "reason": REBOOTED if lost is None else f"the host {lost} has not been heard from since"
+    }
 
 
 def _ending(view: View, run: Run) -> Mapping[str, Any]:

@@ -121,8 +121,8 @@ def _durability(found: Durability) -> Diagnosis:
 def _wakeups(*, is_told: bool) -> Diagnosis:
     """Whether those who wait are woken by what is stored."""
     if is_told:
-        return ok("wake-ups", "whoever waits hears about changes at once")
-    message = "a pooler is in between: whoever waits looks for changes each second"
+        return ok("wake-ups", "waiting processes hear about changes at once")
+    message = "there is a pooler in between: waiting processes look for changes every second"
     return warning("wake-ups", message, "name the server itself as `store_listen:`")
 
 

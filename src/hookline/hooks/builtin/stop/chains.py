@@ -66,7 +66,7 @@ def _verdict(name: str, decisions: Sequence[StopDecision]) -> _ChainVerdict:
         if decision.action == "escalate":
             return _ChainVerdict("escalate", decision.reason, [decision])
     if not decisions:
-        return _ChainVerdict("continue", f"No hook of this {name} had a say", [])
+        return _ChainVerdict("continue", f"No hook of this {name} decided anything", [])
     return _FOLDS[name](decisions)
 
 

@@ -207,7 +207,7 @@ def _lacking(found: RuleResult | None, given: Coverage) -> str | None:
     if given.minimum is None:
         return None
     if found.coverage is None:
-        return f"The rule '{given.rule}' passed but tells no figure to compare with the minimum"
+        return f"The rule '{given.rule}' passed but reports no figure to compare with the minimum"
     if found.coverage < given.minimum:
         return f"Coverage is {found.coverage:g}%, less than {given.minimum:g}%"
     return None

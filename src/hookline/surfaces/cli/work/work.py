@@ -52,7 +52,7 @@ def _arguments(p: ArgumentParser) -> None:
     p.add_argument("--tasks", type=int, metavar="N", help="stop after N tasks")
     p.add_argument("--minutes", type=float, metavar="M", help="take no more tasks after M minutes")
     p.add_argument(
-        "--usd", type=float, metavar="N", help="begin no more turns once this much is spent"
+        "--usd", type=float, metavar="N", help="start no more turns once this much is spent"
     )
     p.add_argument(
         "--label", action="append", metavar="L", help="what this host has, such as gpu; repeatable"
