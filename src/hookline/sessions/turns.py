@@ -13,7 +13,7 @@ from hookline.domain.runs.model import ERROR, OK, JournalEffect, Resolution, Run
 from hookline.domain.sessions.turns import AgentEvent, AgentTurn, Unpaid
 from hookline.domain.sessions.validation import ValidationRule
 from hookline.domain.work.repository import control_told
-from hookline.flows.effects import DEFAULT_TIMEOUT, EffectKind, Surroundings
+from hookline.flows.effects import DEFAULT_TIMEOUT, EffectKind
 from hookline.flows.outcomes import CUT
 from hookline.hooks.followed import followed_files, steering_files
 from hookline.hooks.validation import ValidationWorld, validate
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hookline.domain.work.repository import WorkState
-    from hookline.flows.attempt import Attempt
+    from hookline.flows.attempt import Attempt, Surroundings
     from hookline.ports.store import Transaction
 
 PROMISE = "session_promise"
