@@ -41,12 +41,12 @@ class InsightTables(Table):
     def facts(
         self, table: str, asked: Selection, now: str, match: Mapping[str, str], limit: int
     ) -> InsightRows:
-        sql = f"{_facts(table)} SELECT * FROM facts{_where(match)} ORDER BY seq DESC"
         values = (*_values(asked, now), *match.values(), limit)
-        return self._found(f"{sql} LIMIT ?{len(values)}", values)
+        sql = f"{_facts(table)}\nSELECT * FROM facts{_where(match)}"
+        return self._found(f"{sql} ORDER BY seq DESC LIMIT ?{len(values)}", values)
 
     def count(self, table: str, asked: Selection, now: str, match: Mapping[str, str]) -> int:
-        sql = f"{_facts(table)} SELECT count(*) FROM facts{_where(match)}"
+        sql = f"{_facts(table)}\nSELECT count(*) FROM facts{_where(match)}"
         return int(self._run(sql, (*_values(asked, now), *match.values())).fetchone()[0])
 
     def _found(self, sql: str, values: Values) -> InsightRows:

@@ -27,7 +27,10 @@ _STATEMENTS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]],
     (re.compile(r"\+type\b"), "type"),
     (re.compile(r"json_extract\(([\w.]+), '\$\.([\w.]+)'\)"), _extracted),
     (re.compile(r"\binstr\("), "strpos("),
-    (re.compile(r"julianday\(([\w.]+)\)"), r"(extract(epoch FROM \1::timestamptz)::float8 / 86400)"),
+    (
+        re.compile(r"julianday\(([\w.]+)\)"),
+        r"(extract(epoch FROM \1::timestamptz)::float8 / 86400)",
+    ),
     # The Monday of a week, in UTC.
     (
         re.compile(r"date\(([\w.]+), 'weekday 0', '-6 days'\)"),
