@@ -15,18 +15,17 @@ if TYPE_CHECKING:
     Values = tuple[str | int | None, ...]
 
 SQL = load("insights.sql")
-_OF_TASKS = ("kinds", "sessions", "owners")
-_OF_GATES = (*_OF_TASKS, "submissions", "firings", "asked", "merges", "verdicts")
-_OF_RIGHT = (*_OF_GATES, "completions", "first_time_right_facts")
+_OF_GATES = ("firings", "answers", "asked", "merges", "verdicts")
+_OF_TASKS = (*_OF_GATES, "sessions", "turns", "iterations", "completions")
 # What each table is made of: a part uses those before it.
 _PARTS: Mapping[str, tuple[str, ...]] = {
-    "tasks": (*_OF_TASKS, "completions", "turns", "iterations", "task_facts"),
-    "first_time_right": _OF_RIGHT,
-    "states": (*_OF_TASKS, "moves", "stays", "states_facts"),
-    "gates": (*_OF_GATES, "gates_facts"),
-    "checks": (*_OF_GATES, "rules", "after_work", "results", "checks_facts"),
-    "flaky": (*_OF_GATES, "rules", "seen", "flaky_facts"),
-    "agents": (*_OF_RIGHT, "turns", "iterations", "agents_facts"),
+    "tasks": _OF_TASKS,
+    "first_time_right": _OF_TASKS,
+    "states": ("moves", "stays"),
+    "gates": _OF_GATES,
+    "checks": (*_OF_GATES, "rules", "after_work", "decided"),
+    "flaky": (*_OF_GATES, "rules", "decided"),
+    "agents": _OF_TASKS,
 }
 # The values that every statement has.
 _GIVEN = 8
@@ -60,10 +59,11 @@ def statement(table: str, asked: Selection, now: str) -> tuple[str, Values]:
     return f"{_facts(table)}\n{SQL[table].strip()}", _values(asked, now)
 
 
-def _facts(name: str) -> str:
+def _facts(table: str) -> str:
     """The facts of a table, as what a statement begins with."""
-    parts = {part: SQL[part] for part in _PARTS[name]}
-    parts["facts"] = SQL["facts"].replace("{facts}", _PARTS[name][-1])
+    last = f"{table}_facts"
+    parts = {part: SQL[part] for part in (*_PARTS[table], last, "told", "facts")}
+    parts["told"] = parts["told"].replace("{facts}", last)
     return "WITH " + ",\n".join(f"{part} AS (\n{sql.strip()}\n)" for part, sql in parts.items())
 
 

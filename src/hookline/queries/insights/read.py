@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 EVERYTHING = Selection()
 # How facts are split, which their own columns say as well.
-SPLIT = ("in_week", "of_type", "of_agent")
+SPLIT = ("in_week", "of_type", "of_agent", "by_agent")
 
 
 def insights(

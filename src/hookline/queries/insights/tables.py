@@ -83,7 +83,7 @@ SPECS: Mapping[str, TableSpec] = {
 }
 TABLES = tuple(SPECS)
 
-_TEXTS = "week type agent state gate point name kind command id run verdict files at"
+_TEXTS = "week type agent state gate point name kind command task run verdict files at"
 _LABELS = {
     "iterations_per_task": "iterations each",
     "usd": "cost",

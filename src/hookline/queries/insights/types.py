@@ -78,7 +78,7 @@ class Insights(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
 class InsightFacts(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     """The newest facts behind a figure, and how many there are in all.
 
-    Each has the task or the run that it is about in `id`, and its event in `seq`.
+    Each has its event in `seq`, and the `task` and, where one is known, the `run` that it is about.
     """
 
     table: str
