@@ -2,7 +2,8 @@
 -- A statement begins with the parts that it needs: see insights.py. Its values, in order: since,
 -- until, type, agent, now, and whether to split by week, by type and by agent.
 -- SQLite expects few rows of each type of event, and would join large parts row by row. So what is
--- joined has an index, and other parts are added to each other and grouped.
+-- joined has an index, and other parts are added to each other and grouped; it keeps the order of
+-- a CROSS JOIN.
 
 -- name: sessions
 -- Every session, its task and its agent.
@@ -70,9 +71,10 @@ SELECT seq, 0 AS position, at, task, run, 'merge' AS point, 'merge' AS gate,
 FROM (SELECT e.seq, e.timestamp AS at, e.node_id AS run, json_extract(r.input, '$.taskId') AS task,
         json_extract(e.data, '$.value.status') AS status,
         coalesce(json_extract(e.data, '$.value.testedBy'), '[]') AS tested
-    FROM runs r JOIN events e ON e.node_id = 'R-' || r.number AND e.type = 'effect_resolved'
-    WHERE r.flow = 'merge' AND (json_extract(e.data, '$.effectId') = 'merge'
-        OR json_extract(e.data, '$.effectId') LIKE 'merge#%')) AS each_merge
+    FROM runs r CROSS JOIN events e
+    WHERE r.flow = 'merge' AND e.node_id = 'R-' || r.number AND e.type = 'effect_resolved'
+        AND (json_extract(e.data, '$.effectId') = 'merge'
+            OR json_extract(e.data, '$.effectId') LIKE 'merge#%')) AS each_merge
 
 -- name: verdicts
 -- The verdicts of gates on work, and for how many times it had been submitted by then. A gate that
