@@ -9,6 +9,8 @@ import msgspec
 from hookline.immutable import Immutable
 
 Part = Literal["week", "type", "agent"]
+Split: TypeAlias = tuple[Part, ...]
+PARTS: Split = ("week", "type", "agent")
 Cell: TypeAlias = str | int | float | None
 
 
@@ -23,7 +25,7 @@ class Selection(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     until: str | None = None
     type: str | None = None
     agent: str | None = None
-    by: tuple[Part, ...] = ()
+    by: Split = ()
 
 
 class InsightRows(Immutable):

@@ -1,6 +1,6 @@
--- What the log says about how work goes: facts, each with its event, and the tables that add them up.
+-- What the log says about how work goes: facts, each with its event, and tables that add them up.
 -- A statement begins with the parts that it needs: see insights.py. Its values, in order: since,
--- until, type, agent, now, and whether to split by week, by type and by agent.
+-- until, type, agent and now. It may split the facts in several ways at once.
 -- SQLite expects few rows of each type of event, and would join large parts row by row. So what is
 -- joined has an index, and other parts are added to each other and grouped; it keeps the order of
 -- a CROSS JOIN.
@@ -87,8 +87,8 @@ FROM (SELECT seq, position, at, task, run, point, gate, head, command, verdict, 
     FROM (SELECT * FROM asked UNION ALL SELECT * FROM merges) AS a WHERE verdict <> 'waits') AS v
 
 -- name: completions
--- Completed tasks that sessions worked on, with all that was done for each: failed sessions, reviews
--- and fixes included. The first submission passed every gate if there was no other one.
+-- Completed tasks that sessions worked on, with all that was done for each: failed sessions,
+-- reviews and fixes included. The first submission passed every gate if there was no other one.
 SELECT max(seq) AS seq, max(at) AS at, task, CAST(NULL AS TEXT) AS by_agent,
     CAST(sum(sessions) AS BIGINT) AS sessions, CAST(sum(iterations) AS BIGINT) AS iterations,
     CAST(sum(turns) AS BIGINT) AS turns, CAST(sum(tokens) AS BIGINT) AS tokens,
@@ -120,7 +120,7 @@ SELECT in_week AS week, of_type AS type, of_agent AS agent, count(*) AS tasks,
     CAST(sum(micro_usd) AS DOUBLE PRECISION) / 1000000 AS usd,
     CAST(sum(micro_usd) AS DOUBLE PRECISION) / 1000000 / count(*) AS usd_per_task,
     CAST(sum(unpriced) AS BIGINT) AS unpriced_turns, max(seq) AS latest
-FROM facts GROUP BY in_week, of_type, of_agent ORDER BY in_week, of_type, of_agent
+FROM facts GROUP BY split, in_week, of_type, of_agent ORDER BY split, in_week, of_type, of_agent
 
 -- name: first_time_right_facts
 -- Each completed task whose work a gate checked.
@@ -134,7 +134,7 @@ SELECT in_week AS week, of_type AS type, of_agent AS agent, count(*) AS tasks,
     CAST(sum(first_time_right) AS BIGINT) AS first_time_right,
     100 * CAST(sum(first_time_right) AS DOUBLE PRECISION) / count(*) AS percent,
     max(seq) AS latest
-FROM facts GROUP BY in_week, of_type, of_agent ORDER BY in_week, of_type, of_agent
+FROM facts GROUP BY split, in_week, of_type, of_agent ORDER BY split, in_week, of_type, of_agent
 
 -- name: moves
 -- How tasks came into their states.
@@ -170,10 +170,10 @@ FROM stays WHERE came < went
 SELECT in_week AS week, of_type AS type, of_agent AS agent, state,
     CAST(sum(times) AS BIGINT) AS times, CAST(sum(ms) AS BIGINT) AS ms,
     100 * CAST(sum(ms) AS DOUBLE PRECISION)
-        / sum(sum(ms)) OVER (PARTITION BY in_week, of_type, of_agent) AS percent,
+        / sum(sum(ms)) OVER (PARTITION BY split, in_week, of_type, of_agent) AS percent,
     max(seq) AS latest
-FROM facts GROUP BY in_week, of_type, of_agent, state
-ORDER BY in_week, of_type, of_agent, ms DESC, state
+FROM facts GROUP BY split, in_week, of_type, of_agent, state
+ORDER BY split, in_week, of_type, of_agent, ms DESC, state
 
 -- name: gates_facts
 -- Each verdict of a gate.
@@ -190,8 +190,8 @@ SELECT in_week AS week, of_type AS type, of_agent AS agent, gate, point,
     CAST(sum(is_first) AS BIGINT) AS first_asked,
     CAST(sum(CASE WHEN verdict = 'rejected' THEN is_first ELSE 0 END) AS BIGINT) AS first_rejected,
     max(seq) AS latest
-FROM facts GROUP BY in_week, of_type, of_agent, gate, point
-ORDER BY in_week, of_type, of_agent, rejected DESC, asked DESC, gate, point
+FROM facts GROUP BY split, in_week, of_type, of_agent, gate, point
+ORDER BY split, in_week, of_type, of_agent, rejected DESC, asked DESC, gate, point
 
 -- name: rules
 -- What validation rules found in sessions, and the files that they saw.
@@ -243,8 +243,8 @@ FROM (SELECT * FROM rules UNION ALL SELECT * FROM after_work UNION ALL SELECT * 
 SELECT in_week AS week, of_type AS type, of_agent AS agent, name, kind, count(*) AS results,
     CAST(sum(1 - passed) AS BIGINT) AS failed, CAST(sum(regression) AS BIGINT) AS regressions,
     max(seq) AS latest
-FROM facts GROUP BY in_week, of_type, of_agent, name, kind
-ORDER BY in_week, of_type, of_agent, regressions DESC, failed DESC, name, kind
+FROM facts GROUP BY split, in_week, of_type, of_agent, name, kind
+ORDER BY split, in_week, of_type, of_agent, regressions DESC, failed DESC, name, kind
 
 -- name: flaky_facts
 -- Each result of a command that passed and failed on the same files.
@@ -262,8 +262,8 @@ WHERE lowest = 0 AND highest = 1
 SELECT in_week AS week, of_type AS type, of_agent AS agent, name, kind, command,
     CAST(sum(is_first) AS BIGINT) AS trees, count(*) AS results,
     CAST(sum(1 - passed) AS BIGINT) AS failed, max(seq) AS latest
-FROM facts GROUP BY in_week, of_type, of_agent, name, kind, command
-ORDER BY in_week, of_type, of_agent, trees DESC, results DESC, name, kind, command
+FROM facts GROUP BY split, in_week, of_type, of_agent, name, kind, command
+ORDER BY split, in_week, of_type, of_agent, trees DESC, results DESC, name, kind, command
 
 -- name: agents_facts
 -- What each agent did: sessions begun, iterations ended, turns in any role, and completed tasks.
@@ -289,7 +289,7 @@ SELECT in_week AS week, of_type AS type, of_agent AS agent,
     CAST(sum(micro_usd) AS DOUBLE PRECISION) / 1000000 AS usd,
     CAST(sum(CASE WHEN kind = 'turn' AND micro_usd IS NULL THEN 1 ELSE 0 END) AS BIGINT)
         AS unpriced_turns, max(seq) AS latest
-FROM facts GROUP BY in_week, of_type, of_agent ORDER BY in_week, of_type, of_agent
+FROM facts GROUP BY split, in_week, of_type, of_agent ORDER BY split, in_week, of_type, of_agent
 
 -- name: told
 -- Facts with the type of their task and their agent: who did it, or who took the task last.
@@ -302,8 +302,12 @@ SELECT f.*, date(at, 'weekday 0', '-6 days') AS week, coalesce((SELECT k.type FR
 FROM {facts} f WHERE (?1 IS NULL OR at >= ?1) AND (?2 IS NULL OR at < ?2)
 
 -- name: facts
--- The facts that were asked for.
-SELECT t.*, CASE WHEN ?6 = 1 THEN week ELSE '' END AS in_week,
-    CASE WHEN ?7 = 1 THEN type ELSE '' END AS of_type,
-    CASE WHEN ?8 = 1 THEN agent ELSE '' END AS of_agent
-FROM told t WHERE (?3 IS NULL OR type = ?3) AND (?4 IS NULL OR agent = ?4)
+-- The facts that were asked for, once for each way to split them.
+SELECT t.*, split, CASE WHEN by_week = 1 THEN week ELSE '' END AS in_week,
+    CASE WHEN by_type = 1 THEN type ELSE '' END AS of_type,
+    CASE WHEN is_by_agent = 1 THEN agent ELSE '' END AS of_agent
+FROM told t CROSS JOIN splits WHERE (?3 IS NULL OR type = ?3) AND (?4 IS NULL OR agent = ?4)
+
+-- name: split
+-- One way to split the facts.
+SELECT {number} AS split, {week} AS by_week, {type} AS by_type, {agent} AS is_by_agent

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain.insights import Selection
+from hookline.domain.insights import PARTS, Selection
 from hookline.errors import BadInput
 from hookline.queries.insights.advice import advice
 from hookline.queries.insights.charts import charts
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hookline.app import App
-    from hookline.domain.insights import InsightRows, Part
+    from hookline.domain.insights import Part, Split
     from hookline.ports.store import View
 
 EVERYTHING = Selection()
 # How facts are split, which their own columns say as well.
-SPLIT = ("in_week", "of_type", "of_agent", "by_agent")
+SPLIT = ("split", "in_week", "of_type", "of_agent", "by_agent")
 
 
 def insights(
@@ -73,31 +73,24 @@ def insight_facts(
 def _table(app: App, view: View, name: str, selection: Selection, now: str) -> InsightTable:
     spec = SPECS[name]
     # To compare agents is what their table is for.
-    least: tuple[Part, ...] = ("agent",) if spec.line == "agent" else ()
-    asked = _split(selection, *selection.by, *least)
-    known: dict[tuple[Part, ...], InsightRows] = {}
-
-    def rows(by: tuple[Part, ...]) -> InsightRows:
-        if by not in known:
-            known[by] = view.insights.rows(_stored(name), _split(selection, *by), now)
-        return known[by]
-
-    found = rows(asked.by)
+    least: Split = ("agent",) if spec.line == "agent" else ()
+    asked = msgspec.structs.replace(selection, by=_in_order(*selection.by, *least))
+    splits = [asked.by, _in_order("week", *least), least]
+    found, by_week, whole = view.insights.rows(_stored(name), asked, now, splits)
     return InsightTable(
         name=name,
         title=spec.title,
         about=spec.about,
         columns=[column(each) for each in found.columns],
         rows=found.rows,
-        charts=charts(name, rows(_split(selection, "week", *least).by)),
-        advice=advice(name, rows(least)),
+        charts=charts(name, by_week),
+        advice=advice(name, whole),
         sql=app.store.insight_statement(_stored(name), asked, now),
     )
 
 
-def _split(selection: Selection, *parts: Part) -> Selection:
-    by = tuple(part for part in ("week", "type", "agent") if part in parts)
-    return msgspec.structs.replace(selection, by=by)
+def _in_order(*parts: Part) -> Split:
+    return tuple(part for part in PARTS if part in parts)
 
 
 def _stored(table: str) -> str:

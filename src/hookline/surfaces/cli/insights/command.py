@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookline.domain.insights import Selection
+from hookline.domain.insights import PARTS, Selection
 from hookline.domain.timestamps import past
 from hookline.errors import BadInput
 from hookline.queries.insights.csv import csv_of_all, csv_text
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
     from hookline.app import App
-    from hookline.domain.insights import Part
-
-PARTS: tuple[Part, ...] = ("week", "type", "agent")
 
 
 def _arguments(p: ArgumentParser) -> None:
