@@ -13,25 +13,26 @@ FROM events e WHERE e.type = 'session_started'
 
 -- name: turns
 -- What each turn used: its last record counts.
-SELECT seq, at, node, by_agent, tokens, micro_usd FROM (SELECT seq, timestamp AS at,
-        node_id AS node, json_extract(data, '$.agent') AS by_agent,
-        coalesce(CAST(json_extract(data, '$.inputTokens') AS BIGINT), 0)
-            + coalesce(CAST(json_extract(data, '$.outputTokens') AS BIGINT), 0) AS tokens,
-        CAST(round(CAST(json_extract(data, '$.usd') AS DOUBLE PRECISION) * 1000000) AS BIGINT)
-            AS micro_usd,
+SELECT seq, timestamp AS at, node_id AS node, json_extract(data, '$.agent') AS by_agent,
+    coalesce(CAST(json_extract(data, '$.inputTokens') AS BIGINT), 0)
+        + coalesce(CAST(json_extract(data, '$.outputTokens') AS BIGINT), 0) AS tokens,
+    CAST(round(CAST(json_extract(data, '$.usd') AS DOUBLE PRECISION) * 1000000) AS BIGINT)
+        AS micro_usd
+FROM (SELECT seq, timestamp, node_id, data,
         row_number() OVER (PARTITION BY json_extract(data, '$.turn') ORDER BY seq DESC) AS place
     FROM events WHERE type = 'agent_turn') AS each_record WHERE place = 1
 
 -- name: iterations
 -- Iterations that are over. One that was interrupted and made again counts once, its last end.
 SELECT i.seq, i.at, i.run, json_extract(r.input, '$.taskId') AS task,
-    coalesce(json_extract(r.input, '$.agent'), '') AS by_agent, i.status
-FROM (SELECT seq, timestamp AS at, node_id AS run, json_extract(data, '$.status') AS status,
-        CAST(json_extract(data, '$.iteration') AS BIGINT) AS number,
-        row_number() OVER (PARTITION BY node_id, json_extract(data, '$.iteration')
-            ORDER BY seq DESC) AS place
-    FROM events WHERE type = 'session_iteration_ended') AS i
-JOIN runs r ON r.number = CAST(substr(i.run, 3) AS BIGINT) WHERE i.place = 1 AND i.number > 0
+    coalesce(json_extract(r.input, '$.agent'), '') AS by_agent,
+    json_extract(i.data, '$.status') AS status
+FROM (SELECT seq, at, run, data, number,
+        row_number() OVER (PARTITION BY run, number ORDER BY seq DESC) AS place
+    FROM (SELECT seq, timestamp AS at, node_id AS run, data,
+            CAST(json_extract(data, '$.iteration') AS BIGINT) AS number
+        FROM events WHERE type = 'session_iteration_ended') AS each_end WHERE number > 0) AS i
+JOIN runs r ON r.number = CAST(substr(i.run, 3) AS BIGINT) WHERE i.place = 1
 
 -- name: firings
 -- The points of gates that were fired for work.

@@ -16,8 +16,8 @@ _AS_JSON = r"(CASE WHEN strpos({0}, '\u0000') = 0 THEN {0}::jsonb ELSE as_json({
 
 
 def _extracted(found: re.Match[str]) -> str:
-    path = found[2].replace(".", ",")
-    return f"({_AS_JSON.format(found[1])} #>> '{{{path}}}')"
+    *path, last = (f"'{name}'" for name in found[2].split("."))
+    return f"({' -> '.join((_AS_JSON.format(found[1]), *path))} ->> {last})"
 
 
 _MARK = re.compile(r"\?(\d+)?")
