@@ -18,7 +18,7 @@ from hookline.queries.insights.tables import TABLES
 from hookline.queries.insights.types import (
     Advice,
     Chart,
-    Column,
+    InsightColumn,
     InsightFacts,
     Insights,
     InsightTable,
@@ -29,7 +29,7 @@ __all__ = [
     "TABLES",
     "Advice",
     "Chart",
-    "Column",
+    "InsightColumn",
     "InsightFacts",
     "InsightTable",
     "Insights",

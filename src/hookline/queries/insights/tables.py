@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hookline.errors import BadInput
 from hookline.immutable import Immutable
-from hookline.queries.insights.types import Column
+from hookline.queries.insights.types import InsightColumn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -110,9 +110,9 @@ _UNITS: Mapping[str, Unit] = {
 }
 
 
-def column(name: str) -> Column:
+def column(name: str) -> InsightColumn:
     """What a column of the store's is."""
-    return Column(name, _LABELS.get(name, name.replace("_", " ")), _UNITS.get(name, "count"))
+    return InsightColumn(name, _LABELS.get(name, name.replace("_", " ")), _UNITS.get(name, "count"))
 
 
 def check_tables(names: Sequence[str]) -> None:

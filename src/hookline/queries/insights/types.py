@@ -11,7 +11,7 @@ from hookline.domain.insights import Cell, Part
 Unit = Literal["text", "count", "number", "percent", "usd", "ms", "seq"]
 
 
-class Column(msgspec.Struct, rename="camel", frozen=True):
+class InsightColumn(msgspec.Struct, rename="camel", frozen=True):
     """A column of a table, and what its cells are; money is in USD, a time in milliseconds."""
 
     name: str
@@ -57,7 +57,7 @@ class InsightTable(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     name: str
     title: str
     about: str
-    columns: list[Column]
+    columns: list[InsightColumn]
     rows: list[list[Cell]]
     charts: list[Chart]
     advice: list[Advice]
@@ -65,7 +65,7 @@ class InsightTable(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class Insights(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
-    """What the log says about how work goes, from one moment to another, and for whom."""
+    """What the log says about how work goes, from one moment to another."""
 
     since: str | None
     until: str
@@ -82,6 +82,6 @@ class InsightFacts(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     """
 
     table: str
-    columns: list[Column]
+    columns: list[InsightColumn]
     rows: list[list[Cell]]
     total: int

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hookline.domain.insights import Cell
-    from hookline.queries.insights.types import Column, InsightFacts, InsightTable
+    from hookline.queries.insights.types import InsightColumn, InsightFacts, InsightTable
 
 UNKNOWN, NONE = "-", "nothing yet"
 LONGEST = 60
@@ -43,7 +43,7 @@ def show_facts(found: InsightFacts) -> None:
         say(paint(f"  {more} older ones are not shown", "dim"))
 
 
-def _show(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
+def _show(columns: Sequence[InsightColumn], rows: Sequence[Sequence[Cell]]) -> None:
     places = [place for place, column in enumerate(columns) if _says(column, place, rows)]
     head = [columns[place].label for place in places]
     lines = [[_text(columns[place], row[place]) for place in places] for row in rows]
@@ -54,7 +54,7 @@ def _show(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
         say(f"  {line if number else paint(line, 'dim')}")
 
 
-def _says(column: Column, place: int, rows: Sequence[Sequence[Cell]]) -> bool:
+def _says(column: InsightColumn, place: int, rows: Sequence[Sequence[Cell]]) -> bool:
     """Whether a column is shown: not one that the rows are not split by."""
     return column.name not in _SPLIT or any(row[place] for row in rows)
 
@@ -63,7 +63,7 @@ def _aligned(text: str, columns: int, is_text: bool) -> str:
     return padded(text, columns) if is_text else " " * (columns - width(text)) + text
 
 
-def _text(column: Column, cell: Cell) -> str:
+def _text(column: InsightColumn, cell: Cell) -> str:
     if cell is None or cell == "":
         return UNKNOWN
     if isinstance(cell, str):
