@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hookline.files import Removed
     from hookline.ports.calls import Calls, Dispatches, Switches
     from hookline.ports.details import Details
+    from hookline.ports.exports import Exports
     from hookline.ports.hosts import Hosts
     from hookline.ports.notices import Announcements, Outbox
     from hookline.ports.runs import Runs, Sessions
@@ -241,6 +242,10 @@ class View(Protocol):
     @property
     def outbox(self) -> Outbox:
         """What waits to be sent to people."""
+
+    @property
+    def exports(self) -> Exports:
+        """How far telemetry was sent."""
 
 
 class Transaction(View, Protocol):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from hookline.adapters.store.details import DetailTables
+    from hookline.adapters.store.exports import ExportTables
     from hookline.adapters.store.hosts import HostTables
     from hookline.adapters.store.notices import AnnouncementTable, OutboxTable
     from hookline.adapters.store.pull_requests import PullRequestTable
@@ -149,6 +150,12 @@ class View:
         from hookline.adapters.store.notices import OutboxTable
 
         return OutboxTable(self._connection)
+
+    @property
+    def exports(self) -> ExportTables:
+        from hookline.adapters.store.exports import ExportTables  # most projects send nothing
+
+        return ExportTables(self._connection)
 
 
 class Transaction(View):

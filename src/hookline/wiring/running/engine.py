@@ -15,7 +15,7 @@ from hookline.hooks.calls.call import base_environment
 from hookline.pipeline.effect_kinds import effect_kinds
 from hookline.pipeline.own_flows import OWN_FLOWS
 from hookline.project import user_folder
-from hookline.trust.configured import notification_variables
+from hookline.trust.configured import secret_variables
 from hookline.trust.merging import configuration_errors
 from hookline.wiring.calling.calls import owner_of, recorder
 from hookline.wiring.project.trusting import frozen, is_current, merge_trust, verifier, worktrees
@@ -85,7 +85,7 @@ def engine(app: App, observe: Observe = lambda what, details: None) -> Engine:
 
 def _environment(app: App) -> dict[str, str]:
     """What agents and programs of runs inherit; nobody writes to people in Hookline's name."""
-    hidden = notification_variables(app.settings) if app.settings is not None else ()
+    hidden = secret_variables(app.settings) if app.settings is not None else ()
     inherited = base_environment(app.environ)
     return {name: value for name, value in inherited.items() if name not in hidden}
 

@@ -1,0 +1,117 @@
+"""The figures of the record: what was done, what it cost, how hooks fared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from hookline.domain.events import TURN
+from hookline.domain.hooks.names import short_name
+from hookline.domain.runs.model import TERMINAL
+from hookline.domain.sessions.turns import TurnCost
+from hookline.domain.telemetry import Figure, Series
+from hookline.domain.timestamps import seconds
+
+if TYPE_CHECKING:
+    from hookline.domain.events import Event
+    from hookline.domain.text.cleaning import Cleaner
+    from hookline.ports.store import View
+
+_COUNTED = (TURN, "session_iteration_ended", "session_ended", "run_started", *TERMINAL)
+Labels = tuple[tuple[str, str], ...]
+
+
+class FigureReader:
+    """Reads the figures of one store; the log only as far as it grew since the last time."""
+
+    def __init__(self, cleaner: Cleaner) -> None:
+        self._cleaner = cleaner
+        self._place = 0
+        self._turns: dict[str, TurnCost] = {}
+        self._iterations: Counter[Labels] = Counter()
+        self._sessions: Counter[Labels] = Counter()
+
+    def since(self, view: View) -> float:
+        """Since when counters count: the moment of the first event."""
+        first = view.log.events(limit=1)
+        return seconds(first[0].timestamp) if first else view.time()
+
+    def read(self, view: View) -> list[Figure]:
+        """All figures as they are now."""
+        types = (TURN, "session_iteration_ended", "session_ended")
+        for event in view.log.stream(types=types, after=self._place):
+            self._place = event.seq
+            self._note(event)
+        return [*self._work(view), *self._spent(), *self._hooks(view)]
+
+    def _note(self, event: Event) -> None:
+        if event.type == TURN:
+            try:
+                cost = msgspec.convert(event.data, TurnCost)
+            except msgspec.ValidationError:  # one that Hookline cannot have written
+                return
+            self._turns[cost.turn] = cost
+        elif event.type == "session_ended":
+            self._sessions[self._labels(outcome=event.data.get("outcome"))] += 1
+        else:
+            self._iterations[self._labels(status=event.data.get("status"))] += 1
+
+    def _work(self, view: View) -> list[Figure]:
+        tasks = Counter(view.exports.task_states())
+        return [
+            _figure(
+                "hookline.tasks", "gauge", "{task}", "Tasks by state.",
+                {(("state", state),): count for state, count in tasks.items()},
+            ),
+            _figure(
+                "hookline.iterations", "counter", "{iteration}",
+                "Iterations of sessions by how they ended.", self._iterations,
+            ),
+            _figure(
+                "hookline.sessions.ended", "counter", "{ending}",
+                "How often sessions ended, for good or for now.", self._sessions,
+            ),
+        ]
+
+    def _spent(self) -> list[Figure]:
+        turns: Counter[Labels] = Counter()
+        tokens: Counter[Labels] = Counter()
+        usd: Counter[Labels] = Counter()
+        spent: Counter[Labels] = Counter()
+        for cost in self._turns.values():
+            who = {"agent": cost.agent, "model": cost.model or "", "role": cost.role}
+            same = self._labels(**who)
+            turns[same] += 1
+            tokens[(*same, ("type", "input"))] += cost.input_tokens
+            tokens[(*same, ("type", "output"))] += cost.output_tokens
+            usd[same] += cost.usd or 0.0  # type: ignore[assignment]
+            spent[same] += cost.seconds  # type: ignore[assignment]
+        return [
+            _figure("hookline.turns", "counter", "{turn}", "Turns of agents.", turns),
+            _figure("hookline.tokens", "counter", "{token}", "Tokens of agents.", tokens),
+            _figure("hookline.cost", "counter", "USD", "What agents cost, as far as known.", usd),
+            _figure("hookline.turns.time", "counter", "s", "How long agents worked.", spent),
+        ]
+
+    def _hooks(self, view: View) -> list[Figure]:
+        calls: Counter[Labels] = Counter()
+        spent: Counter[Labels] = Counter()
+        for hook, point, status, count, took in view.exports.call_counts():
+            same = self._labels(hook=short_name(hook), point=point)
+            calls[(*same, ("status", status))] += count
+            spent[same] += took / 1_000_000  # type: ignore[assignment]
+        return [
+            _figure("hookline.hook.calls", "counter", "{call}", "Calls of hooks.", calls),
+            _figure("hookline.hook.time", "counter", "s", "How long hooks ran.", spent),
+        ]
+
+    def _labels(self, **values: object) -> Labels:
+        return tuple((name, self._cleaner.text(str(value))) for name, value in values.items())
+
+
+def _figure(name: str, kind: str, unit: str, help: str, found: dict[Labels, int]) -> Figure:
+    series = [Series(value, dict(labels)) for labels, value in sorted(found.items())]
+    about = {"name": name, "kind": kind, "unit": unit, "help": help}
+    return msgspec.convert({**about, "series": msgspec.to_builtins(series)}, Figure)
