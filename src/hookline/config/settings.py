@@ -45,7 +45,8 @@ class Settings(msgspec.Struct, kw_only=True):
     and `agent_hooks` hold the hooks of task types and agents, by name and point, which replace
     those of the point. The sections are kept as JSON and read when first asked for.
     `users_notifications` and `users_telemetry` are what the user's own file says about them: what
-    counts where the repository is not trusted. `stores` is what the files of the `project` and of the `user` say.
+    counts where the repository is not trusted. `stores` is what the files of the `project` and of
+    the `user` say.
     `config_digest` is the sha256 of the very hookline.yaml that was read. `is_gone` says that the
     one that was trusted is missing: nobody knows by which gates its types are held.
     """

@@ -80,7 +80,7 @@ class OtlpCollector:
         """Send figures."""
         if self._figures is None:
             return Taken()
-        times = {"start_time_unix_nano": int(since * 1e9), "time_unix_nano": int(now * 1e9)}
+        times = int(since * 1e9), int(now * 1e9)
         of_scope = metrics.ScopeMetrics(
             scope=self._scope,
             metrics=[_metric(each, times) for each in figures],
@@ -139,9 +139,14 @@ def _span(span: Span) -> trace.Span:
     )
 
 
-def _metric(figure: Figure, times: Mapping[str, int]) -> metrics.Metric:
+def _metric(figure: Figure, times: tuple[int, int]) -> metrics.Metric:
     points = [
-        metrics.NumberDataPoint(attributes=_pairs(each.labels), as_double=each.value, **times)
+        metrics.NumberDataPoint(
+            attributes=_pairs(each.labels),
+            as_double=each.value,
+            start_time_unix_nano=times[0],
+            time_unix_nano=times[1],
+        )
         for each in figure.series
     ]
     about: dict[str, Any] = {

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hookline.app import App
+    from hookline.operations.telemetry.figures import FigureSender
     from hookline.operations.telemetry.sending import Sender, Sent
     from hookline.wiring.running.telemetry import Destination
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from hookline.domain.runs.model import TERMINAL
-from hookline.domain.telemetry import ExportPosition
+from hookline.domain.runs.model import PARKED, PAUSED, RUNNING
 from hookline.ports.exports import NotTaken
 from hookline.queries.telemetry.content import Content
 from hookline.queries.telemetry.gathering import Batch, Gatherer
@@ -22,7 +21,7 @@ from hookline.tasks.task_runs import beginning
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hookline.domain.telemetry import Span
+    from hookline.domain.telemetry import ExportPosition, Span
     from hookline.ports.store import Transaction
     from hookline.wiring.running.telemetry import Sending
 
@@ -101,9 +100,7 @@ class Sender:
             self._position = tx.exports.find(self._name)
         return self._position
 
-    def _may_take(
-        self, found: ExportPosition, now: float, sent: Sent, *, at_once: bool
-    ) -> bool:
+    def _may_take(self, found: ExportPosition, now: float, sent: Sent, *, at_once: bool) -> bool:
         is_free = found.owner is None or self._is_free(found.owner, found.lease_until)
         sent.is_elsewhere = not is_free
         sent.is_later = is_free and found.next_try > now and not at_once
@@ -168,9 +165,6 @@ class Sender:
 
 def _beginning(tx: Transaction) -> int:
     """Where a new destination begins: with what is under way."""
-    runs = [run for status in ("running", "parked", "paused") for run in tx.runs.runs(status=status)]
-    began = [beginning(tx, run.run_id).seq - 1 for run in runs if run.status not in TERMINAL]
+    runs = (run for status in (RUNNING, PARKED, PAUSED) for run in tx.runs.runs(status=status))
+    began = (beginning(tx, run.run_id).seq - 1 for run in runs)
     return min([*began, tx.log.last()])
-
-
-

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING
+from collections import defaultdict
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from hookline.domain.events import TURN
 from hookline.domain.hooks.names import short_name
-from hookline.domain.runs.model import TERMINAL
 from hookline.domain.sessions.turns import TurnCost
 from hookline.domain.telemetry import Figure, Series
 from hookline.domain.timestamps import seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from hookline.domain.events import Event
     from hookline.domain.text.cleaning import Cleaner
     from hookline.ports.store import View
 
-_COUNTED = (TURN, "session_iteration_ended", "session_ended", "run_started", *TERMINAL)
+_COUNTED = (TURN, "session_iteration_ended", "session_ended")
 Labels = tuple[tuple[str, str], ...]
+Sums = defaultdict[Labels, float]
 
 
 class FigureReader:
@@ -30,8 +32,8 @@ class FigureReader:
         self._cleaner = cleaner
         self._place = 0
         self._turns: dict[str, TurnCost] = {}
-        self._iterations: Counter[Labels] = Counter()
-        self._sessions: Counter[Labels] = Counter()
+        self._iterations: Sums = defaultdict(float)
+        self._sessions: Sums = defaultdict(float)
 
     def since(self, view: View) -> float:
         """Since when counters count: the moment of the first event."""
@@ -40,8 +42,7 @@ class FigureReader:
 
     def read(self, view: View) -> list[Figure]:
         """All figures as they are now."""
-        types = (TURN, "session_iteration_ended", "session_ended")
-        for event in view.log.stream(types=types, after=self._place):
+        for event in view.log.stream(types=_COUNTED, after=self._place):
             self._place = event.seq
             self._note(event)
         return [*self._work(view), *self._spent(), *self._hooks(view)]
@@ -59,35 +60,44 @@ class FigureReader:
             self._iterations[self._labels(status=event.data.get("status"))] += 1
 
     def _work(self, view: View) -> list[Figure]:
-        tasks = Counter(view.exports.task_states())
+        tasks = {(("state", name),): n for name, n in view.exports.task_states().items()}
         return [
             _figure(
-                "hookline.tasks", "gauge", "{task}", "Tasks by state.",
-                {(("state", state),): count for state, count in tasks.items()},
+                "hookline.tasks",
+                "gauge",
+                "{task}",
+                "Tasks by state.",
+                tasks,
             ),
             _figure(
-                "hookline.iterations", "counter", "{iteration}",
-                "Iterations of sessions by how they ended.", self._iterations,
+                "hookline.iterations",
+                "counter",
+                "{iteration}",
+                "Iterations of sessions by how they ended.",
+                self._iterations,
             ),
             _figure(
-                "hookline.sessions.ended", "counter", "{ending}",
-                "How often sessions ended, for good or for now.", self._sessions,
+                "hookline.sessions.ended",
+                "counter",
+                "{ending}",
+                "How often sessions ended, for good or for now.",
+                self._sessions,
             ),
         ]
 
     def _spent(self) -> list[Figure]:
-        turns: Counter[Labels] = Counter()
-        tokens: Counter[Labels] = Counter()
-        usd: Counter[Labels] = Counter()
-        spent: Counter[Labels] = Counter()
+        turns: Sums = defaultdict(float)
+        tokens: Sums = defaultdict(float)
+        usd: Sums = defaultdict(float)
+        spent: Sums = defaultdict(float)
         for cost in self._turns.values():
             who = {"agent": cost.agent, "model": cost.model or "", "role": cost.role}
             same = self._labels(**who)
             turns[same] += 1
             tokens[(*same, ("type", "input"))] += cost.input_tokens
             tokens[(*same, ("type", "output"))] += cost.output_tokens
-            usd[same] += cost.usd or 0.0  # type: ignore[assignment]
-            spent[same] += cost.seconds  # type: ignore[assignment]
+            usd[same] += cost.usd or 0.0
+            spent[same] += cost.seconds
         return [
             _figure("hookline.turns", "counter", "{turn}", "Turns of agents.", turns),
             _figure("hookline.tokens", "counter", "{token}", "Tokens of agents.", tokens),
@@ -96,12 +106,12 @@ class FigureReader:
         ]
 
     def _hooks(self, view: View) -> list[Figure]:
-        calls: Counter[Labels] = Counter()
-        spent: Counter[Labels] = Counter()
+        calls: Sums = defaultdict(float)
+        spent: Sums = defaultdict(float)
         for hook, point, status, count, took in view.exports.call_counts():
             same = self._labels(hook=short_name(hook), point=point)
             calls[(*same, ("status", status))] += count
-            spent[same] += took / 1_000_000  # type: ignore[assignment]
+            spent[same] += took / 1_000_000
         return [
             _figure("hookline.hook.calls", "counter", "{call}", "Calls of hooks.", calls),
             _figure("hookline.hook.time", "counter", "s", "How long hooks ran.", spent),
@@ -111,7 +121,12 @@ class FigureReader:
         return tuple((name, self._cleaner.text(str(value))) for name, value in values.items())
 
 
-def _figure(name: str, kind: str, unit: str, help: str, found: dict[Labels, int]) -> Figure:
+def _figure(
+    name: str,
+    kind: Literal["counter", "gauge"],
+    unit: str,
+    help: str,
+    found: Mapping[Labels, float],
+) -> Figure:
     series = [Series(value, dict(labels)) for labels, value in sorted(found.items())]
-    about = {"name": name, "kind": kind, "unit": unit, "help": help}
-    return msgspec.convert({**about, "series": msgspec.to_builtins(series)}, Figure)
+    return Figure(name=name, kind=kind, unit=unit, help=help, series=series)

@@ -49,7 +49,12 @@ class Gatherer:
     """Gathers spans of one store, batch by batch."""
 
     def __init__(
-        self, store_id: str, feeds: Feeds, blobs: Blobs, content: Content, drivers: Mapping[str, str]
+        self,
+        store_id: str,
+        feeds: Feeds,
+        blobs: Blobs,
+        content: Content,
+        drivers: Mapping[str, str],
     ) -> None:
         self._store_id, self._blobs, self._content = store_id, blobs, content
         self._drivers = drivers

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.events import Event
 from hookline.domain.hooks.names import short_name
 from hookline.domain.hooks.records import DEAD, FAILED, OK, TIMEOUT, Delivery
 from hookline.domain.runs.model import INSTANT
@@ -21,10 +20,17 @@ from hookline.queries.telemetry.places import STARTS, Around, Places
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from hookline.domain.events import Event
     from hookline.domain.runs.model import Run
     from hookline.ports.store import Blobs, View
     from hookline.queries.telemetry.content import Content
-    from hookline.queries.telemetry.turns import FedTurn, FedTurns, RecordedTurn, TurnIndex, UsedTool
+    from hookline.queries.telemetry.turns import (
+        FedTurn,
+        FedTurns,
+        RecordedTurn,
+        TurnIndex,
+        UsedTool,
+    )
 
 TERMINAL = ("run_completed", "run_failed", "run_cancelled")
 # The first span of a trace is over with each of these.
@@ -88,9 +94,7 @@ class Spans:
         if event.type in TERMINAL:
             yield from self._cut_turns(run, event)
         began = self._places.start(run, event.seq - 1)
-        ended = self._view.log.events(
-            node_id=run.run_id, types=ENDS, after=began.seq, limit=1
-        )
+        ended = self._view.log.events(node_id=run.run_id, types=ENDS, after=began.seq, limit=1)
         if ended and ended[0].seq == event.seq:
             yield self._iteration(run, began, event)
 
@@ -167,7 +171,7 @@ class Spans:
             attributes={
                 **self._about(run),
                 "hookline.effect": f"{run.run_id}/{chapter}/{effect_id}",
-                "hookline.effect.kind": kind,
+                "hookline.effect.kind": asked.data["kind"],
                 **_shown(shown),
             },
             error="effect_failed" if failed else None,

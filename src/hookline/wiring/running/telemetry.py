@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from hookline.digest import sha256
-from hookline.errors import HooklineError, HookFailure
+from hookline.errors import HookFailure, HooklineError
 from hookline.hooks.kinds.http import header_value, url_problem
 from hookline.immutable import Immutable
 from hookline.version import __version__
@@ -77,14 +77,14 @@ def destination(app: App) -> Destination | None:
 
 def _configured(found: Mapping[str, Any], where: str, env: Mapping[str, str]) -> Destination:
     base = str(found["endpoint"])
-    headers = {name.lower(): env.get(each) for name, each in found.get("headers", {}).items()}
-    missing = [found["headers"][name] for name in found.get("headers", {}) if not headers[name.lower()]]
+    named: Mapping[str, str] = found.get("headers", {})
+    missing = [variable for variable in named.values() if not env.get(variable)]
     return Destination(
         _name(base),
         where,
         _below(base, TRACES_PATH),
         _below(base, METRICS_PATH) if found.get("metrics") else None,
-        {name: value for name, value in headers.items() if value},
+        {name.lower(): env.get(variable, "") for name, variable in named.items()},
         bool(found.get("content")),
         f"the environment variable {missing[0]} is not set" if missing else None,
         "set it where Hookline runs" if missing else "",
@@ -154,7 +154,7 @@ def _checked(found: Destination, adds_content: bool = False) -> Destination:
 
 def is_installed() -> bool:
     """Whether what encodes telemetry is there."""
-    return all(map(_is_there, ("google", "google.protobuf", "opentelemetry", "opentelemetry.proto")))
+    return _is_there("google.protobuf") and _is_there("opentelemetry.proto")
 
 
 def _is_there(name: str) -> bool:
