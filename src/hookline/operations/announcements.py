@@ -15,7 +15,7 @@ import msgspec
 from hookline.domain.announcements import NEEDED, OVER
 from hookline.domain.events import SYSTEM_NODE, Event
 from hookline.domain.sessions.model import FLOW
-from hookline.operations.telemetry.background import sending
+from hookline.operations.telemetry.background import start_sending
 from hookline.queries import announced
 from hookline.queries.attention import items
 from hookline.wiring.calling import delivering
@@ -137,9 +137,9 @@ async def at_work(
 
     What is over meanwhile is sent to whoever takes telemetry.
     """
-    with sending(app):
-        async with _at_work(app, observe, tell, keep):
-            yield
+    start_sending(app)
+    async with _at_work(app, observe, tell, keep):
+        yield
 
 
 @asynccontextmanager

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hookline.errors import HooklineError
 from hookline.wiring.running.telemetry import destination, opened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from hookline.app import App
     from hookline.operations.telemetry.figures import FigureSender
     from hookline.operations.telemetry.sending import Sender, Sent
@@ -28,23 +26,19 @@ LAST = 3.0
 LATER = "`hookline telemetry status` shows it, and nothing is lost meanwhile"
 
 
-@contextmanager
-def sending(app: App) -> Iterator[None]:
-    """Send what is over meanwhile, if anyone wants it."""
+def start_sending(app: App) -> None:
+    """Send what is over, if anyone wants it, until the project is closed."""
+    if any(isinstance(getattr(each, "__self__", None), _Thread) for each in app.at_close):
+        return
     found = destination(app) if app.delivers else None
     if found is None:
-        yield
         return
     if found.problem is not None:
         app.tell(f"telemetry is not sent: {found.problem}; {LATER}")
-        yield
         return
     thread = _Thread(app, found)
     thread.start()
-    try:
-        yield
-    finally:
-        thread.stop()
+    app.at_close.append(thread.stop)
 
 
 def send_rest(app: App) -> None:

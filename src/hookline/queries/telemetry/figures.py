@@ -60,6 +60,7 @@ class FigureReader:
             self._iterations[self._labels(status=event.data.get("status"))] += 1
 
     def _work(self, view: View) -> list[Figure]:
+        tasks: Mapping[Labels, float]
         tasks = {(("state", name),): n for name, n in view.exports.task_states().items()}
         return [
             _figure(
