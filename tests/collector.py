@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import psutil
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
 )
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue
+
+if TYPE_CHECKING:
+    from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 
 
 class TakenSpan(NamedTuple):
@@ -40,8 +45,12 @@ class CollectorStandIn(ThreadingHTTPServer):
         self.metrics: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.bodies: list[bytes] = []
+        self.requests: list[dict[str, Any]] = []
         self.status = 200
         self.answers: list[int] = []
+        # How many spans it takes at once, and whether it kills who sent some.
+        self.most: int | None = None
+        self.kills_sender = False
 
     @property
     def url(self) -> str:
@@ -76,12 +85,25 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
+        self.server.requests.append({"path": self.path})
         status = self.server.answers.pop(0) if self.server.answers else self.server.status
+        if status < 300 and self._is_too_much(body):
+            status = 413
         if status < 300:
             self._take(body)
+        if self.server.kills_sender and self.server.spans:
+            os.kill(_client_of(self.client_address[1], self.server.server_port), signal.SIGKILL)
+            return
         self.send_response(status)
         self.send_header("content-length", "0")
         self.end_headers()
+
+    def _is_too_much(self, body: bytes) -> bool:
+        if self.server.most is None or not self.path.endswith("/v1/traces"):
+            return False
+        asked = ExportTraceServiceRequest.FromString(body)
+        count = sum(len(scope.spans) for each in asked.resource_spans for scope in each.scope_spans)
+        return count > self.server.most
 
     def _take(self, body: bytes) -> None:
         assert self.headers["content-type"] == "application/x-protobuf"
@@ -101,6 +123,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """The tests read what was sent, not what was logged."""
+
+
+def _client_of(port: int, server_port: int) -> int:
+    """The process at the other end of a connection on this machine."""
+    found = (
+        each.pid
+        for each in psutil.net_connections("tcp4")
+        if each.pid and each.laddr.port == port and each.raddr and each.raddr.port == server_port
+    )
+    return next(found)
 
 
 def _span(span: Any, resource: dict[str, Any]) -> TakenSpan:

@@ -52,8 +52,8 @@ class Exports(Protocol):
     def task_states(self) -> dict[str, int]:
         """How many tasks there are in each state."""
 
-    def call_counts(self) -> list[tuple[str, str, str, int, int]]:
-        """(hook, point, status, count, microseconds) of all calls."""
+    def call_counts(self) -> list[tuple[str, str, str, str, int, int]]:
+        """(hook, kind, point, status, count, microseconds) of all calls."""
 
     def calls_after(self, delivery: int, limit: int) -> list[Delivery]:
         """Calls in the order in which they were recorded."""

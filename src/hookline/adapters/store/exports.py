@@ -63,7 +63,7 @@ class ExportTables(Table):
     def task_states(self) -> dict[str, int]:
         return dict(self._run(SQL["task_states"]).fetchall())
 
-    def call_counts(self) -> list[tuple[str, str, str, int, int]]:
+    def call_counts(self) -> list[tuple[str, str, str, str, int, int]]:
         return self._run(SQL["call_counts"]).fetchall()
 
     def calls_after(self, delivery: int, limit: int) -> list[Delivery]:

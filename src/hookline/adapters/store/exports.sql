@@ -67,5 +67,5 @@ SELECT state, count(*) FROM tasks GROUP BY state
 
 -- name: call_counts
 -- How often hooks were called at each point, with which ends, and how long that took.
-SELECT hook, point, status, count(*), CAST(coalesce(sum(duration_us), 0) AS BIGINT)
-FROM deliveries GROUP BY hook, point, status
+SELECT hook, kind, point, status, count(*), CAST(coalesce(sum(duration_us), 0) AS BIGINT)
+FROM deliveries GROUP BY hook, kind, point, status

@@ -11,7 +11,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hookline.errors import HooklineError
-from hookline.wiring.running.telemetry import destination, opened
 
 if TYPE_CHECKING:
     from hookline.app import App
@@ -23,14 +22,17 @@ if TYPE_CHECKING:
 LOOK_AGAIN, FIGURES_AGAIN = 1.0, 60.0
 # How long a command that is over waits for the rest to be sent.
 LAST = 3.0
+VARIABLES = "OTEL_EXPORTER_OTLP_"
 LATER = "`hookline telemetry status` shows it, and nothing is lost meanwhile"
 
 
 def start_sending(app: App) -> None:
     """Send what is over, if anyone wants it, until the project is closed."""
-    if any(isinstance(getattr(each, "__self__", None), _Thread) for each in app.at_close):
+    if not _is_wanted(app) or any(
+        isinstance(getattr(each, "__self__", None), _Thread) for each in app.at_close
+    ):
         return
-    found = destination(app) if app.delivers else None
+    found = _destination(app)
     if found is None:
         return
     if found.problem is not None:
@@ -43,15 +45,30 @@ def start_sending(app: App) -> None:
 
 def send_rest(app: App) -> None:
     """Send what is over, once, for a process that is about to end; errors are only told."""
-    found = destination(app) if app.delivers else None
+    found = _destination(app) if _is_wanted(app) else None
     if found is None or found.problem is not None:
         return
-    with suppress(HooklineError), opened(app, found) as world:
-        from hookline.operations.telemetry.sending import Sender  # loads what makes spans
+    from hookline.operations.telemetry.sending import Sender  # loads what makes spans
+    from hookline.wiring.running.telemetry import opened
 
+    with suppress(HooklineError), opened(app, found) as world:
         sender = Sender(world)
         _tell(app, found, sender.send(until=time.monotonic() + LAST))
         sender.let_go()
+
+
+def _is_wanted(app: App) -> bool:
+    """Whether anything says where telemetry goes; most projects send none, and load nothing."""
+    if any(name.startswith(VARIABLES) for name in app.environ):
+        return True
+    found = app.settings
+    return found is not None and bool(found.users_telemetry or found.telemetry.get("endpoint"))
+
+
+def _destination(app: App) -> Destination | None:
+    from hookline.wiring.running.telemetry import destination
+
+    return destination(app) if app.delivers else None
 
 
 class _Thread:
@@ -72,10 +89,11 @@ class _Thread:
 
     def _run(self) -> None:
         try:
-            with opened(self._app, self._found) as world:
-                from hookline.operations.telemetry.figures import FigureSender
-                from hookline.operations.telemetry.sending import Sender
+            from hookline.operations.telemetry.figures import FigureSender
+            from hookline.operations.telemetry.sending import Sender
+            from hookline.wiring.running.telemetry import opened
 
+            with opened(self._app, self._found) as world:
                 self._send(Sender(world), FigureSender(world))
         except Exception as problem:  # noqa: BLE001  # telemetry must not end the work
             self._app.tell(f"telemetry is not sent any more: {problem!r}; {LATER}")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from hookline.domain.hooks.names import outside_name, short_name
 from hookline.immutable import Immutable
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ class Content(Immutable):
     def name(self, text: object) -> str:
         """A name: of a hook, an agent, a model or a tool."""
         return self.cleaner.text(str(text).partition("\n")[0][:LONGEST_NAME])
+
+    def hook(self, hook: str, kind: str) -> str:
+        """The name of a hook. What an unnamed one runs is content."""
+        return self.name(short_name(hook) if self.is_wanted else outside_name(hook, kind))
 
     def said(self, text: str | None) -> str:
         """A text, if that is wanted."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from hookline.domain.events import TURN
-from hookline.domain.hooks.names import short_name
+from hookline.domain.hooks.names import outside_name
+from hookline.domain.hooks.records import SKIPPED
 from hookline.domain.sessions.turns import TurnCost
 from hookline.domain.telemetry import Figure, Series
 from hookline.domain.timestamps import seconds
@@ -109,9 +110,10 @@ class FigureReader:
     def _hooks(self, view: View) -> list[Figure]:
         calls: Sums = defaultdict(float)
         spent: Sums = defaultdict(float)
-        for hook, point, status, count, took in view.exports.call_counts():
-            same = self._labels(hook=short_name(hook), point=point)
-            calls[(*same, ("status", status))] += count
+        for hook, kind, point, status, count, took in view.exports.call_counts():
+            same = self._labels(hook=outside_name(hook, kind), point=point)
+            if status != SKIPPED:
+                calls[(*same, ("status", status))] += count
             spent[same] += took / 1_000_000
         return [
             _figure("hookline.hook.calls", "counter", "{call}", "Calls of hooks.", calls),

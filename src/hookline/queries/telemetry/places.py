@@ -70,6 +70,11 @@ class Places:
             self._starts[run.run_id] = self._view.log.events(node_id=run.run_id, types=STARTS)
         return self._starts[run.run_id]
 
+    def chapter(self, run: Run, began: Event) -> int:
+        """The chapter of a run that an event is in with which a part of it began."""
+        starts = (each for each in self.starts(run) if each.seq <= began.seq)
+        return sum(each.type != "session_resumed" for each in starts)
+
     def root(self, run: Run, seq: int) -> SpanPlace:
         """The first span of the part of a run that a position in the log is in."""
         began = self.start(run, seq).seq
@@ -85,17 +90,21 @@ class Places:
         root = self.root(run, seq)
         return Around(root.trace, root.span, run)
 
-    def of_event(self, event: Event) -> Around:
-        """Where the calls of an event's hooks belong: below the hook or the run that caused it."""
-        parent, found = None, event
+    def of_call(self, event: Event, hook: str) -> Around:
+        """Where a call at an event belongs: below the hook or the run that caused the event.
+
+        What neither caused is the first of its trace.
+        """
+        parent, found, first = None, event, hook
         for _ in range(MOST_LINKS):
             cause = self._cause(found) if self._fired_by(found) is None else None
             if cause is None:
                 break
-            parent, found = parent or self.call(cause.seq, found.metadata["hook"]), cause
+            first = found.metadata["hook"]
+            parent, found = parent or self.call(cause.seq, first), cause
         run = self._fired_by(found) or self.run(found.metadata.get("run"))
         if run is None:
-            return Around(trace_id(self.store_id, "event", found.seq), parent)
+            return Around(trace_id(self.store_id, "call", found.seq, first), parent)
         root = self.root(run, found.seq)
         return Around(root.trace, parent or root.span, run)
 

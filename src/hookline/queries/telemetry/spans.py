@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hookline.domain.hooks.names import short_name
 from hookline.domain.hooks.records import DEAD, FAILED, OK, TIMEOUT, Delivery
 from hookline.domain.runs.model import INSTANT
 from hookline.domain.sessions.model import FLOW as SESSION
@@ -111,6 +110,7 @@ class Spans:
         name = f"iteration {number}" if number is not None else run.flow
         failed = told.get("status") == "failed" or ended.type == "run_failed"
         kept = {
+            "hookline.chapter": self._places.chapter(run, began),
             "hookline.iteration": number,
             "hookline.iteration.decision": told.get("decision"),
             "hookline.rules": told.get("rules"),
@@ -241,10 +241,10 @@ class Spans:
         place = SpanPlace(around.trace, span_id(self._places.store_id, "turn", cost.turn))
         cut = cost.unfinished or bool(said.get("interrupted"))
         error = "interrupted" if cut else "turn_failed" if said.get("error") else None
-        agent, conversation = self._content.name(cost.agent), said.get("conversation")
-        same: dict[str, Value] = self._about(around.run)
-        if conversation:
-            same["gen_ai.conversation.id"] = self._content.name(conversation)
+        agent, same = self._content.name(cost.agent), self._about(around.run)
+        if conversation := said.get("conversation"):
+            same["hookline.conversation"] = self._content.name(conversation)
+            same.setdefault("gen_ai.conversation.id", same["hookline.conversation"])
         args = asked.get("args", {})
         given = "\n".join(self._text(args.get(name)) for name in ("opening", "prompt")).strip()
         yield Span(
@@ -260,6 +260,8 @@ class Spans:
                 "gen_ai.operation.name": "invoke_agent",
                 "gen_ai.agent.name": agent,
                 "gen_ai.provider.name": self._provider(cost),
+                "hookline.turn": cost.turn,
+                "hookline.call": cost.call,
                 "hookline.turn.role": cost.role,
                 "hookline.turn.unfinished": cost.unfinished,
                 **self._content.exchange(given, said.get("text")),
@@ -334,15 +336,17 @@ class Spans:
         event = self._view.log.find(row.event_seq)
         if event is None:
             return
-        around, rule = self._places.of_event(event), rule_of(row.point)
+        around, rule = self._places.of_call(event, row.hook), rule_of(row.point)
         place = SpanPlace(around.trace, self._places.call(row.event_seq, row.hook))
         start = _ns(row.started_at or event.timestamp)
+        called = str(event.data.get("name", ""))
         kept = {
             "hookline.hook.exit_code": row.exit_code,
+            "hookline.call": called if called[:2] == "R-" else None,
             "hookline.gate.status": _status(row) if rule == GATE else None,
             "hookline.stop.action": _status(row, "action") if rule == DECIDE else None,
         }
-        name = self._content.name(short_name(row.hook))
+        name = self._content.hook(row.hook, row.kind)
         yield Span(
             place=place,
             parent=around.parent,
@@ -366,7 +370,7 @@ class Spans:
             message=self._content.said(row.error) if row.status in _FAILURES else "",
         )
         below = Around(around.trace, place.span, around.run)
-        for call in (str(event.data.get("name")), f"{event.id}:{row.id}"):
+        for call in (called, f"{event.id}:{row.id}"):
             for turn in self._turns.asked_by(self._view, call, row.hook, event.seq - 1):
                 yield from self._turn(below, turn, {}, {}, None)
             self._turns.forget(call, row.hook)
@@ -381,7 +385,8 @@ class Spans:
         if isinstance(task := run.input.get("taskId"), str):
             found["hookline.task"] = self._content.name(task)
         if session := self._places.session(run):
-            found["session.id"] = session
+            # Iterations may each have a new conversation with their agent; the session joins them.
+            found |= {"session.id": session, "gen_ai.conversation.id": session}
         return found
 
     def _goal(self, run: Run) -> str | None:
