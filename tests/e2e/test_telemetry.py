@@ -83,7 +83,7 @@ def test_a_session_of_an_agent_with_tools(rig: TelemetryRig) -> None:
             "gen_ai.tool.name": "Bash",
             "gen_ai.tool.call.id": "toolu_1",
             "gen_ai.conversation.id": first.attributes["session.id"],
-        "hookline.conversation": turns[0].attributes["hookline.conversation"],
+            "hookline.conversation": turns[0].attributes["hookline.conversation"],
             "openinference.span.kind": "TOOL",
         }.items()
     )

@@ -28,7 +28,7 @@ def check_telemetry(node: Node | None, report: Problems) -> None:
     headers = node.get("headers")
     for name, pair in headers.pairs.items() if isinstance(headers, Mapping) else ():
         if not _HEADER.fullmatch(name):
-            message, help = f"'{name}' is no name of a header", "such as authorization"
+            message, help = f"'{name}' is not the name of a header", "such as authorization"
             report.error("bad-header", pair.key.mark, message, help=help, consequence=_NEVER)
         value = pair.value
         if isinstance(value, Scalar) and not _VARIABLE.fullmatch(value.text):

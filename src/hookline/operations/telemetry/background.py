@@ -1,4 +1,4 @@
-"""Sending while a command advances runs: in a thread of its own, which nothing waits for.
+"""Sending while a command advances runs: in its own thread, which nothing waits for.
 
 Whatever goes wrong here, the work continues, and the record waits for the next process that sends.
 """
@@ -15,7 +15,7 @@ from hookline.errors import HooklineError
 if TYPE_CHECKING:
     from hookline.app import App
     from hookline.operations.telemetry.figures import FigureSender
-    from hookline.operations.telemetry.sending import Sender, Sent
+    from hookline.operations.telemetry.sending import SpanSender, Sent
     from hookline.wiring.running.telemetry import Destination
 
 # How often it looks what is over, and how often metrics are sent.
@@ -48,11 +48,11 @@ def send_rest(app: App) -> None:
     found = _destination(app) if _is_wanted(app) else None
     if found is None or found.problem is not None:
         return
-    from hookline.operations.telemetry.sending import Sender  # loads what makes spans
+    from hookline.operations.telemetry.sending import SpanSender  # loads what makes spans
     from hookline.wiring.running.telemetry import opened
 
     with suppress(HooklineError), opened(app, found) as world:
-        sender = Sender(world)
+        sender = SpanSender(world)
         _tell(app, found, sender.send(until=time.monotonic() + LAST))
         sender.let_go()
 
@@ -90,15 +90,15 @@ class _Thread:
     def _run(self) -> None:
         try:
             from hookline.operations.telemetry.figures import FigureSender
-            from hookline.operations.telemetry.sending import Sender
+            from hookline.operations.telemetry.sending import SpanSender
             from hookline.wiring.running.telemetry import opened
 
             with opened(self._app, self._found) as world:
-                self._send(Sender(world), FigureSender(world))
+                self._send(SpanSender(world), FigureSender(world))
         except Exception as problem:  # noqa: BLE001  # telemetry must not end the work
             self._app.tell(f"telemetry is not sent any more: {problem!r}; {LATER}")
 
-    def _send(self, sender: Sender, figures: FigureSender) -> None:
+    def _send(self, sender: SpanSender, figures: FigureSender) -> None:
         is_over = False
         while not is_over:
             is_over = self._stop.is_set()
@@ -112,7 +112,7 @@ class _Thread:
         with suppress(HooklineError):
             sender.let_go()
 
-    def _look(self, sender: Sender, until: float | None) -> None:
+    def _look(self, sender: SpanSender, until: float | None) -> None:
         _tell(self._app, self._found, sender.send(until=until))
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hookline.operations.telemetry.figures import FigureSender
-from hookline.operations.telemetry.sending import Sender, Sent
+from hookline.operations.telemetry.sending import SpanSender, Sent
 from hookline.wiring.running.telemetry import CannotSend, destination, opened
 
 if TYPE_CHECKING:
     from hookline.app import App
 
 NOWHERE = (
-    "set `telemetry: {endpoint: URL}` in your own hookline.yaml, or OTEL_EXPORTER_OTLP_ENDPOINT"
+    "write `telemetry: {endpoint: URL}` into your own hookline.yaml, or set"
+    " OTEL_EXPORTER_OTLP_ENDPOINT"
 )
 
 
@@ -25,7 +26,7 @@ def send_now(app: App, *, everything: bool = False) -> Sent:
         if everything:
             with world.store.write({}) as tx:
                 tx.exports.begin(found.name, 0)
-        sender = Sender(world)
+        sender = SpanSender(world)
         sent = sender.send(at_once=True)
         sender.let_go()
         if sent.error is None:

@@ -14,8 +14,8 @@ import msgspec
 
 from hookline.domain.runs.model import PARKED, PAUSED, RUNNING
 from hookline.ports.exports import NotTaken
-from hookline.queries.telemetry.content import Content
-from hookline.queries.telemetry.gathering import Batch, Gatherer
+from hookline.queries.telemetry.content import SentContent
+from hookline.queries.telemetry.gathering import SpanBatch, Gatherer
 from hookline.tasks.task_runs import beginning
 
 if TYPE_CHECKING:
@@ -47,14 +47,14 @@ class Sent(msgspec.Struct, rename="camel", kw_only=True):
     is_later: bool = False
 
 
-class Sender:
+class SpanSender:
     """Sends the spans of one store to one destination."""
 
     def __init__(self, sending: Sending) -> None:
         found = sending.destination
         self._store, self._collector = sending.store, sending.collector
         self._name, self._owner, self._is_free = found.name, sending.owner, sending.is_free
-        content = Content(sending.cleaner, found.has_content)
+        content = SentContent(sending.cleaner, found.has_content)
         self._gatherer = Gatherer(
             sending.store.id, sending.feeds, sending.blobs, content, sending.drivers
         )
@@ -106,7 +106,7 @@ class Sender:
         sent.is_later = is_free and found.next_try > now and not at_once
         return is_free and not sent.is_later
 
-    def _pass(self, position: ExportPosition, batch: Batch, sent: Sent) -> bool:
+    def _pass(self, position: ExportPosition, batch: SpanBatch, sent: Sent) -> bool:
         """Send a batch and store the position after it; whether the next one may follow."""
         if not (batch.spans or batch.left_open or batch.closed):
             self._position = batch.position
@@ -132,7 +132,7 @@ class Sender:
         return True
 
     async def _deliver(self, spans: Sequence[Span]) -> int:
-        """Send spans, in parts if the collector refuses them; how many it refuses for good."""
+        """Send spans, in parts if the collector refuses them; how many it does not take at all."""
         if not spans:
             return 0
         try:

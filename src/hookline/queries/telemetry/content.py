@@ -18,7 +18,7 @@ LONGEST = 32 * 1024
 LONGEST_NAME = 200
 
 
-class Content(Immutable):
+class SentContent(Immutable):
     """What may leave the record: `is_wanted` is whether that includes what was said."""
 
     cleaner: Cleaner

@@ -82,7 +82,7 @@ class FigureReader:
                 "hookline.sessions.ended",
                 "counter",
                 "{ending}",
-                "How often sessions ended, for good or for now.",
+                "How often sessions ended; one that is resumed ends again.",
                 self._sessions,
             ),
         ]

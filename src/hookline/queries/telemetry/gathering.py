@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from hookline.domain.telemetry import ExportPosition, Span
     from hookline.ports.feeds import Feeds
     from hookline.ports.store import Blobs, View
-    from hookline.queries.telemetry.content import Content
+    from hookline.queries.telemetry.content import SentContent
 
 PAGE = 200
-# How long the tools of a turn are waited for: whoever tells of them may be a moment late, or dead.
+# How long the tools of a turn are waited for: whoever writes the feed may be a moment late, or dead.
 LATE = 5.0
 _OPEN = (PENDING, QUEUED, CUT)
 _FIRING = re.compile(r"(R-[0-9]+)/([0-9]+)/")
 
 
-class Batch(Immutable):
+class SpanBatch(Immutable):
     """Spans, the position after them, and which calls they leave open or close.
 
     `has_more` is whether the record has more that is over; `is_new` whether anything was passed.
@@ -53,14 +53,14 @@ class Gatherer:
         store_id: str,
         feeds: Feeds,
         blobs: Blobs,
-        content: Content,
+        content: SentContent,
         drivers: Mapping[str, str],
     ) -> None:
         self._store_id, self._blobs, self._content = store_id, blobs, content
         self._drivers = drivers
         self._turns, self._tools = TurnIndex(), FedTurns(feeds)
 
-    def gather(self, view: View, position: ExportPosition, limit: int) -> Batch:
+    def gather(self, view: View, position: ExportPosition, limit: int) -> SpanBatch:
         """The next spans, about `limit` of them."""
         places = Places(view, self._store_id)
         known = (self._content, self._blobs, self._turns, self._tools, self._drivers)
@@ -70,7 +70,7 @@ class Gatherer:
         closed = _reopened(view, making, places, position, spans, limit)
         delivery, left_open, more_calls = _calls(view, making, places, position, spans, limit)
         after = msgspec.structs.replace(position, seq=seq, delivery=delivery)
-        return Batch(spans, after, left_open, closed, more_events or more_calls)
+        return SpanBatch(spans, after, left_open, closed, more_events or more_calls)
 
 
 def _events(

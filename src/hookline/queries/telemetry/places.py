@@ -1,4 +1,4 @@
-"""Where a span belongs: one trace for each iteration, and for what happens outside of runs."""
+"""Where a span belongs: one trace for each iteration, and for each call outside runs."""
 
 from __future__ import annotations
 

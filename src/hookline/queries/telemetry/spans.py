@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hookline.domain.events import Event
     from hookline.domain.runs.model import Run
     from hookline.ports.store import Blobs, View
-    from hookline.queries.telemetry.content import Content
+    from hookline.queries.telemetry.content import SentContent
     from hookline.queries.telemetry.turns import (
         FedTurn,
         FedTurns,
@@ -35,7 +35,7 @@ TERMINAL = ("run_completed", "run_failed", "run_cancelled")
 # The first span of a trace is over with each of these.
 ENDS = ("run_chapter", "session_ended", "session_paused", "session_resumed", *TERMINAL)
 RELEVANT = ("effect_resolved", *ENDS)
-# Effects of which something else tells: turns, the calls of a point, or nothing worth a span.
+# Effects that other spans show: turns, the calls of a point; or that are not worth one.
 _TOLD_ELSEWHERE = INSTANT | {"agent", "hook"}
 _FAILURES = (FAILED, TIMEOUT, DEAD)
 _SHOWN_AS = {
@@ -70,7 +70,7 @@ class Spans:
         self,
         view: View,
         places: Places,
-        content: Content,
+        content: SentContent,
         blobs: Blobs,
         turns: TurnIndex,
         tools: FedTurns,

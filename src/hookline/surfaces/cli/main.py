@@ -93,7 +93,7 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str, str]]] = {
         "telemetry": (
             "project.telemetry",
             "TELEMETRY_COMMANDS",
-            "send the record as OpenTelemetry, and see how that fares",
+            "send traces and metrics to a collector, and see how that fares",
         ),
         "metrics": ("project.telemetry", "COMMANDS", "print figures for Prometheus"),
         "mcp": ("project.mcp", "COMMANDS", "serve tools to agents (MCP)"),

@@ -143,7 +143,7 @@ def _checked(found: Destination, adds_content: bool = False) -> Destination:
         try:
             header_value(name, value)
         except HookFailure as wrong_value:
-            problem, help = str(wrong_value), "set its variable anew"
+            problem, help = str(wrong_value), "correct its variable"
     if problem is None and not is_installed():
         problem, help = "the package that encodes telemetry is not installed", INSTALL
     return Destination(
@@ -179,7 +179,7 @@ def _name(url: str) -> str:
 
 
 class Sending(Immutable):
-    """What sending needs: the record, with a connection of its own, and who takes it."""
+    """What sending needs: the record, with its own connection, and who takes it."""
 
     destination: Destination
     store: Store
