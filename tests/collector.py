@@ -15,6 +15,8 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 
 
@@ -127,7 +129,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _client_of(port: int, server_port: int) -> int:
     """The process at the other end of a connection on this machine."""
-    found = (
+    found: Iterator[int] = (
         each.pid
         for each in psutil.net_connections("tcp4")
         if each.pid and each.laddr.port == port and each.raddr and each.raddr.port == server_port

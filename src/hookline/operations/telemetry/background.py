@@ -15,7 +15,7 @@ from hookline.errors import HooklineError
 if TYPE_CHECKING:
     from hookline.app import App
     from hookline.operations.telemetry.figures import FigureSender
-    from hookline.operations.telemetry.sending import SpanSender, Sent
+    from hookline.operations.telemetry.sending import Sent, SpanSender
     from hookline.wiring.running.telemetry import Destination
 
 # How often it looks what is over, and how often metrics are sent.

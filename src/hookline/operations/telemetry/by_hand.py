@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hookline.operations.telemetry.figures import FigureSender
-from hookline.operations.telemetry.sending import SpanSender, Sent
+from hookline.operations.telemetry.sending import Sent, SpanSender
 from hookline.wiring.running.telemetry import CannotSend, destination, opened
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import msgspec
 from hookline.domain.runs.model import PARKED, PAUSED, RUNNING
 from hookline.ports.exports import NotTaken
 from hookline.queries.telemetry.content import SentContent
-from hookline.queries.telemetry.gathering import SpanBatch, Gatherer
+from hookline.queries.telemetry.gathering import Gatherer, SpanBatch
 from hookline.tasks.task_runs import beginning
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hookline.queries.telemetry.content import SentContent
 
 PAGE = 200
-# How long the tools of a turn are waited for: whoever writes the feed may be a moment late, or dead.
+# How long the tools of a turn are waited for: who writes its feed may be a moment late, or dead.
 LATE = 5.0
 _OPEN = (PENDING, QUEUED, CUT)
 _FIRING = re.compile(r"(R-[0-9]+)/([0-9]+)/")

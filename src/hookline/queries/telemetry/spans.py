@@ -60,7 +60,7 @@ _MILLI = 1_000_000
 
 
 class NotYet(Exception):
-    """What tells of a turn is still on its way."""
+    """What the feed says about a turn is still on its way."""
 
 
 class Spans:
