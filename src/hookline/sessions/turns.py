@@ -78,7 +78,9 @@ class TurnEffects:
         before = await self._state(run) if session else None
         control = await self._control.begin(attempt)
         iteration = (session or {}).get("iteration")
-        attempt.observe("turn_started", {"step": effect.step, "iteration": iteration})
+        call = purpose_of(run, effect).call
+        started = {"step": effect.step, "iteration": iteration, "call": call}
+        attempt.observe("turn_started", started)
         turn = await self._turn(attempt)
         if turn.unpaid is not None:
             attempt.observe("turn_ended", {**_shown(turn), "step": effect.step, "files": []})
