@@ -125,7 +125,7 @@ def test_a_drained_host_leaves_what_others_began(fleet: Fleet) -> None:
 
 def test_a_task_goes_to_hosts_that_have_what_it_needs(fleet: Fleet) -> None:
     task = fleet.cli.add("train", "--type", "model")
-    told = "no living host has what tasks of type model need: gpu, linux"
+    told = "no running host has what tasks of type model need: gpu, linux"
     for labels in ((), ("--label", "gpu")):
         found = fleet.once(ONE, *labels)
         assert (found["begun"], found["notTaken"]) == (0, [task])
@@ -134,7 +134,7 @@ def test_a_task_goes_to_hosts_that_have_what_it_needs(fleet: Fleet) -> None:
     assert (item["id"], item["command"]) == (task, "hookline hosts")
     assert item["message"] == f"{told[0].upper()}{told[1:]}."
     (warning,) = fleet.warnings("no-host")
-    assert warning["message"] == "no living host that takes tasks has gpu and linux"
+    assert warning["message"] == "no running host that takes tasks has gpu and linux"
     (fleet.outside / "wait").touch()
     other = fleet.cli.start("work", "--label", "gpu", "--label", "linux", env=TWO)
     eventually(lambda: fleet.has_begun(task), "work")

@@ -9,6 +9,7 @@ import msgspec
 from hookline.domain.hooks.names import short_name
 from hookline.domain.sessions.limits import MOST_CUT
 from hookline.domain.sessions.promises import find_promises, without_promises
+from hookline.domain.text.display import line_of
 from hookline.domain.timestamps import seconds
 from hookline.domain.work.repository import control_told
 from hookline.domain.work.submissions import AGENT, BUDGET
@@ -135,8 +136,8 @@ class Fixes:
         self.turns += 1
         trouble = self._work.trouble = turn.failure
         self.conversation = turn.conversation or self.conversation
-        said = prompts.one_line(trouble or without_promises(turn.text))
-        attempt = {**found, "message": prompts.one_line(found["message"]), "agent": said}
+        said = line_of(trouble or without_promises(turn.text))
+        attempt = {**found, "message": line_of(found["message"]), "agent": said}
         if isinstance(review, str):  # any hook may have a value of that name
             attempt[REVIEW] = review[:MAX_REVIEW]
         self.attempts.append(attempt)

@@ -15,6 +15,7 @@ import msgspec
 
 from hookline.domain.sessions.model import FLOW as SESSION
 from hookline.domain.tasks import OPEN
+from hookline.domain.text.excerpts import first_few
 from hookline.domain.work.places import TakenCopy, WorkCopy, WorkPlace
 from hookline.domain.work.repository import RepositoryError
 from hookline.domain.work.submissions import MERGE, SUBMIT
@@ -245,7 +246,7 @@ class Takeover:
             _tell(attempt, f"no copy of the work was kept: {said}")
             return None
         if but and (place.copy is None or place.copy.left_out != but):
-            _tell(attempt, f"not in the copy of the work: {_listed(but)}")
+            _tell(attempt, f"not in the copy of the work: {first_few(but, SHOWN)}")
         blob = await asyncio.to_thread(self._blobs.put, bundle) if bundle is not None else None
         # What was replaced before this copy was stored with a result is no longer named.
         for each in place.stale:
@@ -301,11 +302,6 @@ def _moved(place: WorkPlace) -> str:
     listed = section("Files that did not come along", [f"- {code(n)}" for n in left_out[:SHOWN]])
     how = "moved" if place.copy is not None else "moved-empty"
     return f"{told('session', how)}\n{listed}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" * (len(names) > SHOWN)
-    return f"{', '.join(names[:SHOWN])}{more}"
 
 
 def _tell(attempt: Attempt, text: str) -> None:

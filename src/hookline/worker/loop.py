@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hookline.domain.runs.model import Run
-    from hookline.flows.effects import Surroundings
+    from hookline.flows.attempt import Surroundings
     from hookline.flows.engine import Engine
     from hookline.flows.runner import FlowRunner
     from hookline.ports.store import View

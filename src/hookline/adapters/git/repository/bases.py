@@ -86,7 +86,7 @@ class Bases:
         listed = await self._repo.ask("ls-remote", remote, f"refs/heads/{base}", timeout=NETWORK)
         if not listed.code and listed.text.partition("\t")[0] not in ("", known.sha):
             raise RepositoryError(f"{base} cannot be updated from {remote}: {said.err}")
-        notice = f"{remote} could not be asked for {base}, using its last known state: {said.err}"
+        notice = f"{remote} could not be asked about {base}; using its last known state: {said.err}"
         return known._replace(notices=(notice,))
 
     async def known(self, base: str) -> KnownBase:

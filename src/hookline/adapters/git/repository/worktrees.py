@@ -138,7 +138,7 @@ class Worktrees(msgspec.Struct, frozen=True):
 
     async def _put_away(self, path: str) -> str:
         """Keep all files of a worktree under a ref; RepositoryError if one would not be in it."""
-        doing = "its files cannot be kept"
+        doing = "its files cannot be saved"
         await self._upkeep.verify(path)
         await self._repo.git(path, "add", "--all", doing=doing)
         listed = await self._repo.git(path, "ls-files", "--stage", "-z", doing=doing)

@@ -10,6 +10,7 @@ import psycopg
 
 from hookline import errors
 from hookline.adapters.store.postgres.batch import Batch
+from hookline.adapters.store.postgres.dialect import render
 from hookline.adapters.store.postgres.losses import STATE, LossWatch, TurnState
 from hookline.adapters.store.postgres.server import NOW
 from hookline.adapters.store.statements import SQL
@@ -100,6 +101,11 @@ class ServerDatabase:
         """In a transaction: what the server had lost is repaired with it."""
         assert self._open is not None  # in a transaction
         self.history.repaired(self._open, self.found)
+
+    def shown(self, sql: str, values: Sequence[Any]) -> str:
+        """A statement with its values, for `psql`."""
+        text = render(sql, values, self._server.quote).decode()
+        return f"SET search_path = {_PLACES};\nSET hookline.project = '{self.project}';\n{text}"
 
     def size(self) -> int:
         """The bytes of all projects: their rows are in the same tables."""
