@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from tests.e2e.conftest import eventually
 from tests.fleet import clocks
 from tests.fleet.machines import missing
 from tests.fleet.rig import LEASE, Fleet, Host, Takeovers, spread
@@ -105,6 +106,7 @@ def test_nobody_takes_over_a_living_host_whose_clock_is_wrong(line: Fleet) -> No
     for host, seconds in zip(line.hosts, (0, 30, -30), strict=True):
         host.skew(seconds)
         host.start()
+    eventually(lambda: line.clocks() == {"alpha": 0, "beta": 30, "gamma": -30}, "all clocks")
     for number in range(ROUNDS):
         line.await_work(number, UNDER_WAY)
         line.await_merges(2)
