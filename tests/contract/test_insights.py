@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
 
 from hookline.domain.insights import Selection
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
 
     from hookline.domain.insights import Part
     from hookline.testing.contracts.stores.place import Place
+    from tests.postgres_server import PostgresServer
 
 NOW = "2026-03-20T00:00:00.000Z"
 # Two Mondays.
@@ -345,7 +349,7 @@ def test_agents_side_by_side(story: Story) -> None:
 
 
 def test_a_store_with_strange_texts(story: Story) -> None:
-    strange = "a'b\"; --\0ü\U0001f600"
+    strange = "a'b\"; --ü\U0001f600"
     task = story.task()
     story.session(task, strange)
     run = story.submission(task)
@@ -365,6 +369,35 @@ def test_an_answer_that_cannot_be_read_is_no_verdict(story: Story) -> None:
         raw.execute("UPDATE deliveries SET answer = ? WHERE event_seq = ?", ("{damaged", seq))
     (row,) = rows(story, "gates")
     assert (row["asked"], row["broke"]) == (1, 1)
+
+
+def run_by_hand(place: Place, server: PostgresServer | None, script: str) -> list[Any]:
+    """What a script finds that a person runs in a program of the database's."""
+    if server is None:
+        with closing(sqlite3.connect(place._folder / "store.db")) as raw:
+            return raw.execute(script).fetchall()
+    with psycopg.connect(server.url(), autocommit=True) as connection:
+        cursor = connection.execute(script.encode())
+        while cursor.nextset():
+            pass
+        return cursor.fetchall()
+
+
+def test_the_statement_that_is_shown_finds_the_rows(
+    story: Story, request: pytest.FixtureRequest
+) -> None:
+    two_attempts(story)
+    gated(story)
+    on_server = "postgres" in request.node.name
+    server = request.getfixturevalue("postgres") if on_server else None
+    by: tuple[Part, ...] = ("week", "type", "agent")
+    asked = Selection(since="2026-03-01T00:00:00.000Z", agent="ada", by=by)
+    for table in ("tasks", "first_time_right", "states", "gates", "checks", "flaky", "agents"):
+        script = story.store.insight_statement(table, asked, NOW)
+        with story.store.read() as view:
+            (found,) = view.insights.rows(table, asked, NOW, [by])
+        assert found.rows or table in ("checks", "flaky")
+        assert run_by_hand(story.place, server, script) == [tuple(row) for row in found.rows]
 
 
 def test_several_ways_to_split_are_found_at_once(story: Story) -> None:
