@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hookline.files import Removed
     from hookline.ports.calls import Calls, Dispatches, Switches
     from hookline.ports.details import Details
+    from hookline.ports.exports import Exports
     from hookline.ports.hosts import Hosts
     from hookline.ports.insights import InsightQueries
     from hookline.ports.notices import Announcements, Outbox
@@ -247,6 +248,10 @@ class View(Protocol):
     @property
     def insights(self) -> InsightQueries:
         """What the log says about how work goes."""
+
+    @property
+    def exports(self) -> Exports:
+        """How far telemetry was sent."""
 
 
 class Transaction(View, Protocol):

@@ -13,7 +13,7 @@ from hookline.domain.runs.model import ERROR, OK, JournalEffect, Resolution, Run
 from hookline.domain.sessions.turns import AgentEvent, AgentTurn, Unpaid
 from hookline.domain.sessions.validation import ValidationRule
 from hookline.domain.work.repository import control_told
-from hookline.flows.effects import DEFAULT_TIMEOUT, EffectKind, Surroundings
+from hookline.flows.effects import DEFAULT_TIMEOUT, EffectKind
 from hookline.flows.outcomes import CUT
 from hookline.hooks.followed import followed_files, steering_files
 from hookline.hooks.validation import ValidationWorld, validate
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from hookline.domain.payloads import ValidationResult
     from hookline.domain.work.repository import WorkState
-    from hookline.flows.attempt import Attempt
+    from hookline.flows.attempt import Attempt, Surroundings
     from hookline.ports.store import Transaction
 
 PROMISE, CHECKED = "session_promise", "session_checked"
@@ -78,7 +78,9 @@ class TurnEffects:
         before = await self._state(run) if session else None
         control = await self._control.begin(attempt)
         iteration = (session or {}).get("iteration")
-        attempt.observe("turn_started", {"step": effect.step, "iteration": iteration})
+        call = purpose_of(run, effect).call
+        started = {"step": effect.step, "iteration": iteration, "call": call}
+        attempt.observe("turn_started", started)
         turn = await self._turn(attempt)
         if turn.unpaid is not None:
             attempt.observe("turn_ended", {**_shown(turn), "step": effect.step, "files": []})
@@ -206,9 +208,11 @@ class TurnEffects:
             stable = after.fingerprint == before.fingerprint
             value["work"] = {**tree, **self._known(run), "stable": stable}
 
+        told = around.clean(_checks(args["session"], before, results)) if before else None
+
         def checked(tx: Transaction) -> None:
-            if results and before is not None:
-                tx.append(CHECKED, run.run_id, _checks(args["session"], before, results))
+            if told is not None and results:
+                tx.append(CHECKED, run.run_id, told)
 
         return Resolution(OK, value, also=checked)
 

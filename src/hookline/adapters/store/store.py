@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from hookline.adapters.store.details import DetailTables
+    from hookline.adapters.store.exports import ExportTables
     from hookline.adapters.store.hosts import HostTables
     from hookline.adapters.store.insights import InsightTables
     from hookline.adapters.store.notices import AnnouncementTable, OutboxTable
@@ -160,6 +161,12 @@ class View:
         from hookline.adapters.store.insights import InsightTables  # few look at them
 
         return InsightTables(self._connection)
+
+    @property
+    def exports(self) -> ExportTables:
+        from hookline.adapters.store.exports import ExportTables  # most projects send nothing
+
+        return ExportTables(self._connection)
 
 
 class Transaction(View):

@@ -91,6 +91,12 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str, str]]] = {
         "prune": ("project.prune", "COMMANDS", "remove the details of old, finished work"),
         "hosts": ("project.hosts", "HOST_COMMANDS", "show and drain machines that share a store"),
         "store": ("project.store", "STORE_COMMANDS", "move the store to a server, or back"),
+        "telemetry": (
+            "project.telemetry",
+            "TELEMETRY_COMMANDS",
+            "send traces and metrics to a collector, and see how that fares",
+        ),
+        "metrics": ("project.telemetry", "COMMANDS", "print figures for Prometheus"),
         "mcp": ("project.mcp", "COMMANDS", "serve tools to agents (MCP)"),
         "completion": ("project.completion", "COMMANDS", "print a shell's completion script"),
         "version": ("project.version", "COMMANDS", "print the version"),
@@ -105,10 +111,11 @@ STREAMS = {
     *(f"hookline session {name}" for name in WATCHING),
 }
 GROUPS = frozenset(
-    "session task dep note checkpoint flow effect gate hook config worktree store hosts".split()
+    "session task dep note checkpoint flow effect gate hook config worktree store hosts"
+    " telemetry".split()
 )
 # What is meant by a group alone; that of others is their help.
-ALONE = {"hosts": "list"}
+ALONE = {"hosts": "list", "telemetry": "status"}
 
 
 class Formatter(argparse.HelpFormatter):
