@@ -77,6 +77,10 @@ class RepositoryState(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
         """Whether a commit is checked out, and no branch."""
         return self.head is not None and self.branch is None
 
+    def listed(self, most: int) -> str:
+        """The first changed files, and how many more there are."""
+        return first_few(self.dirty, most, of=self.dirty_count)
+
     @property
     def blocking(self) -> SetupProblem | None:
         """The first problem with which nothing can be done here."""
