@@ -114,6 +114,45 @@ def test_a_longer_outage_ends_the_turn_and_says_so(cli: Cli, own: PostgresServer
     assert held.rig.resume().data["outcome"] == "completed"
 
 
+@pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGTERM])
+def test_a_person_ends_the_wait_at_once(cli: Cli, own: PostgresServer, way: signal.Signals) -> None:
+    """The wait itself would last longer than the test."""
+    held = Held(cli, own, wait=100 * PATIENCE)
+    agent = int((held.box / "began").read_text())
+    own.stop()
+    held.heard.says("agents continue")
+    held.process.send_signal(way)
+    assert held.process.wait(PATIENCE) == 130
+    eventually(lambda: not is_running(agent), "the end of the agent")
+    lines = held.heard.all()
+    error = json.loads(lines[-1])["error"]
+    assert error["code"] == "interrupted"
+    assert "told to end while postgresql://" in error["message"]
+    assert "continue with `hookline run --resume" in error["help"]
+    assert not any("Traceback" in line for line in lines), lines
+    own.start()
+    assert held.rig.resume().data["outcome"] == "completed"
+
+
+def test_a_person_ends_a_worker_that_waits(cli: Cli, own: PostgresServer) -> None:
+    cli.env["HOOKLINE_STORE"] = f"{own.url('p')}&wait={100 * PATIENCE}"
+    line = Pipeline(cli)
+    line.begin(GATES)
+    line.turn("touch $here/began; until [ -e $here/go ]; do sleep 0.02; done; work")
+    task = cli.add("a part")
+    worker = cli.start("work", "--once", "--json")
+    heard = Heard(worker)
+    eventually((line.box / "began").exists, "the turn")
+    own.stop()
+    heard.says("agents continue")
+    worker.send_signal(signal.SIGINT)
+    assert worker.wait(PATIENCE) == 130
+    assert "continue with `hookline work" in heard.all()[-1]
+    own.start()
+    (line.box / "go").touch()
+    assert line.worker("--agents", "1")["merged"] == [task]
+
+
 @pytest.mark.examples(1)
 @pytest.mark.parametrize(("restarts", "parts"), [(3, 2), (10, 4)])
 def test_restarts_during_work_lose_nothing_that_was_told(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -10,6 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hookline.app import App
+from hookline.wiring.working.repositories import repository
+from hookline.wiring.working.takeover import takeover
 from tests.e2e.clone_rig import CONTINUE, PROMISE, SECRET, Clones
 from tests.e2e.conftest import eventually
 from tests.e2e.pipeline_rig import work_ended
@@ -17,12 +21,17 @@ from tests.postgres_server import PostgresServer, new_project
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from hookline.ports.store import Transaction
     from tests.e2e.conftest import Cli
 
 MOVED = "# Another machine"
+COPIES = (
+    "SELECT count(*) FROM hookline.blobs"
+    " WHERE project_id = current_setting('hookline.project')::bigint"
+)
 
 
 @pytest.fixture
@@ -105,6 +114,37 @@ def test_work_comes_back_to_the_clone_that_lost_it(clones: Clones) -> None:
     (ref,) = kept.splitlines()
     assert clones.repo.git("show", f"{ref}:two") == "stale"
     assert ref in first.events("run_log")[-1]["data"]["message"]
+
+
+@pytest.mark.parametrize("way", ["begin", "bring"])
+def test_a_clone_that_comes_back_late_takes_nothing_from_one_that_has_begun(
+    clones: Clones, way: str
+) -> None:
+    """It was cut off after it had looked where the work is."""
+    clones.begin()
+    task = clones.first.add("count")
+    late, quick = (App.open(str(each.root), environ=each.env) for each in clones.both)
+    elsewhere, here = takeover(late), takeover(quick)
+    assert elsewhere is not None
+    assert here is not None
+    there = asyncio.run(repository(late).worktrees.open(task, first=True))
+    begun = asyncio.run(repository(quick).worktrees.open(task, first=True))
+
+    def after_a_while(note: Callable[[Transaction], None]) -> None:
+        here.begin(begun, quick.change)
+        late.change(note)
+
+    if way == "begin":
+        elsewhere.begin(there, after_a_while)
+    else:
+        asyncio.run(elsewhere.bring(task, after_a_while))
+    with quick.read() as view:
+        place = view.work_places.find(task)
+    assert place is not None
+    assert place.holder == here.name
+    assert place.copy is not None
+    late.close()
+    quick.close()
 
 
 def test_a_conversation_is_left_to_its_clone(clones: Clones) -> None:
@@ -203,7 +243,7 @@ def test_without_copies_the_work_begins_again(clones: Clones) -> None:
     assert work_ended(clones.second("work", "--once", "--json"))["merged"] == [task]
     assert "Nothing of your earlier work is here" in clones.rig.prompts()[2].text
     assert clones.repo.merged() == ["two"]
-    assert clones.first.rows("SELECT count(*) FROM blobs") == [(0,)]
+    assert clones.first.rows(COPIES) == [(0,)]
 
 
 def test_with_the_task_its_copy_is_gone_and_no_folder_is_in_the_log(clones: Clones) -> None:
@@ -212,7 +252,7 @@ def test_with_the_task_its_copy_is_gone_and_no_folder_is_in_the_log(clones: Clon
     done, left = clones.first.add("count"), clones.first.add("left")
     assert work_ended(clones.first("work", "--once", "--json", "--tasks", "1"), 5)
     assert [row[0] for row in clones.first.rows("SELECT task FROM work_places")] == []
-    assert clones.first.rows("SELECT count(*) FROM blobs") == [(0,)]
+    assert clones.first.rows(COPIES) == [(0,)]
     assert (clones.first.task(done)["state"], clones.first.task(left)["state"]) == (
         *("completed", "ready"),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -109,12 +110,15 @@ class Batch:
         begun: Callable[[Any], None],
         *,
         resumable: bool = False,
+        patience: float = 0.0,
     ) -> None:
+        """`patience`: for how long it asks again for what another transaction has locked."""
         self._server = server
         self._project = project
         self._begin = begin
         self._begun = begun
         self._resumable = resumable
+        self._patience = patience
         self._texts = [begin]
         self._bytes = 0
         # What `begin` finds.
@@ -185,9 +189,14 @@ class Batch:
 
     def _sent(self, script: bytes) -> psycopg.Cursor[Any]:
         was_begun, self.is_begun = self.is_begun, True
+        deadline = time.monotonic() + self._patience
         while True:
             try:
                 return self._server.run(script, first=not was_begun)
+            except psycopg.errors.LockNotAvailable:
+                if was_begun or time.monotonic() > deadline:
+                    raise
+                self._server.roll_back()
             except psycopg.OperationalError:
                 if not self._resumable or not self._server.is_lost():
                     raise

@@ -10,6 +10,7 @@ import psycopg
 
 from hookline import errors
 from hookline.adapters.store.postgres.batch import Batch, StatementAnswer
+from hookline.adapters.store.postgres.dialect import render
 from hookline.adapters.store.postgres.losses import LossWatch, TurnState
 from hookline.adapters.store.statements import SQL
 
@@ -20,9 +21,12 @@ if TYPE_CHECKING:
     from hookline.adapters.store.postgres.server import ServerConnection
     from hookline.domain.events import Event
 
-# Whoever is cut off in the middle of a change holds up all others of the project for so long.
+_PLACES = "hookline_rows, hookline, pg_catalog, pg_temp"
+# Whoever is cut off in the middle of a change holds up all others of the project for so long. Who
+# waits for a turn asks again now and then, so that those who are cut off are not given one each.
 LONGEST_SILENCE_MS = 3000
-LONGEST_WAIT_MS = 60_000
+ASK_AGAIN_MS = 750
+LONGEST_WAIT = 60.0
 LAST_WAIT = 15.0
 KEEP_AGAIN = 1.0
 # How many of the columns of a turn are counters; the number of the transaction comes next.
@@ -31,7 +35,7 @@ _COUNTERS = 5
 _NAMELESS = frozenset({"42883", "42501", "0A000"})
 _LOOK = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT * FROM hookline.look(%d)"
 # Waits for the turn to write.
-_TURN = b"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT * FROM hookline.turn(%d, %b, %d, %d)"
+_TURN = b"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT * FROM hookline.turn(%d, %b, %d, %d, %d)"
 _UNKNOWN = "the server was replaced by another one in the middle of a change; it may be stored"
 _SIZE = b"""
 SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
@@ -92,6 +96,11 @@ class ServerDatabase:
         """In a transaction: what the server had lost is repaired with it."""
         assert self._open is not None  # in a transaction
         self.history.repaired(self._open, self.found)
+
+    def shown(self, sql: str, values: Sequence[Any]) -> str:
+        """A statement with its values, for `psql`."""
+        text = render(sql, values, self._server.quote, self.project).decode()
+        return f"SET search_path = {_PLACES};\nSET hookline.project = '{self.project}';\n{text}"
 
     def size(self) -> int:
         """The bytes of all projects: their rows are in the same tables."""
@@ -158,14 +167,15 @@ class ServerDatabase:
 
     def _batch(self) -> Batch:
         named = b"true" if self.history.is_named else b"false"
-        begin = _TURN % (self.project, named, LONGEST_SILENCE_MS, LONGEST_WAIT_MS)
+        limits = (LONGEST_SILENCE_MS, ASK_AGAIN_MS, int(LONGEST_WAIT * 1000))
+        begin = _TURN % (self.project, named, *limits)
         counters = StatementAnswer()
 
         def begun(row: Any) -> None:
             counters.rows = [row[:_COUNTERS]] if row[0] is not None else []
             self._begun(batch, row[0] or 0, *row[_COUNTERS + 1 :])
 
-        batch = Batch(self._server, self.project, begin, begun)
+        batch = Batch(self._server, self.project, begin, begun, patience=LONGEST_WAIT)
         batch.know(SQL["counters"], counters)
         batch.execute(SQL["switches"])  # nearly every change asks for them
         return batch

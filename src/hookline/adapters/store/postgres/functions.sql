@@ -42,9 +42,10 @@ BEGIN
 END $$;
 
 -- `named`: whether the server says which it is. It ends those that are silent for `silence` ms; they
--- may also be cut off while they are told something, which does not count as silence.
+-- may also be cut off while they are told something, which does not count as silence. Who does not
+-- get the turn within `again` ms has to ask again; for other locks it waits for `patience` ms.
 CREATE OR REPLACE FUNCTION hookline.turn(
-    project bigint, named boolean, silence bigint, patience bigint,
+    project bigint, named boolean, silence bigint, again bigint, patience bigint,
     OUT seq bigint, OUT task bigint, OUT token bigint, OUT run bigint, OUT missed bigint,
     OUT number text, OUT now float8, OUT timeline bigint, OUT epoch text, OUT behind text)
 LANGUAGE plpgsql AS $$
@@ -53,9 +54,10 @@ BEGIN
         set_config('hookline.project', project::text, true),
         set_config('idle_in_transaction_session_timeout', silence::text, true),
         set_config('tcp_user_timeout', silence::text, true),
-        set_config('lock_timeout', patience::text, true);
+        set_config('lock_timeout', again::text, true);
     SELECT c.seq, c.task, c.token, c.run, c.missed INTO seq, task, token, run, missed
     FROM hookline.counters c WHERE c.project_id = project FOR UPDATE;
+    PERFORM set_config('lock_timeout', patience::text, true);
     SELECT m.value INTO epoch FROM hookline.meta m WHERE m.project_id = project AND m.key = 'epoch';
     SELECT m.value INTO behind FROM hookline.meta m
     WHERE m.project_id = project AND m.key = 'behind';
