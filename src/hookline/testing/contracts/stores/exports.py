@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 def calls(store: Store, *hooks: str) -> list[int]:
     """Calls that wait, each at an event; the numbers of their rows."""
     with store.write({}) as tx:
-        return [tx.calls.add(delivery(tx.append("noted", "T-1", {}).seq, each)) for each in hooks]
+        events = [tx.append("noted", "T-1", {}).seq for _ in hooks]
+        rows = map(delivery, events, hooks)
+        return [tx.calls.add_numbered(each) for each in rows]
 
 
 def begun(store: Store, seq: int) -> ExportPosition:
