@@ -88,7 +88,7 @@ def test_others_take_over_in_time(line: Fleet, name: str) -> None:
 @pytest.mark.fleet
 def test_a_host_that_is_cut_off_in_one_direction_is_followed_in_time(line: Fleet) -> None:
     line.settle()
-    tell("half cut off", suffer(line, LOSSES * 4, UNDER_WAY), AFTER_LEASE)
+    tell("half cut off", suffer(line, LOSSES * 2, UNDER_WAY), AFTER_LEASE)
 
 
 def tell(name: str, took: Takeovers, within: float) -> None:
