@@ -62,6 +62,8 @@ def suffer(line: Fleet, faults: Sequence[Fault], tasks: int) -> Takeovers:
         host = line.await_work(number, tasks)
         taken, since = line.strike(host, fault.strike)
         found = line.await_takeover(host, taken, since)
+        told = ", ".join(f"{seconds:.1f}" for seconds in found.held)
+        print(f"\n{number + 1}. {host.name}: another host has the lease after {told or '-'} s", end="")
         took.held.extend(found.held)
         took.at_work.extend(found.at_work)
         fault.mend(host)
