@@ -43,7 +43,7 @@ hooks: {{before_submit: [rebase_on_main, {{run_tests: {gate}}}, create_pr]}}
 gates: {{test: {gate}, tries: 20}}
 events: [ping]
 hosts: {{lease: {lease}}}
-session: {{guards: {{failures: 0, no_change: 0, identical_output: 0}}}}
+session: {{iterations: 100, guards: {{failures: 0, no_change: 0, identical_output: 0}}}}
 """
 # Each task adds a line to it, and none of them is in the way of the others.
 ATTRIBUTES = "log merge=union\n"
