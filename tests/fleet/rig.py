@@ -162,13 +162,6 @@ class Host:
         return self.log.read_text()
 
 
-class Takeovers(NamedTuple):
-    """How long it took until another host had the leases, and until it was at work."""
-
-    held: list[float]
-    at_work: list[float]
-
-
 class Marks(NamedTuple):
     """What writers were told: that it is stored, or that nothing was changed."""
 
@@ -189,6 +182,7 @@ class Fleet(Pipeline):
         self.hits = Counter[str]()
         self.hosts: list[Host] = []
         self._seen = ""
+        self._struck: list[tuple[str, float, set[str]]] = []
         cli.env |= {"HOOKLINE_STORE": server.url("fleet")}
 
     @property
@@ -244,25 +238,31 @@ class Fleet(Pipeline):
         self.trace.read()
         return self.trace.under_way(host.name), since
 
-    def await_takeover(self, host: Host, tasks: set[str], since: float) -> Takeovers:
-        """Wait until the tasks of a host are worked on elsewhere; how long each took."""
+    def await_takeover(self, host: Host, tasks: set[str], since: float) -> list[float]:
+        """Wait until others have the leases of a host; how long each took."""
         held: dict[str, float] = {}
 
         def taken() -> bool:
             for task in self._held_elsewhere(host):
                 held.setdefault(task, clock())
             self.trace.read()
-            return tasks <= self.trace.begun_elsewhere(host.name, since).keys()
+            for task, moment in self.trace.begun_elsewhere(host.name, since).items():
+                held[task] = min(held.get(task, moment), moment)
+            return tasks <= held.keys()
 
         # What was just done there may not have been stored; what was just begun is heard of later.
         hit = self.trace.last_on(host.name)
         eventually(taken, f"the takeover of {sorted(tasks)}", pause=LOOK)
         self.hits.update(hit | self.trace.begun_on(host.name, since))
-        begun = self.trace.begun_elsewhere(host.name, since)
-        found = Takeovers([], [])
-        for task in sorted(tasks):
-            found.held.append(min(begun[task], held.get(task, begun[task])) - since)
-            found.at_work.append(begun[task] - since)
+        self._struck.append((host.name, since, tasks))
+        return [held[task] - since for task in sorted(tasks)]
+
+    def until_at_work(self) -> list[float]:
+        """How long it took after each strike until agents were at work elsewhere, at the end."""
+        found = []
+        for host, since, tasks in self._struck:
+            begun = self.trace.begun_elsewhere(host, since)
+            found += [begun[task] - since for task in tasks & begun.keys()]
         return found
 
     def _held_elsewhere(self, host: Host) -> list[str]:
