@@ -225,7 +225,7 @@ class Fleet(Pipeline):
             self.top_up(tasks)
             self.trace.read()
             allowed = [wanted] if clock() < since + PREFERRED else self.hosts
-            found.extend(each for each in allowed if self.trace.under_way(each.name))
+            found.extend(each for each in allowed if self._at_work_on(each))
             return bool(found)
 
         eventually(at_work, "work on a host", pause=0.2)
@@ -233,10 +233,14 @@ class Fleet(Pipeline):
 
     def strike(self, host: Host, fault: Callable[[Host], None]) -> tuple[set[str], float]:
         """Let something happen to a host; the tasks that others must take over, and when it was."""
-        since = clock()
+        gone, since = set(self._held_elsewhere(host)), clock()
         fault(host)
         self.trace.read()
-        return self.trace.under_way(host.name), since
+        return self.trace.under_way(host.name) - gone, since
+
+    def _at_work_on(self, host: Host) -> set[str]:
+        """The tasks of a host that are under way, and that nobody has taken over."""
+        return self.trace.under_way(host.name) - {*self._held_elsewhere(host)}
 
     def await_takeover(self, host: Host, tasks: set[str], since: float) -> list[float]:
         """Wait until others have the leases of a host; how long each took."""
