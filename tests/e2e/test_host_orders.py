@@ -186,6 +186,28 @@ def test_an_agent_is_offered_where_it_can_work(fleet: Fleet) -> None:
     assert error["message"].startswith("eve cannot work on this host: ")
 
 
+def test_an_agent_that_cannot_work_any_more_is_offered_no_longer(fleet: Fleet) -> None:
+    """Its login is lost in a turn."""
+    login = fleet.outside / "login"
+    login.touch()
+    script = (
+        'case "$1" in\n--version) echo "2.1.60 (Claude Code)" ;;\n'
+        f'auth) [ -e {login} ] && is=true; echo "{{\\"loggedIn\\": ${{is:-false}}}}" ;;\n'
+        f"*) cat > /dev/null; rm {login}; exit 127 ;;\nesac\n"
+    )
+    eve = fleet.cli.put("../claude", f"#!/bin/sh\n{script}", mode=0o755)
+    agents = f"{ADA}  eve: {{driver: claude-code, command: {eve.resolve()}}}\n"
+    fleet.configure(f"{TYPES.replace('1h', '8s')}agent: eve\n", agents=agents)
+    (fleet.outside / "wait").touch()
+    worker = fleet.cli.start("work", "--agent", "eve", "--agent", "ada", env=ONE)
+    eventually(lambda: fleet.cli.json("hosts") != [], "the host")
+    assert fleet.host("one")["agents"] == ["ada", "eve"]
+    fleet.cli.add("first", "--type", "code")
+    eventually(lambda: fleet.host("one")["agents"] == ["ada"], "one agent less")
+    (fleet.outside / "wait").unlink()
+    assert "eve is not offered by this host: " in ended(worker)
+
+
 def test_who_is_not_shared_with_is_told_so(cli: Cli) -> None:
     cli.env.pop("HOOKLINE_STORE", None)
     cli.add("first")

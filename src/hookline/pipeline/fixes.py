@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from hookline.domain.hooks.names import short_name
+from hookline.domain.sessions.limits import MOST_CUT
 from hookline.domain.sessions.promises import find_promises, without_promises
 from hookline.domain.text.display import line_of
 from hookline.domain.timestamps import seconds
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 CHANGED = "changed"
 MODEL_WAIT = 60.0
 GIVES_UP = ("BLOCKED", "ESCALATE")
-# How many interrupted turns about one finding do not count as attempts: an agent may kill us, too.
-MOST_CUT = 10
 
 
 class Rejection(msgspec.Struct, omit_defaults=True):
@@ -133,6 +132,7 @@ class Fixes:
             await work.wait_for(BUDGET if turn.unpaid is not None else AGENT)
 
     def _excuses_cut(self, name: str) -> bool:
+        """Whether an interrupted turn does not count as an attempt."""
         self._cut[name] = self._cut.get(name, 0) + 1
         return self._cut[name] <= MOST_CUT
 

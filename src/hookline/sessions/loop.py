@@ -187,6 +187,7 @@ class _Session:
                 minutes=max(minutes, 0.0),
                 usd=closed["spent"]["usd"] - state.progress.usd,
                 tokens=closed["spent"]["tokens"] - state.progress.tokens,
+                cut=turn.interrupted and turn.error is None,
             )
             line = PastIteration(iteration=state.iteration, line=turn_line(turn))
             state.history = [*state.history, line][-HISTORY:]

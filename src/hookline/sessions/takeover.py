@@ -119,13 +119,13 @@ class Takeover:
         place = self._find(begun.task)
         if self._clone.copies and (place is None or place.copy is None):
             copy = WorkCopy(tip=begun.head, files=begun.head, tree="", taken_at=self._store.now())
-            self._note(begun.task, WorkPlace(holder=self._clone.name, copy=copy), change)
+            self._note(begun.task, place, WorkPlace(holder=self._clone.name, copy=copy), change)
 
     async def bring(self, task_id: str, change: Change) -> str | None:
         """Make the worktree of a task here, if another clone has it; what was done."""
         place, own = self._find(task_id), self._clone.name
         if place is None:
-            self._note(task_id, WorkPlace(holder=own), change)
+            self._note(task_id, None, WorkPlace(holder=own), change)
             return None
         if place.holder == own:
             return None
@@ -145,7 +145,7 @@ class Takeover:
         if rescued:
             said += f"; what was here before is kept as {', '.join(rescued)}"
         moved = msgspec.structs.replace(place, holder=own, was=place.holder)
-        self._note(task_id, moved, change, said)
+        self._note(task_id, place, moved, change, said)
         return said
 
     def _bundle(self, task_id: str, place: WorkPlace, copy: WorkCopy) -> bytes | None:
@@ -163,7 +163,7 @@ class Takeover:
                 f" {place.holder}, and not in a worktree",
                 help=f"continue it there; or end it with `hookline flow cancel {run.run_id}`",
             )
-        self._note(run.input["taskId"], WorkPlace(holder=self._clone.name), change)
+        self._note(run.input["taskId"], None, WorkPlace(holder=self._clone.name), change)
 
     # What an agent is told
 
@@ -275,9 +275,17 @@ class Takeover:
             return view.work_places.find(task_id)
 
     @staticmethod
-    def _note(task_id: str, place: WorkPlace, change: Change, said: str = "") -> None:
+    def _note(
+        task_id: str, before: WorkPlace | None, place: WorkPlace, change: Change, said: str = ""
+    ) -> None:
+        """Note where work is now, unless it is over, or somewhere else than `before` by now.
+
+        Whoever was cut off meanwhile may have lost it to another clone, which continues it.
+        """
+
         def note(tx: Transaction) -> None:
-            if tx.graph.task(task_id).state not in OPEN:  # nobody works on it any more
+            is_open = tx.graph.task(task_id).state in OPEN
+            if not is_open or tx.work_places.find(task_id) != before:
                 return
             tx.work_places.set(task_id, place)
             if said:

@@ -113,7 +113,8 @@ class SessionTalk:
         )
         if recovery.failure:
             self.hold(heard["items"])
-            return msgspec.structs.replace(turn, problem=recovery.problem)
+            found = {"error": turn.error or recovery.error, "problem": recovery.problem}
+            return msgspec.structs.replace(turn, **found)
         return turn.continued_by(recovery)
 
     def hold(self, outputs: Sequence[HookOutput]) -> None:

@@ -10,7 +10,7 @@ from hookline.hooks.calls.call import base_environment
 from hookline.ports.agents import Agents, ToolServer
 from hookline.programs import own_program
 from hookline.sessions.spending import record_turn, refusal
-from hookline.trust.configured import notification_variables
+from hookline.trust.configured import secret_variables
 from hookline.trust.people import under_agent
 from hookline.trust.worktrees import TrustedGatekeepers
 from hookline.wiring.project.stores import is_kept
@@ -48,7 +48,7 @@ def agents(app: App, processes: Processes) -> LocalAgents:
 
 def inherited(app: App) -> dict[str, str]:
     """What agents and programs of runs inherit; nobody writes to people in Hookline's name."""
-    hidden = notification_variables(app.settings) if app.settings is not None else ()
+    hidden = secret_variables(app.settings) if app.settings is not None else ()
     inherited = base_environment(app.environ)
     return {name: value for name, value in inherited.items() if name not in hidden}
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import msgspec
 
-from hookline.errors import StoreError
+from hookline.errors import StoreError, WaitEnded
 from hookline.ports.feeds import BELL
 from hookline.surfaces.cli.live.lines import ViewLine, plain
 from hookline.surfaces.cli.live.screen import Screen, half, most
@@ -39,6 +39,8 @@ Read = TypeVar("Read", covariant=True)
 BATCH = 500
 # Only a terminal that takes nothing keeps one waiting so long; a busy machine needs a while, too.
 LEAVING = 5.0
+# The view may be waiting for the same server.
+LEAVING_OUTAGE = 0.5
 
 
 class AsRecords(Generic[Heard]):
@@ -187,7 +189,8 @@ class Watch(Generic[Heard]):
     def __exit__(self, kind: type[BaseException] | None, *details: object) -> None:
         """The work is over. Whoever reads may take their time, but not from one who leaves."""
         self._over.set()
-        self._thread.join(timeout=LEAVING if kind is not None else None)
+        leaving = LEAVING_OUTAGE if kind is WaitEnded else LEAVING
+        self._thread.join(timeout=None if kind is None else leaving)
 
     def say(self, text: str) -> None:
         """Tell a person something, from any thread."""
