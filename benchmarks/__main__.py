@@ -17,6 +17,7 @@ from benchmarks import (
     flows,
     graphs,
     history,
+    insights,
     loop_runners,
     peers,
     programs,
@@ -43,6 +44,7 @@ GROUPS: dict[str, Callable[[Plan], Iterator[Result]]] = {
     "sessions": session_loop.measure,
     "runners": loop_runners.measure,
     "history": history.measure,
+    "insights": insights.measure,
     "servers": servers.measure,
 }
 # Other programs, measured only where they are installed and only when they are named.

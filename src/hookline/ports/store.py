@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from hookline.domain.events import Event
     from hookline.domain.hooks.records import Delivery
+    from hookline.domain.insights import Selection
     from hookline.domain.projection import Columns
     from hookline.domain.tasks import Edge, Task
     from hookline.domain.work.places import WorkPlace
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from hookline.ports.details import Details
     from hookline.ports.exports import Exports
     from hookline.ports.hosts import Hosts
+    from hookline.ports.insights import InsightQueries
     from hookline.ports.notices import Announcements, Outbox
     from hookline.ports.runs import Runs, Sessions
 
@@ -244,6 +246,10 @@ class View(Protocol):
         """What waits to be sent to people."""
 
     @property
+    def insights(self) -> InsightQueries:
+        """What the log says about how work goes."""
+
+    @property
     def exports(self) -> Exports:
         """How far telemetry was sent."""
 
@@ -315,6 +321,9 @@ class Store(Protocol):
 
     def time(self) -> float:
         """The time that decides when leases end; all who share the store agree on it."""
+
+    def insight_statement(self, table: str, asked: Selection, now: str) -> str:
+        """What finds the rows of a table of insights, as people can run it."""
 
     def size(self) -> int:
         """How many bytes it takes."""

@@ -72,7 +72,7 @@ async def health(profile: Profile, check: HealthCheck) -> AgentHealth:
     done = await check.run(NAMESPACE)
     if done is None or done.exit_code == 0:  # unknown without that tool
         return found
-    wrong = problem(CODEX, "sandbox", "this machine allows no namespaces of its own")
+    wrong = problem(CODEX, "sandbox", "this machine does not allow new namespaces")
     return msgspec.structs.replace(found, problem=wrong)
 
 
