@@ -79,6 +79,14 @@ class ExportTests(StorePlace):
             (found,) = view.exports.all()
         assert (found.seq, found.failures, found.owner) == (0, 0, "b")
 
+    def test_who_is_gone_gives_the_lease_back(self, store: OpenStore) -> None:
+        position = begun(store, 0)
+        with store.write({}) as tx:
+            tx.hosts.give_back("a")
+            (found,) = tx.exports.all()
+            assert (found.owner, found.lease_until) == (None, 0.0)
+            assert not tx.exports.arrived(position, 1, 0, 60.0)
+
     def test_open_calls_are_found_once_they_wait_for_nothing(self, store: OpenStore) -> None:
         first, second, third = calls(store, "one", "two", "three")
         position = begun(store, 0)
