@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.runs import model as runs
+from hookline.domain.runs.due import was_parked_later
 from hookline.domain.runs.model import (
     OK,
     PENDING,
@@ -27,7 +28,7 @@ from hookline.flows import journal
 from hookline.flows.advance import Advance
 from hookline.flows.outcomes import WAITS, Done, Observe, Parked, last_parked, waits_for_person
 from hookline.flows.steering import SCHEDULE, Chooses
-from hookline.flows.waits import has_come, was_parked_later
+from hookline.flows.waits import has_come
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,13 +6,14 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from hookline.errors import BadInput, HooklineError
-from hookline.flows.runner import FlowRunner
+from hookline.flows.serving import RunServer
 from hookline.hooks.calls.call import base_environment
 from hookline.operations.announcements import at_work
 from hookline.operations.worktrees import remove_finished
 from hookline.wiring.project.stores import is_here
 from hookline.wiring.running.engine import engine
 from hookline.wiring.running.hosts import serving
+from hookline.wiring.running.schedulers import scheduler
 from hookline.wiring.working.forges import check_forge
 from hookline.wiring.working.inspection import agent_health
 from hookline.wiring.working.profiles import chosen_agent
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from hookline.app import App
+    from hookline.config.types import SchedulerSection
     from hookline.domain.hooks.records import Delivery
     from hookline.domain.tasks import Task
     from hookline.domain.work.repository import SetupProblem
@@ -37,9 +39,13 @@ class WorkerRun:
     """A worker over an opened project; `news` may be read from another thread meanwhile."""
 
     def __init__(
-        self, app: App, lanes: Sequence[tuple[str, ...]], types: Sequence[str] | None
+        self,
+        app: App,
+        lanes: Sequence[tuple[str, ...]],
+        types: Sequence[str] | None,
+        settings: SchedulerSection,
     ) -> None:
-        self._app, self._lanes = app, lanes
+        self._app, self._lanes, self._scheduler = app, lanes, settings
         with app.read() as view:
             self._place = view.log.last()
         tell = self._left_alone
@@ -60,8 +66,16 @@ class WorkerRun:
         if not is_here(app.store):
             self._lanes = await _able_lanes(app, self._lanes, tell)
         served = engine(app, self._observe)
-        runner = FlowRunner(served, self._picker.admission.admits)
-        worker = Worker(served, runner, self._lanes, self._picker, budget=budget, tell=tell)
+        admits = self._picker.admission.admits
+        chosen = scheduler(app, self._scheduler, served, admits, tell)
+        worker = Worker(
+            served,
+            RunServer(served, chosen, admits),
+            self._lanes,
+            self._picker,
+            budget=budget,
+            tell=tell,
+        )
         app.spent = worker.money_spent
         app.offers = lambda: list(dict.fromkeys(name for lane in self._lanes for name in lane))
         async with at_work(app, failed, tell, self._picker.keep):
