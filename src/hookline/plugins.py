@@ -1,8 +1,8 @@
 """What extends Hookline, and the installed plugins, found through their entry points.
 
-A kind of hook, a driver, a forge or a scheduler is a module in its folder, and is called by the module's name.
-A plugin adds one by an entry point of that name, hooks under `hookline.hooks` and flows under
-`hookline.flows`. Looking for entry points takes long, so what is ours is found without.
+A kind of hook, a driver, a forge or a scheduler is a module in its folder, and is called by the
+module's name. A plugin adds one by an entry point of that name, hooks under `hookline.hooks` and
+flows under `hookline.flows`. Looking for entry points takes long, so what is ours is found without.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-import msgspec
+from hookline.immutable import Immutable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +60,7 @@ class Scheduler(Protocol):
         """The run is over: nobody needs to look at it again."""
 
 
-class SchedulerSite(msgspec.Struct, frozen=True, kw_only=True):
+class SchedulerSite(Immutable, kw_only=True):
     """What a scheduler is opened with.
 
     `settings` are those of the section `scheduler`. `admits` says which of some runs this host may

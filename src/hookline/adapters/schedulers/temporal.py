@@ -11,6 +11,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from hookline.adapters.temporal.answers import HELD, NOT_HERE, Answer, answer
 from hookline.domain.runs.due import SET_BACK, is_due
 from hookline.domain.runs.model import TERMINAL, UnknownRun
 from hookline.domain.timestamps import iso
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
     from hookline.adapters.temporal.client import TemporalClient
-    from hookline.adapters.temporal.worker import Answer, WorkerThread
+    from hookline.adapters.temporal.worker import WorkerThread
     from hookline.ports.schedulers import Advance, Parked, SchedulerSite
     from hookline.ports.store import View
 
@@ -76,6 +77,7 @@ class TemporalScheduler:
     def __init__(self, site: SchedulerSite) -> None:
         self._site, self._store = site, site.store
         self._told: dict[str, tuple[int, float]] = {}
+        self._busy: set[str] = set()
         self._failed: asyncio.Future[None] | None = None
         self._advance: Advance | None = None
         self._is_away = False
@@ -117,43 +119,45 @@ class TemporalScheduler:
 
     # What the workflows ask for, in the event loop of the engine
 
-    async def _advance_due(self, run_id: str) -> Answer | None:
-        """What became of a run; None if this host cannot advance it now."""
+    async def _advance_due(self, run_id: str) -> Answer:
+        """What became of a run."""
         assert self._advance is not None
+        if run_id in self._busy:
+            return HELD
+        self._busy.add(run_id)
         try:
             with self._store.read() as view:
                 waits = self._without_advance(view, run_id)
-            if waits is not None:
-                return waits or None
-            result = await self._advance(run_id)
+            return waits if waits is not None else self._answer(await self._advance(run_id))
         except (StoreLost, UnknownRun):
-            return None
+            return HELD
         except Exception as problem:  # noqa: BLE001  # it is raised by `serve`
             self._fail(problem)
-            return None
-        return self._answer(run_id, result)
+            return HELD
+        finally:
+            self._busy.discard(run_id)
 
     def _without_advance(self, view: View, run_id: str) -> Answer | None:
-        """What is known of a run that is not to be advanced here; empty: by nobody here now."""
+        """What is known of a run that is not to be advanced here."""
         run, now = view.runs.find(run_id), view.time()
         if run.status in TERMINAL:
-            return {"done": True, "status": run.status, "wait": None}
+            return answer(run.status, done=True)
         if not is_due(run, now):
             wait = None if run.wake_at is None else max(0.0, run.wake_at - now)
-            return {"done": False, "status": run.status, "wait": wait}
+            return answer(run.status, wait)
         holder, _, until = view.runs.leases.holder(run_id)
         if holder is not None and not self._site.is_free(holder, until):
-            return {}
-        return None if self._site.admits(view, [run_id]) else {}
+            return HELD
+        return None if self._site.admits(view, [run_id]) else NOT_HERE
 
-    def _answer(self, run_id: str, result: Done | Parked) -> Answer | None:
+    def _answer(self, result: Done | Parked) -> Answer:
         if isinstance(result, Done):
-            return {"done": True, "status": result.status, "wait": None}
+            return answer(result.status, done=True)
         if result.held:
-            return None
+            return HELD
         wait = None if result.until is None else max(0.0, result.until - self._store.time())
         status = "waits for a person" if result.needs_person else "parked"
-        return {"done": False, "status": status, "wait": wait}
+        return answer(status, wait)
 
     async def _cancel(self, run_id: str) -> None:
         self._site.cancel(run_id)
@@ -211,7 +215,9 @@ class TemporalScheduler:
             self._described(view, each)
             for each in leases.parked_later(now, iso(now + SET_BACK), free)
         ]
-        return [each for each in found if self._is_new(view, each, now)]
+        # Our own leases are free to us.
+        others = [each for each in found if each.run_id not in self._busy]
+        return [each for each in others if self._is_new(view, each, now)]
 
     def _is_new(self, view: View, due: DueRun, now: float) -> bool:
         token, at = self._told.get(due.run_id, (None, 0.0))

@@ -18,6 +18,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker, WorkerDeploymentConfig
 
+from hookline.adapters.temporal.answers import HELD, NOT_HERE, Answer
 from hookline.adapters.temporal.client import TemporalClient, connected, host_queue, translated
 from hookline.adapters.temporal.workflow import ADVANCE, CANCEL, RunWorkflow
 from hookline.domain.hosts import version_numbers
@@ -29,13 +30,12 @@ if TYPE_CHECKING:
     from hookline.ports.schedulers import SchedulerSite
 
 T = TypeVar("T")
-Answer = dict[str, Any]
 
 BEAT = 1.0
 # Frozen workers keep what their open polls are given, so there are few of them.
 ACTIVITY_POLLS, WORKFLOW_POLLS = 1, 2
 STICKY = timedelta(seconds=2)
-HELD_AGAIN = timedelta(milliseconds=300)
+ELSEWHERE = timedelta(milliseconds=500)
 # A new version is known to the server a moment after its first poll.
 VERSION_AGAIN, VERSION_TRIES = 0.1, 300
 
@@ -45,7 +45,7 @@ class EngineCalls:
 
     def __init__(
         self,
-        advance: Callable[[str], Coroutine[Any, Any, Answer | None]],
+        advance: Callable[[str], Coroutine[Any, Any, Answer]],
         cancel: Callable[[str], Coroutine[Any, Any, None]],
     ) -> None:
         self.advance, self.cancel = advance, cancel
@@ -176,8 +176,10 @@ class WorkerThread:
     async def _advance(self, store: str, run_id: str) -> Answer:
         self._refuse_strangers(store)
         said = await self._beating(self._engine.begin(self._engine.advance(run_id)))
-        if said is None:
-            raise ApplicationError("", type="Held", next_retry_delay=HELD_AGAIN)
+        if said == HELD:
+            raise ApplicationError("", type="Held")
+        if said == NOT_HERE:
+            raise ApplicationError("", type="NotHere", next_retry_delay=ELSEWHERE)
         return said
 
     @activity.defn(name=CANCEL)
@@ -195,9 +197,9 @@ class WorkerThread:
                 f"another project has its runs in the task queue '{queue}', too: give each project"
                 " its own, or leave `task_queue` out"
             )
-        raise ApplicationError("", type="AnotherProject", next_retry_delay=HELD_AGAIN)
+        raise ApplicationError("", type="AnotherProject", next_retry_delay=ELSEWHERE)
 
-    async def _beating(self, doing: Future[Answer | None]) -> Answer | None:
+    async def _beating(self, doing: Future[Answer]) -> Answer:
         """Wait for it; the server hears that this worker lives."""
         waiting = asyncio.wrap_future(doing)
         try:

@@ -28,7 +28,7 @@ AT_HOME = timedelta(seconds=2)
 # An agent's turn has its own limits.
 LONGEST = timedelta(days=365)
 AGAIN = RetryPolicy(
-    initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=2)
+    initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=10)
 )
 
 
@@ -52,7 +52,9 @@ class RunWorkflow:
         """Have the run advanced until it is over; its status."""
         self._home = home if self._home is None else self._home
         self._status = status
-        while not workflow.info().is_continue_as_new_suggested():
+        while True:
+            if workflow.info().is_continue_as_new_suggested():
+                workflow.continue_as_new(args=[store, run_id, self._home, self._status])
             seen = self._news
             said = await self._advance(store, run_id, seen)
             if said is None:
@@ -61,7 +63,6 @@ class RunWorkflow:
             if said["done"]:
                 return str(said["status"])
             await self._wait(store, run_id, seen, said["wait"])
-        workflow.continue_as_new(args=[store, run_id, self._home, self._status])
 
     async def _advance(self, store: str, run_id: str, seen: int) -> dict[str, Any] | None:
         """What one advance said; None if another one is needed."""
@@ -74,11 +75,12 @@ class RunWorkflow:
             start_to_close_timeout=LONGEST,
             heartbeat_timeout=HEARTBEAT,
             retry_policy=AGAIN,
-            cancellation_type=workflow.ActivityCancellationType.TRY_CANCEL,
+            cancellation_type=workflow.ActivityCancellationType.ABANDON,
         )
         await self._until(store, run_id, lambda: activity.done() or self._news != seen)
         if not activity.done():
-            # Whoever had the run has lost it: it is not waited for.
+            # Nobody holds the run, so its worker may be gone. If it is not, the next one is refused
+            # until that has finished.
             activity.cancel()
         try:
             return await activity

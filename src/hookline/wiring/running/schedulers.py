@@ -51,7 +51,7 @@ def scheduler(
 ) -> Scheduler:
     """Who says when runs are advanced."""
     kind: SchedulerKind = SCHEDULERS.load(settings.kind)
-    return kind.open_scheduler(_site(app, settings, engine.wakeup, admits, tell))
+    return kind.open_scheduler(site_of(app, settings, engine.wakeup, admits, tell))
 
 
 async def scheduler_problems(app: App) -> Sequence[SetupProblem]:
@@ -61,19 +61,20 @@ async def scheduler_problems(app: App) -> Sequence[SetupProblem]:
     wakeup = app.feeds.wakeup()
     try:
         return await kind.problems(
-            _site(app, settings, wakeup, lambda view, due: due, lambda line: None)
+            site_of(app, settings, wakeup, lambda view, due: due, lambda line: None)
         )
     finally:
         wakeup.close()
 
 
-def _site(
+def site_of(
     app: App,
     settings: SchedulerSection,
     wakeup: Wakeup,
     admits: Callable[[View, list[str]], list[str]],
     tell: Callable[[str], None],
 ) -> SchedulerSite:
+    """What a scheduler is given."""
     owner = owner_of(app)
 
     def cancel(run_id: str) -> bool:
