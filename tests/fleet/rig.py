@@ -153,6 +153,7 @@ class Fleet(Pipeline):
         self.tasks: list[str] = []
         self.hits = Counter[str]()
         self.hosts: list[Host] = []
+        self.more = ""
         self._seen = ""
         cli.env |= {"HOOKLINE_STORE": server.url("fleet")}
 
@@ -168,7 +169,7 @@ class Fleet(Pipeline):
         """The project, published, and a clone of it on each machine."""
         gate = repr(self._traced("gate", "make", "test"))
         self.cli.put(".gitattributes", ATTRIBUTES)
-        self.begin(CONFIGURATION.format(gate=gate, lease=LEASE))
+        self.begin(CONFIGURATION.format(gate=gate, lease=LEASE) + self.more)
         self._seen = self.git("rev-parse", "main", at=self.main)
         shared = {name: self.cli.env[name] for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM")}
         store = f"postgresql://hookline@{self.network.server.address}/postgres?project=fleet"

@@ -6,6 +6,7 @@ What it is asked to advance is done in the event loop of the engine.
 from __future__ import annotations
 
 import asyncio
+import random
 import threading
 from concurrent.futures import Future
 from contextlib import suppress
@@ -36,8 +37,7 @@ BEAT = 1.0
 ACTIVITY_POLLS, WORKFLOW_POLLS = 1, 2
 STICKY = timedelta(seconds=2)
 ELSEWHERE = timedelta(milliseconds=500)
-# A new version is known to the server a moment after its first poll.
-VERSION_AGAIN, VERSION_TRIES = 0.1, 300
+FIRST_PAUSE, LAST_PAUSE = 0.1, 10.0
 
 
 class EngineCalls:
@@ -217,21 +217,28 @@ class WorkerThread:
 
     async def _become_current(self, client: TemporalClient) -> None:
         """Let the newest version of Hookline have what is new."""
-        own = self._site.version
-        for _ in range(VERSION_TRIES):
-            current = await client.current_version()
-            if current == own:
-                return
-            if current is not None and version_numbers(current) > version_numbers(own):
-                self._site.tell(
-                    f"only finishing what this host has: Hookline {current} is current in the task"
-                    f" queue '{client.queue}', and this is {own}"
-                )
-                return
+        pause = FIRST_PAUSE
+        while pause < LAST_PAUSE:
             try:
+                if await self._is_settled(client):
+                    return
                 await client.make_current()
             except RPCError as problem:
+                # The server learns of a version from its polls, and wants to be asked rarely.
                 if problem.status in (RPCStatusCode.UNIMPLEMENTED, RPCStatusCode.PERMISSION_DENIED):
                     raise
-                await asyncio.sleep(VERSION_AGAIN)
-        raise SchedulerError(f"Hookline {own} did not become a version of '{client.queue}'")
+                await asyncio.sleep(pause * random.uniform(0.5, 1.5))
+                pause *= 1.5
+        raise SchedulerError(f"Hookline {self._site.version} did not become a version of its queue")
+
+    async def _is_settled(self, client: TemporalClient) -> bool:
+        """Whether ours is the current version, or an older one."""
+        own, current = self._site.version, await client.current_version()
+        if current is None or version_numbers(current) < version_numbers(own):
+            return False
+        if current != own:
+            self._site.tell(
+                f"only finishing what this host has: Hookline {current} is current in the task"
+                f" queue '{client.queue}', and this is {own}"
+            )
+        return True

@@ -229,9 +229,8 @@ class SchedulerContract:
 
     def test_a_run_is_taken_over_when_the_lease_of_another_ends(self, runs: RunPlace) -> None:
         def hold(tx: Transaction) -> None:
-            elsewhere = "00000000-0000-0000-0000-000000000000/1/1"
             token = tx.next_token()
-            tx.runs.leases.take(run_id, elsewhere, token, runs.app.store.time() + 0.5)
+            tx.runs.leases.take(run_id, "elsewhere:1:1", token, runs.app.store.time() + 1.0)
 
         async def story() -> None:
             async with self.served(runs):
