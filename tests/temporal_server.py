@@ -36,7 +36,10 @@ class TemporalServer:
     def start(self) -> None:
         """Start it, and wait until it answers."""
         host, _, port = self.address.rpartition(":")
-        place = ("--ip", host, "--port", port, "--db-filename", str(self._folder / "temporal.db"))
+        # Its parts find each other at 127.0.0.1, whatever address it has for others.
+        listens = "0.0.0.0" if self._inside else host
+        stored = str(self._folder / "temporal.db")
+        place = ("--ip", listens, "--port", port, "--db-filename", stored)
         quiet = ("--headless", "--log-level", "error")
         found = [
             word for each in self._attributes for word in ("--search-attribute", f"{each}=Keyword")

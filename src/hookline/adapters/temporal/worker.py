@@ -217,7 +217,7 @@ class WorkerThread:
 
     async def _become_current(self, client: TemporalClient) -> None:
         """Let the newest version of Hookline have what is new."""
-        pause = FIRST_PAUSE
+        pause, why = FIRST_PAUSE, ""
         while pause < LAST_PAUSE:
             try:
                 if await self._is_settled(client):
@@ -227,9 +227,10 @@ class WorkerThread:
                 # The server learns of a version from its polls, and wants to be asked rarely.
                 if problem.status in (RPCStatusCode.UNIMPLEMENTED, RPCStatusCode.PERMISSION_DENIED):
                     raise
-                await asyncio.sleep(pause * random.uniform(0.5, 1.5))
+                why = problem.message
+                await asyncio.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311  # no secret
                 pause *= 1.5
-        raise SchedulerError(f"Hookline {self._site.version} did not become a version of its queue")
+        raise SchedulerError(f"the Temporal server does not take Hookline as a worker: {why}")
 
     async def _is_settled(self, client: TemporalClient) -> bool:
         """Whether ours is the current version, or an older one."""
