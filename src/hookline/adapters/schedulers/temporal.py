@@ -77,7 +77,7 @@ class TemporalScheduler:
     def __init__(self, site: SchedulerSite) -> None:
         self._site, self._store = site, site.store
         self._told: dict[str, tuple[int, float]] = {}
-        self._busy: set[str] = set()
+        self._busy: dict[str, asyncio.Task[Any]] = {}
         self._failed: asyncio.Future[None] | None = None
         self._advance: Advance | None = None
         self._is_away = False
@@ -106,6 +106,10 @@ class TemporalScheduler:
         finally:
             await self._thread.stop()
             self._thread = self._client = None
+            tasks = list(self._busy.values())
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def nudge(self, run_id: str) -> None:
         """Have some host look at a run; its workflow is begun if there is none."""
@@ -124,7 +128,9 @@ class TemporalScheduler:
         assert self._advance is not None
         if run_id in self._busy:
             return HELD
-        self._busy.add(run_id)
+        task = asyncio.current_task()
+        assert task is not None
+        self._busy[run_id] = task
         try:
             with self._store.read() as view:
                 waits = self._without_advance(view, run_id)
@@ -135,7 +141,7 @@ class TemporalScheduler:
             self._fail(problem)
             return HELD
         finally:
-            self._busy.discard(run_id)
+            del self._busy[run_id]
 
     def _without_advance(self, view: View, run_id: str) -> Answer | None:
         """What is known of a run that is not to be advanced here."""

@@ -67,6 +67,7 @@ class WorkerThread:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._strange: set[str] = set()
+        self._doing: set[asyncio.Future[Answer]] = set()
         self._is_stopping = False
 
     async def start(self) -> TemporalClient:
@@ -118,13 +119,13 @@ class WorkerThread:
             for each in running:
                 if each.done():
                     each.result()
-        except RPCError as problem:
+        except (RPCError, RuntimeError) as problem:
             raise translated(self._site, problem) from problem
         finally:
             stopped.cancel()
-            for each in running:
+            for each in (*running, *self._doing):
                 each.cancel()
-            await asyncio.gather(*running, return_exceptions=True)
+            await asyncio.gather(*running, *self._doing, return_exceptions=True)
 
     async def _while_running(
         self, doing: Coroutine[Any, Any, None], running: list[asyncio.Future[Any]]
@@ -200,18 +201,18 @@ class WorkerThread:
         raise ApplicationError("", type="AnotherProject", next_retry_delay=ELSEWHERE)
 
     async def _beating(self, doing: Future[Answer]) -> Answer:
-        """Wait for it; the server hears that this worker lives."""
+        """Wait for it; the server hears that this worker lives.
+
+        A server that was away believes that it does not, and gives this up. But the lease is still
+        ours, and what an agent does meanwhile is not thrown away: others are refused until its end.
+        """
         waiting = asyncio.wrap_future(doing)
-        try:
-            while True:
-                await asyncio.wait({waiting}, timeout=BEAT)
-                if waiting.done():
-                    return waiting.result()
-                activity.heartbeat()
-        except asyncio.CancelledError:
-            doing.cancel()
-            await asyncio.wait({waiting})
-            raise
+        self._doing.add(waiting)
+        waiting.add_done_callback(self._doing.discard)
+        while not waiting.done():
+            await asyncio.wait({waiting}, timeout=BEAT)
+            activity.heartbeat()
+        return waiting.result()
 
     # Versions
 
