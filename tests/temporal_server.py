@@ -26,11 +26,16 @@ class TemporalServer:
     """A server with its store in a file, so that it can be started again."""
 
     def __init__(
-        self, folder: Path, host: str = "127.0.0.1", inside: Sequence[str] = (), *, bare: bool
+        self,
+        folder: Path,
+        host: str,
+        inside: Sequence[str],
+        attributes: Sequence[str],
+        more: Sequence[str],
     ) -> None:
         self.address = f"{host}:{_free_port() if not inside else 7233}"
         self._folder, self._inside = folder, inside
-        self._attributes = () if bare else ATTRIBUTES
+        self._attributes, self._more = attributes, more
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -44,7 +49,16 @@ class TemporalServer:
         found = [
             word for each in self._attributes for word in ("--search-attribute", f"{each}=Keyword")
         ]
-        command = (*self._inside, _PROGRAM, "server", "start-dev", *place, *quiet, *found)
+        command = (
+            *self._inside,
+            _PROGRAM,
+            "server",
+            "start-dev",
+            *place,
+            *quiet,
+            *found,
+            *self._more,
+        )
         with open(self._folder / "temporal.log", "ab") as log:
             self._process = subprocess.Popen(
                 command, stdout=log, stderr=log, preexec_fn=end_with_parent, env=self._env
@@ -75,11 +89,16 @@ class TemporalServer:
 
 @contextmanager
 def temporal(
-    folder: Path, host: str = "127.0.0.1", inside: Sequence[str] = (), *, bare: bool = False
+    folder: Path,
+    host: str = "127.0.0.1",
+    inside: Sequence[str] = (),
+    *,
+    bare: bool = False,
+    more: Sequence[str] = (),
 ) -> Iterator[TemporalServer]:
     """A server that answers; a `bare` one knows no search attributes of ours."""
     folder.mkdir(exist_ok=True)
-    server = TemporalServer(folder, host, inside, bare=bare)
+    server = TemporalServer(folder, host, inside, () if bare else ATTRIBUTES, more)
     try:
         server.start()
         yield server

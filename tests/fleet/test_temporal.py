@@ -11,7 +11,7 @@ import pytest
 
 from tests.fleet.machines import missing
 from tests.fleet.rig import fleet, spread
-from tests.fleet.test_faults import RESTARTS, ROUNDS, UNDER_WAY, suffer
+from tests.fleet.test_faults import ROUNDS, UNDER_WAY, suffer
 from tests.temporal_server import temporal
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def test_a_server_that_is_restarted_forgets_nothing(line: Fleet, server: Tempora
     for host in line.hosts:
         host.start()
     with line.writers() as marks:
-        for _ in range(RESTARTS):
+        for _ in range(ROUNDS):
             line.top_up(UNDER_WAY)
             line.await_merges(1)
             server.stop()

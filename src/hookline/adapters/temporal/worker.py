@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from temporalio import activity
-from temporalio.common import WorkerDeploymentVersion
+from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker, WorkerDeploymentConfig
@@ -123,9 +123,10 @@ class WorkerThread:
             raise translated(self._site, problem) from problem
         finally:
             stopped.cancel()
-            for each in (*running, *self._doing):
-                each.cancel()
-            await asyncio.gather(*running, *self._doing, return_exceptions=True)
+            left: list[asyncio.Future[Any]] = [*running, *self._doing]
+            for task in left:
+                task.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
 
     async def _while_running(
         self, doing: Coroutine[Any, Any, None], running: list[asyncio.Future[Any]]
@@ -151,7 +152,12 @@ class WorkerThread:
             workflow_runner=UnsandboxedWorkflowRunner(),
             max_concurrent_workflow_task_polls=WORKFLOW_POLLS,
             sticky_queue_schedule_to_start_timeout=STICKY,
-            deployment_config=WorkerDeploymentConfig(version=version, use_worker_versioning=True),
+            deployment_config=WorkerDeploymentConfig(
+                version=version,
+                use_worker_versioning=True,
+                # A run can last longer than workers of its version.
+                default_versioning_behavior=VersioningBehavior.AUTO_UPGRADE,
+            ),
             **self._activities(),
         )
 

@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
-from temporalio.common import RetryPolicy, SearchAttributeKey, VersioningBehavior
+from temporalio.common import RetryPolicy, SearchAttributeKey
 from temporalio.exceptions import ActivityError, TimeoutError, TimeoutType
 
 WORKFLOW = "hookline.run"
@@ -32,7 +32,7 @@ AGAIN = RetryPolicy(
 )
 
 
-@workflow.defn(name=WORKFLOW, versioning_behavior=VersioningBehavior.AUTO_UPGRADE)
+@workflow.defn(name=WORKFLOW)
 class RunWorkflow:
     """A run of a store. Its history has their names and statuses, and nothing else."""
 
