@@ -21,6 +21,7 @@ from benchmarks import (
     peers,
     programs,
     reading,
+    schedulers,
     servers,
     session_loop,
     wakeups,
@@ -44,6 +45,7 @@ GROUPS: dict[str, Callable[[Plan], Iterator[Result]]] = {
     "runners": loop_runners.measure,
     "history": history.measure,
     "servers": servers.measure,
+    "schedulers": schedulers.measure,
 }
 # Other programs, measured only where they are installed and only when they are named.
 PEERS: dict[str, Callable[[Plan], Iterator[Result]]] = {"peers": peers.measure}

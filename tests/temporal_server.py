@@ -82,6 +82,12 @@ class TemporalServer:
         return subprocess.run(command, capture_output=True, text=True, env=self._env)
 
     @property
+    def pid(self) -> int:
+        """The number of its process."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def _env(self) -> dict[str, str]:
         # Its program keeps settings in the home of who calls it.
         return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(self._folder)}

@@ -59,10 +59,11 @@ FLOWS = {each.__name__: each for each in (works, naps, asks, listens, toils)}
 class RunPlace:
     """A project of which one process has the runs advanced by a scheduler."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **environ: str) -> None:
         self.root = folder / "project"
         (self.root / ".hookline").mkdir(parents=True)
-        self._env = {"HOOKLINE_HOME": str(folder / "home"), "PATH": os.environ["PATH"]}
+        home = str(folder / "home")
+        self._env = {"HOOKLINE_HOME": home, "PATH": os.environ["PATH"], **environ}
         self._opened: list[App] = []
         self.app = self.another()
         self.engine = engine(self.app)
@@ -98,7 +99,7 @@ class RunPlace:
         return run_id
 
     def run(self, run_id: str) -> Run:
-        """A run as it stands."""
+        """A run as it is now."""
         with self.app.read() as view:
             return view.runs.find(run_id)
 
