@@ -5,10 +5,7 @@ The command line turns each into one message and its exit code; anything else is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
 
 OK = 0
 FAILED = 1
@@ -203,6 +200,10 @@ class StoreBusy(StoreError, code="store-busy"):
 
 class StoreUnreachable(StoreError, code="store-unreachable"):
     """The server of the store cannot be reached."""
+
+
+class WaitEnded(StoreUnreachable, code="interrupted", exit_code=INTERRUPTED):
+    """A person ended the wait for the server of the store."""
 
 
 class StoreElsewhere(StoreError, code="store-elsewhere"):

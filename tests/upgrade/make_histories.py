@@ -1,4 +1,4 @@
-"""Makes `histories-VERSION.json`: what the workflow asked a Temporal server for, in five stories.
+"""Makes `histories-VERSION.json`: what the workflow asked a Temporal server for, in six stories.
 
 `python -m tests.upgrade.make_histories 0.2` once for each version that has changed the workflow.
 """
@@ -63,6 +63,12 @@ async def is_taken_over(handle: WorkflowHandle[Any, Any], script: Script) -> Non
     await handle.signal(LOOK, "")
 
 
+async def times_out_later(handle: WorkflowHandle[Any, Any], script: Script) -> None:
+    await asyncio.sleep(0.5)
+    await handle.signal(LOOK, "")
+    await _asked(script, 2)
+
+
 async def has_no_home(handle: WorkflowHandle[Any, Any], script: Script) -> None:
     await _asked(script, 1)
 
@@ -83,6 +89,7 @@ STORIES: dict[str, tuple[Callable[..., Any], Script]] = {
         Script(answer("parked", 0.1), answer("parked", 0.0), answer("waits for a person"), OVER),
     ),
     "is taken over": (is_taken_over, Script(None, OVER)),
+    "times out later": (times_out_later, Script(answer("parked", 4.0), OVER)),
     "has no home": (has_no_home, Script(OVER)),
     "is cancelled": (is_cancelled, Script(answer("parked"), answer("cancelled", done=True))),
     "lasts": (lasts, Script(*[answer("parked", 0.01)] * 11, OVER)),
@@ -100,7 +107,7 @@ async def make(address: str) -> dict[str, Any]:
     client = await Client.connect(address, identity="worker")
     found = {}
     for name, (story, script) in STORIES.items():
-        home = "nobody" if name == "has no home" else ""
+        home = "nobody" if name in ("has no home", "times out later") else ""
 
         @activity.defn(name=ADVANCE)
         async def advance(store: str, run_id: str, script: Script = script) -> dict[str, Any]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence as Many
+from typing import NamedTuple
 
 from hookline.config.checks.rules import RULES, unique
+from hookline.config.checks.telemetry import check_telemetry
 from hookline.config.reading.convert import INVALID, Converter
 from hookline.config.reading.nodes import Mapping, Pair, Scalar
 from hookline.config.reading.problems import Mark, Problems
@@ -14,9 +16,6 @@ from hookline.domain.sessions.validation import MAX_RULES
 from hookline.domain.text.excerpts import first_few
 from hookline.errors import BadInput, ReservedEvent, did_you_mean
 from hookline.points import EVENT, POINTS, REACT, Point
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence as Many
 
 # In these the project's file adds to the user's; every other key replaces it.
 _BY_NAME = ("task_types", "agents", "flows")
@@ -45,6 +44,8 @@ def read_sections(trees: Many[Mapping], report: Problems) -> Read:
     sections = Sections(**{key: getattr(document, key) for key in Sections.__struct_fields__})
     _check_agents(sections, converter.origins, report)
     _check_types(sections, converter.origins, report)
+    for tree in trees:
+        check_telemetry(tree.get("telemetry"), report)
     if len(sections.validation) > MAX_RULES:
         mark = converter.origins.get(f"validation[{MAX_RULES}].name", merged.mark)
         report.error("too-many", mark, f"there are more than {MAX_RULES} validation rules")
@@ -79,6 +80,8 @@ def _merged(under: Mapping, over: Mapping) -> Mapping:
             if key == "notifications":  # whoever is told says when
                 joined = {**upper.pairs, **lower.pairs}
             pairs[key] = Pair(over.pairs[key].key, Mapping(joined, upper.mark))
+    if "telemetry" in under.pairs:  # whole: a key of one's own must not go to another's endpoint
+        pairs["telemetry"] = under.pairs["telemetry"]
     return Mapping(pairs, over.mark)
 
 

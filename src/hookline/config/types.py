@@ -418,6 +418,26 @@ class SchedulerSection(_Section):
     options: Annotated[dict[str, Any], about("What the scheduler of a plugin takes.")] = {}
 
 
+class Telemetry(_Section):
+    """Where the record is sent to as OpenTelemetry, and how much of it."""
+
+    endpoint: (
+        Annotated[
+            Text,
+            about("An OTLP collector, such as http://127.0.0.1:4318; needs `hookline[otel]`."),
+        ]
+        | None
+    ) = None
+    headers: Annotated[
+        dict[str, Text],
+        about("Headers, each with the name of the environment variable that holds its value."),
+    ] = {}
+    content: Annotated[
+        bool, about("Send prompts, answers, output and errors too, without secrets.")
+    ] = False
+    metrics: Annotated[bool, about("Send metrics too; Phoenix and Langfuse take none.")] = False
+
+
 class Sections(_Section):
     """The settings besides hooks."""
 
@@ -450,6 +470,7 @@ class Sections(_Section):
     notifications: Notifications = msgspec.field(default_factory=Notifications)
     hosts: HostSettings = msgspec.field(default_factory=HostSettings)
     scheduler: SchedulerSection = msgspec.field(default_factory=SchedulerSection)
+    telemetry: Telemetry = msgspec.field(default_factory=Telemetry)
 
 
 class Document(Sections):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import asynccontextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import msgspec
 
@@ -17,33 +17,24 @@ from hookline.domain.runs.model import (
     JournalEffect,
     Resolution,
     Run,
-    UnknownFlow,
 )
 from hookline.domain.tasks import task_number
 from hookline.domain.timestamps import seconds
 from hookline.errors import HooklineError, StoreError
 from hookline.flows import journal
-from hookline.flows.attempt import Attempt
-from hookline.flows.outcomes import Observe, Temporary
+from hookline.flows.attempt import Attempt, Surroundings
+from hookline.flows.outcomes import Temporary
 from hookline.hooks.actions import perform
 from hookline.hooks.calls.program import MAX_ANSWER, json_object, whole_output
-from hookline.ports.processes import CannotStart, Dialogue, Finished, Processes, ProcessGroup
+from hookline.ports.processes import CannotStart, Dialogue, Finished, Processes, StartOptions
 from hookline.programs import own_program
 from hookline.tasks import verbs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
-    from hookline.flows.attempt import Clone
-    from hookline.hooks.calls.record import Recorder
-    from hookline.hooks.scopes import HookScopes
-    from hookline.ports.agents import Agents, ToolServer
-    from hookline.ports.repository import Repository
-    from hookline.ports.store import Blobs, Store, Transaction
-    from hookline.ports.trust import MergeTrust
-    from hookline.ports.work import Forge, Work
+    from hookline.ports.store import Transaction
 
-    CallFlow = Callable[[Transaction, str, dict[str, Any], dict[str, Any], Caller], str]
 
 _GATE = ("/bin/sh", "-c", 'read -r go || exit 125; exec "$@"', "sh")
 
@@ -62,43 +53,19 @@ class Gated:
         self,
         argv: Sequence[str],
         *,
-        cwd: str,
-        env: Mapping[str, str],
-        timeout: float,
         stdin: bytes = b"",
-        on_start: Callable[[ProcessGroup], None] | None = None,
         on_output: Callable[[bytes], None] | None = None,
+        **how: Unpack[StartOptions],
     ) -> Finished:
-        return await self._processes.run(
-            (*_GATE, *argv),
-            cwd=cwd,
-            env=env,
-            timeout=timeout,
-            stdin=b"\n" + stdin,
-            on_start=on_start,
-            on_output=on_output,
-        )
+        gated = (*_GATE, *argv)
+        return await self._processes.run(gated, stdin=b"\n" + stdin, on_output=on_output, **how)
 
     @asynccontextmanager
     async def dialogue(
-        self,
-        argv: Sequence[str],
-        *,
-        cwd: str,
-        env: Mapping[str, str],
-        timeout: float,
-        line_limit: int,
-        on_start: Callable[[ProcessGroup], None] | None = None,
+        self, argv: Sequence[str], *, line_limit: int, **how: Unpack[StartOptions]
     ) -> AsyncIterator[Dialogue]:
-        speaking = self._processes.dialogue(
-            (*_GATE, *argv),
-            cwd=cwd,
-            env=env,
-            timeout=timeout,
-            line_limit=line_limit,
-            on_start=on_start,
-        )
-        async with speaking as dialogue:
+        gated = (*_GATE, *argv)
+        async with self._processes.dialogue(gated, line_limit=line_limit, **how) as dialogue:
             dialogue.writer.write(b"\n")
             yield dialogue
 
@@ -116,60 +83,6 @@ class EffectLimits(NamedTuple):
 
     concurrency: Mapping[str, int]
     per_minute: Mapping[str, float]
-
-
-async def _nothing_to_verify() -> None:
-    """Everything is trusted."""
-
-
-def _no_flow(
-    tx: Transaction, name: str, given: dict[str, Any], metadata: dict[str, Any], caller: Caller
-) -> str:
-    raise UnknownFlow(f"there is no flow '{name}'")
-
-
-def _nobody_watches(what: str, details: dict[str, Any]) -> None:
-    """Tell no one."""
-
-
-class Surroundings(NamedTuple):
-    """What effects need around them.
-
-    `tools` is the server of Hookline's own tools for an agent of a session; `feed` tells those who
-    watch a run what happens in it. `verify_line` raises Untrusted for a shell line that
-    would run something else in a folder than what was trusted. `is_current` is whether the
-    configuration is still the one that this process began with; `merge_trust` compares what a merge
-    brings with what was trusted, None where nothing has to be; `configuration_errors` are those of
-    the project in a checkout. `call_flow` begins a run that an effect calls. `frozen` are the files
-    that must stay as they were trusted. `clone` is this one, if others share
-    the store.
-    """
-
-    root: str
-    folder: str
-    store: Store
-    store_id: str
-    blobs: Blobs
-    environ: Mapping[str, str]
-    processes: Processes
-    scopes: HookScopes
-    recorder: Recorder
-    agents: Agents
-    work: Work
-    change: Callable[..., Any]
-    verify: Callable[[], Awaitable[None]] = _nothing_to_verify
-    repository: Repository | None = None
-    forge: Callable[[], Forge] | None = None
-    tools: Callable[[Mapping[str, str]], ToolServer | None] = lambda env: None
-    feed: Callable[[str], Observe] = lambda run_id: _nobody_watches
-    verify_line: Callable[[str, str], None] = lambda line, folder: None
-    is_current: Callable[[], bool] = lambda: True
-    merge_trust: Callable[[], MergeTrust | None] = lambda: None
-    configuration_errors: Callable[[str], list[str]] = lambda folder: []
-    clean: Callable[[Any], Any] = lambda value: value
-    call_flow: CallFlow = _no_flow
-    frozen: Callable[[], list[str]] = list
-    clone: Clone | None = None
 
 
 class EffectKind(NamedTuple):

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from hookline.domain.hooks.names import short_name
+from hookline.domain.sessions.limits import MOST_CUT
 from hookline.domain.sessions.promises import find_promises, without_promises
+from hookline.domain.text.display import line_of
 from hookline.domain.timestamps import seconds
 from hookline.domain.work.repository import control_told
 from hookline.domain.work.submissions import AGENT, BUDGET
 from hookline.hooks.gate_reports import MAX_REVIEW, REVIEW
-from hookline.pipeline.fix_prompts import Counts, fix_opening, fix_rules
+from hookline.hooks.texts import told
+from hookline.hooks.told_commands import can_tell, named_command, told_inline, with_command
 from hookline.pipeline.gated_work import WORKTREE
 from hookline.sessions import prompts
 from hookline.sessions.done_means import frozen
+from hookline.sessions.prompts import capped, code
 from hookline.sessions.state import Turn
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hookline.pipeline.gated_work import GatedWork
     from hookline.sessions.requests import ChecksTold
+
 
 CHANGED = "changed"
 MODEL_WAIT = 60.0
 GIVES_UP = ("BLOCKED", "ESCALATE")
-# How many interrupted turns about one finding do not count as attempts: an agent may kill us, too.
-MOST_CUT = 10
 
 
 class Rejection(msgspec.Struct, omit_defaults=True):
@@ -127,6 +132,7 @@ class Fixes:
             await work.wait_for(BUDGET if turn.unpaid is not None else AGENT)
 
     def _excuses_cut(self, name: str) -> bool:
+        """Whether an interrupted turn does not count as an attempt."""
         self._cut[name] = self._cut.get(name, 0) + 1
         return self._cut[name] <= MOST_CUT
 
@@ -135,8 +141,8 @@ class Fixes:
         self.turns += 1
         trouble = self._work.trouble = turn.failure
         self.conversation = turn.conversation or self.conversation
-        said = prompts.one_line(trouble or without_promises(turn.text))
-        attempt = {**found, "message": prompts.one_line(found["message"]), "agent": said}
+        said = line_of(trouble or without_promises(turn.text))
+        attempt = {**found, "message": line_of(found["message"]), "agent": said}
         if isinstance(review, str):  # any hook may have a value of that name
             attempt[REVIEW] = review[:MAX_REVIEW]
         self.attempts.append(attempt)
@@ -161,3 +167,44 @@ class Fixes:
         page = work.prepared.task or f"# {submission.task_id}: {goal}"
         role = work.settings.roles.get(submission.agent or "", "")
         return fix_opening(page, role, frozen(work.prepared.ahead))
+
+
+# What of the agent's changes counts: all, committed for it or not; all, if it is committed; what is
+# committed; what it made of a conflict.
+Counts = Literal["commit", "refuse", "committed", "conflict"]
+
+SHOWN = 20
+
+
+def fix_opening(page: str, role: str, frozen: str) -> str:
+    """What an agent that remembers nothing of its work has to know."""
+    before, after = (f"{text.strip()}\n\n" if text.strip() else "" for text in (role, frozen))
+    return told("fix", "opening", page=capped(page).strip(), role=before, frozen=after)
+
+
+def fix_rules(branch: str, ahead: ChecksTold, counts: Counts) -> str:
+    """What to do and not to do, whatever was found, and how the turn ends.
+
+    `ahead` is what runs again, as `ChecksAhead` found it.
+    """
+    commands, others = ahead.get("commands", [])[:SHOWN], ahead.get("others", [])[:SHOWN]
+    return told(
+        "fix",
+        "rules",
+        branch=code(branch),
+        commands=_commands([each for each in commands if can_tell(each)]),
+        others=told("fix", "others", lines="; ".join(others)) if others else "",
+        # The prompt about a conflict says who commits.
+        commit="" if counts == "conflict" else told("session", counts) + " ",
+    )
+
+
+def _commands(lines: Sequence[str]) -> str:
+    """What runs again: first what a line can hold, then each block."""
+    if not lines:
+        return ""
+    inline = ", ".join(named_command(each).name for each in lines if told_inline(each))
+    lead = f"{told('fix', 'commands')} {inline}".rstrip()
+    for each in lines:
+        lead = lead if told_inline(each) else with_command(lead, each)
+    return f"{lead}\n"

@@ -8,8 +8,7 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.config import load_settings
-from hookline.config.checks.followed import follows_nothing
-from hookline.config.checks.unguarded import doubts
+from hookline.config.checks.unguarded import doubts, follows_nothing
 from hookline.config.load import read_settings
 from hookline.config.reading.problems import Mark, Problems
 from hookline.domain.hooks.names import short_name
@@ -113,7 +112,7 @@ def _unmet_needs(
                 report.warning(
                     "no-host",
                     origins.get(f"task_types.{name}.needs", Mark(CONFIG_NAME)),
-                    f"no living host that takes tasks has {' and '.join(labels)}",
+                    f"no running host that takes tasks has {' and '.join(labels)}",
                     help="`hookline hosts` lists them; `hookline work --label L` adds a label",
                     consequence=f"tasks of type '{name}' wait",
                 )

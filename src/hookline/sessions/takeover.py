@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,13 +16,15 @@ import msgspec
 
 from hookline.domain.sessions.model import FLOW as SESSION
 from hookline.domain.tasks import OPEN
+from hookline.domain.text.excerpts import first_few
 from hookline.domain.work.places import TakenCopy, WorkCopy, WorkPlace
 from hookline.domain.work.repository import RepositoryError
 from hookline.domain.work.submissions import MERGE, SUBMIT
 from hookline.errors import HooklineError, StoreCorrupt
+from hookline.files import entry_at, read_regular
+from hookline.hooks.builtin.gates.contents import looks_secret
 from hookline.hooks.texts import told
 from hookline.project import path_here
-from hookline.sessions.left_out import LeftOut
 from hookline.sessions.prompts import code, section
 from hookline.sessions.task_file import export_task
 
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     from hookline.ports.store import Blobs, Store, Transaction
 
     Change = Callable[[Callable[[Transaction], None]], Any]
+
 
 WORK = frozenset({SESSION, SUBMIT, MERGE})
 # The kinds of effects that touch the files of the work, and one that ends it.
@@ -115,13 +119,13 @@ class Takeover:
         place = self._find(begun.task)
         if self._clone.copies and (place is None or place.copy is None):
             copy = WorkCopy(tip=begun.head, files=begun.head, tree="", taken_at=self._store.now())
-            self._note(begun.task, WorkPlace(holder=self._clone.name, copy=copy), change)
+            self._note(begun.task, place, WorkPlace(holder=self._clone.name, copy=copy), change)
 
     async def bring(self, task_id: str, change: Change) -> str | None:
         """Make the worktree of a task here, if another clone has it; what was done."""
         place, own = self._find(task_id), self._clone.name
         if place is None:
-            self._note(task_id, WorkPlace(holder=own), change)
+            self._note(task_id, None, WorkPlace(holder=own), change)
             return None
         if place.holder == own:
             return None
@@ -141,7 +145,7 @@ class Takeover:
         if rescued:
             said += f"; what was here before is kept as {', '.join(rescued)}"
         moved = msgspec.structs.replace(place, holder=own, was=place.holder)
-        self._note(task_id, moved, change, said)
+        self._note(task_id, place, moved, change, said)
         return said
 
     def _bundle(self, task_id: str, place: WorkPlace, copy: WorkCopy) -> bytes | None:
@@ -159,7 +163,7 @@ class Takeover:
                 f" {place.holder}, and not in a worktree",
                 help=f"continue it there; or end it with `hookline flow cancel {run.run_id}`",
             )
-        self._note(run.input["taskId"], WorkPlace(holder=self._clone.name), change)
+        self._note(run.input["taskId"], None, WorkPlace(holder=self._clone.name), change)
 
     # What an agent is told
 
@@ -245,7 +249,7 @@ class Takeover:
             _tell(attempt, f"no copy of the work was kept: {said}")
             return None
         if but and (place.copy is None or place.copy.left_out != but):
-            _tell(attempt, f"not in the copy of the work: {_listed(but)}")
+            _tell(attempt, f"not in the copy of the work: {first_few(but, SHOWN)}")
         blob = await asyncio.to_thread(self._blobs.put, bundle) if bundle is not None else None
         # What was replaced before this copy was stored with a result is no longer named.
         for each in place.stale:
@@ -271,9 +275,17 @@ class Takeover:
             return view.work_places.find(task_id)
 
     @staticmethod
-    def _note(task_id: str, place: WorkPlace, change: Change, said: str = "") -> None:
+    def _note(
+        task_id: str, before: WorkPlace | None, place: WorkPlace, change: Change, said: str = ""
+    ) -> None:
+        """Note where work is now, unless it is over, or somewhere else than `before` by now.
+
+        Whoever was cut off meanwhile may have lost it to another clone, which continues it.
+        """
+
         def note(tx: Transaction) -> None:
-            if tx.graph.task(task_id).state not in OPEN:  # nobody works on it any more
+            is_open = tx.graph.task(task_id).state in OPEN
+            if not is_open or tx.work_places.find(task_id) != before:
                 return
             tx.work_places.set(task_id, place)
             if said:
@@ -295,10 +307,46 @@ def _moved(place: WorkPlace) -> str:
     return f"{told('session', how)}\n{listed}"
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" * (len(names) > SHOWN)
-    return f"{', '.join(names[:SHOWN])}{more}"
-
-
 def _tell(attempt: Attempt, text: str) -> None:
     attempt.observe("agent", {"type": "notice", "text": text})
+
+
+# A search takes about a second for two megabytes; what is left over is searched after a later turn.
+MAX_FILE, MAX_SEARCHED = 4 * 1024 * 1024, 16 * 1024 * 1024
+
+
+class LeftOut:
+    """Finds files that hold credentials, or are too long to be searched for them.
+
+    What nobody has touched since the last time is not searched again.
+    """
+
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets = secrets
+        self._known: dict[str, tuple[tuple[int, ...], bool]] = {}
+
+    def find(self, top: str, names: Sequence[str]) -> list[str]:
+        """The files among these, named from the top of a worktree, that stay there."""
+        left, found = MAX_SEARCHED, []
+        for name in names:
+            path = os.path.join(top, name)
+            at = entry_at(path)
+            if at is None or not stat.S_ISREG(at.st_mode):
+                continue  # gone by now, or a link, whose content is where it leads
+            stamp = (at.st_size, at.st_mtime_ns, at.st_ctime_ns, at.st_ino)
+            if self._known.get(path, ((), False))[0] != stamp:
+                left -= at.st_size
+                if at.st_size > MAX_FILE or left < 0:
+                    found.append(name)
+                    continue
+                self._known[path] = stamp, self._is_secret(name, path)
+            if self._known[path][1]:
+                found.append(name)
+        return sorted(found)
+
+    def _is_secret(self, name: str, path: str) -> bool:
+        try:
+            content = read_regular(path, MAX_FILE + 1)
+        except (OSError, ValueError):  # nothing is known about it
+            return True
+        return len(content) > MAX_FILE or looks_secret(name, content, self._secrets)

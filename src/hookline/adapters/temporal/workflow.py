@@ -75,13 +75,13 @@ class RunWorkflow:
             start_to_close_timeout=LONGEST,
             heartbeat_timeout=HEARTBEAT,
             retry_policy=AGAIN,
-            cancellation_type=workflow.ActivityCancellationType.ABANDON,
         )
         await self._until(store, run_id, lambda: activity.done() or self._news != seen)
         if not activity.done():
             # Nobody holds the run, so its worker may be gone. If it is not, the next one is refused
-            # until that has finished.
-            activity.cancel()
+            # until that has finished. To cancel it would break the library when it times out later.
+            activity.add_done_callback(_ignore)
+            return None
         try:
             return await activity
         except ActivityError as ended:
@@ -117,3 +117,9 @@ class RunWorkflow:
         if status != self._status:
             self._status = status
             workflow.upsert_search_attributes([STATUS.value_set(status)])
+
+
+def _ignore(activity: asyncio.Task[Any]) -> None:
+    """Nobody waits for an activity any more; an error of it is no error of the workflow."""
+    if not activity.cancelled():
+        activity.exception()

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from hookline.domain.text.terminal import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 # Such as `stop[0]:evidence`, and `docs/stop[0].all_of[1].not[0]:promise` inside another one.
 _UNNAMED = re.compile(r"(?:[^\[]+/)?[\w-]+\[\d+\](?:\.\w+\[\d+\])*:(.+)", re.DOTALL)
@@ -19,6 +16,14 @@ def short_name(hook: str) -> str:
     """What an unnamed hook runs, from the name that it was given."""
     found = _UNNAMED.fullmatch(hook)
     return found[1] if found else hook
+
+
+def outside_name(hook: str, kind: str) -> str:
+    """A hook's name for those who may not see what it runs: one without a name has its place."""
+    found = _UNNAMED.fullmatch(hook)
+    if found is None or kind == "built-in":
+        return short_name(hook)
+    return hook[: found.start(1) - 1]
 
 
 def shown_hook(hook: str) -> str:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import takewhile
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MAX_LINES = 20
 ROOM = MAX_LINES - 2  # besides two marks that lines were left out
@@ -109,9 +106,9 @@ def error_line(*texts: str) -> str:
     return ""
 
 
-def first_few(names: Sequence[str], most: int, mark: str = ", ") -> str:
-    """The first of these names, and how many more there are."""
-    left = len(names) - most
+def first_few(names: Sequence[str], most: int, mark: str = ", ", of: int = 0) -> str:
+    """The first of these names, and how many more there are; `of` counts those not here, too."""
+    left = (of or len(names)) - min(most, len(names))
     return mark.join(names[:most]) + (f" and {left} more" if left > 0 else "")
 
 

@@ -6,22 +6,20 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from hookline.adapters.git.checkout import BrokenWorktree
 from hookline.adapters.git.door import HOOKED
+from hookline.adapters.git.repository.locks import WORKTREES
 from hookline.adapters.git.repository.plumbing import Plumbing
 from hookline.adapters.git.repository.upkeep import Upkeep
 from hookline.adapters.processes.identity import boot_id, process_identity, this_process
 from hookline.digest import sha256
 from hookline.domain.work.repository import RepositoryError, check_task_name
 from hookline.files import own_folder, publish, read_regular
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
 
 _PREFIX = ".scratch-"
 # Of a process on another machine, or of before the last boot, nothing is known but its age.
@@ -155,7 +153,7 @@ class Scratch(msgspec.Struct, frozen=True):
         me, own = this_process(), os.urandom(4).hex()
         name = f"{_PREFIX}{_machine()}-{me.pgid}-{me.start_time}-{own}"
         path = os.path.join(self._repo.worktrees, name)
-        async with self._repo.exclusive("worktrees"):
+        async with self._repo.exclusive(WORKTREES):
             self._folders.prepare()
             for left in os.listdir(self._repo.worktrees):  # by processes that are gone
                 if left.startswith(_PREFIX) and _is_abandoned(self._repo.worktrees, left):

@@ -16,8 +16,8 @@ from hookline.queries.diffs import with_iteration_changes
 from hookline.queries.project_report import UNPROVEN
 from hookline.queries.pruned import GONE
 from hookline.queries.report import session_report
+from hookline.queries.session_details import EndedIteration
 from hookline.queries.session_story import Checked, Fired, Told, ToldTurn, piped_text, receipts
-from hookline.queries.sessions import EndedIteration
 from hookline.surfaces.cli.live.lines import money
 from hookline.surfaces.cli.output import answer
 from hookline.surfaces.cli.reports import page, phrases
@@ -158,13 +158,8 @@ def _line(line: IterationLine, found: SessionReport) -> Sequence[object]:
         Markup(f'<span class="failed">{checks}</span>') if is_short else checks,
         thousands(ended.tokens) if ended.tokens else "",
         money(ended.usd) if ended.usd else "",
-        _first_line(ended.reason or ended.error or ""),
+        phrases.first_line(ended.reason or ended.error or ""),
     )
-
-
-def _first_line(words: str) -> str:
-    line = words.strip().partition("\n")[0]
-    return line if len(line) <= 200 else f"{line[:199]}…"
 
 
 def _decision(ended: EndedIteration) -> str:
