@@ -244,10 +244,16 @@ class TemporalClient:
             await client.workflow_service.describe_namespace(
                 DescribeNamespaceRequest(namespace=name), timeout=PATIENCE
             )
+        except RPCError as problem:
+            raise translated(self.site, problem) from problem
+        try:
             found = await client.operator_service.list_search_attributes(
                 ListSearchAttributesRequest(namespace=name), timeout=PATIENCE
             )
         except RPCError as problem:
+            # Not everybody who may use a namespace may look at it; the first run will tell.
+            if problem.status in (*_REFUSED, RPCStatusCode.UNIMPLEMENTED):
+                return
             raise translated(self.site, problem) from problem
         keyword = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
         known = [each for each, kind in found.custom_attributes.items() if kind == keyword]
