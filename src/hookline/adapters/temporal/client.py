@@ -251,7 +251,7 @@ class TemporalClient:
                 ListSearchAttributesRequest(namespace=name), timeout=PATIENCE
             )
         except RPCError as problem:
-            # Not everybody who may use a namespace may look at it; the first run will tell.
+            # Whoever may use a namespace may not always look at it; the first run will tell.
             if problem.status in (*_REFUSED, RPCStatusCode.UNIMPLEMENTED):
                 return
             raise translated(self.site, problem) from problem

@@ -120,6 +120,6 @@ class RunWorkflow:
 
 
 def _ignore(activity: asyncio.Task[Any]) -> None:
-    """Nobody waits for an activity any more; an error of it is no error of the workflow."""
+    """Nobody waits for an activity any more; its error does not count."""
     if not activity.cancelled():
         activity.exception()
