@@ -83,6 +83,9 @@ $(VENV)/ready: requirements-dev.lock pyproject.toml
 lock:
 	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
 		--python-version 3.11 --group dev pyproject.toml --output-file requirements-dev.lock
+	uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
+		--python-version 3.11 --all-extras --group build pyproject.toml \
+		--output-file deploy/requirements.lock
 
 clean:
 	rm -rf $(VENV) $(AGENTS) $(DESCRIPTIONS) $(PHOENIX) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -22,6 +22,7 @@ from benchmarks import (
     peers,
     programs,
     reading,
+    schedulers,
     servers,
     session_loop,
     wakeups,
@@ -46,6 +47,7 @@ GROUPS: dict[str, Callable[[Plan], Iterator[Result]]] = {
     "history": history.measure,
     "insights": insights.measure,
     "servers": servers.measure,
+    "schedulers": schedulers.measure,
 }
 # Other programs, measured only where they are installed and only when they are named.
 PEERS: dict[str, Callable[[Plan], Iterator[Result]]] = {"peers": peers.measure}

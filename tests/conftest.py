@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.postgres_server import PostgresServer
+    from tests.temporal_server import TemporalServer
 
 MEMORY = "/dev/shm"
 # How long an example takes is up to the machine, and says nothing about it.
@@ -83,6 +84,15 @@ def postgres(
     place = tmp_path_factory.getbasetemp()
     is_one_of_many = hasattr(request.config, "workerinput")
     with shared_server(place.parent if is_one_of_many else place) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def temporal_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TemporalServer]:
+    """A Temporal server: each project has its own task queue there."""
+    from tests.temporal_server import temporal  # few tests need it
+
+    with temporal(tmp_path_factory.mktemp("temporal")) as server:
         yield server
 
 

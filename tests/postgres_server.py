@@ -58,7 +58,7 @@ class PostgresServer:
     def start(self) -> None:
         """Start it, and wait until it answers."""
         command = (str(_programs() / "postgres"), "-D", str(self.folder / "data"), *self._settings)
-        ways: dict[str, Any] = {"preexec_fn": _end_with_parent, **_unprivileged()}
+        ways: dict[str, Any] = {"preexec_fn": end_with_parent, **_unprivileged()}
         if self._network_of is not None:  # only root can enter it
             command, ways = (*_inside(self._network_of), *command), {"cwd": "/"}
         with open(self.folder / "log", "ab") as log:
@@ -156,7 +156,7 @@ def pooled(server: PostgresServer) -> Iterator[PostgresServer]:
                 (program, folder / "ini"),
                 stdout=log,
                 stderr=log,
-                preexec_fn=_end_with_parent,
+                preexec_fn=end_with_parent,
                 **user,
             )
         found = PostgresServer(folder)
@@ -213,7 +213,7 @@ def _inside(pid: int) -> tuple[str, ...]:
     return (*enter, "setpriv", *nobody, "--pdeathsig", "QUIT")
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """Tests that are killed leave no server behind; elsewhere than on Linux they do."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGQUIT)

@@ -178,6 +178,16 @@ class NeedsPerson(HooklineError, code="needs-person", exit_code=NEEDS_PERSON):
     help = "`hookline attention` shows what to do"
 
 
+class SchedulerError(HooklineError, code="scheduler"):
+    """The scheduler cannot be used as it is configured."""
+
+
+class SchedulerUnreachable(SchedulerError, code="scheduler-unreachable"):
+    """The server of the scheduler does not answer."""
+
+    help = "nothing is lost: start it, or run `hookline work --scheduler local` meanwhile"
+
+
 class StoreError(HooklineError, code="store"):
     """The store could not be read or written."""
 

@@ -1,8 +1,8 @@
 """What extends Hookline, and the installed plugins, found through their entry points.
 
-A kind of hook, a driver or a forge is a module in its folder, and is called by the module's name.
-A plugin adds one by an entry point of that name, hooks under `hookline.hooks` and flows under
-`hookline.flows`. Looking for entry points takes long, so what is ours is found without.
+A kind of hook, a driver, a forge or a scheduler is a module in its folder, and is called by the
+module's name. A plugin adds one by an entry point of that name, hooks under `hookline.hooks` and
+flows under `hookline.flows`. Looking for entry points takes long, so what is ours is found without.
 """
 
 from __future__ import annotations
@@ -67,6 +67,9 @@ class ExtensionPoint:
 KINDS = ExtensionPoint("hookline.kinds", "hookline.hooks.kinds", "kind of hook", "run")
 DRIVERS = ExtensionPoint("hookline.drivers", "hookline.adapters.agents.drivers", "driver", "turn")
 FORGES = ExtensionPoint("hookline.forges", "hookline.adapters.forges", "forge", "open_forge")
+SCHEDULERS = ExtensionPoint(
+    "hookline.schedulers", "hookline.adapters.schedulers", "scheduler", "open_scheduler"
+)
 
 
 def found(group: str) -> Sequence[Any]:

@@ -181,6 +181,7 @@ class Fleet(Pipeline):
         self.tasks: list[str] = []
         self.hits = Counter[str]()
         self.hosts: list[Host] = []
+        self.more = ""
         self._seen = ""
         self._struck: list[tuple[str, float, set[str]]] = []
         cli.env |= {"HOOKLINE_STORE": server.url("fleet")}
@@ -197,7 +198,7 @@ class Fleet(Pipeline):
         """The project, published, and a clone of it on each machine."""
         gate = repr(self._traced("gate", "make", "test"))
         self.cli.put(".gitattributes", ATTRIBUTES)
-        self.begin(CONFIGURATION.format(gate=gate, lease=LEASE))
+        self.begin(CONFIGURATION.format(gate=gate, lease=LEASE) + self.more)
         self._seen = self.git("rev-parse", "main", at=self.main)
         shared = {name: self.cli.env[name] for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM")}
         store = f"postgresql://hookline@{self.network.server.address}/postgres?project=fleet"

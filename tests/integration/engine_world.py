@@ -9,6 +9,7 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+from hookline.adapters.schedulers import local
 from hookline.app import App
 from hookline.domain.runs.model import OK, Resolution, UnknownFlow
 from hookline.domain.runs.projection import RunFold, differences
@@ -16,6 +17,8 @@ from hookline.flows import journal
 from hookline.flows.definitions.finder import FlowDefinition
 from hookline.flows.engine import Done, Parked
 from hookline.flows.runner import FlowRunner
+from hookline.flows.serving import RunServer
+from hookline.ports.schedulers import SchedulerSite
 from hookline.wiring.running.engine import engine as make_engine
 
 if TYPE_CHECKING:
@@ -45,6 +48,27 @@ class World:
         self.engine = make_engine(self.app, lambda what, details: self.told.append((what, details)))
         self.engine.find_flow = self._find
         self.runner = FlowRunner(self.engine)
+        self.server = self.served_by(local)
+
+    def served_by(self, kind: Any, **site: Any) -> RunServer:
+        """What has the runs advanced here by a scheduler."""
+        owner = self.engine.owner
+        return RunServer(
+            self.engine,
+            kind.open_scheduler(
+                SchedulerSite(
+                    store=self.app.store,
+                    project="shop",
+                    host="here",
+                    version="0.2.0",
+                    environ=self.env,
+                    settings=self.app.sections.scheduler,
+                    wakeup=self.engine.wakeup,
+                    is_free=owner.is_free,
+                    **site,
+                )
+            ),
+        )
 
     def close(self) -> None:
         """Let go of every store."""

@@ -103,7 +103,7 @@ def test_a_parked_run_is_due_when_its_answer_comes(world: World) -> None:
     assert world.due() == []
     world.app.change(world.post, run_id, "ask")
     assert world.due() == [run_id]
-    assert asyncio.run(world.runner.serve(once=True)) == 1
+    assert asyncio.run(world.server.serve(once=True)) == 1
     assert world.run(run_id).status == "completed"
 
 
@@ -202,7 +202,7 @@ def test_what_is_scheduled_runs_then_even_after_a_restart(world: World) -> None:
 
 
 async def _until_due(world: World, run_id: str) -> None:
-    serving = asyncio.ensure_future(world.runner.serve())
+    serving = asyncio.ensure_future(world.server.serve())
     while world.effects(run_id)["parallel/1/later"].status == "pending":
         await asyncio.sleep(0.01)
     serving.cancel()

@@ -42,7 +42,7 @@ def test_many_runs_in_one_process(world: World) -> None:
     ids = [world.start(works) for _ in range(40)]
 
     async def serve() -> None:
-        serving = asyncio.ensure_future(world.runner.serve())
+        serving = asyncio.ensure_future(world.server.serve())
         while any(world.run(run_id).status != "completed" for run_id in ids):
             assert not serving.done()
             await asyncio.sleep(0.05)
@@ -59,7 +59,7 @@ def test_serving_gives_its_runs_back(world: World) -> None:
     run_id = world.start(works)
 
     async def serve() -> None:
-        serving = asyncio.ensure_future(world.runner.serve())
+        serving = asyncio.ensure_future(world.server.serve())
         while not (found := world.effects(run_id)) or not found["long"].child:
             await asyncio.sleep(0.01)
         serving.cancel()
@@ -161,7 +161,7 @@ def test_an_idle_process_uses_under_one_percent(world: World) -> None:
     parked_runs(world, 10_000)
 
     async def idle(seconds: float) -> float:
-        serving = asyncio.ensure_future(world.runner.serve())
+        serving = asyncio.ensure_future(world.server.serve())
         await asyncio.sleep(1)
         before = time.process_time()
         await asyncio.sleep(seconds)

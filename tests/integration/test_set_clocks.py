@@ -94,7 +94,7 @@ def test_whoever_serves_runs_finds_those_that_wait_by_yesterdays_clock(
     run_id = world.start(flow)
 
     async def served() -> None:
-        task = asyncio.ensure_future(world.runner.serve())
+        task = asyncio.ensure_future(world.server.serve())
         while world.run(run_id).status != "parked" and not again:
             await asyncio.sleep(0.01)
         set_clock(-DAY)

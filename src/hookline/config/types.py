@@ -14,7 +14,7 @@ from hookline.domain.hosts import LEASE_OF_HOSTS
 from hookline.domain.schedule import DIGEST
 from hookline.domain.sessions.turns import Prices
 from hookline.domain.work.submissions import MAX_FILE
-from hookline.plugins import DRIVERS, FORGES
+from hookline.plugins import DRIVERS, FORGES, SCHEDULERS
 
 DAY = 86_400
 # How lengths of time and sizes may be written besides as numbers.
@@ -387,6 +387,37 @@ class HostSettings(_Section):
     ] = []
 
 
+class SchedulerSection(_Section):
+    """Who says when runs are advanced, and where; for `temporal`, how its server is reached."""
+
+    kind: Annotated[Text, about(f"{', '.join(SCHEDULERS.own)}, or one of a plugin.")] = "local"
+    address: Annotated[Text, about("Where the server is: `HOST:PORT`.")] = "localhost:7233"
+    namespace: Annotated[Text, about("The namespace there.")] = "default"
+    task_queue: (
+        Annotated[Text, about("The queue of this project; by default one that no other has.")]
+        | None
+    ) = None
+    tls: Annotated[
+        bool, about("Whether to encrypt; an API key or a certificate means that, too.")
+    ] = False
+    api_key_env: (
+        Annotated[Text, about("The environment variable that holds an API key.")] | None
+    ) = None
+    ca_env: (
+        Annotated[
+            Text, about("The variable with the path of the certificates to check the server's by.")
+        ]
+        | None
+    ) = None
+    cert_env: (
+        Annotated[Text, about("The variable with the path of this client's certificate.")] | None
+    ) = None
+    key_env: (
+        Annotated[Text, about("The variable with the path of that certificate's key.")] | None
+    ) = None
+    options: Annotated[dict[str, Any], about("What the scheduler of a plugin takes.")] = {}
+
+
 class Telemetry(_Section):
     """Where the record is sent to as OpenTelemetry, and how much of it."""
 
@@ -438,6 +469,7 @@ class Sections(_Section):
     gates: Gates = msgspec.field(default_factory=Gates)
     notifications: Notifications = msgspec.field(default_factory=Notifications)
     hosts: HostSettings = msgspec.field(default_factory=HostSettings)
+    scheduler: SchedulerSection = msgspec.field(default_factory=SchedulerSection)
     telemetry: Telemetry = msgspec.field(default_factory=Telemetry)
 
 

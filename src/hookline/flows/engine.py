@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.runs import model as runs
+from hookline.domain.runs.due import was_parked_later
 from hookline.domain.runs.model import (
     OK,
     PENDING,
@@ -27,7 +28,7 @@ from hookline.flows import journal
 from hookline.flows.advance import Advance
 from hookline.flows.outcomes import WAITS, Done, Observe, Parked, last_parked, waits_for_person
 from hookline.flows.steering import SCHEDULE, Chooses
-from hookline.flows.waits import has_come, was_parked_later
+from hookline.flows.waits import has_come
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from hookline.hooks.calls.delivery import Owner
     from hookline.ports.feeds import Wakeup
     from hookline.ports.store import Blobs, Store, Transaction, View
+
+    Admits = Callable[[View, list[str]], list[str]]
 
 # How soon a run that another process advances is checked again.
 LOOK_AGAIN = 0.5
@@ -112,6 +115,12 @@ class Engine:
                 asks = waits_for_person(view, run, self.own, pending)
                 return Parked(run.wake_at, run.reason or "", asks)
         return None
+
+    def admitting(self, admits: Admits) -> Admits:
+        """The same choice of runs that are due, without those of a newer Hookline."""
+        return lambda view, due: [
+            each for each in admits(view, due) if not self.is_newer(view, each)
+        ]
 
     def is_newer(self, view: View, run_id: str) -> bool:
         """Whether a newer Hookline has begun the chapter of a run: its code is not known here."""

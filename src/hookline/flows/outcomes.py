@@ -11,6 +11,8 @@ from hookline.domain.runs import model as runs
 from hookline.domain.text.excerpts import first_few
 from hookline.errors import HooklineError
 from hookline.flows.called_runs import callers, open_called
+from hookline.ports.schedulers import Done as Done
+from hookline.ports.schedulers import Parked as Parked
 
 if TYPE_CHECKING:
     from hookline.domain.events import Event
@@ -30,26 +32,6 @@ CONTROLS = {"cancel": "run_cancelled", "pause": "run_paused", "stop": "run_parke
 INTERRUPT = "interrupt"
 # In the result of an effect that a person interrupted.
 CUT = {"interrupted": True, "by": "person"}
-
-
-class Done(NamedTuple):
-    """The run has ended."""
-
-    status: str
-
-
-class Parked(NamedTuple):
-    """The run waits: until when, for what, and why.
-
-    `problem`: it cannot continue as it is. `at_limit`: it reached the limit of iterations.
-    """
-
-    until: float | None
-    reason: str
-    needs_person: bool = False
-    held: bool = False
-    problem: bool = False
-    at_limit: bool = False
 
 
 class Temporary(Exception):

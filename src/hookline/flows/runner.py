@@ -1,4 +1,4 @@
-"""Advances runs in one process as they become due; waiting runs cost nothing."""
+"""Advances one run in one process, with those that it calls; and keeps leases."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookline.domain.hosts import LEASE_HERE
+from hookline.domain.runs.due import was_parked_later
 from hookline.domain.runs.model import PAUSED, Run
-from hookline.domain.timestamps import elapsed, iso
+from hookline.domain.timestamps import elapsed
 from hookline.errors import StoreError, StoreLost, StoreNewer, WaitEnded
 from hookline.flows.called_runs import all_open_called
 from hookline.flows.engine import LOOK_AGAIN, Done, Engine, Parked
 from hookline.flows.outcomes import is_stuck
-from hookline.flows.waits import SET_BACK, has_come, moment_of, was_parked_later
+from hookline.flows.waits import has_come, moment_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from hookline.ports.store import Store, Transaction, View
 
-# How often a lease is renewed while it lasts, and how often it is looked whether something is due.
+# How often a lease is renewed while it lasts.
 RENEWALS = 4
 BEAT = LEASE_HERE / RENEWALS
-IDLE = 2.0
 AT_ONCE = 32
 
 
@@ -120,18 +120,10 @@ class Heartbeat:
 
 
 class FlowRunner:
-    """Advances runs as they become due."""
+    """Advances one run while someone watches."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        admits: Callable[[View, list[str]], list[str]] = lambda view, due: due,
-    ) -> None:
-        """Begin nothing; `admits` says which of the runs that are due may be advanced here."""
-        self._engine, self._admits = engine, admits
-        self._busy: dict[str, asyncio.Task[Done | Parked]] = {}
-        self._clock: float | None = None
-        self._is_unsure = True
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
     async def run_one(
         self,
@@ -197,72 +189,6 @@ class FlowRunner:
     def _iteration(self, run_id: str) -> int:
         with self._engine.store.read() as view:
             return view.runs.find(run_id).iteration
-
-    async def serve(self, *, once: bool = False) -> int:
-        """Advance whatever is due, forever, or until nothing is due."""
-        served = 0
-        try:
-            while True:
-                with suppress(StoreLost):  # in the middle of a look: nothing was changed
-                    self._collect()
-                    served += self._begin_due()
-                    if once and not self._busy:
-                        return served
-                    await self._wait()
-        finally:
-            await self._let_go()
-
-    @property
-    def busy(self) -> bool:
-        """Whether some run is being advanced."""
-        return bool(self._busy)
-
-    async def _let_go(self) -> None:
-        for task in self._busy.values():
-            task.cancel()
-        await asyncio.gather(*self._busy.values(), return_exceptions=True)
-        for run_id in self._busy:
-            self._engine.release(run_id)
-        self._busy.clear()
-
-    def _begin_due(self) -> int:
-        is_free, now = self._engine.owner.is_free, self._engine.store.time()
-        with self._engine.store.read() as view:
-            due = view.runs.leases.due(now, is_free)
-            if self._may_be_set_back():
-                asleep = view.runs.leases.parked_later(now, iso(now + SET_BACK), is_free)
-                self._is_unsure = bool(asleep)
-                due += asleep
-            due = self._admits(view, [each for each in due if each not in self._busy])
-            due = [each for each in due if not self._engine.is_newer(view, each)]
-        begun = 0
-        for run_id in due:
-            if run_id not in self._busy and len(self._busy) < AT_ONCE:
-                self._busy[run_id] = asyncio.ensure_future(self._engine.advance(run_id))
-                begun += 1
-        return begun
-
-    def _may_be_set_back(self) -> bool:
-        """Whether runs may wait for a time of a clock that was set back, here or before."""
-        clock = self._engine.store.time() - time.monotonic()
-        self._is_unsure = self._is_unsure or self._clock is None or clock < self._clock - SET_BACK
-        self._clock = clock
-        return self._is_unsure
-
-    def _collect(self) -> None:
-        for run_id, task in list(self._busy.items()):
-            if task.done():
-                del self._busy[run_id]
-                task.result()
-
-    async def _wait(self) -> None:
-        with self._engine.store.read() as view:
-            now = view.time()
-            soon = view.runs.leases.next_wake(now)
-        timeout = IDLE if soon is None else max(0.0, min(IDLE, soon - now))
-        woken = asyncio.ensure_future(self._engine.wakeup.wait(timeout))
-        await asyncio.wait({woken, *self._busy.values()}, return_when=asyncio.FIRST_COMPLETED)
-        woken.cancel()
 
     async def _pause(self, parked: Parked, run_id: str, called: CalledRuns) -> None:
         """Wait until a time, or until something happens to the run or to those that it called."""

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from hookline.domain.runs.due import SET_BACK, was_parked_later
 from hookline.domain.runs.model import ERROR, OK, JournalEffect, Request, Resolution, Run
 from hookline.domain.timestamps import seconds
 from hookline.flows import journal
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
 
     from hookline.flows.own_flows import OwnFlow
     from hookline.ports.store import Blobs, Transaction
-
-# Smaller corrections of a clock are normal.
-SET_BACK = 60.0
 
 
 def instant_value(tx: Transaction, run: Run, request: Request, own: OwnFlow) -> Any:
@@ -60,11 +58,6 @@ def has_come(run: Run, pending: Iterable[JournalEffect], now: float) -> bool:
     if run.wake_at is not None and (run.wake_at <= now or was_parked_later(run, now)):
         return True
     return any(is_over(effect, now, ()) for effect in pending)
-
-
-def was_parked_later(run: Run, now: float) -> bool:
-    """Whether the clock was set back since a run was parked: then its wake time is wrong."""
-    return run.updated_at is not None and seconds(run.updated_at) > now + SET_BACK
 
 
 def settle_waits(tx: Transaction, run: Run, blobs: Blobs, now: float) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hookline.domain.runs.model import Run
     from hookline.flows.attempt import Surroundings
     from hookline.flows.engine import Engine
-    from hookline.flows.runner import FlowRunner
+    from hookline.flows.serving import RunServer
     from hookline.ports.store import View
     from hookline.worker.task_picker import TaskPicker
 
@@ -84,14 +84,14 @@ class Worker:
     def __init__(
         self,
         engine: Engine,
-        runner: FlowRunner,
+        server: RunServer,
         lanes: Sequence[tuple[str, ...]],
         picker: TaskPicker,
         *,
         budget: WorkBudget | None = None,
         tell: Callable[[str], None] = lambda line: None,
     ) -> None:
-        self._engine, self._runner = engine, runner
+        self._engine, self._server = engine, server
         self._lanes = [Lane(agents) for agents in lanes]
         self._picker = picker
         self._budget = budget or WorkBudget()
@@ -110,7 +110,7 @@ class Worker:
     async def serve(self, *, once: bool = False) -> None:
         """Work forever, or until nothing is left to do or a limit is reached."""
         self._adopt()
-        serving = asyncio.ensure_future(self._runner.serve())
+        serving = asyncio.ensure_future(self._server.serve())
         try:
             while True:
                 try:
@@ -301,7 +301,7 @@ class Worker:
             return False
         if self.is_stopping:  # gates can be asked again; an agent's turn cannot be repeated
             return self.leaves or not self._agents_fix()
-        if self._runner.busy or not self._picker.is_settled():
+        if self._server.busy or not self._picker.is_settled():
             return False
         if self._may_begin() and self._picker.is_held_up():
             return False

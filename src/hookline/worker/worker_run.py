@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hookline.errors import BadInput, HooklineError
-from hookline.flows.runner import FlowRunner
+from hookline.flows.serving import RunServer
 from hookline.operations.announcements import at_work
 from hookline.operations.worktrees import remove_finished
 from hookline.wiring.running.engine import engine
 from hookline.wiring.running.hosts import serving
+from hookline.wiring.running.schedulers import scheduler
 from hookline.wiring.working.forges import check_forge
 from hookline.wiring.working.profiles import chosen_agent
 from hookline.wiring.working.work import check_repository
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from hookline.app import App
+    from hookline.config.types import SchedulerSection
     from hookline.domain.hooks.records import Delivery
     from hookline.domain.tasks import Task
     from hookline.domain.work.repository import SetupProblem
@@ -34,9 +36,13 @@ class WorkerRun:
     """A worker over an opened project; `news` may be read from another thread meanwhile."""
 
     def __init__(
-        self, app: App, lanes: Sequence[tuple[str, ...]], types: Sequence[str] | None
+        self,
+        app: App,
+        lanes: Sequence[tuple[str, ...]],
+        types: Sequence[str] | None,
+        settings: SchedulerSection,
     ) -> None:
-        self._app, self._lanes = app, lanes
+        self._app, self._lanes, self._scheduler = app, lanes, settings
         with app.read() as view:
             self._place = view.log.last()
         tell = self._left_alone
@@ -57,8 +63,16 @@ class WorkerRun:
         names = list(dict.fromkeys(name for lane in self._lanes for name in lane))
         offered = self._picker.offered = OfferedAgents(app, names, tell)
         served = engine(app, self._observe)
-        runner = FlowRunner(served, self._picker.admission.admits)
-        worker = Worker(served, runner, self._lanes, self._picker, budget=budget, tell=tell)
+        admits = served.admitting(self._picker.admission.admits)
+        chosen = scheduler(app, self._scheduler, served, admits, tell)
+        worker = Worker(
+            served,
+            RunServer(served, chosen, admits),
+            self._lanes,
+            self._picker,
+            budget=budget,
+            tell=tell,
+        )
         app.spent = worker.money_spent
         app.offers = lambda: None if worker.is_stopping else offered.now()
         async with offered.watched(), at_work(app, failed, tell, self._picker.keep):

@@ -10,12 +10,21 @@ from hookline.config.checks.steps import check_steps
 from hookline.config.detection import AGENTS
 from hookline.config.reading.convert import Converter
 from hookline.config.reading.nodes import Mapping, Node, Scalar, Sequence, is_null
-from hookline.config.types import Agent, Document, Flow, Gates, Notifications, Step, Validation
+from hookline.config.types import (
+    Agent,
+    Document,
+    Flow,
+    Gates,
+    Notifications,
+    SchedulerSection,
+    Step,
+    Validation,
+)
 from hookline.domain.schedule import check_zone, read_quiet
 from hookline.domain.sessions.validation import pattern_problem, rule_from
 from hookline.domain.store_urls import EMBEDDED, read_store_url
 from hookline.errors import BadInput, BrokenPlugin
-from hookline.plugins import DRIVERS, FORGES, ExtensionPoint
+from hookline.plugins import DRIVERS, FORGES, SCHEDULERS, ExtensionPoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,6 +79,12 @@ def _gates(gates: Gates, node: Mapping, report: Problems) -> None:
     if gates.forge not in FORGES.own or "options" in node.pairs:  # ours bring an HTTP client
         forge = _loaded(FORGES, gates.forge, node, report)
         _options(forge, f"forge {gates.forge}", node, report)
+
+
+def _scheduler(given: SchedulerSection, node: Mapping, report: Problems) -> None:
+    if given.kind not in SCHEDULERS.own or "options" in node.pairs:
+        found = _loaded(SCHEDULERS, given.kind, node, report)
+        _options(found, f"scheduler {given.kind}", node, report)
 
 
 def _notifications(given: Notifications, node: Mapping, report: Problems) -> None:
@@ -151,6 +166,7 @@ RULES: dict[type, Callable[[Any, Mapping, Problems], None]] = {
     Validation: _validation,
     Agent: _agent,
     Gates: _gates,
+    SchedulerSection: _scheduler,
     Notifications: _notifications,
     Document: _stores,
     Step: _step,

@@ -1,4 +1,4 @@
-"""Test suites that every kind of hook, driver, forge and store passes: run them on your own.
+"""Test suites that every kind of hook, driver, forge, scheduler and store passes: run your own.
 
 Each is a class without a `Test` in its name, so that pytest collects only what inherits from it:
 `class TestMine(KindContract)`. It says which methods and fixtures to override.
@@ -6,13 +6,14 @@ Each is a class without a `Test` in its name, so that pytest collects only what 
 
 import pytest
 
-_MODULES = ("drivers", "forges", "kinds", "stores")
+_MODULES = ("drivers", "forges", "kinds", "schedulers", "stores")
 pytest.register_assert_rewrite(*(f"{__name__}.{each}" for each in _MODULES))
 
 from hookline.config.types import Agent  # noqa: E402
 from hookline.testing.contracts.drivers import Behaviour, DriverContract  # noqa: E402
 from hookline.testing.contracts.forges import ForgeContract, Site  # noqa: E402
 from hookline.testing.contracts.kinds import KindContract  # noqa: E402
+from hookline.testing.contracts.schedulers import SchedulerContract  # noqa: E402
 from hookline.testing.contracts.stores import StoreContract  # noqa: E402
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "DriverContract",
     "ForgeContract",
     "KindContract",
+    "SchedulerContract",
     "Site",
     "StoreContract",
 ]

@@ -14,6 +14,7 @@ from hookline.queries.doctor import checks
 from hookline.queries.doctor.agents import agent_checks, profile_checks
 from hookline.queries.doctor.controls import control_checks
 from hookline.queries.doctor.hooks import path_checks, program_checks
+from hookline.queries.doctor.scheduler import scheduler_checks
 from hookline.queries.doctor.store import store_checks
 from hookline.queries.doctor.telemetry import telemetry_checks
 from hookline.surfaces.cli.command import Command, no_arguments
@@ -69,6 +70,7 @@ def _project(project: Project, home: str) -> Iterator[Diagnosis]:
     yield from checks.guarded("store", lambda: store_checks(project, home))
     yield from checks.guarded("configuration", lambda: checks.configuration_checks(project, home))
     yield from checks.guarded("forge", lambda: checks.forge_checks(project, home, os.environ))
+    yield from checks.guarded("scheduler", lambda: scheduler_checks(project, home, os.environ))
     yield from checks.guarded("path", lambda: path_checks(os.environ))
     yield from checks.guarded("hooks", lambda: program_checks(project, home, os.environ))
     yield from checks.guarded("profiles", lambda: profile_checks(project, home, os.environ))

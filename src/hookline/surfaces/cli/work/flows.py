@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hookline.domain.text.excerpts import first_few
 from hookline.errors import NEEDS_PERSON
 from hookline.flows.outcomes import all_for_person
-from hookline.flows.runner import FlowRunner
+from hookline.flows.serving import RunServer
 from hookline.operations.announcements import at_work
 from hookline.pipeline.own_flows import OWN_FLOWS
 from hookline.surfaces.cli.opening import resumed_by, tell_held
@@ -16,21 +16,23 @@ from hookline.surfaces.cli.stopping import Stopped, run_to_end
 from hookline.surfaces.cli.work.end import SHOWN
 from hookline.wiring.running.engine import engine
 from hookline.wiring.running.hosts import serving
+from hookline.wiring.running.schedulers import scheduler
 from hookline.worker.admission import Admission
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from hookline.app import App
+    from hookline.config.types import SchedulerSection
 
 MANY_CALLS = 50
 
 
-def serve_flows(args: Namespace, app: App) -> int:
+def serve_flows(args: Namespace, app: App, settings: SchedulerSection) -> int:
     """Advance every run that is due and call every hook that waits; take no tasks."""
     try:
         with resumed_by("hookline work --flows"):
-            served = run_to_end(_serve(args, app))
+            served = run_to_end(_serve(args, app, settings))
     except Stopped as told:
         again = "everything continues when a worker runs again"
         raise KeyboardInterrupt(f"{told}; {again}") from None  # no hook is called any more
@@ -46,19 +48,21 @@ def serve_flows(args: Namespace, app: App) -> int:
     return NEEDS_PERSON if for_person else 0
 
 
-async def _serve(args: Namespace, app: App) -> int:
+async def _serve(args: Namespace, app: App, settings: SchedulerSection) -> int:
     def observe(what: str, details: dict[str, Any]) -> None:
         if not args.json and what == "effect":
             note(f"{details['runId']}  {untrusted(details['effectId'])}")
 
-    runner = FlowRunner(engine(app, observe), Admission(app).admits)
+    served_by = engine(app, observe)
+    admits = served_by.admitting(Admission(app).admits)
+    server = RunServer(served_by, scheduler(app, settings, served_by, admits, note), admits)
     if not args.json and not args.once:
         note("advancing runs; ^C stops, and they continue later")
     if args.once:
         await _deliver_all(args, app)
     async with at_work(app):
         with serving(app):
-            served = await runner.serve(once=args.once)
+            served = await server.serve(once=args.once)
     if args.once:
         await _deliver_all(args, app)
         tell_held(app)

@@ -22,6 +22,7 @@ from hookline.surfaces.cli.stopping import Stopping, steps
 from hookline.surfaces.cli.work.end import tell_end
 from hookline.surfaces.cli.work.flows import serve_flows
 from hookline.surfaces.cli.work.view import Board
+from hookline.wiring.running.schedulers import choose
 from hookline.worker.loop import WorkBudget, check_budget
 from hookline.worker.records import WorkRecord
 from hookline.worker.worker_run import WorkerRun, check_place, lanes
@@ -57,6 +58,9 @@ def _arguments(p: ArgumentParser) -> None:
     p.add_argument(
         "--label", action="append", metavar="L", help="what this host has, such as gpu; repeatable"
     )
+    p.add_argument(
+        "--scheduler", metavar="NAME", help="who says when runs are advanced: local or temporal"
+    )
     detach_argument(p)
     verbose_argument(p)
 
@@ -65,8 +69,9 @@ def _work(args: Namespace) -> int:
     budget = check_budget(args.agents, WorkBudget(args.tasks, args.minutes, args.usd))
     with writing() as app:
         app.labels = args.label or ()
+        settings = choose(app, args.scheduler)
         if args.flows:
-            return _detach(args, app) if args.detach else serve_flows(args, app)
+            return _detach(args, app) if args.detach else serve_flows(args, app, settings)
         refuse_worker(app)
         refuse_unready(args, app)
         agents = lanes(app, args.agents, args.agent or (), _warn_of_missing, args.usd)
@@ -100,7 +105,7 @@ def _take_tasks(
 ) -> int:
     types = args.types.split(",") if args.types else None
     _warn_of_types(app, types)
-    worker_run = WorkerRun(app, agents, types)
+    worker_run = WorkerRun(app, agents, types, choose(app, args.scheduler))
     board = Board(len(agents), args.usd, verbose=args.verbose)
     show: Show[Told] = OnScreen(board, app.environ)
     if args.json:

@@ -1,0 +1,120 @@
+"""The files in `deploy/`: each passes its own linter, and what is around a worker works."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.e2e.conftest import PROGRAM, Cli, eventually
+from tests.postgres_server import new_project
+
+if TYPE_CHECKING:
+    from tests.postgres_server import PostgresServer
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+HOST = (sys.executable, str(DEPLOY / "hookline-host"))
+BESIDE = Path(sys.executable).parent
+GIVEN = ("HOOKLINE_REPOSITORY", "HOOKLINE_TRUST", "POSTGRES_PASSWORD", "HOOKLINE_URL")
+
+
+def lint(*command: str | Path, **env: str) -> str:
+    done = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, **env}, cwd=DEPLOY
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_dockerfile_passes_hadolint() -> None:
+    lint(BESIDE / "hadolint", "Dockerfile")
+
+
+def test_kubernetes_knows_every_key() -> None:
+    files = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
+    assert len(files) == 3
+    lint(BESIDE / "kubernetes-validate", "--strict", *files)
+
+
+@pytest.mark.skipif(not shutil.which("docker-compose"), reason="needs docker-compose")
+def test_compose_understands_its_file() -> None:
+    env = dict.fromkeys(GIVEN, "x")
+    shown = lint("docker-compose", "--profile", "temporal", "config", "--services", **env)
+    workers = {"worker-1", "worker-2"}
+    assert {*shown.split()} == {"db", "page", "temporal", "temporal-attributes", *workers}
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd")
+def test_systemd_understands_its_units(tmp_path: Path) -> None:
+    # It looks for the programs, which are installed elsewhere here.
+    for unit in (DEPLOY / "systemd").glob("*.service"):
+        text = unit.read_text().replace("/opt/hookline/bin/", "/bin/true ")
+        (tmp_path / unit.name).write_text(text)
+    units = sorted(tmp_path.glob("*.service"))
+    assert len(units) == 2
+    lint("systemd-analyze", "verify", *units)
+
+
+def test_the_lock_of_the_image_has_every_extra() -> None:
+    text = (DEPLOY / "requirements.lock").read_text()
+    for name in ("msgspec", "psycopg", "temporalio", "hatchling"):
+        assert f"\n{name}==" in f"\n{text}"
+    assert "\npytest==" not in text
+
+
+# What is around a worker
+
+
+@pytest.fixture
+def host(cli: Cli, postgres: PostgresServer) -> Cli:
+    """A project on a server, in which one run takes its time."""
+    cli.env["HOOKLINE_STORE"] = new_project(postgres)
+    cli.env |= {"HOOKLINE_HOST": "worker-1", "HOOKLINE_PROGRAM": " ".join(PROGRAM)}
+    cli.configure(
+        "flows: {slow: {steps: [{id: wait, run: 'while test ! -e over; do sleep 0.1; done'}]}}\n"
+    )
+    return cli
+
+
+def ask(cli: Cli, word: str) -> int:
+    done = subprocess.run((*HOST, word), cwd=cli.root, env=cli.env, capture_output=True)
+    return done.returncode
+
+
+def own_runs(cli: Cli) -> list[str]:
+    return [run["runId"] for host in cli.json("hosts") for run in host["runs"]]
+
+
+def test_a_host_is_drained_before_its_worker_ends(host: Cli) -> None:
+    assert host("flow", "start", "slow", "--detach").code == 0
+    host("hosts", "drain", "worker-1")
+    worker = subprocess.Popen((*HOST, "work", "--flows"), cwd=host.root, env=host.env)
+    try:
+        eventually(lambda: own_runs(host) == ["R-1"], "the run")
+        assert ask(host, "alive") == 0
+        draining = subprocess.Popen((*HOST, "drain"), cwd=host.root, env=host.env)
+        drained = lambda: [each["status"] for each in host.json("hosts")] == ["drained"]  # noqa: E731
+        eventually(drained, "the order")
+        assert draining.poll() is None
+        assert ask(host, "alive") == 0
+        (host.root / "over").touch()
+        assert draining.wait() == 0
+        assert host.json("flow", "status", "R-1")["status"] == "completed"
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait() == 130
+        assert ask(host, "alive") == 1
+    finally:
+        worker.kill()
+        worker.wait()
+
+
+def test_a_store_that_is_away_is_no_reason_to_end_a_worker(host: Cli) -> None:
+    host.env["HOOKLINE_STORE"] = "postgresql://hookline@127.0.0.1:9/x?project=x&wait=0"
+    assert ask(host, "alive") == 0

@@ -1,0 +1,257 @@
+"""`hookline work --scheduler temporal` as users run it: what is refused, and what is not lost."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hookline.adapters.temporal.client import ATTRIBUTES
+from tests.e2e.conftest import Cli, eventually
+from tests.temporal_doors import Certificates, refusing_server, tls_door
+from tests.temporal_server import temporal
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
+
+    from tests.temporal_server import TemporalServer
+
+FLOW = """\
+flows:
+  ship:
+    steps:
+      - {id: test, run: "echo $TOKEN testing {{input.version}}"}
+      - {id: ok, breakpoint: "Ship the secret {{input.version}}?"}
+      - {id: out, run: "echo shipped"}
+"""
+SECRET = "hunter2-and-more"
+
+
+def configure(cli: Cli, address: str, more: str = "") -> None:
+    cli.configure(f"scheduler: {{kind: temporal, address: '{address}'{more}}}\n{FLOW}")
+
+
+def start(cli: Cli) -> None:
+    words = ("flow", "start", "ship", "--detach", "--input")
+    assert cli(*words, json.dumps({"version": "prompt of a user"})).code == 0
+
+
+def status(cli: Cli) -> str:
+    found: str = cli.json("flow", "status", "R-1", quiet=False)["status"]
+    return found
+
+
+def is_parked(cli: Cli) -> None:
+    eventually(lambda: status(cli) == "parked", "the question")
+
+
+def is_completed(cli: Cli) -> None:
+    eventually(lambda: status(cli) == "completed", "the end")
+
+
+def stopped(worker: subprocess.Popen[str]) -> str:
+    worker.send_signal(signal.SIGINT)
+    return worker.communicate()[1]
+
+
+@pytest.fixture
+def served(cli: Cli, temporal_server: TemporalServer) -> Cli:
+    configure(cli, temporal_server.address)
+    return cli
+
+
+def workflows(server: TemporalServer, query: str) -> list[dict[str, Any]]:
+    done = server.run("workflow", "list", "--query", query, "--output", "json")
+    found: list[dict[str, Any]] = json.loads(done.stdout or "[]")
+    return found
+
+
+# A run, from its start to its end
+
+
+def test_a_run_is_advanced_answered_and_ended(served: Cli, temporal_server: TemporalServer) -> None:
+    served.env["TOKEN"] = SECRET
+    start(served)  # nobody works yet
+    worker = served.start("work", "--flows", "--scheduler", "temporal")
+    is_parked(served)
+    ours = "HooklineProject = 'project' AND HooklineFlow = 'ship'"
+    waits = f"{ours} AND HooklineStatus = 'waits for a person'"
+    eventually(lambda: len(workflows(temporal_server, waits)) == 1, "the status", pause=0.2)
+    assert served("answer", "R-1", "ok", "yes").code == 0
+    is_completed(served)
+    over = f"{ours} AND ExecutionStatus = 'Completed'"
+    eventually(lambda: len(workflows(temporal_server, over)) == 1, "the end", pause=0.2)
+    (found,) = workflows(temporal_server, over)
+    name = found["execution"]["workflowId"]
+    history = temporal_server.run("workflow", "show", "-w", name, "--output", "json").stdout
+    assert "completed" in decoded(history)
+    for hidden in (SECRET, "prompt of a user", "Ship the secret", "testing", str(served.root)):
+        assert hidden not in decoded(history)
+    assert decoded(history).count("R-1") >= 3  # it is the run's own, and can be read
+    assert "Traceback" not in stopped(worker)
+
+
+def decoded(history: str) -> str:
+    """A history with what is in it as base64."""
+    texts = re.findall(r'"data": *"([A-Za-z0-9+/=]*)"', history)
+    return history + "".join(base64.b64decode(each).decode() for each in texts)
+
+
+def test_a_run_that_is_cancelled_ends_its_workflow(
+    served: Cli, temporal_server: TemporalServer
+) -> None:
+    start(served)
+    worker = served.start("work", "--flows")
+    is_parked(served)
+    assert served("flow", "cancel", "R-1").code == 0
+    over = "HooklineFlow = 'ship' AND HooklineStatus = 'cancelled'"
+    eventually(lambda: len(workflows(temporal_server, over)) == 1, "the end", pause=0.2)
+    stopped(worker)
+
+
+def test_a_workflow_that_is_cancelled_cancels_its_run(
+    served: Cli, temporal_server: TemporalServer
+) -> None:
+    start(served)
+    worker = served.start("work", "--flows")
+    is_parked(served)
+    (found,) = workflows(temporal_server, "ExecutionStatus = 'Running'")
+    name = found["execution"]["workflowId"]
+    assert temporal_server.run("workflow", "cancel", "-w", name).returncode == 0
+    eventually(lambda: status(served) == "cancelled", "the end of the run")
+    stopped(worker)
+
+
+# What is refused
+
+
+def test_a_server_that_is_down_is_named_and_nothing_is_lost(
+    cli: Cli, temporal_server: TemporalServer
+) -> None:
+    configure(cli, "127.0.0.1:9")
+    start(cli)
+    code, error = cli.refused("work", "--flows", "--once")
+    assert (code, error["code"]) == (1, "scheduler-unreachable")
+    assert error["message"].startswith("the Temporal server at 127.0.0.1:9 does not answer")
+    assert "work --scheduler local" in error["help"]
+    (check,) = scheduler_checks(cli)
+    assert (check["status"], check["message"]) == ("failed", error["message"])
+    assert cli("work", "--flows", "--once", "--scheduler", "local").code == 4
+    assert status(cli) == "parked"
+    configure(cli, temporal_server.address)
+    assert cli("answer", "R-1", "ok", "yes").code == 0
+    assert cli("work", "--flows", "--once").code == 0
+    assert status(cli) == "completed"
+    (check,) = scheduler_checks(cli)
+    assert check["status"] == "ok"
+
+
+def scheduler_checks(cli: Cli) -> list[dict[str, Any]]:
+    checks = cli("doctor", "--json").json["checks"]
+    return [each for each in checks if each["name"] == "scheduler"]
+
+
+def test_a_missing_namespace_is_named(cli: Cli, temporal_server: TemporalServer) -> None:
+    configure(cli, temporal_server.address, ", namespace: elsewhere")
+    start(cli)
+    code, error = cli.refused("work", "--flows", "--once")
+    assert (code, error["code"]) == (1, "scheduler")
+    assert error["message"].endswith("has no namespace 'elsewhere'")
+    assert error["help"] == "make it: `temporal operator namespace create --namespace elsewhere`"
+    (check,) = scheduler_checks(cli)
+    assert (check["status"], check["message"]) == ("failed", error["message"])
+    assert status(cli) == "running"
+
+
+def test_missing_search_attributes_are_named(cli: Cli, tmp_path: Path) -> None:
+    with temporal(tmp_path / "bare", bare=True) as server:
+        configure(cli, server.address)
+        start(cli)
+        code, error = cli.refused("work", "--flows", "--once")
+        assert (code, error["code"]) == (1, "scheduler")
+        for name in ATTRIBUTES:
+            assert name in error["message"]
+        (check,) = scheduler_checks(cli)
+        assert check["fix"] == error["help"]
+        (typed,) = re.findall("`temporal (.*)`", error["help"])
+        assert server.run(*typed.split()).returncode == 0
+        assert cli("work", "--flows", "--once").code == 4
+        assert status(cli) == "parked"
+
+
+def test_whoever_may_not_use_the_server_is_told(cli: Cli) -> None:
+    with refusing_server() as address:
+        configure(cli, address)
+        start(cli)
+        code, error = cli.refused("work", "--flows", "--once")
+        assert (code, error["code"]) == (1, "scheduler")
+        assert error["message"].endswith("refuses this client in the namespace 'default'")
+        (check,) = scheduler_checks(cli)
+        assert (check["status"], check["message"]) == ("failed", error["message"])
+    assert status(cli) == "running"
+
+
+def test_two_projects_do_not_share_a_task_queue(
+    cli: Cli, tmp_path: Path, temporal_server: TemporalServer
+) -> None:
+    other = Cli(tmp_path / "other")
+    for each in (cli, other):
+        configure(each, temporal_server.address, ", task_queue: both")
+        start(each)
+    worker = cli.start("work", "--flows")
+    is_parked(cli)
+    code, error = other.refused("work", "--flows", "--once")
+    assert (code, error["code"]) == (1, "scheduler")
+    assert error["message"].startswith("the task queue 'both' has runs of another project")
+    (check,) = scheduler_checks(other)
+    assert (check["status"], check["message"]) == ("failed", error["message"])
+    assert status(other) == "running"
+    configure(other, temporal_server.address)
+    assert other("work", "--flows", "--once").code == 4
+    stopped(worker)
+    other.close()
+
+
+def test_a_scheduler_of_a_repository_that_is_not_trusted_is_not_asked(cli: Cli) -> None:
+    cli.configure("scheduler: {kind: temporal, address: '127.0.0.1:9'}\n", trust=False)
+    code, error = cli.refused("work", "--flows", "--once")
+    assert (code, error["code"]) == (2, "untrusted")
+    (check,) = scheduler_checks(cli)
+    assert check["status"] == "skipped"
+
+
+def test_an_unknown_scheduler_is_named(cli: Cli) -> None:
+    _, error = cli.refused("work", "--flows", "--scheduler", "cron")
+    assert error["message"] == "no scheduler is called 'cron'"
+    assert "local, temporal" in error["help"]
+    cli.configure("scheduler: {kind: cron}\n")
+    assert cli("check").code == 0
+    assert "no scheduler is called 'cron'" in cli("check").stdout
+
+
+def test_a_key_that_is_not_set_is_named(cli: Cli) -> None:
+    configure(cli, "127.0.0.1:9", ", api_key_env: TEMPORAL_KEY")
+    start(cli)
+    _, error = cli.refused("work", "--flows", "--once")
+    assert error["message"] == "the variable TEMPORAL_KEY is not set"
+
+
+def test_a_server_may_ask_for_a_certificate(
+    cli: Cli, tmp_path: Path, temporal_server: TemporalServer
+) -> None:
+    known = Certificates(tmp_path / "certificates")
+    cli.env |= {"CA": known.path("ca.pem"), "CERT": known.path("client.pem")}
+    with tls_door(temporal_server.address, known) as address:
+        configure(cli, address, ", ca_env: CA")
+        start(cli)
+        code, error = cli.refused("work", "--flows", "--once")
+        assert (code, error["code"]) == (1, "scheduler-unreachable")
+        cli.env["KEY"] = known.path("client.key")
+        configure(cli, address, ", ca_env: CA, cert_env: CERT, key_env: KEY")
+        assert cli("work", "--flows", "--once").code == 4
+    assert status(cli) == "parked"
