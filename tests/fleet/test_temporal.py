@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.fleet.machines import missing
-from tests.fleet.rig import fleet, spread
-from tests.fleet.test_faults import FAULTS, ROUNDS, UNDER_WAY, suffer
+from tests.fleet.rig import fleet
+from tests.fleet.test_faults import FAULTS, ROUNDS, UNDER_WAY, suffer, tell
 from tests.temporal_server import temporal
 
 if TYPE_CHECKING:
@@ -47,10 +47,7 @@ def server(line: Fleet, tmp_path: Path) -> Iterator[TemporalServer]:
 @pytest.mark.parametrize("name", BOUNDS)
 def test_others_take_over_in_time(line: Fleet, server: TemporalServer, name: str) -> None:
     took = suffer(line, [FAULTS[name]] * ROUNDS, UNDER_WAY)
-    print(f"\n{name}, under Temporal: {len(took.held)} takeovers, within {BOUNDS[name]:g} s:")
-    print(f"  another host has the lease after {spread(took.held)}")
-    print(f"  its agent works after {spread(took.at_work)}")
-    assert max(took.held) <= BOUNDS[name]
+    tell(line, f"{name}, under Temporal", took, BOUNDS[name])
 
 
 def test_a_server_that_is_restarted_forgets_nothing(line: Fleet, server: TemporalServer) -> None:
