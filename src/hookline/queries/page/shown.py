@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, dataclass_transform
+from typing import Any, dataclass_transform
 
 import msgspec
-
-from hookline.domain.hooks.names import short_name
-from hookline.domain.text.display import untrusted
-
-if TYPE_CHECKING:
-    from hookline.domain.events import Event
-    from hookline.domain.hooks.records import Delivery, StoredAction
-    from hookline.ports.store import View
 
 # So much of a text comes with an answer; its `path` has all of it.
 MAX_TEXT = 16 * 1024
