@@ -6,7 +6,7 @@ from typing import Any
 
 from hookline.domain.events import Event
 from hookline.hooks.history.explain import Explanation
-from hookline.queries.page.shown import CallRow, EventRow, Shown
+from hookline.queries.page.shown import CallRow, EventRow, Shown, optional_text, run_of_event
 
 
 class EventsPage(Shown):
@@ -50,3 +50,26 @@ class FeedEntry(Shown):
     timestamp: str
     type: str
     data: dict[str, Any]
+
+
+def stream_line(event: Event) -> StreamLine:
+    """An event as the stream tells it."""
+    data, node = event.data, event.node_id
+    task = node if node.startswith("T-") else optional_text(data.get("taskId"))
+    return StreamLine(
+        kind="event",
+        seq=event.seq,
+        type=event.type,
+        node=node,
+        at=event.timestamp,
+        session=optional_text(event.metadata.get("session")),
+        run=run_of_event(event),
+        task=task,
+    )
+
+
+def stream_beat(kind: str, seq: int) -> StreamLine:
+    """A line of the stream that is no event."""
+    return StreamLine(
+        kind=kind, seq=seq, type="", node="", at="", session=None, run=None, task=None
+    )

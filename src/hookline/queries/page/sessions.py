@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
+from hookline.domain.runs.model import run_number
 from hookline.domain.tasks import Task
 from hookline.queries.page.shown import Shown, Way
-from hookline.queries.sessions import HeldText, SessionFacts, UsedLimit
+from hookline.queries.sessions import (
+    HeldText,
+    SessionFacts,
+    UsedLimit,
+    countdown,
+    endings,
+    facts,
+    spent,
+)
+from hookline.sessions.names import all_sessions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hookline.app import App
+    from hookline.domain.runs.model import Run
+    from hookline.ports.store import View
 
 
 class SessionRow(Shown):
@@ -75,3 +93,35 @@ class SessionPage(Shown):
     previous: str | None
     next: str | None
     ways: list[Way]
+
+
+def sessions_page(app: App, status: str | None, before: str | None, limit: int) -> SessionsPage:
+    """The newest sessions, older than one of them if wanted."""
+    with app.read() as view:
+        found = list(islice(_matching(view, status, before), limit + 1))
+        rows = [session_row(view, run) for run in found[:limit]]
+        more = rows[-1].known.run_id if len(found) > limit else None
+        return SessionsPage(seq=view.log.last(), sessions=rows, next=more)
+
+
+def _matching(view: View, status: str | None, before: str | None) -> Iterator[Run]:
+    border = run_number(before) if before is not None else None
+    for run in all_sessions(view):
+        if border is not None and run_number(run.run_id) >= border:
+            continue
+        if status is None or facts(view, run).status == status:
+            yield run
+
+
+def session_row(view: View, run: Run) -> SessionRow:
+    """A session in a line."""
+    ended = endings(view, run.run_id)
+    usd, tokens = spent(ended)
+    newest = view.log.newest(run.run_id)
+    return SessionRow(
+        known=facts(view, run),
+        limits=countdown(view, run.run_id, ended),
+        usd=usd,
+        tokens=tokens,
+        seq=newest.seq if newest is not None else 0,
+    )

@@ -59,6 +59,12 @@ async def _serve(desk: Desk, host: str, port: int, token: str, origin: str) -> N
             await desk.close()
 
 
+def endpoint(environ: Mapping[str, str]) -> tuple[Desk, ASGIApp]:
+    """The tools for a server that has other things to serve, and the desk to be closed."""
+    desk = Desk(environ)
+    return desk, make_app(desk)
+
+
 def make_app(desk: Desk) -> ASGIApp:
     """The protocol over HTTP; `Guarded` says who is let in."""
     security = TransportSecuritySettings(enable_dns_rebinding_protection=False)
