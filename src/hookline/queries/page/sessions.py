@@ -6,24 +6,31 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from hookline.domain.runs.model import run_number
 from hookline.domain.tasks import Task
+from hookline.domain.timestamps import seconds
 from hookline.queries.page.shown import Shown, Way
+from hookline.queries.page.ways import session_ways
 from hookline.queries.sessions import (
+    EndedIteration,
     HeldText,
     SessionFacts,
     UsedLimit,
     countdown,
     endings,
     facts,
+    session_details,
     spent,
 )
-from hookline.sessions.names import all_sessions
+from hookline.sessions.names import EVERY, all_sessions, find
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hookline.app import App
+    from hookline.domain.events import Event
     from hookline.domain.runs.model import Run
     from hookline.ports.store import View
 
@@ -124,4 +131,75 @@ def session_row(view: View, run: Run) -> SessionRow:
         usd=usd,
         tokens=tokens,
         seq=newest.seq if newest is not None else 0,
+    )
+
+
+# One session
+
+_BORDERS = ("run_started", "run_chapter", "session_iteration", "session_iteration_ended")
+
+
+def session_page(app: App, name: str) -> SessionPage:
+    """A session by its name, its run or its task."""
+    with app.read() as view:
+        run = find(view, name)
+        known = facts(view, run)
+        details = session_details(view, run, app.blobs)
+        place = view.sessions.newest(EVERY)
+        at = place.index(run.run_id)
+        return SessionPage(
+            seq=view.log.last(),
+            known=known,
+            task=view.graph.find(known.task_id),
+            limits=details.countdown,
+            usd=details.usd,
+            tokens=details.tokens,
+            iterations=iteration_rows(view.log.events(node_id=run.run_id, types=_BORDERS)),
+            held=details.held,
+            messages=details.messages,
+            wants=details.wants,
+            failed_checks=details.failed_checks,
+            pruned=details.pruned,
+            previous=place[at + 1] if at + 1 < len(place) else None,
+            next=place[at - 1] if at else None,
+            ways=session_ways(known),
+        )
+
+
+def iteration_rows(events: list[Event]) -> list[IterationRow]:
+    """The chapters of a session, in order, from the events at which each begins and ends."""
+    rows: list[IterationRow] = []
+    chapter: list[Event] = []
+    for event in events:
+        if event.type in ("run_started", "run_chapter") and chapter:
+            rows.append(_iteration_row(len(rows) + 1, chapter))
+            chapter = []
+        chapter.append(event)
+    return [*rows, _iteration_row(len(rows) + 1, chapter)] if chapter else rows
+
+
+def _iteration_row(number: int, events: list[Event]) -> IterationRow:
+    begun = next((each for each in events if each.type == "session_iteration"), None)
+    over = next((each for each in reversed(events) if each.type.endswith("_ended")), None)
+    ended = msgspec.convert(over.data, EndedIteration) if over is not None else EndedIteration()
+    began, until = begun.timestamp if begun else None, over.timestamp if over else None
+    return IterationRow(
+        chapter=number,
+        iteration=ended.iteration or (begun.data["iteration"] if begun is not None else None),
+        began=began,
+        ended=until,
+        seconds=seconds(until) - seconds(began) if began and until else None,
+        status=ended.status or None,
+        decision=ended.decision,
+        reason=ended.reason,
+        hook=ended.hook,
+        error=ended.error,
+        tools=ended.tools,
+        files=len(ended.files_modified),
+        passed=ended.passed,
+        rules=ended.rules,
+        usd=ended.usd,
+        tokens=ended.tokens,
+        seq=events[0].seq,
+        end_seq=over.seq if over is not None else None,
     )
