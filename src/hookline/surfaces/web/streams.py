@@ -1,0 +1,36 @@
+"""The addresses whose answers do not end by themselves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.routing import Route as Address
+
+from hookline.errors import HooklineError
+from hookline.surfaces.web.api import refusal
+from hookline.surfaces.web.asked import from_query
+from hookline.surfaces.web.given import StreamWanted
+from hookline.surfaces.web.routes import LINES, ROUTES
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from hookline.surfaces.web.api import Place
+    from hookline.surfaces.web.stream import Stream
+
+_LONG = {route.name: route for route in ROUTES if route.content == LINES}
+
+
+def stream_addresses(place: Place, stream: Stream) -> list[Address]:
+    """The stream of events, and the feed of a session."""
+
+    async def events(request: Request) -> Response:
+        try:
+            wanted = from_query(_LONG["stream"], dict(request.query_params))
+        except HooklineError as problem:
+            return refusal(problem)
+        assert isinstance(wanted, StreamWanted)
+        return stream.response(wanted.after)
+
+    return [Address(_LONG["stream"].path, events, methods=["GET"])]
