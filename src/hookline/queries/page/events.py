@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookline.domain.events import Event
+from hookline.errors import UnknownEvent
 from hookline.hooks.history.explain import Explanation
-from hookline.queries.page.shown import CallRow, EventRow, Shown, optional_text, run_of_event
+from hookline.queries.page.shown import (
+    CallRow,
+    EventRow,
+    Shown,
+    call_row,
+    clipped,
+    event_row,
+    optional_text,
+    run_of_event,
+)
+from hookline.queries.why import why
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from hookline.app import App
+    from hookline.ports.store import Log
+
+# How many events after one are searched for those that it caused.
+LOOKED_AT, STEP = 2000, 1000
 
 
 class EventsPage(Shown):
@@ -73,3 +94,49 @@ def stream_beat(kind: str, seq: int) -> StreamLine:
     return StreamLine(
         kind=kind, seq=seq, type="", node="", at="", session=None, run=None, task=None
     )
+
+
+class EventFilter(NamedTuple):
+    """Which events: of types, about a node; older than `before` and newer than `after`."""
+
+    types: tuple[str, ...] = ()
+    node: str | None = None
+    before: int | None = None
+    after: int | None = None
+
+
+def events_page(app: App, wanted: EventFilter, limit: int) -> EventsPage:
+    """Events, the newest first."""
+    with app.read() as view:
+        last = view.log.last()
+        before = last + 1 if wanted.before is None else min(wanted.before, last + 1)
+        found = list(islice(_backwards(view.log, wanted, before), limit + 1))
+        rows = [event_row(each) for each in found[:limit]]
+        return EventsPage(seq=last, events=rows, next=rows[-1].seq if len(found) > limit else None)
+
+
+def _backwards(log: Log, wanted: EventFilter, before: int) -> Iterator[Event]:
+    """Events from newer to older; the log is read a part at a time."""
+    least, step = wanted.after or 0, STEP
+    while before > least + 1:
+        begin = max(before - 1 - step, least)
+        part = log.events(after=begin, types=wanted.types, node_id=wanted.node)
+        yield from (each for each in reversed(part) if each.seq < before)
+        before, step = begin + 1, step * 4
+
+
+def event_page(app: App, seq: int) -> EventPage:
+    """One event with everything that it led to."""
+    with app.read() as view:
+        event = view.log.find(seq)
+        if event is None:
+            raise UnknownEvent(f"there is no event {seq}; the log ends at {view.log.last()}")
+        later = view.log.events(after=seq, limit=LOOKED_AT)
+        return EventPage(
+            seq=view.log.last(),
+            event=event,
+            payload=clipped(view.calls.payload(seq)),
+            calls=[call_row(view, each) for each in view.calls.deliveries(seq)],
+            caused=[event_row(each) for each in later if each.metadata.get("cause") == seq],
+            why=why(app, view, str(seq)),
+        )

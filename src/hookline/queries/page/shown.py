@@ -170,3 +170,11 @@ def _action(stored: StoredAction) -> ActionRow:
     return ActionRow(
         type=action.type, status=stored.status, error=stored.error, payload=action.payload
     )
+
+
+def clipped(value: Any) -> Any:
+    """A value as it is; of a large one, the begin of its JSON."""
+    encoded = msgspec.json.encode(value)
+    if len(encoded) <= MAX_TEXT:
+        return value
+    return {"cut": encoded[:MAX_TEXT].decode("utf-8", "replace"), "bytes": len(encoded)}

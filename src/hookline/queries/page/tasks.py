@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from hookline.domain import tasks as t
+from hookline.domain.hooks.names import short_name
+from hookline.domain.sessions.model import FLOW as SESSION
 from hookline.domain.tasks import Task
 from hookline.hooks.history.explain import Explanation
-from hookline.queries.page.sessions import SessionRow
-from hookline.queries.page.shown import EventRow, Shown, Text, Way
+from hookline.pipeline.gate_reviews import GateReview, gate_reviews
+from hookline.queries.page.sessions import SessionRow, session_row
+from hookline.queries.page.shown import EventRow, Shown, Text, Way, event_row, text
+from hookline.queries.page.ways import task_ways
+from hookline.queries.why import why
+from hookline.sessions.spending import cost_of, turns_of
+from hookline.tasks import notes
+from hookline.tasks.task_runs import live_sessions, runs_on
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from hookline.app import App
+    from hookline.ports.store import View
+
+# The newest events of a task that its story has; the log has them all.
+MOST_EVENTS = 1000
 
 
 class TaskRow(Shown):
@@ -76,3 +97,102 @@ class TaskPage(Shown):
     why: Explanation
     diff: str | None
     ways: list[Way]
+
+
+class TaskFilter(NamedTuple):
+    """Which tasks: in a state, with a label, of a type; `over` are those that are done, too."""
+
+    state: str | None = None
+    label: str | None = None
+    type: str | None = None
+    over: bool = False
+
+
+def tasks_page(app: App, wanted: TaskFilter, after: str | None, limit: int) -> TasksPage:
+    """Tasks in the order in which they are taken."""
+    with app.read() as view:
+        everything = view.graph.tasks(states=t.STATES)
+        states = (wanted.state,) if wanted.state else t.STATES if wanted.over else t.OPEN
+        found = view.graph.tasks(states=states, label=wanted.label, task_type=wanted.type)
+        found.sort(key=_order)
+        if after is not None:
+            border = _order(view.graph.task(after))
+            found = [task for task in found if _order(task) > border]
+        settled = {task.id for task in everything if task.state in t.SETTLED}
+        working = {run.input["taskId"]: run.run_id for run in live_sessions(view)}
+        return TasksPage(
+            seq=view.log.last(),
+            tasks=[_row(view, task, settled, working) for task in found[:limit]],
+            counts=dict(Counter(task.state for task in everything)),
+            next=found[limit - 1].id if len(found) > limit else None,
+        )
+
+
+def _order(task: Task) -> tuple[int, int]:
+    return task.priority, t.task_number(task.id)
+
+
+def _row(view: View, task: Task, settled: set[str], working: Mapping[str, str]) -> TaskRow:
+    newest = view.log.newest(task.id)
+    return TaskRow(
+        task=task,
+        unmet=[each for each in task.depends_on if each not in settled],
+        session=working.get(task.id),
+        seq=newest.seq if newest is not None else 0,
+    )
+
+
+# A task's story
+
+
+def task_page(app: App, identifier: str) -> TaskPage:
+    """Everything about one task."""
+    with app.read() as view:
+        task = view.graph.task(identifier)
+        runs = list(runs_on(view, task.id, SESSION))
+        cost = cost_of(turns_of(view, task.id))
+        parts = (edge.from_id for edge in view.graph.edges_to(task.id, t.SPAWNED_BY))
+        waiting = (edge.from_id for edge in view.graph.edges_to(task.id, t.DEPENDS_ON))
+        has_work = bool(runs) or task.state in (t.SUBMITTED, t.COMPLETED)
+        return TaskPage(
+            seq=view.log.last(),
+            task=task,
+            depends_on=_links(view, task.depends_on),
+            dependents=_links(view, waiting),
+            parent=next(iter(_links(view, filter(None, [task.parent_task_id]))), None),
+            parts=_links(view, parts),
+            events=[event_row(each) for each in view.log.events(node_id=task.id)[-MOST_EVENTS:]],
+            sessions=[session_row(view, run) for run in runs],
+            gates=[_gate_row(each) for each in gate_reviews(view, task.id, app.blobs)],
+            notes=[each.text for each in notes.listed(view.log, task=task.id)],
+            usd=cost.usd,
+            tokens=cost.tokens,
+            turns=cost.turns,
+            why=why(app, view, task.id),
+            diff=f"/api/tasks/{task.id}/diff" if has_work else None,
+            ways=task_ways(view, task.id),
+        )
+
+
+def _links(view: View, names: Iterable[str]) -> list[TaskLink]:
+    found = (view.graph.find(name) for name in names)
+    return [TaskLink(id=e.id, goal=e.goal, state=e.state) for e in found if e is not None]
+
+
+def _gate_row(review: GateReview) -> GateRow:
+    said = review.verdict
+    prompt = said.remediation_prompt
+    return GateRow(
+        seq=said.seq,
+        at=said.started_at,
+        point=said.point,
+        gate=short_name(said.hook or ""),
+        status=said.status,
+        message=said.message,
+        comments=review.comments,
+        remediation=text(prompt) if prompt else None,
+        answer=review.answer,
+        output=text(said.output) if said.output else None,
+        ms=said.duration_ms,
+        run_id=said.run,
+    )
