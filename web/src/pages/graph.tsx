@@ -22,7 +22,7 @@ export function Graph({ chosen, all }: { chosen: string | null; all: boolean }) 
   if (!data) return <Loading />;
   if (!data.nodes.length) {
     return (
-      <Empty title="No open task to draw" command="hookline task add &quot;Ship it&quot; --after T-1">
+      <Empty title="No open task to draw" command="hookline task add &quot;Ship it&quot; --depends-on T-1">
         Tasks are drawn from left to right: what is ready now, then what waits for it.
       </Empty>
     );
