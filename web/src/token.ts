@@ -13,6 +13,7 @@ function fromAddress(): string | null {
   if (!found) return null;
   const rest = location.hash.replace(found[0], "").replace(/^#?[&?]?(to=)?/, "");
   history.replaceState(null, "", `${location.pathname}#${rest || "/"}`);
+  dispatchEvent(new HashChangeEvent("hashchange"));
   return decodeURIComponent(found[2] ?? "");
 }
 

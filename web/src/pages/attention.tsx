@@ -20,9 +20,11 @@ const ICONS: Record<string, IconName> = {
 export function Attention({ parts }: { parts: string[] }) {
   const { data, error } = useAnswer<AttentionPage>("/api/attention");
   const key = parts[1] ?? null;
+  // Who asks a question holds work up until it is answered.
+  const items = data ? [...data.items].sort((one, other) => Number(!one.question) - Number(!other.question)) : [];
   const isWide = matchMedia("(min-width: 900px)").matches;
-  const chosen = data?.items.find((item) => item.key === key) ?? (isWide && !key ? data?.items[0] : undefined);
-  const count = data?.items.length ?? 0;
+  const chosen = items.find((item) => item.key === key) ?? (isWide && !key ? items[0] : undefined);
+  const count = items.length;
   return (
     <Page
       title="Attention"
@@ -40,11 +42,11 @@ export function Attention({ parts }: { parts: string[] }) {
       {data && count > 0 && (
         <List
           label="What waits for you"
-          rows={data.items}
+          rows={items}
           keyOf={(item) => item.key}
           addressOf={(item) => href("attention", item.key)}
           chosen={chosen?.key ?? null}
-          height={68}
+          height={56}
         >
           {(item) => <Row item={item} />}
         </List>

@@ -19,7 +19,7 @@ export function Live({ run }: { run: string }) {
   const shown = entries.map(textOf).filter(Boolean);
   if (!shown.length) return null;
   return (
-    <section class="live" aria-label="What the agent does now">
+    <section class="now" aria-label="What the agent does now">
       {shown.map((text, index) => (
         <p key={index}>{index === shown.length - 1 ? <Icon name="ring" spins /> : <Icon name="dot" />} <span class="fill">{text}</span></p>
       ))}

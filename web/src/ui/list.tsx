@@ -54,7 +54,7 @@ export function List<Row>(props: Props<Row>) {
 
   return (
     <div class="list" ref={box} onScroll={look}>
-      <div class="spacer" style={{ height: rows.length * height }}>
+      <div class="spacer" style={{ height: `${rows.length * height}px` }}>
         <ul aria-label={label}>
           {rows.slice(sight.first, sight.last).map((row, offset) => {
             const index = sight.first + offset;
@@ -68,7 +68,7 @@ export function List<Row>(props: Props<Row>) {
                 class={classOf?.(row)}
                 aria-setsize={rows.length}
                 aria-posinset={index + 1}
-                style={{ transform: `translateY(${index * height}px)`, height }}
+                style={{ transform: `translateY(${index * height}px)`, height: `${height}px` }}
               >
                 {address ? (
                   <a class="row" href={address} aria-current={key === chosen ? "true" : undefined}>
