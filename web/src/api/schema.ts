@@ -268,6 +268,11 @@ export interface FeedEntry {
   data: Record<string, unknown>;
 }
 
+/** How many bytes of the end of what was told to begin with. */
+export interface FeedWanted {
+  tail?: number;
+}
+
 /** The last that a gate said about the work, as a light. */
 export interface GateLight {
   point: string;
@@ -670,11 +675,12 @@ export interface SessionsPage {
   next: string | null;
 }
 
-/** Which sessions. */
+/** Which sessions; `runs` are those that are named: `R-1,R-7`. */
 export interface SessionsWanted {
   limit?: number;
   before?: string | null;
   status?: string | null;
+  runs?: string | null;
 }
 
 /** Whether to stop at once, and not after the turn. */
@@ -778,12 +784,13 @@ export interface TasksPage {
   next: string | null;
 }
 
-/** Which tasks: `all` has those that are over, too; `after` is the `next` of what is shown. */
+/** Which tasks: `all` has those that are over, too; `after` is the `next` of what is shown. `ids` are those that are named: `T-1,T-3`. */
 export interface TasksWanted {
   state?: string | null;
   label?: string | null;
   type?: string | null;
   all?: boolean;
+  ids?: string | null;
   after?: string | null;
   limit?: number;
 }
@@ -864,7 +871,7 @@ export interface UsedLimit {
   allowed: number;
 }
 
-/** Who looks: a person decides, a viewer sees; `refused` is why someone may not decide. */
+/** Who looks: a person decides, a viewer sees; `refused` is why someone may not decide. `store` is another one if the project's store was replaced. */
 export interface Visitor {
   role: "person" | "viewer";
   decides: boolean;
@@ -872,6 +879,7 @@ export interface Visitor {
   name: string;
   project: string;
   root: string;
+  store: string;
   version: string;
   seq: number;
   agents: AgentChoice[];
@@ -943,7 +951,7 @@ export interface Routes {
   /** GET /api/sessions/{run}/iterations/{chapter}/texts/{effect}/{part}: All of a text of an effect: its `prompt`, or what the agent said as `text`. */
   effect_text: { takes: Nothing; answers: string };
   /** GET /api/sessions/{run}/feed: What the agent says and does, as it happens: a line of JSON for each record. | lines */
-  feed: { takes: Nothing; answers: FeedEntry };
+  feed: { takes: FeedWanted; answers: FeedEntry };
   /** GET /api/tasks: Tasks in the order in which they are taken. */
   tasks: { takes: TasksWanted; answers: TasksPage };
   /** GET /api/tasks/{task}: A task's story. */

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookline.domain.events import Event
+from hookline.domain.runs.model import UnknownRun
 from hookline.errors import UnknownEvent
 from hookline.hooks.history.explain import Explanation
 from hookline.queries.page.shown import (
@@ -21,10 +23,10 @@ from hookline.queries.page.shown import (
 from hookline.queries.why import why
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from hookline.app import App
-    from hookline.ports.store import Log
+    from hookline.ports.store import Log, View
 
 # How many events after one are searched for those that it caused.
 LOOKED_AT, STEP = 2000, 1000
@@ -73,20 +75,32 @@ class FeedEntry(Shown):
     data: dict[str, Any]
 
 
-def stream_line(event: Event) -> StreamLine:
-    """An event as the stream tells it."""
-    data, node = event.data, event.node_id
-    task = node if node.startswith("T-") else optional_text(data.get("taskId"))
-    return StreamLine(
-        kind="event",
-        seq=event.seq,
-        type=event.type,
-        node=node,
-        at=event.timestamp,
-        session=optional_text(event.metadata.get("session")),
-        run=run_of_event(event),
-        task=task,
-    )
+def stream_lines(view: View, events: Iterable[Event]) -> Iterator[StreamLine]:
+    """Events as the stream tells them, each with the task that its run works on."""
+    tasks: dict[str, str | None] = {}
+    for event in events:
+        run, node = run_of_event(event), event.node_id
+        task = node if node.startswith("T-") else optional_text(event.data.get("taskId"))
+        if task is None and run is not None:
+            if run not in tasks:
+                tasks[run] = _task_of(view, run)
+            task = tasks[run]
+        yield StreamLine(
+            kind="event",
+            seq=event.seq,
+            type=event.type,
+            node=node,
+            at=event.timestamp,
+            session=optional_text(event.metadata.get("session")),
+            run=run,
+            task=task,
+        )
+
+
+def _task_of(view: View, run: str) -> str | None:
+    with suppress(UnknownRun):  # an event can name any
+        return optional_text(view.runs.find(run).input.get("taskId"))
+    return None
 
 
 def stream_beat(kind: str, seq: int) -> StreamLine:

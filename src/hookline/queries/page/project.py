@@ -21,7 +21,10 @@ class AgentChoice(Shown):
 
 
 class Visitor(Shown):
-    """Who looks: a person decides, a viewer sees; `refused` is why someone may not decide."""
+    """Who looks: a person decides, a viewer sees; `refused` is why someone may not decide.
+
+    `store` is another one if the project's store was replaced.
+    """
 
     role: Literal["person", "viewer"]
     decides: bool
@@ -29,6 +32,7 @@ class Visitor(Shown):
     name: str
     project: str
     root: str
+    store: str
     version: str
     seq: int
     agents: list[AgentChoice]
@@ -48,6 +52,7 @@ def visitor(app: App, role: Literal["person", "viewer"], refused: str | None) ->
         name=str(app.origin.metadata()["triggeredBy"]),
         project=os.path.basename(app.project.root) or app.project.root,
         root=app.project.root,
+        store=app.store.id,
         version=__version__,
         seq=last,
         agents=[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -24,7 +24,7 @@ from hookline.queries.sessions import (
     session_details,
     spent,
 )
-from hookline.sessions.names import EVERY, all_sessions, find
+from hookline.sessions.names import EVERY, find
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,21 +102,30 @@ class SessionPage(Shown):
     ways: list[Way]
 
 
-def sessions_page(app: App, status: str | None, before: str | None, limit: int) -> SessionsPage:
+class SessionFilter(NamedTuple):
+    """Which sessions: with a status; only some `runs`."""
+
+    status: str | None = None
+    runs: tuple[str, ...] | None = None
+
+
+def sessions_page(app: App, wanted: SessionFilter, before: str | None, limit: int) -> SessionsPage:
     """The newest sessions, older than one of them if wanted."""
     with app.read() as view:
-        found = list(islice(_matching(view, status, before), limit + 1))
+        found = list(islice(_matching(view, wanted, before), limit + 1))
         rows = [session_row(view, run) for run in found[:limit]]
         more = rows[-1].known.run_id if len(found) > limit else None
         return SessionsPage(seq=view.log.last(), sessions=rows, next=more)
 
 
-def _matching(view: View, status: str | None, before: str | None) -> Iterator[Run]:
+def _matching(view: View, wanted: SessionFilter, before: str | None) -> Iterator[Run]:
     border = run_number(before) if before is not None else None
-    for run in all_sessions(view):
-        if border is not None and run_number(run.run_id) >= border:
+    for run_id in view.sessions.newest(EVERY):
+        is_older = border is None or run_number(run_id) < border
+        if not is_older or (wanted.runs is not None and run_id not in wanted.runs):
             continue
-        if status is None or facts(view, run).status == status:
+        run = view.runs.find(run_id)
+        if wanted.status is None or facts(view, run).status == wanted.status:
             yield run
 
 

@@ -114,7 +114,10 @@ def run_of_event(event: Event) -> str | None:
     """The run that an event is about, or that it happened in."""
     if event.node_id.startswith("R-"):
         return event.node_id
-    return optional_text(event.data.get("run")) or optional_text(event.metadata.get("run"))
+    for named in (event.data.get("run"), str(event.data.get("name", "")).partition("/")[0]):
+        if isinstance(named, str) and named.startswith("R-"):
+            return named
+    return optional_text(event.metadata.get("run"))
 
 
 def optional_text(value: Any) -> str | None:

@@ -100,20 +100,27 @@ class TaskPage(Shown):
 
 
 class TaskFilter(NamedTuple):
-    """Which tasks: in a state, with a label, of a type; `over` are those that are done, too."""
+    """Which tasks: in a state, with a label, of a type; `over` are those that are done, too.
+
+    `names` are the only ones that are wanted, in whatever state.
+    """
 
     state: str | None = None
     label: str | None = None
     type: str | None = None
     over: bool = False
+    names: tuple[str, ...] | None = None
 
 
 def tasks_page(app: App, wanted: TaskFilter, after: str | None, limit: int) -> TasksPage:
     """Tasks in the order in which they are taken."""
     with app.read() as view:
         everything = view.graph.tasks(states=t.STATES)
-        states = (wanted.state,) if wanted.state else t.STATES if wanted.over else t.OPEN
+        whole = wanted.over or wanted.names is not None
+        states = (wanted.state,) if wanted.state else t.STATES if whole else t.OPEN
         found = view.graph.tasks(states=states, label=wanted.label, task_type=wanted.type)
+        if wanted.names is not None:
+            found = [task for task in found if task.id in wanted.names]
         found.sort(key=_order)
         if after is not None:
             border = _order(view.graph.task(after))

@@ -22,6 +22,7 @@ from hookline.errors import (
     StoreBusy,
     Untrusted,
 )
+from hookline.sessions.names import find
 from hookline.surfaces.serving import MAX_BODY, ROLE
 from hookline.surfaces.web.answers import RefusedAnswer, RefusedText
 from hookline.surfaces.web.asked import Asked, from_body, from_query
@@ -100,6 +101,19 @@ async def _answered(place: Place, route: Route, request: Request) -> Response:
     except Exception:  # noqa: BLE001  # the outer boundary: a bug becomes a short report
         traceback.print_exc(file=sys.stderr)
         return refused_with(500, "bug", "this failed inside Hookline", "see the server's stderr")
+
+
+def allowed(request: Request) -> None:
+    """Raise PeopleOnly for an agent, who sees nothing here."""
+    if request.scope[ROLE] == AGENT:
+        raise PeopleOnly(TOOLS)
+
+
+def found_session(place: Place, name: str) -> str:
+    """The run of a session by its name, its run or its task."""
+    opened = App.open(place.root, environ=place.environ, read_only=True)
+    with closing(opened) as app, app.read() as view:
+        return find(view, name).run_id
 
 
 async def may_not(place: Place, role: str, request: Request) -> str | None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hookline.surfaces.web.routes import Route
 
 G = TypeVar("G", bound=given.Given)
-MAX_LIMIT = 5000
+MAX_LIMIT, MOST_NAMES = 5000, 100
 Role = Literal["person", "viewer"]
 
 
@@ -44,6 +44,16 @@ class Asked(NamedTuple):
         if not text.isdecimal() or len(text) > 15:
             raise NotFound(f"'{text[:40]}' is not a number")
         return int(text)
+
+
+def names(text: str | None) -> tuple[str, ...] | None:
+    """The names in a list of them; None for no list."""
+    if text is None:
+        return None
+    found = tuple(each for each in text.split(",") if each)
+    if len(found) > MOST_NAMES:
+        raise BadInput(f"at most {MOST_NAMES} can be named at once")
+    return found
 
 
 def from_query(route: Route, query: Mapping[str, str]) -> given.Given:

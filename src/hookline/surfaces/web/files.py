@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
+from hookline.digest import sha256
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from importlib.resources.abc import Traversable
@@ -24,17 +26,18 @@ TYPES = {
 
 
 class PageFile(NamedTuple):
-    """A file of the page, and its type."""
+    """A file of the page, its type, and the name of this very content."""
 
     content: bytes
     type: str
+    tag: str
 
 
 def page_files() -> Mapping[str, PageFile]:
     """Every file by its path in URLs; `/` is the page itself."""
     top = resources.files("hookline.surfaces.web").joinpath("static")
-    found = {f"/static/{name}": each for name, each in _below(top, "")}
-    return {**found, "/": found["/static/index.html"]}
+    found = {f"/{name}": each for name, each in _below(top, "")}
+    return {**found, "/": found["/index.html"]}
 
 
 def _below(folder: Traversable, before: str) -> Iterator[tuple[str, PageFile]]:
@@ -44,4 +47,5 @@ def _below(folder: Traversable, before: str) -> Iterator[tuple[str, PageFile]]:
         if each.is_dir():
             yield from _below(each, f"{name}/")
         elif kind is not None:
-            yield name, PageFile(each.read_bytes(), kind)
+            content = each.read_bytes()
+            yield name, PageFile(content, kind, f'"{sha256(content).hexdigest()[:32]}"')

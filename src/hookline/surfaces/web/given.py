@@ -24,9 +24,10 @@ class ListWanted(Given):
 
 
 class SessionsWanted(ListWanted):
-    """Which sessions."""
+    """Which sessions; `runs` are those that are named: `R-1,R-7`."""
 
     status: str | None = None
+    runs: str | None = None
 
 
 class RunsWanted(ListWanted):
@@ -43,12 +44,16 @@ class RunWanted(Given):
 
 
 class TasksWanted(Given):
-    """Which tasks: `all` has those that are over, too; `after` is the `next` of what is shown."""
+    """Which tasks: `all` has those that are over, too; `after` is the `next` of what is shown.
+
+    `ids` are those that are named: `T-1,T-3`.
+    """
 
     state: str | None = None
     label: str | None = None
     type: str | None = None
     all: bool = False
+    ids: str | None = None
     after: str | None = None
     limit: int = 200
 
@@ -76,6 +81,12 @@ class SearchWanted(Given):
 
     q: str = ""
     limit: int = 50
+
+
+class FeedWanted(Given):
+    """How many bytes of the end of what was told to begin with."""
+
+    tail: int = 64 * 1024
 
 
 class StreamWanted(Given):

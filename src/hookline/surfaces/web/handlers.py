@@ -20,6 +20,7 @@ from hookline.queries.page import (
     waiting,
 )
 from hookline.surfaces.web import given as g
+from hookline.surfaces.web.asked import names
 from hookline.surfaces.web.verbs import VERBS
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ def _attention(asked: Asked) -> waiting.AttentionPage:
 
 def _sessions(asked: Asked) -> sessions.SessionsPage:
     wanted = asked.given(g.SessionsWanted)
-    return sessions.sessions_page(asked.app, wanted.status, wanted.before, wanted.limit)
+    chosen = sessions.SessionFilter(wanted.status, names(wanted.runs))
+    return sessions.sessions_page(asked.app, chosen, wanted.before, wanted.limit)
 
 
 def _session(asked: Asked) -> sessions.SessionPage:
@@ -62,7 +64,8 @@ def _effect_text(asked: Asked) -> str:
 
 def _tasks(asked: Asked) -> tasks.TasksPage:
     wanted = asked.given(g.TasksWanted)
-    chosen = tasks.TaskFilter(wanted.state, wanted.label, wanted.type, wanted.all)
+    named = names(wanted.ids)
+    chosen = tasks.TaskFilter(wanted.state, wanted.label, wanted.type, wanted.all, named)
     return tasks.tasks_page(asked.app, chosen, wanted.after, wanted.limit)
 
 

@@ -105,6 +105,7 @@ SHOWN = (
         "feed",
         "What the agent says and does, as it happens: a line of JSON for each record.",
         FeedEntry,
+        given.FeedWanted,
         content=LINES,
     ),
     _get(

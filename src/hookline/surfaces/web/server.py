@@ -25,6 +25,7 @@ from hookline.surfaces.serving import (
     server_config,
 )
 from hookline.surfaces.web import api, description
+from hookline.surfaces.web.feed import SessionFeeds
 from hookline.surfaces.web.files import page_files
 from hookline.surfaces.web.stream import Stream
 from hookline.surfaces.web.streams import stream_addresses
@@ -45,13 +46,15 @@ POLICY = "; ".join(
         "default-src 'none'",
         "script-src 'self'",
         "style-src 'self'",
-        "img-src 'self' data:",
+        "img-src 'self'",
         "font-src 'self'",
         "connect-src 'self'",
         "manifest-src 'self'",
         "base-uri 'none'",
         "form-action 'none'",
         "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
     )
 )
 HEADERS = (
@@ -61,8 +64,8 @@ HEADERS = (
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
-    (b"cache-control", b"no-store"),
 )
+CACHED = b"cache-control"
 HEALTH, TOOLS = "/healthz", "/mcp"
 STARTS_IN = 30.0
 
@@ -110,6 +113,7 @@ class PageServer:
         self._served = served
         self._folder = find_project(served.root, served.environ).folder
         self._stream = Stream(served.root, served.environ)
+        self._feeds = SessionFeeds(served.root, served.environ)
         config = server_config(self._application(), **_tls(served.tls))
         self._server = HttpServer(config)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -122,7 +126,7 @@ class PageServer:
         try:
             await self._server.serve(sockets=[self._served.bound])
         finally:
-            self._stream.close()
+            self._end_now()
             watching.cancel()
             await asyncio.gather(following, watching, return_exceptions=True)
 
@@ -155,7 +159,12 @@ class PageServer:
         """Streams end before connections are waited for."""
         while not self._server.should_exit:
             await asyncio.sleep(0.1)
-        self._stream.close()
+        self._end_now()
+
+    def _end_now(self) -> None:
+        if not self._stream.is_over:
+            self._stream.close()
+            self._feeds.close()
 
     def _application(self) -> ASGIApp:
         served = self._served
@@ -165,7 +174,7 @@ class PageServer:
         routes: list[Any] = [
             Address(HEALTH, _healthy, methods=["GET"]),
             Address("/api/openapi.json", _described, methods=["GET"]),
-            *stream_addresses(place, self._stream),
+            *stream_addresses(place, self._stream, self._feeds),
             *api.addresses(place),
             *(Address(path, _file(each), methods=["GET"]) for path, each in files.items()),
         ]
@@ -235,7 +244,9 @@ class WithHeaders:
             if message["type"] == "http.response.start":
                 own = {name for name, _ in HEADERS}
                 kept = [each for each in message.get("headers", ()) if each[0].lower() not in own]
-                message = {**message, "headers": [*kept, *HEADERS]}
+                is_kept = any(name.lower() == CACHED for name, _ in kept)
+                cached = () if is_kept else ((CACHED, b"no-store"),)
+                message = {**message, "headers": [*kept, *HEADERS, *cached]}
             await send(message)
 
         await self._app(scope, receive, say if scope["type"] == "http" else send)
@@ -251,7 +262,10 @@ async def _described(request: Request) -> Response:
 
 def _file(found: PageFile) -> Any:
     async def answer(request: Request) -> Response:
-        return Response(found.content, headers={"content-type": found.type})
+        headers = {"content-type": found.type, "etag": found.tag, "cache-control": "no-cache"}
+        if request.headers.get("if-none-match") == found.tag:
+            return Response(status_code=304, headers=headers)
+        return Response(found.content, headers=headers)
 
     return answer
 

@@ -18,13 +18,12 @@ from starlette.responses import StreamingResponse
 
 from hookline.app import App
 from hookline.errors import StoreError
-from hookline.queries.page.events import stream_beat, stream_line
+from hookline.queries.page.events import stream_beat, stream_lines
 from hookline.surfaces.web.routes import LINES
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
 
-    from hookline.domain.events import Event
 
 T = TypeVar("T")
 # The newest lines; who is further behind gets pages of the log, and who is lost begins afresh.
@@ -151,10 +150,7 @@ class Stream:
 
     def _read(self, after: int) -> list[_Line]:
         with self._opened().read() as view:
-            return list(_lines(view.log.events(after=after, limit=PAGE)))
-
-
-def _lines(events: list[Event]) -> Iterator[_Line]:
-    for event in events:
-        line = stream_line(event)
-        yield _Line(line.seq, _encode(line) + b"\n")
+            return [
+                _Line(line.seq, _encode(line) + b"\n")
+                for line in stream_lines(view, view.log.events(after=after, limit=PAGE))
+            ]

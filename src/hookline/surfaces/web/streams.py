@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from anyio import to_thread
 from starlette.routing import Route as Address
 
 from hookline.errors import HooklineError
-from hookline.surfaces.web.api import refusal
+from hookline.surfaces.web.api import allowed, found_session, refusal
 from hookline.surfaces.web.asked import from_query
-from hookline.surfaces.web.given import StreamWanted
+from hookline.surfaces.web.given import FeedWanted, StreamWanted
 from hookline.surfaces.web.routes import LINES, ROUTES
 
 if TYPE_CHECKING:
@@ -17,20 +18,35 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from hookline.surfaces.web.api import Place
+    from hookline.surfaces.web.feed import SessionFeeds
     from hookline.surfaces.web.stream import Stream
 
 _LONG = {route.name: route for route in ROUTES if route.content == LINES}
 
 
-def stream_addresses(place: Place, stream: Stream) -> list[Address]:
+def stream_addresses(place: Place, stream: Stream, feeds: SessionFeeds) -> list[Address]:
     """The stream of events, and the feed of a session."""
 
     async def events(request: Request) -> Response:
         try:
+            allowed(request)
             wanted = from_query(_LONG["stream"], dict(request.query_params))
         except HooklineError as problem:
             return refusal(problem)
         assert isinstance(wanted, StreamWanted)
         return stream.response(wanted.after)
 
-    return [Address(_LONG["stream"].path, events, methods=["GET"])]
+    async def feed(request: Request) -> Response:
+        try:
+            allowed(request)
+            wanted = from_query(_LONG["feed"], dict(request.query_params))
+            run_id = await to_thread.run_sync(found_session, place, request.path_params["run"])
+        except HooklineError as problem:
+            return refusal(problem)
+        assert isinstance(wanted, FeedWanted)
+        return feeds.response(run_id, wanted.tail)
+
+    return [
+        Address(_LONG["stream"].path, events, methods=["GET"]),
+        Address(_LONG["feed"].path, feed, methods=["GET"]),
+    ]
