@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import { Refused, get } from "./api";
 import type { Visitor } from "./api/schema";
 import { Shell } from "./shell";
-import { follow } from "./stream";
+import { connection, follow } from "./stream";
 import "./theme";
 import { keepToken, readToken, token } from "./token";
 import { Button, Problem, focus } from "./ui/basics";
@@ -63,6 +63,19 @@ function Door() {
 readToken();
 effect(() => {
   if (token.value) void begin();
+});
+
+/** After the server was away: another version has another page, another store other rows. */
+async function check(): Promise<void> {
+  const found = await get<Visitor>("/api/me").catch(() => null);
+  const known = visitor.value;
+  if (found && known && (found.version !== known.version || found.store !== known.store)) location.reload();
+}
+
+let wasLost = false;
+effect(() => {
+  if (connection.value === "live" && wasLost) void check();
+  wasLost = connection.value === "lost";
 });
 const place = document.getElementById("page");
 if (place) render(<Root />, place);

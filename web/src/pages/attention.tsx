@@ -55,6 +55,11 @@ export function Attention({ parts }: { parts: string[] }) {
   );
 }
 
+/** What waits, in a word: its task, its session, its run; else as the command line calls it. */
+function nameOf(item: WaitingItem): string {
+  return item.taskId ?? item.session ?? item.runId ?? item.id;
+}
+
 function Row({ item }: { item: WaitingItem }) {
   return (
     <>
@@ -63,10 +68,10 @@ function Row({ item }: { item: WaitingItem }) {
       </span>
       <span class="two">
         <span class="over">
-          <b>{item.taskId ?? item.session ?? item.id}</b> <span class="fill">{item.goal ?? item.session ?? ""}</span>
+          <b>{nameOf(item)}</b> <span class="fill">{item.goal ?? item.kind.replaceAll("_", " ")}</span>
           <Time at={item.since} />
         </span>
-        <span class="under fill">{item.message}</span>
+        <span class="under fill">{item.question?.text ?? item.message}</span>
       </span>
     </>
   );
@@ -79,7 +84,7 @@ function Waiting({ item }: { item: WaitingItem }) {
   return (
     <Panel
       label={`${item.kind}: ${item.id}`}
-      title={<>{item.taskId ?? item.id} <span class="faint">{item.goal}</span></>}
+      title={<>{nameOf(item)} <span class="faint">{item.goal ?? item.kind.replaceAll("_", " ")}</span></>}
       back={href("attention")}
     >
       <p class="question">{text}</p>

@@ -78,7 +78,7 @@ function Drawing({ page, chosen }: { page: GraphPage; chosen: string | null }) {
 function fit(element: HTMLCanvasElement, page: GraphPage): View {
   const whole = Math.min((element.clientWidth - 32) / page.width, (element.clientHeight - 32) / page.height);
   // A graph that would be too small to read begins at its first tasks.
-  const scale = Math.min(1, Math.max(whole, 0.35));
+  const scale = Math.min(1.2, Math.max(whole, 0.6));
   const x = page.width * scale < element.clientWidth ? (element.clientWidth - page.width * scale) / 2 : 16;
   const y = page.height * scale < element.clientHeight ? (element.clientHeight - page.height * scale) / 2 : 16;
   return { x, y, scale };

@@ -23,6 +23,12 @@ export function Hooks({ parts }: { parts: string[] }) {
           At each point of the work Hookline calls the hooks that hookline.yaml lists there. This command lists the points:
         </Empty>
       )}
+      {data && data.hooks.length > 0 && !chosen && (
+        <p class="columns wide-only" aria-hidden="true">
+          <span class="tally"><span>ok</span><span>skipped</span><span>failed</span></span>
+          <span class="two-figures">took</span>
+        </p>
+      )}
       {data && data.hooks.length > 0 && (
         <List label="Hooks, in the order in which they are called" rows={data.hooks} keyOf={(row) => row.name} addressOf={(row) => href("hooks", row.name)} chosen={chosen} height={52}>
           {(row) => <Row row={row} />}

@@ -47,7 +47,7 @@ export function Session({ parts }: { parts: string[] }) {
     <Page title={data.known.name} under={<Head page={data} />} beside={beside} tools={<Neighbours page={data} />}>
       <div class="bar">
         <Choice label="Scale of the timeline" options={SCALES} chosen={scale} choose={(value) => go(withOption("scale", value === "iterations" ? null : value))} />
-        <Chart rows={data.iterations} />
+        <Chart run={run} rows={data.iterations} />
       </div>
       {data.known.status === "running" && <Live run={run} />}
       {scale === "iterations" && <Iterations page={data} chosen={chapter} />}

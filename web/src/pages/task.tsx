@@ -60,10 +60,10 @@ function Story({ page, mayChange }: { page: TaskPage; mayChange: boolean }) {
           ["priority", `P${task.priority}`],
           ["type", task.type],
           ["labels", task.labels.join(", ")],
-          ["depends on", <Links of={page.dependsOn} />],
-          ["holds up", <Links of={page.dependents} />],
-          ["part of", page.parent && <Links of={[page.parent]} />],
-          ["parts", <Links of={page.parts} />],
+          ["depends on", links(page.dependsOn)],
+          ["holds up", links(page.dependents)],
+          ["part of", page.parent && links([page.parent])],
+          ["parts", links(page.parts)],
           ["claimed by", task.claim?.agent],
           ["blocked", task.blockReason],
           ["created", <Time at={task.createdAt} as="full" />],
@@ -71,7 +71,7 @@ function Story({ page, mayChange }: { page: TaskPage; mayChange: boolean }) {
           ["result", task.result],
           ["pull request", task.prUrl],
           ["cost", page.turns ? `${plural(page.turns, "turn")}${page.usd !== null ? ` · ${money(page.usd)}` : ""} · ${count(page.tokens)} tok` : null],
-        ].filter(([, value]) => value !== null) as [string, never][]}
+        ]}
       />
       <Why of={page.why} />
       {page.sessions.length > 0 && <Section title="Sessions">{page.sessions.map((row) => <SessionLine key={row.known.runId} row={row} />)}</Section>}
@@ -102,18 +102,14 @@ function Section({ title, children }: { title: string; children: ComponentChildr
   );
 }
 
-function Links({ of }: { of: TaskLink[] }) {
-  if (!of.length) return null;
-  return (
-    <>
-      {of.map((link) => (
-        <a key={link.id} class="task-link" href={href("tasks", link.id)} title={link.goal}>
-          <StatusIcon is={link.state} says />
-          {link.id}
-        </a>
-      ))}
-    </>
-  );
+function links(tasks: TaskLink[]) {
+  if (!tasks.length) return null;
+  return tasks.map((link) => (
+    <a key={link.id} class="task-link" href={href("tasks", link.id)} title={link.goal}>
+      <StatusIcon is={link.state} says />
+      {link.id}
+    </a>
+  ));
 }
 
 function SessionLine({ row: { known, usd } }: { row: SessionRow }) {

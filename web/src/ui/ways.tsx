@@ -19,7 +19,7 @@ interface Props {
   done?: () => void;
 }
 
-const MAIN = new Set(["approve", "resume", "answer", "start", "unblock", "submit", "merge"]);
+const MAIN = new Set(["approve", "resume", "start", "unblock", "submit", "merge"]);
 const TEXTS: Record<string, { label: string; placeholder: string; needed: boolean }> = {
   reject: { label: "What should be different?", placeholder: "The agent is told this, and what you said about lines.", needed: false },
   message: { label: "Message to the agent", placeholder: "It is part of the agent’s next prompt.", needed: true },
@@ -40,15 +40,17 @@ export function Ways({ ways, question = null, comments, taskId = null, done }: P
     done?.();
   };
   const press = async (way: Way) => {
-    const needsForm = way.verb in TEXTS || way.verb === "answer" || way.verb === "stop";
+    const needsForm = way.verb in TEXTS || way.verb === "stop";
     if (needsForm) setOpen(open?.verb === way.verb ? null : way);
     else finish(await post(way.path, bodyOf(way.verb, question, taskId)));
   };
   const said = comments?.value.length ?? 0;
+  const answer = ways.find((way) => way.verb === "answer");
   return (
     <div class="ways">
+      {answer && <Answer way={answer} question={question} finish={finish} />}
       <div class="actions">
-        {ways.map((way) => (
+        {ways.filter((way) => way !== answer).map((way) => (
           <Button key={way.verb} kind={MAIN.has(way.verb) ? "main" : way.verb === "reject" || way.verb === "cancel" ? "bad" : "plain"} onClick={() => press(way)}>
             {way.verb === "reject" && said > 0 ? `${way.label} with ${plural(said, "comment")}` : way.label}
           </Button>
@@ -75,7 +77,6 @@ interface FormProps {
 
 function Form({ way, question, comments, finish }: FormProps) {
   const text = useSignal("");
-  if (way.verb === "answer") return <AnswerForm way={way} question={question} finish={finish} />;
   if (way.verb === "stop") return <StopForm way={way} finish={finish} />;
   const asked = TEXTS[way.verb];
   if (!asked) return null;
@@ -107,27 +108,35 @@ function Form({ way, question, comments, finish }: FormProps) {
   );
 }
 
-function AnswerForm({ way, question, finish }: Omit<FormProps, "comments">) {
+function Answer({ way, question, finish }: Omit<FormProps, "comments">) {
   const note = useSignal("");
+  const [hasNote, setNote] = useState(false);
   const answer = async (value: boolean) => {
     const body = { effectId: question?.effectId ?? "", answer: value, note: note.value.trim() || null };
     finish(await post(way.path, body));
   };
   return (
-    <form class="form" onSubmit={(event) => event.preventDefault()}>
-      <label>
-        A note with your answer (optional)
-        <textarea rows={2} ref={focus} onInput={(event) => (note.value = event.currentTarget.value)} />
-      </label>
+    <>
       <div class="actions">
         <Button kind="main" onClick={() => answer(true)}>
           Yes
         </Button>
-        <Button kind="bad" onClick={() => answer(false)}>
-          No
-        </Button>
+        <Button onClick={() => answer(false)}>No</Button>
+        {!hasNote && (
+          <Button kind="quiet" onClick={() => setNote(true)}>
+            with a note …
+          </Button>
+        )}
       </div>
-    </form>
+      {hasNote && (
+        <div class="form">
+          <label>
+            A note with your answer
+            <textarea rows={2} ref={focus} onInput={(event) => (note.value = event.currentTarget.value)} />
+          </label>
+        </div>
+      )}
+    </>
   );
 }
 
