@@ -22,9 +22,7 @@ export function EventPanel({ seq, back }: { seq: number; back: string }) {
 
 export function EventAlone({ parts }: { parts: string[] }) {
   return (
-    <Page title={`Event ${parts[1] ?? ""}`} beside={<EventPanel seq={Number(parts[1])} back={href("search")} />}>
-      <p class="faint">An event of the log, with what it led to.</p>
-    </Page>
+    <Page title={`Event ${parts[1] ?? ""}`} beside={<EventPanel seq={Number(parts[1])} back={href("search")} />} />
   );
 }
 

@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 
 interface Props {
   title: string;
-  children: ComponentChildren;
+  children?: ComponentChildren;
   /** Beside the heading: filters, buttons. */
   tools?: ComponentChildren;
   /** What is open beside the list; on a narrow screen it hides the list. */
@@ -23,8 +23,8 @@ export function Page({ title, children, tools, beside, under }: Props) {
         {tools && <div class="tools">{tools}</div>}
       </header>
       {under}
-      <div class={beside ? "split open" : "split"}>
-        <div class="first">{children}</div>
+      <div class={!beside ? "split" : children ? "split open" : "split only"}>
+        {children && <div class="first">{children}</div>}
         {beside}
       </div>
     </>
