@@ -10,17 +10,15 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.e2e.conftest import cli
+from tests.e2e.conftest import Cli, Result
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request
 
-    from tests.e2e.conftest import Cli
-
-__all__ = ["cli"]
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 # Nothing but this machine can be reached, whatever a page asks for.
 ALONE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
@@ -30,7 +28,7 @@ ARGUMENTS = (
     "--disable-features=OptimizationHints,MediaRouter",
 )
 # Seconds after which something counts as missing, however busy the machine is.
-PATIENCE = 60
+PATIENCE = 12
 
 
 @pytest.fixture(scope="session")
@@ -45,6 +43,22 @@ def browser() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
         yield browser
         browser.close()
+
+
+class OtherCli(Cli):
+    """Commands in processes of their own: Playwright has an event loop in this one."""
+
+    def __call__(
+        self, *args: str | bytes, env: Mapping[str, str] | None = None, stdin: str = ""
+    ) -> Result:
+        return self.process(*args, env=env, stdin=stdin)
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Iterator[Cli]:
+    runner = OtherCli(tmp_path)
+    yield runner
+    runner.close()
 
 
 class Server:
@@ -95,8 +109,9 @@ class Tab:
         self.page.on("request", self._asked)
 
     def _heard(self, message: ConsoleMessage) -> None:
-        # A server that is away is told by the page itself; the browser says so, too.
-        if message.type in ("error", "warning") and "ERR_CONNECTION_REFUSED" not in message.text:
+        # The browser says that a server is away; the page has to tell it in its own words.
+        is_away = message.text.startswith("Failed to load resource: net::ERR_")
+        if message.type in ("error", "warning") and not is_away:
             self.problems.append(message.text)
 
     def _asked(self, request: Request) -> None:

@@ -157,14 +157,17 @@ class Night(Repo):
 
     def tasks(self) -> None:
         """A graph of tasks, of which a worker has done what it could."""
-        add = self.cli.add
-        first = add("Describe every product", "--type", "text", quiet=False)
-        careful = add("Change how discounts add up", "--type", "careful", quiet=False)
-        last = ""
+        rows: list[dict[str, Any]] = [
+            {"key": "first", "goal": "Describe every product", "type": "text"},
+            {"key": "second", "goal": "Change how discounts add up", "type": "careful"},
+        ]
         for number in range(24):
-            after = [first, careful][number % 2] if number < 4 else f"T-{int(last[2:]) - 3}"
-            kind = ("--label", "shop") if number % 3 else ("--label", "docs", "--priority", "3")
-            last = add(f"Step {number + 1} of the new checkout", "--depends-on", after, *kind, quiet=False)
+            after = ("first", "second")[number % 2] if number < 4 else f"step-{number - 3}"
+            about = {"labels": ["shop"]} if number % 3 else {"labels": ["docs"], "priority": 3}
+            goal = f"Step {number + 1} of the new checkout"
+            rows.append({"key": f"step-{number}", "goal": goal, "dependsOn": [after], **about})
+        lines = "\n".join(json.dumps(row) for row in rows)
+        self.cli.json("task", "add", "--from", "-", stdin=lines, quiet=False)
         self.cli("work", "--once", "--agent", "bea", "--tasks", "1", "--json")
         self.cli("work", "--once", "--agent", "fay", "--tasks", "1", "--json")
 

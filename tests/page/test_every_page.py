@@ -148,8 +148,8 @@ PAYLOADS = json.loads((Path(__file__).parent / "payloads.json").read_text())
 
 def test_text_stays_text(cli: Cli, window: Window) -> None:
     cli.configure("agents: {}\n")
-    rows = [{"goal": payload, "labels": [payload[:60]]} for payload in PAYLOADS]
-    cli.json("task", "add", "--from", "-", stdin=json.dumps({"tasks": rows}), quiet=False)
+    lines = "\n".join(json.dumps({"goal": payload, "notes": [payload]}) for payload in PAYLOADS)
+    cli.json("task", "add", "--from", "-", stdin=lines, quiet=False)
     tab = window.tab(Server(cli))
     page = tab.open("/tasks")
     page.get_by_text("T-1", exact=True).wait_for()

@@ -83,7 +83,6 @@ def test_the_log_of_a_run_has_each_event_once(cli: Cli, window: Window) -> None:
     )
     cli("flow", "start", "count")
     server = Server(cli)
-    page = window.tab(server).open("/sessions/R-1?scale=all")
     page = window.tab(server).open("/runs/R-1?view=events")
     page.get_by_text("effect_requested").first.wait_for()
     server.stop()

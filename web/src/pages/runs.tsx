@@ -13,7 +13,7 @@ import { Value } from "../ui/text";
 import { Ways } from "../ui/ways";
 import { EventPanel } from "./event";
 import { concerns } from "./session";
-import { Events } from "./timeline";
+import { Everything } from "./timeline";
 
 const WHICH = [["", "All"], ["running", "Running"], ["parked", "Parked"], ["failed", "Failed"], ["completed", "Completed"]] as const;
 
@@ -100,7 +100,7 @@ export function Run({ parts }: { parts: string[] }) {
           </label>
         )}
       </div>
-      {view === "events" && <Events rows={data.events} addressOf={(row) => `${href("runs", run)}?view=events&event=${row.seq}`} chosen={seq} />}
+      {view === "events" && <Everything run={run} addressOf={(row) => `${href("runs", run)}?view=events&event=${row.seq}`} chosen={seq} />}
       {view === "journal" && (
         <List label="Effects" rows={data.effects} keyOf={(row) => row.effectId} addressOf={(row) => href("runs", run, row.effectId) + (query ? `?${query}` : "")} chosen={effect} height={40}>
           {(row) => <Effect row={row} />}

@@ -52,7 +52,7 @@ export function Session({ parts }: { parts: string[] }) {
       {data.known.status === "running" && <Live run={run} />}
       {scale === "iterations" && <Iterations page={data} chosen={chapter} />}
       {scale === "turns" && <Turns page={data} chosen={chapter} step={step} />}
-      {scale === "all" && <Everything run={run} chosen={seq} />}
+      {scale === "all" && <Everything run={run} chosen={seq} addressOf={(row) => `${href("sessions", run)}?scale=all&event=${row.seq}`} />}
     </Page>
   );
 }

@@ -165,7 +165,7 @@ function TurnLine({ line }: { line: Line }) {
 const PART = 200;
 
 /** The log of a run, the newest event first: what comes is put on top, older parts are read as one scrolls. */
-export function Everything({ run, chosen }: { run: string; chosen: string | null }) {
+export function Everything({ run, chosen, addressOf }: { run: string; chosen: string | null; addressOf: (row: EventRow) => string }) {
   const [rows, setRows] = useState<EventRow[] | null>(null);
   const [older, setOlder] = useState<number | null>(null);
   const node = encodeURIComponent(run);
@@ -201,7 +201,7 @@ export function Everything({ run, chosen }: { run: string; chosen: string | null
     });
   };
   if (!rows) return null;
-  return <Events rows={rows} more={more} chosen={chosen} addressOf={(row) => `${href("sessions", run)}?scale=all&event=${row.seq}`} />;
+  return <Events rows={rows} more={more} chosen={chosen} addressOf={addressOf} />;
 }
 
 async function newer(node: string, setRows: (change: (now: EventRow[] | null) => EventRow[]) => void): Promise<void> {
@@ -221,7 +221,7 @@ interface EventsProps {
   chosen?: string | null;
 }
 
-export function Events({ rows, addressOf, more, chosen = null }: EventsProps) {
+function Events({ rows, addressOf, more, chosen = null }: EventsProps) {
   return (
     <List label="Events, the newest first" rows={rows} keyOf={(row) => String(row.seq)} addressOf={addressOf} chosen={chosen} height={34} more={more}>
       {(row) => (
