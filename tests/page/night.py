@@ -9,10 +9,10 @@ import json
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from tests.e2e.conftest import eventually
 from tests.e2e.gate_rig import Repo
 
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Mapping, Sequence
 
     from tests.e2e.conftest import Cli
@@ -109,7 +109,8 @@ class Night(Repo):
             cli.put(f"agents/{name}.json", json.dumps(turns))
         self.slow()
         lines = [f"  {name}: {{driver: scripted, script: agents/{name}.json}}" for name in AGENTS]
-        lines.append(f"  gus: {{driver: command, command: {shlex.quote(f'sh {self.box}/gus')}}}")
+        free, command = "prices: {input: 0, output: 0}", shlex.quote(f"sh {self.box}/gus")
+        lines.append(f"  gus: {{driver: command, command: {command}, {free}}}")
         self.begin(CONFIG.format(agents="\n".join(lines)))
 
     def slow(self) -> None:
@@ -171,7 +172,8 @@ class Night(Repo):
         self.cli("work", "--once", "--agent", "bea", "--tasks", "1", "--json")
         self.cli("work", "--once", "--agent", "fay", "--tasks", "1", "--json")
 
-    def live(self) -> subprocess.Popen[str]:
+    def live(self) -> None:
         """A session whose agent is at work."""
         words = ("run", "Watch the checkout, and tell what you see", "--name", "watch", "--agent", "gus")
-        return self.cli.start(*words, "--iterations", "4", "--json")
+        self.cli.start(*words, "--iterations", "4", "--json")
+        eventually(lambda: len(self.prompts()) == 1, "the first turn")
