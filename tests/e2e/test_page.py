@@ -41,9 +41,9 @@ def verbs(item: dict[str, Any]) -> dict[str, str]:
 
 def test_every_address_answers_as_it_is_described(rig: Rig, cli: Cli) -> None:
     rig.configure(
-        {"post_iteration": [{"name": "links", "run": "echo ok", "when": "iteration == 2"}]},
+        {"post_iteration": [{"name": "links", "command": "echo ok", "when": "iteration == 2"}]},
         flows={"asks": {"steps": [{"id": "ok", "breakpoint": "Ship it?"}]}},
-        validation=[{"name": "there", "command": "test -f made"}],
+        validation=[{"name": "there", "type": "command", "command": "test -f made"}],
     )
     rig.turns("echo first", f"touch made; {PROMISE}")
     task = cli.add("Write the <b>page</b>")
@@ -70,6 +70,7 @@ def test_every_address_answers_as_it_is_described(rig: Rig, cli: Cli) -> None:
         graph = page.get("/api/graph?all=true")
         assert [(a["source"], a["target"]) for a in graph["arrows"]] == [(task, other)]
         page.get("/api/pipeline")
+        assert waiting(page, "breakpoint")["question"]["text"] == "Ship it?"
         look_at_runs(page)
         look_at_hooks_and_events(page)
         described = {(r.method, r.name) for r in ROUTES if r.method == GET and r.content == JSON}

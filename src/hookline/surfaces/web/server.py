@@ -202,7 +202,9 @@ class PageServer:
         def is_open(scope: Scope) -> bool:
             return scope["path"] == HEALTH or scope["path"] in files
 
-        return WithHeaders(Guarded(OnlyTools(application), served.roles, known, is_open))
+        return WithHeaders(
+            Guarded(OnlyTools(application), served.roles, known, is_open, api.refused_with)
+        )
 
     def _is_agents(self, request: Request) -> bool:
         client, server = request.scope["client"], request.scope["server"]

@@ -58,7 +58,7 @@ def _serve(args: Namespace) -> int:
     with shared.listening(args.host, args.port, "--port") as bound:
         url = _url(args, shared, *bound.getsockname()[:2])
         server = web.PageServer(_served(args, root, web, bound, url, tokens))
-        _tell(args, url, tokens)
+        _tell(args, url, tokens, bound.getsockname()[1])
         if args.agents is None:
             asyncio.run(server.serve())
             return INTERRUPTED
@@ -122,9 +122,9 @@ def _tools(web: Any, environ: dict[str, str]) -> Any:
     return make
 
 
-def _tell(args: Namespace, url: str, tokens: PageTokens) -> None:
+def _tell(args: Namespace, url: str, tokens: PageTokens, port: int) -> None:
     page = f"{url}/#token={tokens.person}"
-    told = {"url": page, "viewer": None, "tools": None}
+    told = {"url": page, "port": port, "viewer": None, "tools": None}
     lines = [page]
     if args.viewer_token:
         told["viewer"] = f"{url}/#token={tokens.viewer}"
