@@ -18,6 +18,7 @@ from benchmarks import (
     graphs,
     history,
     loop_runners,
+    page,
     peers,
     programs,
     reading,
@@ -44,6 +45,7 @@ GROUPS: dict[str, Callable[[Plan], Iterator[Result]]] = {
     "runners": loop_runners.measure,
     "history": history.measure,
     "servers": servers.measure,
+    "page": page.measure,
 }
 # Other programs, measured only where they are installed and only when they are named.
 PEERS: dict[str, Callable[[Plan], Iterator[Result]]] = {"peers": peers.measure}
