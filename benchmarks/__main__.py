@@ -17,6 +17,7 @@ from benchmarks import (
     flows,
     graphs,
     history,
+    insights,
     loop_runners,
     page,
     peers,
@@ -44,6 +45,7 @@ GROUPS: dict[str, Callable[[Plan], Iterator[Result]]] = {
     "sessions": session_loop.measure,
     "runners": loop_runners.measure,
     "history": history.measure,
+    "insights": insights.measure,
     "servers": servers.measure,
     "page": page.measure,
 }

@@ -17,8 +17,8 @@ class OutboxRules(NamedTuple):
     """What decides about notifications besides the store.
 
     `find` is the hook of a name. `held_back` is why a hook may not run now, or may come back.
-    `is_free` says whether the holder of a lease is gone. `page` is the address of the page, to which
-    messages link.
+    `is_free` says whether the holder of a lease is gone. `page` is the address of the
+    page, to which messages link.
     """
 
     schedule: Schedule

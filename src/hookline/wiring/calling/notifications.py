@@ -50,4 +50,4 @@ def held_back(app: App, hook: str) -> str | None:
     if hook in app.suspended:
         return app.suspended[hook]
     is_lost = app.settings is not None and (app.settings.is_gone or app.settings.has_errors)
-    return "its configuration is lost" if is_lost and app.scopes.find(hook) is None else None
+    return "its configuration is gone" if is_lost and app.scopes.find(hook) is None else None
