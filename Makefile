@@ -9,8 +9,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 AGENTS := .agents
 DESCRIPTIONS := .descriptions
+PHOENIX := .phoenix
 
-.PHONY: demo test quick lint unit agents descriptions fleet torture bench bench-peers docs lock clean
+.PHONY: demo test quick lint unit agents descriptions phoenix fleet torture bench bench-peers docs lock clean
 
 demo: $(VENV)/ready
 	@$(BIN)/hookline demo
@@ -47,10 +48,17 @@ fleet: $(VENV)/ready
 	$(BIN)/pytest --postgres tests/e2e/test_on_a_server.py tests/e2e/test_cli_tasks.py \
 		tests/e2e/test_cli_flows.py tests/e2e/test_session_*.py tests/e2e/test_flow_crash.py \
 		tests/e2e/test_pipeline.py tests/e2e/test_run.py tests/e2e/test_lanes.py \
-		tests/e2e/test_takeover.py tests/contract/test_pooler.py
+		tests/contract/test_pooler.py
+	$(BIN)/pytest -m "not fleet" tests/e2e/test_takeover.py tests/e2e/test_store_outages.py
 	$(BIN)/pytest -m fleet -n 0 -s --timeout 3600 tests/fleet
 
-torture: $(VENV)/ready
+# A real Phoenix, to which the torture tests send a session; heavy, so nothing else needs it.
+phoenix:
+	@[ -x $(PHOENIX)/bin/phoenix ] || { $(PYTHON) -m venv $(PHOENIX) && \
+		$(PHOENIX)/bin/pip install --quiet --disable-pip-version-check arize-phoenix==20.26.1; } || \
+		echo "Phoenix could not be installed: its test is left out"
+
+torture: $(VENV)/ready phoenix
 	$(BIN)/pytest -m "not torture" --hypothesis-profile torture tests/property
 	$(BIN)/pytest -m torture -n 0 -s --timeout 3600
 
@@ -76,4 +84,4 @@ lock:
 		--python-version 3.11 --group dev pyproject.toml --output-file requirements-dev.lock
 
 clean:
-	rm -rf $(VENV) $(AGENTS) $(DESCRIPTIONS) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(AGENTS) $(DESCRIPTIONS) $(PHOENIX) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -17,7 +17,9 @@ from benchmarks import (
     flows,
     graphs,
     history,
+    insights,
     loop_runners,
+    page,
     peers,
     programs,
     reading,
@@ -43,7 +45,9 @@ GROUPS: dict[str, Callable[[Plan], Iterator[Result]]] = {
     "sessions": session_loop.measure,
     "runners": loop_runners.measure,
     "history": history.measure,
+    "insights": insights.measure,
     "servers": servers.measure,
+    "page": page.measure,
 }
 # Other programs, measured only where they are installed and only when they are named.
 PEERS: dict[str, Callable[[Plan], Iterator[Result]]] = {"peers": peers.measure}

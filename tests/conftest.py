@@ -74,11 +74,15 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[PostgresServer]:
-    """A PostgreSQL server: each test has its own project in it."""
-    from tests.postgres_server import running  # few tests need it
+def postgres(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[PostgresServer]:
+    """A PostgreSQL server of all processes: each test has its own project in it."""
+    from tests.shared_postgres import shared_server  # few tests need it
 
-    with running() as server:
+    place = tmp_path_factory.getbasetemp()
+    is_one_of_many = hasattr(request.config, "workerinput")
+    with shared_server(place.parent if is_one_of_many else place) as server:
         yield server
 
 

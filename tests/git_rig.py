@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -45,3 +46,18 @@ def publish(root: Path, remote: Path) -> None:
     seen = own / "refs" / "remotes" / "origin"
     seen.mkdir(parents=True)
     shutil.copy(own / "refs" / "heads" / "main", seen / "main")
+
+
+def branches(repository: Path) -> dict[str, str]:
+    """Which commit each branch is at, by git's own files: servers of tests look very often."""
+    found, packed = {}, repository / "packed-refs"
+    if packed.exists():
+        rows = (line.split() for line in packed.read_text().splitlines())
+        found = {row[1]: row[0] for row in rows if len(row) == 2}
+    loose = repository / "refs" / "heads"
+    for path in loose.rglob("*"):
+        if path.is_file() and path.suffix != ".lock":
+            with suppress(FileNotFoundError):  # it was deleted just now
+                found[path.relative_to(repository).as_posix()] = path.read_text().strip()
+    start = "refs/heads/"
+    return {name.removeprefix(start): at for name, at in found.items() if name.startswith(start)}

@@ -195,7 +195,7 @@ def certified(folder: Path) -> tuple[ssl.SSLContext, Path]:
 
 
 @contextmanager
-def listening(server: Inbox | MailBox) -> Iterator[None]:
+def listening(server: socketserver.BaseServer) -> Iterator[None]:
     """Let a server listen in a thread."""
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests: one for each process that runs them, gone with it."""
+"""PostgreSQL servers of the tests, gone with who started them."""
 
 from __future__ import annotations
 

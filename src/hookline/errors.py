@@ -195,6 +195,10 @@ class StoreUnreachable(StoreError, code="store-unreachable"):
     """The server of the store cannot be reached."""
 
 
+class WaitEnded(StoreUnreachable, code="interrupted", exit_code=INTERRUPTED):
+    """A person ended the wait for the server of the store."""
+
+
 class StoreElsewhere(StoreError, code="store-elsewhere"):
     """The store of this project is on a server, and nothing says where."""
 

@@ -82,10 +82,10 @@ def test_a_turn_gives_the_final_words_the_tools_and_the_cost(tmp_path: Path) -> 
     assert desk.told()[-1]["text"] == 'fix "it"\nnow ü'
     assert desk.events == [
         AgentEvent(type="text", text="I look at it. "),
-        AgentEvent(type="tool", name="write", detail="make it"),
-        AgentEvent(type="tool_result", name="write", detail="make it"),
-        AgentEvent(type="tool", name="test"),
-        AgentEvent(type="tool_result", name="test", ok=False),
+        AgentEvent(type="tool", name="write", detail="make it", id="t1"),
+        AgentEvent(type="tool_result", name="write", detail="make it", id="t1"),
+        AgentEvent(type="tool", name="test", id="t2"),
+        AgentEvent(type="tool_result", name="test", ok=False, id="t2"),
         AgentEvent(type="text", text="It is "),
         AgentEvent(type="text", text="done."),
     ]

@@ -44,6 +44,11 @@ class Clones:
         hook.chmod(0o755)
         self.second.json("trust", "--yes", quiet=False)
 
+    @property
+    def both(self) -> tuple[Cli, Cli]:
+        """The project and its clone."""
+        return self.first, self.second
+
     def place(self, cli: Cli, task: str) -> Path:
         """The worktree of a task in a clone."""
         return cli.root / ".hookline" / "worktrees" / task

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tests.e2e.pipeline_rig import Pipeline
+from tests.git_rig import branches
 from tests.integration.github_acts import NAME, OWNER
 from tests.integration.github_description import Description
 from tests.integration.github_stand_in import TOKEN, Fault, GitHub, Rules
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 # What a server does behind an address of ssh's kind, without a network.
 SSH = """\
 for words; do :; done
-cd "$(dirname "$0")/server" && exec sh -c "$words"
+cd "${0%/*}/server" && eval "exec $words"
 """
 
 
@@ -43,6 +44,7 @@ class Hub(GitHub):
         self.landed: list[str] = []
         self.messages: list[str] = []
         self.meanwhile: list[Callable[[], object]] = []
+        self._known: set[str] = set()
 
     def forget(self) -> None:
         """Back to a repository without rules, reviews, checks and faults."""
@@ -74,16 +76,18 @@ class Hub(GitHub):
 
     def look(self) -> None:
         """See where the branches are."""
-        listed = ("for-each-ref", "--format=%(refname:short) %(objectname)")
-        refs = self.line.git(*listed, at=self.line.remote)
-        self.heads = dict(ref.split() for ref in refs.splitlines())
+        self.heads = branches(self.line.remote)
         for pull in self.pulls.values():
             if pull["state"] == "open":
                 pull["head"]["sha"] = self.heads.get(pull["head"]["ref"], pull["head"]["sha"])
 
     def knows(self, sha: str) -> bool:
-        asked = ("git", "cat-file", "-e", sha)
-        return not subprocess.run(asked, cwd=self.line.remote, capture_output=True).returncode
+        if sha not in self._known:
+            asked = ("git", "cat-file", "-e", sha)
+            if subprocess.run(asked, cwd=self.line.remote, capture_output=True).returncode:
+                return False
+            self._known.add(sha)
+        return True
 
     def patches_of(self, pull: dict[str, Any]) -> dict[str, str]:
         ends = f"main...{pull['head']['sha']}"

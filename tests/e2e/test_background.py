@@ -180,7 +180,7 @@ def test_who_could_not_be_told_is_said_before_anything_is_detached(cli: Cli) -> 
     rig.configure({"attention_needed": [slack], "stop": ["promise"]})
     rig.repository()
     rig.turns(PROMISE)
-    told = "nobody will be told by slack: SLACK_URL is not set"
+    told = "no notification is sent by slack: SLACK_URL is not set"
     assert told in cli("run", "make it work", "--detach").stderr
     eventually(lambda: ended(cli), "the end")
     assert told in cli("work", "--detach").stderr

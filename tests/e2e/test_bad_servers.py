@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
 from hookline.adapters.store.postgres import store as postgres_store
 from hookline.adapters.store.postgres.store import PostgresStore
 from hookline.adapters.store.statements import SCHEMA_VERSION
-from tests.postgres_server import PostgresServer, running, standby
+from tests.postgres_server import USER, PostgresServer, running, standby
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,45 +101,56 @@ def everything(cli: Cli) -> tuple[Any, Any]:
     return cli.json("events", "--all"), cli.json("task", "list", "--all")
 
 
+class Older(NamedTuple):
+    """A database whose store the version before has made."""
+
+    server: PostgresServer
+    name: str
+
+    def url(self, user: str = USER) -> dict[str, str]:
+        return {"HOOKLINE_STORE": self.server.url("p", user=user, database=self.name)}
+
+    def run(self, sql: str) -> list[Any]:
+        return self.server.run(sql, database=self.name)
+
+    def version(self) -> int:
+        """The schema that the database has."""
+        ((number,),) = self.run("SELECT number FROM hookline.version")
+        return int(number)
+
+
 @pytest.fixture
-def older(cli: Cli, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> PostgresServer:
-    """A store that the version before has made."""
-    postgres.run("DROP DATABASE IF EXISTS older")
-    postgres.run("CREATE DATABASE older")
-    cli.env["HOOKLINE_STORE"] = postgres.url("p", database="older")
+def older(cli: Cli, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> Older:
+    made = Older(postgres, f"older_{os.urandom(4).hex()}")
+    postgres.run(f"CREATE DATABASE {made.name}")
+    cli.env |= made.url()
     with monkeypatch.context() as then:
         for name in ("SCHEMA_VERSION", "COMPATIBLE_SCHEMA"):
             then.setattr(postgres_store, name, SCHEMA_VERSION - 1)
-        PostgresStore(postgres.url("p", database="older")).close()
-    return postgres
-
-
-def version(server: PostgresServer) -> int:
-    """The schema that the database has."""
-    ((number,),) = server.run("SELECT number FROM hookline.version", database="older")
-    return int(number)
+        PostgresStore(cli.env["HOOKLINE_STORE"]).close()
+    return made
 
 
 @pytest.mark.parametrize("command", [("task", "list"), ("task", "add", "x")])
 def test_an_older_schema_is_brought_up_to_date(
-    cli: Cli, older: PostgresServer, command: tuple[str, ...]
+    cli: Cli, older: Older, command: tuple[str, ...]
 ) -> None:
-    assert version(older) == SCHEMA_VERSION - 1
+    assert older.version() == SCHEMA_VERSION - 1
     cli.json(*command)
-    assert version(older) == SCHEMA_VERSION
+    assert older.version() == SCHEMA_VERSION
 
 
-def test_who_may_not_change_the_schema_is_told_so(cli: Cli, older: PostgresServer) -> None:
+def test_who_may_not_change_the_schema_is_told_so(cli: Cli, older: Older) -> None:
     older.run("CREATE ROLE reader LOGIN")
     for schema in ("hookline", "hookline_rows"):
-        older.run(f"GRANT USAGE ON SCHEMA {schema} TO reader", database="older")
-        older.run(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO reader", database="older")
-    url = {"HOOKLINE_STORE": older.url("p", user="reader", database="older")}
+        older.run(f"GRANT USAGE ON SCHEMA {schema} TO reader")
+        older.run(f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO reader")
+    url = older.url("reader")
     for command in (("task", "add", "x"), ("task", "list")):
         code, error = cli.refused(*command, env=url)
         assert (code, error["code"]) == (1, "read-only")
         assert "rights" in error["help"]
-    assert version(older) == SCHEMA_VERSION - 1
+    assert older.version() == SCHEMA_VERSION - 1
     cli.add("by the owner")
     assert [each["goal"] for each in cli.json("task", "list", env=url)] == ["by the owner"]
     assert cli.refused("task", "add", "x", env=url)[1]["code"] == "read-only"

@@ -125,7 +125,7 @@ def test_a_drained_host_leaves_what_others_began(fleet: Fleet) -> None:
 
 def test_a_task_goes_to_hosts_that_have_what_it_needs(fleet: Fleet) -> None:
     task = fleet.cli.add("train", "--type", "model")
-    told = "no living host has what tasks of type model need: gpu, linux"
+    told = "no running host has what tasks of type model need: gpu, linux"
     for labels in ((), ("--label", "gpu")):
         found = fleet.once(ONE, *labels)
         assert (found["begun"], found["notTaken"]) == (0, [task])
@@ -134,7 +134,7 @@ def test_a_task_goes_to_hosts_that_have_what_it_needs(fleet: Fleet) -> None:
     assert (item["id"], item["command"]) == (task, "hookline hosts")
     assert item["message"] == f"{told[0].upper()}{told[1:]}."
     (warning,) = fleet.warnings("no-host")
-    assert warning["message"] == "no living host that takes tasks has gpu and linux"
+    assert warning["message"] == "no running host that takes tasks has gpu and linux"
     (fleet.outside / "wait").touch()
     other = fleet.cli.start("work", "--label", "gpu", "--label", "linux", env=TWO)
     eventually(lambda: fleet.has_begun(task), "work")
@@ -184,6 +184,28 @@ def test_an_agent_is_offered_where_it_can_work(fleet: Fleet) -> None:
     assert fleet.state(task) == "completed"
     error = fleet.cli.refused("work", "--once", "--agent", "eve", env=ONE)[1]
     assert error["message"].startswith("eve cannot work on this host: ")
+
+
+def test_an_agent_that_cannot_work_any_more_is_offered_no_longer(fleet: Fleet) -> None:
+    """Its login is lost in a turn."""
+    login = fleet.outside / "login"
+    login.touch()
+    script = (
+        'case "$1" in\n--version) echo "2.1.60 (Claude Code)" ;;\n'
+        f'auth) [ -e {login} ] && is=true; echo "{{\\"loggedIn\\": ${{is:-false}}}}" ;;\n'
+        f"*) cat > /dev/null; rm {login}; exit 127 ;;\nesac\n"
+    )
+    eve = fleet.cli.put("../claude", f"#!/bin/sh\n{script}", mode=0o755)
+    agents = f"{ADA}  eve: {{driver: claude-code, command: {eve.resolve()}}}\n"
+    fleet.configure(f"{TYPES.replace('1h', '8s')}agent: eve\n", agents=agents)
+    (fleet.outside / "wait").touch()
+    worker = fleet.cli.start("work", "--agent", "eve", "--agent", "ada", env=ONE)
+    eventually(lambda: fleet.cli.json("hosts") != [], "the host")
+    assert fleet.host("one")["agents"] == ["ada", "eve"]
+    fleet.cli.add("first", "--type", "code")
+    eventually(lambda: fleet.host("one")["agents"] == ["ada"], "one agent less")
+    (fleet.outside / "wait").unlink()
+    assert "eve is not offered by this host: " in ended(worker)
 
 
 def test_who_is_not_shared_with_is_told_so(cli: Cli) -> None:

@@ -305,9 +305,10 @@ def test_a_restart_of_the_server_is_waited_for(own: PostgresServer) -> None:
         assert [task.goal for task in store.live().graph.tasks()] == ["before", *["after"] * 3]
 
 
-def test_a_change_that_is_cut_short_leaves_nothing(postgres: PostgresServer, place: str) -> None:
-    ending = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE state LIKE 'idle in tr%'"
-    with closing(PostgresStore(place)) as store:
+def test_a_change_that_is_cut_short_leaves_nothing(postgres: PostgresServer) -> None:
+    postgres.run("CREATE DATABASE cut_short")
+    ending = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'cut_short'"
+    with closing(PostgresStore(postgres.url("p", database="cut_short"))) as store:
 
         def cut() -> None:
             with store.write({}) as tx:

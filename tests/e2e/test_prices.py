@@ -97,12 +97,12 @@ def test_a_limit_that_cannot_hold_is_refused_before_anything_starts(
 ) -> None:
     rig.configure(agents=agents(rig))
     code, error = cli.refused("run", "do it", "--agent", name, "--usd", "5")
-    assert (code, error["message"]) == (2, f"a limit of $5.00 cannot hold: {words}")
+    assert (code, error["message"]) == (2, f"a limit of $5.00 cannot be enforced: {words}")
     assert help in error["help"]
     assert cli.json("task", "list") == []
     rig.configure(agents=agents(rig), session={"budget": {"usd": 3}})
     code, error = cli.refused("run", "do it", "--agent", name)
-    assert (code, error["message"]) == (2, f"a limit of $3.00 cannot hold: {words}")
+    assert (code, error["message"]) == (2, f"a limit of $3.00 cannot be enforced: {words}")
 
 
 def test_prices_make_it_hold(rig: Rig, cli: Cli) -> None:
@@ -130,7 +130,7 @@ def test_a_session_cannot_be_resumed_with_a_limit_that_does_not_hold(rig: Rig, c
     rig.configure()
     assert rig.run(iterations=1).code == 5
     code, error = cli.refused("run", "--resume", "--name", "s", "--iterations", "9", "--usd", "5")
-    assert (code, "cannot hold" in error["message"]) == (2, True)
+    assert (code, "cannot be enforced" in error["message"]) == (2, True)
 
 
 def test_check_warns_of_each_agent_for_which_the_budget_cannot_hold(rig: Rig, cli: Cli) -> None:
@@ -140,9 +140,9 @@ def test_check_warns_of_each_agent_for_which_the_budget_cannot_hold(rig: Rig, cl
     rig.configure(agents=everybody, session={"budget": {"usd": 3}})
     found = [each for each in cli.json("check")["problems"] if each["code"] == "unpriced"]
     assert {each["message"] for each in found} == {
-        "`budget.usd` cannot hold: agent 'codex' reports tokens, but not what they cost",
-        "`budget.usd` cannot hold: agent 'gemini' reports tokens, but not what they cost",
-        "`budget.usd` cannot hold: agent 'bot' reports neither money nor tokens",
+        "`budget.usd` cannot be enforced: agent 'codex' reports tokens, but not what they cost",
+        "`budget.usd` cannot be enforced: agent 'gemini' reports tokens, but not what they cost",
+        "`budget.usd` cannot be enforced: agent 'bot' reports neither money nor tokens",
     }
     rig.configure(agents=everybody)
     assert all(each["code"] != "unpriced" for each in cli.json("check")["problems"])

@@ -223,6 +223,29 @@ def test_killed_in_a_turn_it_recovers_and_goes_on_without_session_start_or_end(c
     assert "the agent was interrupted" in recovery.text
 
 
+@pytest.mark.parametrize(
+    ("last", "said"),
+    [(f"touch done; {PROMISE}", (0, "completed")), ("exit 3", (5, "limit", "failures"))],
+)
+def test_what_a_kill_cuts_short_is_no_failure_of_the_agent(
+    cli: Cli, last: str, said: tuple[object, ...]
+) -> None:
+    """Two kills end an iteration: the second one is in its recovery."""
+    rig = Rig(cli)
+    begun = rig.file("begun")
+    hang = f"touch {begun}-$n; sleep 100"
+    rig.turns(hang, hang, hang, last)
+    rig.configure({}, session={"guards": {"failures": 1, "no_change": 1}})
+    rig.repository()
+    for number in (1, 2, 3):
+        resumed = ("run", "--resume", "--name", "s", "--json")
+        session = cli.start(*resumed) if number > 1 else rig.start(iterations=5)
+        eventually(rig.file(f"begun-{number}").exists, f"turn {number}")
+        kill(session)
+    assert rig.resume().said[: len(said)] == said
+    assert [each.iteration for each in rig.prompts()] == [1, 1, 2, 2]
+
+
 def test_killed_before_a_prompt_it_loses_nothing_that_was_held(cli: Cli) -> None:
     rig = Rig(cli)
     begun = rig.file("begun")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 GATES = "hooks: {before_submit: [rebase_on_main, create_pr]}\n"
 # A turn that is over when the test says so.
 HELD = "echo $$ > {box}/began; until [ -e {box}/go ]; do sleep 0.02; done; echo $n > work-$n"
-RESTARTS, WRITERS, TASKS = 10, 2, 4
+WRITERS = 2
 
 
 @pytest.fixture
@@ -82,7 +82,8 @@ class Held:
         return str(last["data"]["outcome"])
 
 
-@pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGQUIT])
+@pytest.mark.examples(1)
+@pytest.mark.parametrize("way", [signal.SIGQUIT, signal.SIGINT])
 def test_a_turn_goes_on_while_the_server_is_away(
     cli: Cli, own: PostgresServer, way: signal.Signals
 ) -> None:
@@ -113,7 +114,50 @@ def test_a_longer_outage_ends_the_turn_and_says_so(cli: Cli, own: PostgresServer
     assert held.rig.resume().data["outcome"] == "completed"
 
 
-def test_restarts_during_work_lose_nothing_that_was_told(cli: Cli, own: PostgresServer) -> None:
+@pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGTERM])
+def test_a_person_ends_the_wait_at_once(cli: Cli, own: PostgresServer, way: signal.Signals) -> None:
+    """The wait itself would last longer than the test."""
+    held = Held(cli, own, wait=100 * PATIENCE)
+    agent = int((held.box / "began").read_text())
+    own.stop()
+    held.heard.says("agents continue")
+    held.process.send_signal(way)
+    assert held.process.wait(PATIENCE) == 130
+    eventually(lambda: not is_running(agent), "the end of the agent")
+    lines = held.heard.all()
+    error = json.loads(lines[-1])["error"]
+    assert error["code"] == "interrupted"
+    assert "told to end while postgresql://" in error["message"]
+    assert "continue with `hookline run --resume" in error["help"]
+    assert not any("Traceback" in line for line in lines), lines
+    own.start()
+    assert held.rig.resume().data["outcome"] == "completed"
+
+
+def test_a_person_ends_a_worker_that_waits(cli: Cli, own: PostgresServer) -> None:
+    cli.env["HOOKLINE_STORE"] = f"{own.url('p')}&wait={100 * PATIENCE}"
+    line = Pipeline(cli)
+    line.begin(GATES)
+    line.turn("touch $here/began; until [ -e $here/go ]; do sleep 0.02; done; work")
+    task = cli.add("a part")
+    worker = cli.start("work", "--once", "--json")
+    heard = Heard(worker)
+    eventually((line.box / "began").exists, "the turn")
+    own.stop()
+    heard.says("agents continue")
+    worker.send_signal(signal.SIGINT)
+    assert worker.wait(PATIENCE) == 130
+    assert "continue with `hookline work" in heard.all()[-1]
+    own.start()
+    (line.box / "go").touch()
+    assert line.worker("--agents", "1")["merged"] == [task]
+
+
+@pytest.mark.examples(1)
+@pytest.mark.parametrize(("restarts", "parts"), [(3, 2), (10, 4)])
+def test_restarts_during_work_lose_nothing_that_was_told(
+    cli: Cli, own: PostgresServer, restarts: int, parts: int
+) -> None:
     cli.env["HOOKLINE_STORE"] = f"{own.url('p')}&wait={PATIENCE}"
     line = Pipeline(cli)
     line.begin(f"events: [noted]\n{GATES}")
@@ -122,7 +166,7 @@ def test_restarts_during_work_lose_nothing_that_was_told(cli: Cli, own: Postgres
         'if grep -q "Leave no marker line" "$box/$n"; then resolve; return; fi;'
         ' until [ -e "$here/go" -o $HOOKLINE_TASK_ID != T-1 ]; do sleep 0.02; done; work'
     )
-    tasks = [cli.add(f"part {number}") for number in range(TASKS)]
+    tasks = [cli.add(f"part {number}") for number in range(parts)]
     worker = cli.start("work", "--agents", "2", "--once", "--json")
     heard, told = Heard(worker), list[str]()
     is_over = threading.Event()
@@ -136,7 +180,7 @@ def test_restarts_during_work_lose_nothing_that_was_told(cli: Cli, own: Postgres
     for each in writers:
         each.start()
     eventually((line.box / "T-1.began").exists, "the first turn")
-    for number in range(RESTARTS):
+    for number in range(restarts):
         enough = len(told) + 1
         eventually(lambda enough=enough: len(told) >= enough, f"a change before restart {number}")  # type: ignore[misc]
         own.stop(signal.SIGINT if number % 2 else signal.SIGQUIT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -10,6 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from hookline.app import App
+from hookline.wiring.working.repositories import repository
+from hookline.wiring.working.takeover import takeover
 from tests.e2e.clone_rig import CONTINUE, PROMISE, SECRET, Clones
 from tests.e2e.conftest import eventually
 from tests.e2e.pipeline_rig import work_ended
@@ -17,12 +21,17 @@ from tests.postgres_server import PostgresServer, new_project
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from hookline.ports.store import Transaction
     from tests.e2e.conftest import Cli
 
 MOVED = "# Another machine"
+COPIES = (
+    "SELECT count(*) FROM hookline.blobs"
+    " WHERE project_id = current_setting('hookline.project')::bigint"
+)
 
 
 @pytest.fixture
@@ -45,17 +54,21 @@ def test_a_session_goes_on_in_another_clone(clones: Clones) -> None:
     rig.turns(
         "echo one > one; git add one; git commit -qm one; echo two > two; echo x >> readme;"
         f" echo 'token = {SECRET}' > .env; echo to be ignored > ignored;"
-        f" echo '/ignored' > .gitignore; {CONTINUE}",
+        f" echo '/ignored' > .gitignore; head -c 5000000 /dev/urandom > huge; {CONTINUE}",
         clones.hang(2, "echo lost > three"),
         f"ls -A > {seen}; git status --short >> {seen}; echo 3 > three; {PROMISE}",
     )
     clones.begin()
     task = first.add("count")
     clones.kill_in_turn(task, 2)
+    assert "not in the copy of the work: .env, huge" in second("logs", f"{task}-bot").stdout
+    # The copy of open work is not pruned, however old it is.
+    first.rows("UPDATE blobs SET stored_at = now() - interval '9 days'")
+    assert first.json("prune", "--older", "0s", quiet=False)["blobs"]["count"] == 0
     ended = work_ended(second("work", "--once", "--json"))
     assert ended["merged"] == [task]
     assert {"one", "two", "readme"} <= set(seen.read_text().split())
-    assert not {"three", ".env", "ignored"} & set(seen.read_text().split())
+    assert not {"three", ".env", "ignored", "huge"} & set(seen.read_text().split())
     assert " M readme" in seen.read_text()
     assert told_of_move(clones) == [False, False, True]
     last = clones.rig.prompts()[2].text
@@ -70,15 +83,7 @@ def test_a_session_goes_on_in_another_clone(clones: Clones) -> None:
     assert f"taken over from {clones.name(first)}, as its work was at" in said
 
 
-def test_no_folder_of_a_clone_is_in_the_log(clones: Clones) -> None:
-    clones.rig.turns(f"echo one > one; {PROMISE}")
-    clones.begin()
-    task = clones.first.add("count")
-    assert work_ended(clones.first("work", "--once", "--json"))["merged"] == [task]
-    named = [each for each in clones.first.events() if str(clones.first.root) in json.dumps(each)]
-    assert not named, "\n".join(json.dumps(each) for each in named)
-
-
+@pytest.mark.torture
 def test_a_first_turn_that_was_cut_is_made_again(clones: Clones) -> None:
     clones.rig.turns(clones.hang(1, "echo lost > one"), f"ls; echo two > two; {PROMISE}")
     clones.begin()
@@ -109,6 +114,37 @@ def test_work_comes_back_to_the_clone_that_lost_it(clones: Clones) -> None:
     (ref,) = kept.splitlines()
     assert clones.repo.git("show", f"{ref}:two") == "stale"
     assert ref in first.events("run_log")[-1]["data"]["message"]
+
+
+@pytest.mark.parametrize("way", ["begin", "bring"])
+def test_a_clone_that_comes_back_late_takes_nothing_from_one_that_has_begun(
+    clones: Clones, way: str
+) -> None:
+    """It was cut off after it had looked where the work is."""
+    clones.begin()
+    task = clones.first.add("count")
+    late, quick = (App.open(str(each.root), environ=each.env) for each in clones.both)
+    elsewhere, here = takeover(late), takeover(quick)
+    assert elsewhere is not None
+    assert here is not None
+    there = asyncio.run(repository(late).worktrees.open(task, first=True))
+    begun = asyncio.run(repository(quick).worktrees.open(task, first=True))
+
+    def after_a_while(note: Callable[[Transaction], None]) -> None:
+        here.begin(begun, quick.change)
+        late.change(note)
+
+    if way == "begin":
+        elsewhere.begin(there, after_a_while)
+    else:
+        asyncio.run(elsewhere.bring(task, after_a_while))
+    with quick.read() as view:
+        place = view.work_places.find(task)
+    assert place is not None
+    assert place.holder == here.name
+    assert place.copy is not None
+    late.close()
+    quick.close()
 
 
 def test_a_conversation_is_left_to_its_clone(clones: Clones) -> None:
@@ -147,6 +183,7 @@ def test_gates_go_on_in_another_clone(clones: Clones) -> None:
     assert told_of_move(clones, "R-2") == [True, False]
 
 
+@pytest.mark.torture
 def test_what_was_pushed_can_be_replaced_by_another_clone(clones: Clones) -> None:
     """The first clone has pushed the branch, which the second one has to rebase."""
     rig, marker = clones.rig, clones.rig.file("turn-0-began")
@@ -179,6 +216,7 @@ def test_work_that_was_pushed_into_the_base_is_merged_once(clones: Clones) -> No
     assert len(clones.first.events("task_completed")) == 1
 
 
+@pytest.mark.torture
 def test_a_conflict_is_resolved_in_another_clone(clones: Clones) -> None:
     rig, script = clones.rig, clones.rig.box / "agent.sh"
     # The turns of all runs are counted together.
@@ -196,6 +234,7 @@ def test_a_conflict_is_resolved_in_another_clone(clones: Clones) -> None:
     assert clones.repo.git("show", "main:readme", at=clones.repo.remote) == "hello\nboth"
 
 
+@pytest.mark.torture
 def test_without_copies_the_work_begins_again(clones: Clones) -> None:
     clones.rig.turns(f"echo one > one; {CONTINUE}", clones.hang(2), f"ls; echo 2 > two; {PROMISE}")
     clones.begin(session={"copies": False})
@@ -204,32 +243,24 @@ def test_without_copies_the_work_begins_again(clones: Clones) -> None:
     assert work_ended(clones.second("work", "--once", "--json"))["merged"] == [task]
     assert "Nothing of your earlier work is here" in clones.rig.prompts()[2].text
     assert clones.repo.merged() == ["two"]
-    assert clones.first.rows("SELECT count(*) FROM hookline.blobs") == [(0,)]
+    assert clones.first.rows(COPIES) == [(0,)]
 
 
-def test_the_copy_is_gone_with_the_task(clones: Clones) -> None:
+def test_with_the_task_its_copy_is_gone_and_no_folder_is_in_the_log(clones: Clones) -> None:
     clones.rig.turns(f"echo one > one; {CONTINUE}", f"echo two > two; {PROMISE}")
     clones.begin()
     done, left = clones.first.add("count"), clones.first.add("left")
     assert work_ended(clones.first("work", "--once", "--json", "--tasks", "1"), 5)
     assert [row[0] for row in clones.first.rows("SELECT task FROM work_places")] == []
-    assert clones.first.rows("SELECT count(*) FROM hookline.blobs") == [(0,)]
+    assert clones.first.rows(COPIES) == [(0,)]
     assert (clones.first.task(done)["state"], clones.first.task(left)["state"]) == (
         *("completed", "ready"),
     )
+    named = [each for each in clones.first.events() if str(clones.first.root) in json.dumps(each)]
+    assert not named, "\n".join(json.dumps(each) for each in named)
 
 
-def test_pruning_leaves_the_copy_of_open_work(clones: Clones) -> None:
-    clones.rig.turns(f"echo one > one; {CONTINUE}", clones.hang(2), f"echo two > two; {PROMISE}")
-    clones.begin()
-    task = clones.first.add("count")
-    clones.kill_in_turn(task, 2)
-    clones.first.rows("UPDATE hookline.blobs SET stored_at = now() - interval '9 days'")
-    assert clones.first.json("prune", "--older", "0s", quiet=False)["blobs"]["count"] == 0
-    assert work_ended(clones.second("work", "--once", "--json"))["merged"] == [task]
-    assert clones.repo.merged() == ["one", "two"]
-
-
+@pytest.mark.torture
 def test_a_session_in_the_projects_own_folder_stays_there(clones: Clones) -> None:
     clones.rig.turns(clones.hang(1), f"echo two > two; {PROMISE}")
     clones.begin()
@@ -280,6 +311,7 @@ def test_a_session_is_seen_from_another_clone(clones: Clones) -> None:
     assert (second.root / page).exists()
 
 
+@pytest.mark.torture
 def test_work_of_before_the_store_was_shared_is_not_begun_again(clones: Clones) -> None:
     first, second = clones.first, clones.second
     url = first.env.pop("HOOKLINE_STORE")
@@ -295,20 +327,3 @@ def test_work_of_before_the_store_was_shared_is_not_begun_again(clones: Clones) 
     assert len(clones.rig.prompts()) == 1
     assert first("run", "--resume", "--json").code == 0
     assert work_ended(second("work", "--once", "--json"))["merged"] == [task]
-
-
-RANDOM = "head -c {} /dev/urandom > {}"
-
-
-def test_a_file_that_is_too_large_stays_behind(clones: Clones) -> None:
-    clones.rig.turns(
-        f"echo one > one; {RANDOM.format(5_000_000, 'huge')}; {CONTINUE}",
-        clones.hang(2),
-        f"ls > {clones.rig.file('seen')}; {PROMISE}",
-    )
-    clones.begin()
-    task = clones.first.add("count")
-    clones.kill_in_turn(task, 2)
-    assert "not in the copy of the work: huge" in clones.second("logs", f"{task}-bot").stdout
-    assert work_ended(clones.second("work", "--once", "--json"))["merged"] == [task]
-    assert clones.rig.file("seen").read_text().split() == ["hookline.yaml", "one", "readme"]

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 # Who dies with these tests, and takes along whatever it has started.
 MORTAL = ("setpriv", "--pdeathsig", "KILL")
 NETWORK = "10.77.0"
+# No machine has this address.
+NOBODY = "02:00:00:00:00:99"
 # Programs with a wrong clock leave files here, named by their numbers, which are a machine's own.
 SHARED_MEMORY = Path("/dev/shm")
 _NEEDED = ("ip", "nsenter", "setpriv", "unshare")
@@ -122,6 +124,17 @@ class Machine:
     def heal(self) -> None:
         """Put its cable back."""
         self._switch.heal(self._port)
+
+    def lose(self, other: Machine) -> None:
+        """From now on nothing that it sends to another machine arrives there."""
+        self._neighbour("replace", other.address, *f"lladdr {NOBODY} nud permanent".split())
+
+    def find(self, other: Machine) -> None:
+        """Let what it sends arrive again."""
+        self._neighbour("del", other.address)
+
+    def _neighbour(self, verb: str, address: str, *more: str) -> None:
+        _run(*_network_of(self.pid), *f"ip neighbour {verb} {address} dev eth0".split(), *more)
 
     def start(
         self, command: Sequence[str], folder: Path, env: Mapping[str, str], **ways: Any

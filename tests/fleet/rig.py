@@ -294,6 +294,13 @@ class Fleet(Pipeline):
         assert marks.refused & found == set()
 
 
+def admit_machines(server: PostgresServer) -> None:
+    """Let all machines use a server."""
+    with (server.folder / "data" / "pg_hba.conf").open("a") as access:
+        access.write(f"host all all {NETWORK}.0/24 trust\n")
+    server.run("SELECT pg_reload_conf()")
+
+
 @contextmanager
 def fleet(folder: Path) -> Iterator[Fleet]:
     """Machines, a server and a project, all of them gone afterwards."""
@@ -302,9 +309,7 @@ def fleet(folder: Path) -> Iterator[Fleet]:
         listen = f"listen_addresses={network.server.address}"
         pid = network.server.pid
         server = opened.enter_context(running(*SAFE, listen, network_of=pid))
-        with (server.folder / "data" / "pg_hba.conf").open("a") as access:
-            access.write(f"host all all {NETWORK}.0/24 trust\n")
-        server.run("SELECT pg_reload_conf()")
+        admit_machines(server)
         cli = Cli(folder / "desk")
         opened.callback(cli.close)
         yield Fleet(cli, network, server)

@@ -96,13 +96,13 @@ def test_a_setting_that_sends_git_elsewhere_is_seen_at_once(desk: Desk, seen_bef
     root = str(desk.root)
     do(desk.git_of_ours.changes.check(root))
     desk.git("config", "core.worktree", desk.other)
-    with pytest.raises(BrokenWorktree, match="git would not work in"):
+    with pytest.raises(BrokenWorktree, match="git does not work in"):
         do(desk.git_of_ours.changes.check(root))
     assert do(desk.git_of_ours.describe(root)).problems[0].code == "bare"
     desk.git("config", "--unset", "core.worktree", at=desk.path)
     do(desk.git_of_ours.changes.check(root))
     desk.git("config", "core.bare", "true")
-    with pytest.raises(BrokenWorktree, match="git would not work in"):
+    with pytest.raises(BrokenWorktree, match="git does not work in"):
         do(desk.git_of_ours.changes.check(root))
     assert do(desk.git_of_ours.describe(root)).bare
 

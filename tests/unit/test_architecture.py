@@ -60,14 +60,25 @@ def _walks() -> dict[str, list[tuple[str, str]]]:
 WALKS = _walks()
 
 
+def _is_ours(name: str) -> bool:
+    return name.partition(".")[0] == "hookline"
+
+
+def _place(name: str) -> str:
+    return name.replace(".", "/").removeprefix("hookline").lstrip("/")
+
+
 @cache
 def _imports(module: str) -> frozenset[str]:
     """The modules of ours that one names, also those that only type checkers read."""
     tree = ast.parse((SOURCE / module).read_text(encoding="utf-8"))
     named = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("hookline"):
-            base = (node.module or "").replace(".", "/").removeprefix("hookline").lstrip("/")
+        if isinstance(node, ast.Import):
+            named |= {_place(each.name) for each in node.names if _is_ours(each.name)}
+        elif isinstance(node, ast.ImportFrom) and _is_ours(node.module or ""):
+            assert not node.level, f"{module} imports by a relative name"
+            base = _place(node.module or "")
             named |= {base, *(f"{base}/{each.name}".lstrip("/") for each in node.names)}
     files = {f"{each}.py" for each in named} | {f"{each}/__init__.py" for each in named}
     return frozenset(each for each in files if (SOURCE / each).is_file())
@@ -119,6 +130,20 @@ def test_nothing_names_a_room_above() -> None:
         and (_height(each) or 0) > (_height(module) or 0)
     ]
     assert upwards == []
+
+
+def test_only_the_composition_root_names_adapters_and_they_name_no_room_above_ports() -> None:
+    modules = [str(file.relative_to(SOURCE)) for file in SOURCE.rglob("*.py")]
+    named_by = {m for m in modules if any(_is_adapter(each) for each in _imports(m))}
+    elsewhere = {m for m in named_by if not _is_adapter(m)}
+    assert {m.partition("/")[0] for m in elsewhere} <= {"app.py", "wiring", "testing"}
+    for module in filter(_is_adapter, modules):
+        above = [e for e in _imports(module) if (_height(e) or -99) > HEIGHTS["ports"]]
+        assert above == [], module
+
+
+def _is_adapter(module: str) -> bool:
+    return module.startswith("adapters/")
 
 
 def test_nothing_that_runs_knows_pytest_or_the_fakes() -> None:

@@ -272,6 +272,19 @@ def test_what_could_never_work_is_told_before_it_runs(
     assert code in [each.code for each in problems(tmp_path, steps)]
 
 
+def test_a_flow_without_one_good_step_leaves_the_rest_of_the_configuration_readable(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "hookline.yaml").write_text(
+        "version: 1\ngates: {tries: 7}\nflows:\n  f:\n    steps: [{runn: ls}]\n  g: {steps: []}\n"
+    )
+    project = Project(str(tmp_path), str(tmp_path / ".hookline"))
+    settings = read_settings(project, str(tmp_path / "home")).settings
+    assert {each.code for each in settings.problems} >= {"unknown-key", "empty"}
+    assert settings.sections.gates.tries == 7
+    assert settings.sections.flows == {}
+
+
 def test_the_caret_stands_under_the_reference(tmp_path: Path) -> None:
     text = '- {id: a, run: "echo x {{input.long_name}} {{steps.b}} {{input.x}}"}'
     (problem,) = problems(tmp_path, text)

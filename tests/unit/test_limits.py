@@ -56,6 +56,7 @@ def ends_at(limits: SessionLimits, iterations: list[dict[str, Any]]) -> int | No
 
 FAILED = {"failed": True}
 IDLE = {"changed": False}
+CUT = {**FAILED, **IDLE, "cut": True}
 
 
 @pytest.mark.parametrize(
@@ -96,6 +97,13 @@ IDLE = {"changed": False}
         # Failures, in a row.
         (SessionLimits(failures=2), [FAILED, {}, FAILED, FAILED], 4),
         (SessionLimits(failures=2), [FAILED, {}, FAILED, {}], None),
+        # What was cut short says nothing about the agent, unless it happens again and again.
+        (SessionLimits(failures=1, no_change=1), [CUT] * 10, None),
+        (SessionLimits(failures=1), [CUT] * 12, 11),
+        (SessionLimits(no_change=1), [CUT] * 12, 11),
+        (SessionLimits(failures=1), [*[CUT] * 10, {}, *[CUT] * 10], None),
+        (SessionLimits(failures=2), [FAILED, CUT, CUT, FAILED], 4),
+        (SessionLimits(iterations=3), [CUT, CUT, CUT], 3),
     ],
 )
 def test_limit_ends_the_session(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hookline.domain.sessions.promises import find_promises
+from hookline.domain.text.display import line_of
 from hookline.sessions import prompts
 
 OUTPUT = [{"hook": "tests", "point": "post_iteration", "text": "1 failed\n"}]
@@ -121,8 +122,8 @@ def test_lists_are_sections_and_empty_ones_are_nothing() -> None:
 
 
 def test_a_line_is_bounded() -> None:
-    assert prompts.one_line("a\n  b\tc") == "a b c"
-    assert prompts.one_line("x" * 50, 10) == "x" * 9 + "…"
+    assert line_of("a\n  b\tc") == "a b c"
+    assert line_of("x" * 50, 10) == "x" * 9 + "…"
 
 
 def test_a_recovery_says_what_failed_and_what_hooks_say() -> None:

@@ -24,7 +24,7 @@ from hookline.config.reading.problems import Mark, Problems
 from hookline.config.reading.source import ConfigFile, read_mapping
 from hookline.config.sections import Read, custom_point, read_sections
 from hookline.config.settings import Settings, StoreSetting, Tuning
-from hookline.config.types import Notifications
+from hookline.config.types import Notifications, Telemetry
 from hookline.errors import did_you_mean
 from hookline.points import POINTS, Point
 
@@ -66,7 +66,8 @@ def read_settings(project: Project, home: str, copy: str | None = None) -> Loade
     reader = EntryReader(report, points, read.sections.agents, rules)
     settings = Settings(events=read.events)
     settings.raw_sections = msgspec.Raw(msgspec.json.encode(read.sections))
-    settings.users_notifications = _users_notifications(layers)
+    settings.users_notifications = _of_user(layers, "notifications", Notifications)
+    settings.users_telemetry = _of_user(layers, "telemetry", Telemetry)
     settings.stores = dict(_stores(layers))
     mentioned: dict[str, None] = {}
     gatekeepers = _gatekeepers(read)
@@ -104,12 +105,12 @@ def _stores(layers: list[_Layer]) -> Iterator[tuple[str, StoreSetting]]:
             yield layer.source.layer, StoreSetting(url.text, heard)
 
 
-def _users_notifications(layers: list[_Layer]) -> dict[str, Any]:
-    """What the user's own file says about notifications; what is wrong with it is reported."""
+def _of_user(layers: list[_Layer], name: str, section: type[msgspec.Struct]) -> dict[str, Any]:
+    """What the user's own file says in a section; what is wrong with it is reported elsewhere."""
     tree = next((each.tree for each in layers if each.source.layer == "user"), None)
-    node = tree.get("notifications") if tree is not None else None
-    found = Converter(Problems()).convert(node, Notifications) if node is not None else None
-    return msgspec.to_builtins(found) if isinstance(found, Notifications) else {}
+    node = tree.get(name) if tree is not None else None
+    found = Converter(Problems()).convert(node, section) if node is not None else None
+    return msgspec.to_builtins(found) if isinstance(found, section) else {}
 
 
 def _prompt(project: Project, read: Read, report: Problems) -> list[Watched]:

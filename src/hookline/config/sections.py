@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.config.checks.rules import RULES, unique
+from hookline.config.checks.telemetry import check_telemetry
 from hookline.config.reading.convert import INVALID, Converter
 from hookline.config.reading.nodes import Mapping, Pair, Scalar
 from hookline.config.reading.problems import Mark, Problems
@@ -45,6 +46,8 @@ def read_sections(trees: Many[Mapping], report: Problems) -> Read:
     sections = Sections(**{key: getattr(document, key) for key in Sections.__struct_fields__})
     _check_agents(sections, converter.origins, report)
     _check_types(sections, converter.origins, report)
+    for tree in trees:
+        check_telemetry(tree.get("telemetry"), report)
     if len(sections.validation) > MAX_RULES:
         mark = converter.origins.get(f"validation[{MAX_RULES}].name", merged.mark)
         report.error("too-many", mark, f"there are more than {MAX_RULES} validation rules")
@@ -79,6 +82,8 @@ def _merged(under: Mapping, over: Mapping) -> Mapping:
             if key == "notifications":  # whoever is told says when
                 joined = {**upper.pairs, **lower.pairs}
             pairs[key] = Pair(over.pairs[key].key, Mapping(joined, upper.mark))
+    if "telemetry" in under.pairs:  # whole: a key of one's own must not go to another's endpoint
+        pairs["telemetry"] = under.pairs["telemetry"]
     return Mapping(pairs, over.mark)
 
 

@@ -44,8 +44,9 @@ class Settings(msgspec.Struct, kw_only=True):
     they mention, an empty list included: there a default of the point is replaced. `type_hooks`
     and `agent_hooks` hold the hooks of task types and agents, by name and point, which replace
     those of the point. The sections are kept as JSON and read when first asked for.
-    `users_notifications` is what the user's own file says about them: what counts where the
-    repository is not trusted. `stores` is what the files of the `project` and of the `user` say.
+    `users_notifications` and `users_telemetry` are what the user's own file says about them: what
+    counts where the repository is not trusted. `stores` is what the files of the `project` and of
+    the `user` say.
     `config_digest` is the sha256 of the very hookline.yaml that was read. `is_gone` says that the
     one that was trusted is missing: nobody knows by which gates its types are held.
     """
@@ -59,6 +60,7 @@ class Settings(msgspec.Struct, kw_only=True):
     agent_hooks: dict[str, dict[str, list[Hook]]] = {}
     raw_sections: msgspec.Raw = msgspec.Raw(b"{}")
     users_notifications: dict[str, Any] = {}
+    users_telemetry: dict[str, Any] = {}
     stores: dict[str, StoreSetting] = {}
     config_digest: str = ""
     is_gone: bool = False
@@ -92,6 +94,12 @@ class Settings(msgspec.Struct, kw_only=True):
     def notifications(self) -> dict[str, Any]:
         """When people are told; read without the types of all sections."""
         found: dict[str, Any] = msgspec.json.decode(self.raw_sections).get("notifications", {})
+        return found
+
+    @property
+    def telemetry(self) -> dict[str, Any]:
+        """Where telemetry goes, by the user's own file, else by the repository's; read alone."""
+        found: dict[str, Any] = msgspec.json.decode(self.raw_sections).get("telemetry", {})
         return found
 
     @property

@@ -368,6 +368,16 @@ class Notifications(_Section):
             extra={"reads": "duration"},
         ),
     ] = DIGEST
+    page: (
+        Annotated[
+            Text,
+            about(
+                "The address of `hookline serve`, such as https://hookline.example: messages link"
+                " to it."
+            ),
+        ]
+        | None
+    ) = None
 
 
 class HostSettings(_Section):
@@ -385,6 +395,26 @@ class HostSettings(_Section):
     labels: Annotated[
         list[Text], about("What this machine has, such as gpu; for your own file, not a project's.")
     ] = []
+
+
+class Telemetry(_Section):
+    """Where the record is sent to as OpenTelemetry, and how much of it."""
+
+    endpoint: (
+        Annotated[
+            Text,
+            about("An OTLP collector, such as http://127.0.0.1:4318; needs `hookline[otel]`."),
+        ]
+        | None
+    ) = None
+    headers: Annotated[
+        dict[str, Text],
+        about("Headers, each with the name of the environment variable that holds its value."),
+    ] = {}
+    content: Annotated[
+        bool, about("Send prompts, answers, output and errors too, without secrets.")
+    ] = False
+    metrics: Annotated[bool, about("Send metrics too; Phoenix and Langfuse take none.")] = False
 
 
 class Sections(_Section):
@@ -418,6 +448,7 @@ class Sections(_Section):
     gates: Gates = msgspec.field(default_factory=Gates)
     notifications: Notifications = msgspec.field(default_factory=Notifications)
     hosts: HostSettings = msgspec.field(default_factory=HostSettings)
+    telemetry: Telemetry = msgspec.field(default_factory=Telemetry)
 
 
 class Document(Sections):

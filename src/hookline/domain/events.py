@@ -29,8 +29,8 @@ RUN_NOTES = frozenset({"run_iteration", "run_log", "effect_started", "point_fire
 TASK_ENDS = frozenset({"task_completed", "task_failed", "task_cancelled", "task_deleted"})
 RUN_ENDS = frozenset({"run_completed", "run_failed", "run_cancelled"})
 SESSION_EVENTS = frozenset(
-    "session_started session_iteration session_iteration_ended session_waits session_paused"
-    " session_resumed session_ended session_promise".split()
+    "session_started session_iteration session_checked session_iteration_ended session_waits"
+    " session_paused session_resumed session_ended session_promise".split()
 )
 # The way of a task's work to the base branch.
 MERGED_UNTESTED = "merged_untested"

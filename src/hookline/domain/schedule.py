@@ -118,7 +118,7 @@ def read_quiet(text: str, zone: str | None = None) -> QuietHours:
     except ValueError as problem:
         raise BadInput(f"'{text[:40]}' is not a span of hours", help=example) from problem
     if found.begin == found.end:
-        raise BadInput("quiet hours that end when they begin are none", help=example)
+        raise BadInput("quiet hours must end at another time than they begin", help=example)
     if zone is not None:
         check_zone(zone)
     return found

@@ -1,27 +1,89 @@
-"""One attempt at an effect: its keys, its programs' environment, and what is stored about it."""
+"""One attempt at an effect: what is around it, its keys, and what is stored about it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from hookline.digest import sha256
-from hookline.domain.runs.model import JournalEffect, Resolution, Run, effect_key
+from hookline.domain.runs.model import JournalEffect, Resolution, Run, UnknownFlow, effect_key
 from hookline.flows import journal
 from hookline.hooks.calls.settle import note_start
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
-    from hookline.flows.effects import Surroundings
+    from hookline.domain.runs.model import Caller
+    from hookline.flows.outcomes import Observe
+    from hookline.hooks.calls.record import Recorder
     from hookline.hooks.registry import Hook
-    from hookline.ports.agents import TurnRequest
-    from hookline.ports.processes import ProcessGroup
-    from hookline.ports.store import Transaction
+    from hookline.hooks.scopes import HookScopes
+    from hookline.ports.agents import Agents, ToolServer, TurnRequest
+    from hookline.ports.processes import Processes, ProcessGroup
+    from hookline.ports.repository import Repository
+    from hookline.ports.store import Blobs, Store, Transaction
+    from hookline.ports.trust import MergeTrust
+    from hookline.ports.work import Forge, Work
+
+    CallFlow = Callable[[Transaction, str, dict[str, Any], dict[str, Any], Caller], str]
 
 T = TypeVar("T")
+
+
+async def _nothing_to_verify() -> None:
+    """Everything is trusted."""
+
+
+def _no_flow(
+    tx: Transaction, name: str, given: dict[str, Any], metadata: dict[str, Any], caller: Caller
+) -> str:
+    raise UnknownFlow(f"there is no flow '{name}'")
+
+
+def _nobody_watches(what: str, details: dict[str, Any]) -> None:
+    """Tell no one."""
+
+
+class Surroundings(NamedTuple):
+    """What effects need around them.
+
+    `tools` is the server of Hookline's own tools for an agent of a session; `feed` tells those who
+    watch a run what happens in it. `verify_line` raises Untrusted for a shell line that
+    would run something else in a folder than what was trusted. `is_current` is whether the
+    configuration is still the one that this process began with; `merge_trust` compares what a merge
+    brings with what was trusted, None where nothing has to be; `configuration_errors` are those of
+    the project in a checkout. `call_flow` begins a run that an effect calls. `frozen` are the files
+    that must stay as they were trusted. `clone` is this one, if others share
+    the store.
+    """
+
+    root: str
+    folder: str
+    store: Store
+    store_id: str
+    blobs: Blobs
+    environ: Mapping[str, str]
+    processes: Processes
+    scopes: HookScopes
+    recorder: Recorder
+    agents: Agents
+    work: Work
+    change: Callable[..., Any]
+    verify: Callable[[], Awaitable[None]] = _nothing_to_verify
+    repository: Repository | None = None
+    forge: Callable[[], Forge] | None = None
+    tools: Callable[[Mapping[str, str]], ToolServer | None] = lambda env: None
+    feed: Callable[[str], Observe] = lambda run_id: _nobody_watches
+    verify_line: Callable[[str, str], None] = lambda line, folder: None
+    is_current: Callable[[], bool] = lambda: True
+    merge_trust: Callable[[], MergeTrust | None] = lambda: None
+    configuration_errors: Callable[[str], list[str]] = lambda folder: []
+    clean: Callable[[Any], Any] = lambda value: value
+    call_flow: CallFlow = _no_flow
+    frozen: Callable[[], list[str]] = list
+    clone: Clone | None = None
 
 
 @dataclass

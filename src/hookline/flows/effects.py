@@ -17,14 +17,13 @@ from hookline.domain.runs.model import (
     JournalEffect,
     Resolution,
     Run,
-    UnknownFlow,
 )
 from hookline.domain.tasks import task_number
 from hookline.domain.timestamps import seconds
 from hookline.errors import HooklineError, StoreError
 from hookline.flows import journal
-from hookline.flows.attempt import Attempt
-from hookline.flows.outcomes import Observe, Temporary
+from hookline.flows.attempt import Attempt, Surroundings
+from hookline.flows.outcomes import Temporary
 from hookline.hooks.actions import perform
 from hookline.hooks.calls.program import MAX_ANSWER, json_object, whole_output
 from hookline.ports.processes import CannotStart, Dialogue, Finished, Processes, ProcessGroup
@@ -34,16 +33,8 @@ from hookline.tasks import verbs
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
-    from hookline.flows.attempt import Clone
-    from hookline.hooks.calls.record import Recorder
-    from hookline.hooks.scopes import HookScopes
-    from hookline.ports.agents import Agents, ToolServer
-    from hookline.ports.repository import Repository
-    from hookline.ports.store import Blobs, Store, Transaction
-    from hookline.ports.trust import MergeTrust
-    from hookline.ports.work import Forge, Work
+    from hookline.ports.store import Transaction
 
-    CallFlow = Callable[[Transaction, str, dict[str, Any], dict[str, Any], Caller], str]
 
 _GATE = ("/bin/sh", "-c", 'read -r go || exit 125; exec "$@"', "sh")
 
@@ -116,60 +107,6 @@ class EffectLimits(NamedTuple):
 
     concurrency: Mapping[str, int]
     per_minute: Mapping[str, float]
-
-
-async def _nothing_to_verify() -> None:
-    """Everything is trusted."""
-
-
-def _no_flow(
-    tx: Transaction, name: str, given: dict[str, Any], metadata: dict[str, Any], caller: Caller
-) -> str:
-    raise UnknownFlow(f"there is no flow '{name}'")
-
-
-def _nobody_watches(what: str, details: dict[str, Any]) -> None:
-    """Tell no one."""
-
-
-class Surroundings(NamedTuple):
-    """What effects need around them.
-
-    `tools` is the server of Hookline's own tools for an agent of a session; `feed` tells those who
-    watch a run what happens in it. `verify_line` raises Untrusted for a shell line that
-    would run something else in a folder than what was trusted. `is_current` is whether the
-    configuration is still the one that this process began with; `merge_trust` compares what a merge
-    brings with what was trusted, None where nothing has to be; `configuration_errors` are those of
-    the project in a checkout. `call_flow` begins a run that an effect calls. `frozen` are the files
-    that must stay as they were trusted. `clone` is this one, if others share
-    the store.
-    """
-
-    root: str
-    folder: str
-    store: Store
-    store_id: str
-    blobs: Blobs
-    environ: Mapping[str, str]
-    processes: Processes
-    scopes: HookScopes
-    recorder: Recorder
-    agents: Agents
-    work: Work
-    change: Callable[..., Any]
-    verify: Callable[[], Awaitable[None]] = _nothing_to_verify
-    repository: Repository | None = None
-    forge: Callable[[], Forge] | None = None
-    tools: Callable[[Mapping[str, str]], ToolServer | None] = lambda env: None
-    feed: Callable[[str], Observe] = lambda run_id: _nobody_watches
-    verify_line: Callable[[str, str], None] = lambda line, folder: None
-    is_current: Callable[[], bool] = lambda: True
-    merge_trust: Callable[[], MergeTrust | None] = lambda: None
-    configuration_errors: Callable[[str], list[str]] = lambda folder: []
-    clean: Callable[[Any], Any] = lambda value: value
-    call_flow: CallFlow = _no_flow
-    frozen: Callable[[], list[str]] = list
-    clone: Clone | None = None
 
 
 class EffectKind(NamedTuple):

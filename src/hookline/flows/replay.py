@@ -16,6 +16,7 @@ import msgspec
 
 from hookline.digest import sha256
 from hookline.domain.runs.model import Divergence, EffectFailed, FlowMistake, Request, Resolution
+from hookline.domain.text.display import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Generator, Mapping, Sequence
@@ -347,5 +348,4 @@ def _what(wait: object) -> str:
 
 
 def _shown(args: Mapping[str, Any]) -> str:
-    text = msgspec.json.encode(args).decode()
-    return text if len(text) <= 160 else text[:159] + "…"
+    return shortened(msgspec.json.encode(args).decode(), 160)

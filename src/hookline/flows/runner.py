@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hookline.domain.hosts import LEASE_HERE
 from hookline.domain.runs.model import PAUSED, Run
 from hookline.domain.timestamps import elapsed, iso
-from hookline.errors import StoreError, StoreLost
+from hookline.errors import StoreError, StoreLost, WaitEnded
 from hookline.flows.called_runs import all_open_called
 from hookline.flows.engine import LOOK_AGAIN, Done, Engine, Parked
 from hookline.flows.outcomes import is_stuck
@@ -73,9 +73,10 @@ class Heartbeat:
         self._thread.start()
         return self
 
-    def __exit__(self, *details: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *details: object) -> None:
         self._stop.set()
-        self._thread.join(timeout=5)
+        # It may be waiting for a server as well, which nobody wants any more.
+        self._thread.join(timeout=0 if kind is WaitEnded else 5)
 
     def _beat(self) -> None:
         store, is_over = self._open_store(), False

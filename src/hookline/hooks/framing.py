@@ -1,4 +1,4 @@
-"""Text from others in prompts: bounded, and between two lines that cannot be guessed.
+"""Text from others in prompts: shortened, and between two lines that cannot be guessed.
 
 Every frame of every prompt is made here, so that all have one form, and the sentences that say
 what to do with the text are the same everywhere.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hookline.hooks.builtin.stop.context import one_line
+from hookline.domain.text.display import line_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,8 +80,8 @@ def _frame(text: str, word: str) -> str:
 
 
 def file_name(path: str) -> str:
-    """The name of a file as a code span: in one line, bounded, and with no way out of it."""
-    shown = one_line(path, MAX_NAME).replace("`", "'")
+    """The name of a file as a code span: in one line, shortened, and with no way out of it."""
+    shown = line_of(path, MAX_NAME).replace("`", "'")
     return f"`{shown}`"
 
 

@@ -7,7 +7,7 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from hookline.errors import BadInput
-from hookline.files import read_regular
+from hookline.files import read_regular, real_path
 from hookline.hooks.language.globs import glob_match
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def files_like(root: str, name: str) -> list[str]:
 def is_there(root: str, path: str) -> bool:
     """Whether a file is in the project; a path that ends with a slash names a folder."""
     exists = os.path.isdir if path.endswith("/") else os.path.isfile
-    whole = _inside(root, path)
-    return whole is not None and exists(whole)
+    # Searches ask for many files, and few are there.
+    return exists(os.path.join(root, path)) and _inside(root, path) is not None
 
 
 def read_file(root: str, path: str, limit: int) -> bytes:
@@ -64,8 +64,8 @@ def stamp(root: str, path: str) -> tuple[int, ...] | None:
 
 def _inside(root: str, path: str) -> str | None:
     """The real path, if it is in the project whatever links it goes through."""
-    top = os.path.realpath(root)
-    whole = os.path.realpath(os.path.join(top, path))
+    top = real_path(root)
+    whole = real_path(os.path.join(top, path))
     return whole if whole.startswith(f"{top.rstrip('/')}/") else None
 
 
@@ -75,7 +75,7 @@ def _fixed_part(pattern: str) -> str:
 
 
 def _below(root: str, folder: str) -> Iterator[str]:
-    top = _inside(root, folder) if folder else os.path.realpath(root)
+    top = _inside(root, folder) if folder else real_path(root)
     if top is None:
         return
     seen = 0

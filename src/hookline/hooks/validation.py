@@ -12,9 +12,9 @@ import msgspec
 
 from hookline.domain.sessions.coverage import MAX_REPORT, USUAL_REPORTS, line_coverage
 from hookline.domain.sessions.validation import PATTERN_FLAGS, RuleFinding, ValidationRule
+from hookline.domain.text.display import line_of
 from hookline.domain.text.excerpts import first_few, headed_excerpt
 from hookline.errors import BadInput, HookFailure, Untrusted
-from hookline.hooks.builtin.stop.context import one_line
 from hookline.hooks.calls.program import check_exit, ended, failure, json_object, whole_output
 from hookline.hooks.followed import without_followed
 from hookline.hooks.kinds.command import SHELL
@@ -133,7 +133,7 @@ async def _command(rule: ValidationRule, world: ValidationWorld, output: str) ->
     code = finished.exit_code
     said = _said(finished.stdout, finished.stderr)
     if code and not said:
-        silent = f"exit code {code}: `{one_line(rule.command, MAX_COMMAND)}` printed nothing"
+        silent = f"exit code {code}: `{line_of(rule.command, MAX_COMMAND)}` printed nothing"
         return _Ruling(False, silent, code)
     return _Ruling(code == 0, f"exit code {code}\n{said}".rstrip(), code)
 

@@ -15,6 +15,7 @@ import msgspec
 from hookline.domain.announcements import NEEDED, OVER
 from hookline.domain.events import SYSTEM_NODE, Event
 from hookline.domain.sessions.model import FLOW
+from hookline.operations.telemetry.background import start_sending
 from hookline.queries import announced
 from hookline.queries.attention import items
 from hookline.wiring.calling import delivering
@@ -132,7 +133,22 @@ async def at_work(
     tell: Callable[[str], None] | None = None,
     keep: Callable[[], Callable[[Transaction], None] | None] = lambda: None,
 ) -> AsyncIterator[None]:
-    """What a process needs that advances runs: a heartbeat, hooks called, and people told."""
+    """What a process needs that advances runs: a heartbeat, hooks called, people told.
+
+    What is over meanwhile is sent to whoever takes telemetry.
+    """
+    start_sending(app)
+    async with _at_work(app, observe, tell, keep):
+        yield
+
+
+@asynccontextmanager
+async def _at_work(
+    app: App,
+    observe: Callable[[Delivery], None] | None,
+    tell: Callable[[str], None] | None,
+    keep: Callable[[], Callable[[Transaction], None] | None],
+) -> AsyncIterator[None]:
     if not app.watch.announces:
         async with delivering.at_work(app, observe, tell, keep):
             yield

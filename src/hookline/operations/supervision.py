@@ -18,6 +18,7 @@ from hookline.domain.timestamps import iso
 from hookline.errors import HooklineError
 from hookline.files import bytes_of
 from hookline.operations.announcements import deliver_and_tell
+from hookline.operations.telemetry.background import send_rest
 from hookline.wiring.running import detached
 from hookline.wiring.running.hosts import workers
 
@@ -112,6 +113,7 @@ def _send_later(root: str) -> None:
 def _sends_more(app: App) -> bool:
     """Send what is due; whether something is left for later."""
     asyncio.run(deliver_and_tell(app))
+    send_rest(app)
     with app.read() as view:
         return not view.outbox.is_empty()
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from hookline.domain.hooks.names import short_name
+from hookline.domain.text.display import line_of
 from hookline.domain.work.submissions import OF_PULL_REQUESTS, GateSettings, Submission
 from hookline.errors import HookFailure
 from hookline.hooks.builtin.gates.commands import RUNNERS, runner_line
@@ -30,7 +31,6 @@ from hookline.pipeline.repository.merged_tests import RUN_TESTS, testers
 from hookline.project import path_here
 from hookline.sessions.done_means import CHECKED, EVIDENCE
 from hookline.sessions.point_calls import hooks_at, overridden
-from hookline.sessions.prompts import one_line
 from hookline.sessions.spending import authors
 from hookline.tasks.work_record import is_excused
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from hookline.domain.runs.model import Run
-    from hookline.flows.effects import Surroundings
+    from hookline.flows.attempt import Surroundings
     from hookline.hooks.registry import Hook
     from hookline.sessions.requests import ChecksTold
 
@@ -159,14 +159,14 @@ class ChecksAhead:
         try:
             command = self._runnable(hook, await self._found(hook))
         except HookFailure as problem:
-            said = f"fails now: {one_line(str(problem), SHOWN)}"
+            said = f"fails now: {line_of(str(problem), SHOWN)}"
         else:
             told = self._built_in(hook) if is_built_in else _own(hook)
             said = "" if command else told
         if said is None:
             return None
-        name = one_line(hook.target if is_built_in else short_name(hook.name), SHOWN)
-        when = f"only when {one_line(hook.when, SHOWN)}" if hook.when else ""
+        name = line_of(hook.target if is_built_in else short_name(hook.name), SHOWN)
+        when = f"only when {line_of(hook.when, SHOWN)}" if hook.when else ""
         if command:
             return _Check(f"{name} ({when})" if when else name, "", command)
         return _Check(name, f"{said} ({when})" if when else said)
@@ -192,7 +192,7 @@ class ChecksAhead:
             return f"review by {self._reviewers(hook)}"
         if hook.target == "human":
             asked = _argument(hook, "question", None)
-            return f"a person decides{f': {one_line(asked, SHOWN)}' if asked else ''}"
+            return f"a person decides{f': {line_of(asked, SHOWN)}' if asked else ''}"
         if hook.target == "reviews":
             count = _argument(hook, "approvals", 1)
             return f"{'a person' if count == 1 else f'{count} people'} must approve"
@@ -208,7 +208,7 @@ class ChecksAhead:
             for each in gatekeepers(hook, self._worker)
             if (profiles := ", ".join(each.profiles))
         ]
-        return one_line(", ".join(named) or "nobody yet", SHOWN)
+        return line_of(", ".join(named) or "nobody yet", SHOWN)
 
     async def _merged(self) -> list[_Check]:
         """What tests the result of the merge; nothing where nothing does."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hookline.flows.effects import EffectKind, Surroundings
+from hookline.flows.effects import EffectKind
 from hookline.pipeline.gate_answers import GateAnswers
 from hookline.pipeline.repository.merged_tests import KEY as TESTS
 from hookline.sessions.points import PointEffects
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hookline.domain.runs.model import Resolution
-    from hookline.flows.attempt import Attempt
+    from hookline.flows.attempt import Attempt, Surroundings
 
 
 def effect_kinds(around: Surroundings) -> Mapping[str, EffectKind]:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.hooks.names import short_name
+from hookline.domain.sessions.limits import MOST_CUT
 from hookline.domain.sessions.promises import find_promises, without_promises
+from hookline.domain.text.display import line_of
 from hookline.domain.timestamps import seconds
 from hookline.domain.work.repository import control_told
 from hookline.domain.work.submissions import AGENT, BUDGET
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
 CHANGED = "changed"
 MODEL_WAIT = 60.0
 GIVES_UP = ("BLOCKED", "ESCALATE")
-# How many interrupted turns about one finding do not count as attempts: an agent may kill us, too.
-MOST_CUT = 10
 
 
 class Rejection(msgspec.Struct, omit_defaults=True):
@@ -127,6 +127,7 @@ class Fixes:
             await work.wait_for(BUDGET if turn.unpaid is not None else AGENT)
 
     def _excuses_cut(self, name: str) -> bool:
+        """Whether an interrupted turn does not count as an attempt."""
         self._cut[name] = self._cut.get(name, 0) + 1
         return self._cut[name] <= MOST_CUT
 
@@ -135,8 +136,8 @@ class Fixes:
         self.turns += 1
         trouble = self._work.trouble = turn.failure
         self.conversation = turn.conversation or self.conversation
-        said = prompts.one_line(trouble or without_promises(turn.text))
-        attempt = {**found, "message": prompts.one_line(found["message"]), "agent": said}
+        said = line_of(trouble or without_promises(turn.text))
+        attempt = {**found, "message": line_of(found["message"]), "agent": said}
         if isinstance(review, str):  # any hook may have a value of that name
             attempt[REVIEW] = review[:MAX_REVIEW]
         self.attempts.append(attempt)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hookline.domain.hooks.names import short_name
 from hookline.domain.hooks.records import OK, Outcome
 from hookline.domain.sessions.promises import without_promises
+from hookline.domain.text.display import line_of
 from hookline.domain.work.forge import ForgeError, Remark
 from hookline.domain.work.repository import RepositoryError
 from hookline.flows import journal
@@ -16,7 +17,6 @@ from hookline.hooks.verdicts import verdicts
 from hookline.pipeline.repository.earlier_tests import edited_tests, followed_commands
 from hookline.points import HOLDING
 from hookline.project import path_here
-from hookline.sessions import prompts
 from hookline.sessions.spending import WholeCost, cost_of, turns_of
 from hookline.tasks.task_runs import runs_on
 
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from hookline.domain.tasks import Task
-    from hookline.flows.attempt import Attempt
-    from hookline.flows.effects import Surroundings
+    from hookline.flows.attempt import Attempt, Surroundings
     from hookline.hooks.rules import Called
     from hookline.ports.store import View
     from hookline.ports.work import Forge
@@ -145,7 +144,7 @@ def evidence(view: View, task_id: str, called: Sequence[Called]) -> Iterator[str
         found[point, hook.name] = _meaning(outcome)
     for (point, name), (status, message) in found.items():
         if status in WORDS:
-            yield f"- {short_name(name)} ({point}) {WORDS[status]}: {prompts.one_line(message)}"
+            yield f"- {short_name(name)} ({point}) {WORDS[status]}: {line_of(message)}"
 
 
 def _costs(cost: WholeCost) -> Iterator[str]:

@@ -25,8 +25,7 @@ from hookline.points import GATE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hookline.flows.attempt import Attempt
-    from hookline.flows.effects import Surroundings
+    from hookline.flows.attempt import Attempt, Surroundings
     from hookline.hooks.registry import Hook
 
 MOVERS = ("rebase_on_main", "secrets")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.hooks.answers import GateAnswer
-from hookline.sessions import prompts
+from hookline.domain.text.display import line_of
 from hookline.sessions.requests import ChecksTold
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def gate_payload(
     """The work that a gate checks."""
     return {
         "task_id": work.task_id,
-        "task_title": prompts.one_line(goal, MAX_TITLE),
+        "task_title": line_of(goal, MAX_TITLE),
         "task_path": task_path,
         "task_type": work.task_type,
         "branch_name": work.branch,

@@ -9,6 +9,7 @@ import msgspec
 from hookline.domain.events import MERGED_UNTESTED
 from hookline.domain.runs.model import INTERRUPTED, PARKED, TERMINAL, JournalEffect, Run
 from hookline.domain.tasks import COMPLETED, OPEN, Task
+from hookline.domain.text.excerpts import first_few
 from hookline.domain.work.submissions import (
     AGENT,
     BUDGET,
@@ -206,10 +207,8 @@ def _merged(tx: Transaction, run: Run, asked: GateRequest) -> None:
 
 def unchecked_below(base: str, commits: Sequence[str]) -> str:
     """What people are told about commits in the base that no gate has checked."""
-    more = f" and {len(commits) - 3} more" * (len(commits) > 3)
     counted = f"{len(commits)} commit{'s' * (len(commits) > 1)}"
-    named = f"{', '.join(commits[:3])}{more}"
-    said = f"the base {base} holds {counted} that no gate has checked: {named}"
+    said = f"the base {base} holds {counted} that no gate has checked: {first_few(commits, 3)}"
     return f"{said} (the branch was moved directly, not by a git in its checkout)"
 
 

@@ -10,13 +10,16 @@ if TYPE_CHECKING:
 
     from hookline.domain.events import Event
     from hookline.domain.hooks.records import Delivery
+    from hookline.domain.insights import Selection
     from hookline.domain.projection import Columns
     from hookline.domain.tasks import Edge, Task
     from hookline.domain.work.places import WorkPlace
     from hookline.files import Removed
     from hookline.ports.calls import Calls, Dispatches, Switches
     from hookline.ports.details import Details
+    from hookline.ports.exports import Exports
     from hookline.ports.hosts import Hosts
+    from hookline.ports.insights import InsightQueries
     from hookline.ports.notices import Announcements, Outbox
     from hookline.ports.runs import Runs, Sessions
 
@@ -242,6 +245,14 @@ class View(Protocol):
     def outbox(self) -> Outbox:
         """What waits to be sent to people."""
 
+    @property
+    def insights(self) -> InsightQueries:
+        """What the log says about how work goes."""
+
+    @property
+    def exports(self) -> Exports:
+        """How far telemetry was sent."""
+
 
 class Transaction(View, Protocol):
     """A change in the making: events are appended, and the tables follow them at once."""
@@ -310,6 +321,9 @@ class Store(Protocol):
 
     def time(self) -> float:
         """The time that decides when leases end; all who share the store agree on it."""
+
+    def insight_statement(self, table: str, asked: Selection, now: str) -> str:
+        """What finds the rows of a table of insights, as people can run it."""
 
     def size(self) -> int:
         """How many bytes it takes."""

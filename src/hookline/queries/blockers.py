@@ -61,7 +61,7 @@ def untaken(app: App, view: View, task_id: str, task_type: str | None) -> TaskBl
     if unknown := app.types.unknown(task_type):
         return TaskBlocker(NOT_TAKEN, unknown, f"hookline task update {task_id} --type TYPE")
     if labels := missing_labels(app, view, task_type):
-        reason = f"no living host has what tasks of type {task_type} need: {', '.join(labels)}"
+        reason = f"no running host has what tasks of type {task_type} need: {', '.join(labels)}"
         return TaskBlocker(NOT_TAKEN, reason, "hookline hosts")
     problems = []
     for name in implementers(app, task_type):

@@ -113,7 +113,7 @@ def _unmet_needs(
                 report.warning(
                     "no-host",
                     origins.get(f"task_types.{name}.needs", Mark(CONFIG_NAME)),
-                    f"no living host that takes tasks has {' and '.join(labels)}",
+                    f"no running host that takes tasks has {' and '.join(labels)}",
                     help="`hookline hosts` lists them; `hookline work --label L` adds a label",
                     consequence=f"tasks of type '{name}' wait",
                 )

@@ -91,7 +91,7 @@ def living(view: View, now: float) -> Iterator[HostProcess]:
 
 
 def missing_labels(app: App, view: View, task_type: str | None) -> list[str]:
-    """What tasks of a type need, if no living host that takes tasks has it all."""
+    """What tasks of a type need, if no running host that takes tasks has it all."""
     kind = app.sections.task_types.get(task_type or "")
     if kind is None or not kind.needs or is_here(app.store):
         return []

@@ -29,7 +29,8 @@ from hookline.queries.proofs import (
     stop_proofs,
     why_unproven,
 )
-from hookline.queries.sessions import facts, last_checks, last_ending, session_trees
+from hookline.queries.session_details import last_checks, session_trees
+from hookline.queries.sessions import facts, last_ending
 from hookline.queries.waiting.item import Item
 from hookline.sessions.spending import WholeCost, cost_of, turns_of
 from hookline.tasks.task_runs import live_sessions

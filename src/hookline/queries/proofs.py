@@ -13,7 +13,8 @@ from hookline.domain.hooks.names import shown_hook
 from hookline.hooks.gate_reports import JUDGED
 from hookline.hooks.verdicts import GateVerdict, verdicts
 from hookline.pipeline.gating import BEFORE_MERGE, BEFORE_SUBMIT
-from hookline.queries.sessions import last_beginning, last_checks, last_iteration
+from hookline.queries.session_details import last_checks, last_iteration
+from hookline.queries.sessions import last_beginning
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

@@ -9,17 +9,9 @@ from hookline.hooks.verdicts import OVERRIDDEN, Override, override_of
 from hookline.pipeline.gate_reviews import GateReview, gate_reviews
 from hookline.queries.proofs import session_unproven
 from hookline.queries.pruned import pruned_at
+from hookline.queries.session_details import EndedIteration, UsedLimit, countdown, endings, spent
 from hookline.queries.session_story import chapters, iteration_change
-from hookline.queries.sessions import (
-    EndedIteration,
-    SessionFacts,
-    UsedLimit,
-    countdown,
-    endings,
-    facts,
-    last_ending,
-    spent,
-)
+from hookline.queries.sessions import SessionFacts, facts, last_ending
 from hookline.sessions.spending import WholeCost, cost_of, turns_of
 from hookline.tasks.notes import Note, note_of
 from hookline.tasks.planned import tasks_below

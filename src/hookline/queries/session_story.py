@@ -15,7 +15,7 @@ from hookline.domain.work.repository import EMPTY_TREE, INITIAL
 from hookline.errors import StoreCorrupt
 from hookline.flows import journal
 from hookline.queries.changes import UNCOMMITTED, Change
-from hookline.queries.sessions import EndedIteration
+from hookline.queries.session_details import EndedIteration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hookline.domain.text.display import line_of
 from hookline.hooks.framing import framed
 from hookline.sessions import prompts
 
@@ -38,7 +39,7 @@ def story(view: View, task_id: str) -> str:
     *earlier, last = found
     record = [f"It was sent back: {_reason(last)}"]
     record += [_attempt(each, _reason(last)) for each in last.get("attempts") or ()]
-    record += [f"Before that: {prompts.one_line(_reason(each))}" for each in earlier[-EARLIER:]]
+    record += [f"Before that: {line_of(_reason(each))}" for each in earlier[-EARLIER:]]
     told = framed("What happened", "\n".join(record))
     # Text for an agent, in which the words of others are already framed.
     output = str(last.get("output") or "").strip()
@@ -51,7 +52,7 @@ def _reason(data: dict[str, Any]) -> str:
 
 
 def _attempt(attempt: dict[str, Any], reason: str) -> str:
-    found = prompts.one_line(f"{attempt['gate']}: {attempt['message']}", 300)
+    found = line_of(f"{attempt['gate']}: {attempt['message']}", 300)
     about = "" if found in reason else f" ({found})"
     said = f"said: {attempt['agent']}" if attempt["agent"] else "said nothing."
     return f"An attempt to fix it{about}. Its author {said}"

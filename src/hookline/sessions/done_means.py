@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain.pages.taskpage import indented
+from hookline.domain.text.display import line_of
 from hookline.hooks.texts import told
 from hookline.hooks.told_commands import can_tell, with_command
-from hookline.sessions.prompts import capped, code, one_line
+from hookline.sessions.prompts import capped, code
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -139,7 +140,7 @@ def _rule(rule: Mapping[str, Any]) -> str:
         "file_existence": f"must exist: {files}",
         "custom": "a function of the project is called",
     }[rule["type"]]
-    lead = f"{one_line(rule['name'])}: {one_line(said)}".rstrip()
+    lead = f"{line_of(rule['name'])}: {line_of(said)}".rstrip()
     return with_command(lead, line) if line else lead
 
 

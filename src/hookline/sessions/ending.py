@@ -9,12 +9,12 @@ from hookline.domain import tasks as task_states
 from hookline.domain.runs.model import CANCELLED, Run
 from hookline.domain.sessions import model as sessions
 from hookline.domain.tasks import BLOCKED, HELD_UP, SETTLED, Task
+from hookline.domain.text.display import line_of
 from hookline.domain.text.terminal import plural
 from hookline.domain.work.repository import control_told
 from hookline.errors import HooklineError
 from hookline.ports.store import Transaction, View
 from hookline.sessions.git_control import changed_in
-from hookline.sessions.prompts import one_line
 from hookline.sessions.requests import Ending, LostTask, SessionRequest
 from hookline.tasks import claims, registrations, verbs
 from hookline.tasks.verbs import Holder
@@ -71,10 +71,10 @@ def _last_wrong(view: View, run: Run) -> str:
     if last["status"] == "failed":
         every = len(events) > 1 and all(each.data["status"] == "failed" for each in events)
         told = "every turn failed" if every else "the turn failed"
-        return f"{told}: {one_line(last['error'] or 'no reason was given')}"
+        return f"{told}: {line_of(last['error'] or 'no reason was given')}"
     if last["passed"] < last["rules"]:
         failed = f"{last['rules'] - last['passed']} of {plural(last['rules'], 'check')} failed"
-        return one_line(last["reason"] or failed)
+        return line_of(last["reason"] or failed)
     return ""
 
 

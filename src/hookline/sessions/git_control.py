@@ -18,8 +18,7 @@ from hookline.tasks.task_runs import beginning, runs_on
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from hookline.flows.attempt import Attempt
-    from hookline.flows.effects import Surroundings
+    from hookline.flows.attempt import Attempt, Surroundings
     from hookline.ports.store import Transaction, View
 
 Tested = TypeVar("Tested")

@@ -15,6 +15,7 @@ from hookline.domain.hooks.answers import BESIDE
 from hookline.domain.sessions import model as sessions
 from hookline.domain.sessions.limits import after_iteration, countdown, reached
 from hookline.domain.sessions.model import SessionInput
+from hookline.domain.text.display import line_of
 from hookline.domain.timestamps import seconds
 from hookline.points import PROMPT, START
 from hookline.sessions import prompts
@@ -30,7 +31,7 @@ from hookline.sessions.state import (
     Turn,
     TurnVerdict,
 )
-from hookline.sessions.talk import SessionTalk, line_of, said_in
+from hookline.sessions.talk import SessionTalk, said_in, turn_line
 
 if TYPE_CHECKING:
     from hookline.domain.runs.model import Run
@@ -94,7 +95,7 @@ class _Session:
         if is_cut:
             return
         self._state.iteration, self._state.is_planned = 1, True
-        self._state.history = [{"iteration": 0, "line": f"you planned: {line_of(planned)}"}]
+        self._state.history = [{"iteration": 0, "line": f"you planned: {turn_line(planned)}"}]
         if self._given.shows_plan and not (self._requests.is_cut or self._requests.asked_to):
             used = self._chapter.used
             await self._talk.do("wait", id="show-plan", paused=True, used=used, planned=True)
@@ -186,8 +187,9 @@ class _Session:
                 minutes=max(minutes, 0.0),
                 usd=closed["spent"]["usd"] - state.progress.usd,
                 tokens=closed["spent"]["tokens"] - state.progress.tokens,
+                cut=turn.interrupted and turn.error is None,
             )
-            line = PastIteration(iteration=state.iteration, line=line_of(turn))
+            line = PastIteration(iteration=state.iteration, line=turn_line(turn))
             state.history = [*state.history, line][-HISTORY:]
             self._ends.is_over = True
         if closed.get("lost"):
@@ -203,7 +205,7 @@ class _Session:
         state.next_prompt = decision.get("nextPrompt") or state.next_prompt
         limit = reached(self._chapter.limits, state.progress)
         if limit is not None:
-            failure = prompts.one_line(turn.failure or "")
+            failure = line_of(turn.failure or "")
             told = f"{limit.message}: {failure}" if limit.reason == "failures" else limit.message
             return await self._ends.end(sessions.LIMIT, limit.reason, told)
         if self._requests.asked_to:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Goes up when sessions ask for other effects, in another order, or with other texts: the prompts
 # are part of what they ask for.
-CODE_VERSION = "9"
+CODE_VERSION = "10"
 
 
 def session_flow(

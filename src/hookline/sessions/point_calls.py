@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
     from hookline.domain.hooks.records import Outcome
     from hookline.domain.runs.model import JournalEffect, Run
-    from hookline.flows.attempt import Attempt
-    from hookline.flows.effects import Surroundings
+    from hookline.flows.attempt import Attempt, Surroundings
     from hookline.hooks.registry import Hook
     from hookline.ports.store import Transaction, View
     from hookline.sessions.requests import HookOutput

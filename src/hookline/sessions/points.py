@@ -8,8 +8,9 @@ import msgspec
 
 from hookline.domain.hooks.payload_checks import check_payload
 from hookline.domain.runs.model import OK, JournalEffect, Resolution, Run
+from hookline.domain.text.display import line_of
 from hookline.domain.work.repository import control_told
-from hookline.flows.effects import EffectKind, Surroundings
+from hookline.flows.effects import EffectKind
 from hookline.flows.outcomes import CUT
 from hookline.hooks.builtin.gates.commands import runs_programs
 from hookline.hooks.framing import new_word
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from hookline.domain.hooks.answers import StopDecision
-    from hookline.flows.attempt import Attempt
+    from hookline.flows.attempt import Attempt, Surroundings
     from hookline.hooks.registry import Hook
 
     # Of an attempt: the gates that were asked with their outcomes, those passed before.
@@ -123,7 +124,7 @@ def _bounded(decision: StopDecision) -> StopDecision:
     """A decision whose texts are cleaned and short enough to keep from chapter to chapter."""
     found: StopDecision = msgspec.structs.replace(
         decision,
-        reason=prompts.one_line(decision.reason, LONGEST_REASON),
+        reason=line_of(decision.reason, LONGEST_REASON),
         next_prompt=prompts.capped(decision.next_prompt) if decision.next_prompt else None,
     )
     return found

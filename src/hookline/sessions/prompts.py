@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookline.domain.hooks.names import short_name
 from hookline.domain.pages.taskpage import indented
+from hookline.domain.text.display import line_of
 from hookline.errors import BadInput
 from hookline.files import read_regular
 from hookline.hooks.builtin.stop.context import FIX
@@ -49,7 +50,7 @@ _PROMISE = re.compile(r"(?<!`)<promise\s*>\s*\w+\s*</promise\s*>(?!`)")
 # Lines of an output that could pass for the name of another hook.
 _SOURCE = re.compile(r"^(\[\w+: )", re.MULTILINE)
 MAX_PROMPT = 256 * 1024
-SHOWN_OF_TEXT, SHOWN_OF_NAME = 600, 300
+SHOWN_OF_NAME = 300
 CAP = 32 * 1024
 MAX_NOTES = 8 * 1024
 
@@ -161,8 +162,8 @@ def ready_tasks(tasks: Mapping[str, Any] | None, *, apart: bool = False) -> str:
         return ""
     left = [*tasks["ready"], *tasks.get("waiting", ())]
     merged = tasks.get("merged", ()) if apart else ()
-    lines = [f"- {task['id']} ({_standing(task)}): {one_line(task['goal'])}" for task in left]
-    lines += [f"- {task['id']} (merged): {one_line(task['goal'])}" for task in merged]
+    lines = [f"- {task['id']} ({_standing(task)}): {line_of(task['goal'])}" for task in left]
+    lines += [f"- {task['id']} (merged): {line_of(task['goal'])}" for task in merged]
     title = f"Tasks ({tasks['done']} of {tasks['all']} done)"
     how = _TEXTS["own-tasks"]
     if apart:
@@ -180,7 +181,7 @@ def notes(found: Sequence[Mapping[str, Any]], nonce: str) -> str:
     lines: list[str] = []
     left = MAX_NOTES
     for each in reversed(found):
-        line = f"- {each['kind']}: {one_line(each['text'])}"
+        line = f"- {each['kind']}: {line_of(each['text'])}"
         left -= len(line.encode()) + 1
         if left < 0:
             break
@@ -231,7 +232,7 @@ def recovery(error: str, once: ToldOnce) -> str:
     """The prompt that follows a failed turn, with what only that turn was told."""
     parts = [
         *once.values().values(),
-        f"Your last turn broke off: {one_line(error)}\n",
+        f"Your last turn broke off: {line_of(error)}\n",
         _TEXTS["recovery"],
     ]
     return said_once(quoted("\n".join(part for part in parts if part)), once.nonce)
@@ -252,11 +253,5 @@ def code(name: str) -> str:
 
     Commands are shown in another form, in which nothing is cut: `hooks/told_commands.py`.
     """
-    shown = one_line(name, SHOWN_OF_NAME)
+    shown = line_of(name, SHOWN_OF_NAME)
     return shown if "`" in shown or _PROMISE.search(shown) else f"`{shown}`"
-
-
-def one_line(text: str, width: int = SHOWN_OF_TEXT) -> str:
-    """A text in one line of bounded length."""
-    line = " ".join(text.split())
-    return line if len(line) <= width else f"{line[: width - 1]}…"

@@ -15,6 +15,7 @@ import msgspec
 
 from hookline.domain.sessions.model import FLOW as SESSION
 from hookline.domain.tasks import OPEN
+from hookline.domain.text.excerpts import first_few
 from hookline.domain.work.places import TakenCopy, WorkCopy, WorkPlace
 from hookline.domain.work.repository import RepositoryError
 from hookline.domain.work.submissions import MERGE, SUBMIT
@@ -115,13 +116,13 @@ class Takeover:
         place = self._find(begun.task)
         if self._clone.copies and (place is None or place.copy is None):
             copy = WorkCopy(tip=begun.head, files=begun.head, tree="", taken_at=self._store.now())
-            self._note(begun.task, WorkPlace(holder=self._clone.name, copy=copy), change)
+            self._note(begun.task, place, WorkPlace(holder=self._clone.name, copy=copy), change)
 
     async def bring(self, task_id: str, change: Change) -> str | None:
         """Make the worktree of a task here, if another clone has it; what was done."""
         place, own = self._find(task_id), self._clone.name
         if place is None:
-            self._note(task_id, WorkPlace(holder=own), change)
+            self._note(task_id, None, WorkPlace(holder=own), change)
             return None
         if place.holder == own:
             return None
@@ -141,7 +142,7 @@ class Takeover:
         if rescued:
             said += f"; what was here before is kept as {', '.join(rescued)}"
         moved = msgspec.structs.replace(place, holder=own, was=place.holder)
-        self._note(task_id, moved, change, said)
+        self._note(task_id, place, moved, change, said)
         return said
 
     def _bundle(self, task_id: str, place: WorkPlace, copy: WorkCopy) -> bytes | None:
@@ -159,7 +160,7 @@ class Takeover:
                 f" {place.holder}, and not in a worktree",
                 help=f"continue it there; or end it with `hookline flow cancel {run.run_id}`",
             )
-        self._note(run.input["taskId"], WorkPlace(holder=self._clone.name), change)
+        self._note(run.input["taskId"], None, WorkPlace(holder=self._clone.name), change)
 
     # What an agent is told
 
@@ -245,7 +246,7 @@ class Takeover:
             _tell(attempt, f"no copy of the work was kept: {said}")
             return None
         if but and (place.copy is None or place.copy.left_out != but):
-            _tell(attempt, f"not in the copy of the work: {_listed(but)}")
+            _tell(attempt, f"not in the copy of the work: {first_few(but, SHOWN)}")
         blob = await asyncio.to_thread(self._blobs.put, bundle) if bundle is not None else None
         # What was replaced before this copy was stored with a result is no longer named.
         for each in place.stale:
@@ -271,9 +272,17 @@ class Takeover:
             return view.work_places.find(task_id)
 
     @staticmethod
-    def _note(task_id: str, place: WorkPlace, change: Change, said: str = "") -> None:
+    def _note(
+        task_id: str, before: WorkPlace | None, place: WorkPlace, change: Change, said: str = ""
+    ) -> None:
+        """Note where work is now, unless it is over, or somewhere else than `before` by now.
+
+        Whoever was cut off meanwhile may have lost it to another clone, which goes on with it.
+        """
+
         def note(tx: Transaction) -> None:
-            if tx.graph.task(task_id).state not in OPEN:  # nobody works on it any more
+            is_open = tx.graph.task(task_id).state in OPEN
+            if not is_open or tx.work_places.find(task_id) != before:
                 return
             tx.work_places.set(task_id, place)
             if said:
@@ -293,11 +302,6 @@ def _moved(place: WorkPlace) -> str:
     listed = section("Files that did not come along", [f"- {code(n)}" for n in left_out[:SHOWN]])
     how = "moved" if place.copy is not None else "moved-empty"
     return f"{told('session', how)}\n{listed}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" * (len(names) > SHOWN)
-    return f"{', '.join(names[:SHOWN])}{more}"
 
 
 def _tell(attempt: Attempt, text: str) -> None:

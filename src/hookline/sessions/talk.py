@@ -8,6 +8,7 @@ import msgspec
 
 from hookline.domain.pages.taskpage import indented
 from hookline.domain.sessions.model import SIGNAL
+from hookline.domain.text.display import line_of
 from hookline.domain.timestamps import seconds
 from hookline.hooks.framing import said_once
 from hookline.points import END, FAILURE, START, VALIDATION, points_at
@@ -112,7 +113,8 @@ class SessionTalk:
         )
         if recovery.failure:
             self.hold(heard["items"])
-            return msgspec.structs.replace(turn, problem=recovery.problem)
+            found = {"error": turn.error or recovery.error, "problem": recovery.problem}
+            return msgspec.structs.replace(turn, **found)
         return turn.continued_by(recovery)
 
     def hold(self, outputs: Sequence[HookOutput]) -> None:
@@ -121,7 +123,7 @@ class SessionTalk:
 
     def opening(self, turn: Turn) -> str:
         """What an agent that does not remember its turn is told first."""
-        return prompts.opening(self.situation, "" if turn.failure else line_of(turn))
+        return prompts.opening(self.situation, "" if turn.failure else turn_line(turn))
 
     async def fire(
         self, stage: str, more: Mapping[str, Any] | None = None, step: str = ""
@@ -188,21 +190,21 @@ class SessionTalk:
         return said_once(prompts.fill(template, values), brief.get("nonce", ""))
 
 
-def line_of(turn: Turn) -> str:
+def turn_line(turn: Turn) -> str:
     """A turn in a line, for the turns after it."""
     if turn.failure:
-        return f"it failed: {prompts.one_line(turn.failure, SHOWN_OF_TURN)}"
+        return f"it failed: {line_of(turn.failure, SHOWN_OF_TURN)}"
     files = len(turn.files_modified)
     changed = f"{files} file{'s' * (files > 1)} changed" if files else "no file changed"
     why = turn.recovered_from
-    first = f"it failed at first ({prompts.one_line(why, SHOWN_OF_TURN)}); then " if why else ""
-    said = [f'"{prompts.one_line(each, SHOWN_OF_TURN)}"' for each in _words(turn)]
+    first = f"it failed at first ({line_of(why, SHOWN_OF_TURN)}); then " if why else ""
+    said = [f'"{line_of(each, SHOWN_OF_TURN)}"' for each in _words(turn)]
     return f"{first}{changed}. You said: {', then: '.join(said) or 'nothing'}"
 
 
 def said_in(turn: Turn) -> str:
     """What the agent said, in a line: in its turn, and in answer to the last delivery."""
-    return "; then: ".join(prompts.one_line(each, SHOWN_OF_TURN) for each in _words(turn))
+    return "; then: ".join(line_of(each, SHOWN_OF_TURN) for each in _words(turn))
 
 
 def _words(turn: Turn) -> list[str]:

@@ -13,7 +13,7 @@ from hookline.domain.runs.model import ERROR, OK, JournalEffect, Resolution, Run
 from hookline.domain.sessions.turns import AgentEvent, AgentTurn, Unpaid
 from hookline.domain.sessions.validation import ValidationRule
 from hookline.domain.work.repository import control_told
-from hookline.flows.effects import DEFAULT_TIMEOUT, EffectKind, Surroundings
+from hookline.flows.effects import DEFAULT_TIMEOUT, EffectKind
 from hookline.flows.outcomes import CUT
 from hookline.hooks.followed import followed_files, steering_files
 from hookline.hooks.validation import ValidationWorld, validate
@@ -29,11 +29,14 @@ from hookline.tasks.work_record import is_excused, start_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from hookline.domain.payloads import ValidationResult
     from hookline.domain.work.repository import WorkState
-    from hookline.flows.attempt import Attempt
+    from hookline.flows.attempt import Attempt, Surroundings
     from hookline.ports.store import Transaction
 
-PROMISE = "session_promise"
+PROMISE, CHECKED = "session_promise", "session_checked"
+# So much of a rule's command tells it from others.
+LONGEST_COMMAND = 500
 # The step in which an agent continues a turn that failed.
 RECOVERY = "recovery"
 # How long the end of a turn waits for output of hooks about tasks completed in it.
@@ -75,7 +78,9 @@ class TurnEffects:
         before = await self._state(run) if session else None
         control = await self._control.begin(attempt)
         iteration = (session or {}).get("iteration")
-        attempt.observe("turn_started", {"step": effect.step, "iteration": iteration})
+        call = purpose_of(run, effect).call
+        started = {"step": effect.step, "iteration": iteration, "call": call}
+        attempt.observe("turn_started", started)
         turn = await self._turn(attempt)
         if turn.unpaid is not None:
             attempt.observe("turn_ended", {**_shown(turn), "step": effect.step, "files": []})
@@ -184,10 +189,11 @@ class TurnEffects:
     async def _checked(self, attempt: Attempt) -> Resolution:
         around, args, run = self._around, attempt.args, attempt.run
         env = {**attempt.environment, **_session_environment(args["session"])}
-        self.forget(run)
-        folder = self._folder(run)
-        before = await around.work.state(folder) if args["base"] else None
         rules = msgspec.convert(args["rules"], list[ValidationRule])
+        folder = self._folder(run)
+        known = self._states.get(run.run_id) if not args["base"] else None
+        before = known or (await around.work.state(folder) if rules or args["base"] else None)
+        self.forget(run)
         world = ValidationWorld(
             folder, around.processes, env, verify=lambda line: around.verify_line(line, folder)
         )
@@ -195,13 +201,18 @@ class TurnEffects:
         results = await validate(rules, world, args["output"])
         value: dict[str, Any] = {"results": msgspec.to_builtins(results)}
         attempt.observe("validation_ended", value)
-        if before is not None:
+        if before is not None and args["base"]:
             after = await around.work.state(folder)
             followed = [name for rule in rules if rule.follow for name in _followed(folder, rule)]
             tree = await self._tree(run, args["base"], followed)
             stable = after.fingerprint == before.fingerprint
             value["work"] = {**tree, **self._known(run), "stable": stable}
-        return Resolution(OK, value)
+
+        def checked(tx: Transaction) -> None:
+            if results and before is not None:
+                tx.append(CHECKED, run.run_id, _checks(args["session"], before, results))
+
+        return Resolution(OK, value, also=checked)
 
     async def _work(self, attempt: Attempt) -> Resolution:
         """What the work began with as a tree, and what a task's branch has changed already."""
@@ -241,6 +252,25 @@ def _followed(folder: str, rule: ValidationRule) -> list[str]:
 
 def _unbegun(unpaid: Unpaid) -> dict[str, Any]:
     return {"error": unpaid.message, "begun": False, "unpaid": msgspec.to_builtins(unpaid)}
+
+
+def _checks(
+    session: Mapping[str, Any], seen: WorkState, results: Sequence[ValidationResult]
+) -> dict[str, Any]:
+    """What the log keeps of a validation, also where what its programs printed is pruned."""
+    found = (msgspec.to_builtins(each) for each in results)
+    checks = [
+        {
+            "name": each["ruleName"],
+            "type": each["type"],
+            "command": (each["command"] or "")[:LONGEST_COMMAND] or None,
+            "passed": each["passed"],
+            "exitCode": each["exitCode"],
+            "durationMs": each["durationMs"],
+        }
+        for each in found
+    ]
+    return {"iteration": session["iteration"], "files": seen.fingerprint, "checks": checks}
 
 
 def _key(attempt: Attempt) -> list[str]:

@@ -150,6 +150,11 @@ def _nothing(scope: Scope) -> bool:
     return False
 
 
+def in_plain_text(status: int, code: str, message: str) -> Response:
+    """A refusal as a line of text."""
+    return PlainTextResponse(f"{message}\n", status_code=status)
+
+
 class Guarded:
     """Refuses every request that does not bring a token, or that a browser was lured to send.
 
@@ -163,10 +168,11 @@ class Guarded:
         roles: Mapping[str, str],
         known: Addresses,
         is_open: Callable[[Scope], bool] = _nothing,
+        refused: Callable[[int, str, str], Response] = in_plain_text,
     ) -> None:
         self._app = app
         self._roles = {f"Bearer {token}".encode(): role for token, role in roles.items()}
-        self._known, self._is_open = known, is_open
+        self._known, self._is_open, self._refused = known, is_open, refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or say why not."""
@@ -178,16 +184,16 @@ class Guarded:
         if not self._is_open(scope):
             role = self._role(_values(headers, b"authorization"))
             if role is None:
-                wanted = {"WWW-Authenticate": "Bearer"}
-                why = "the bearer token is missing or wrong\n"
-                return PlainTextResponse(why, status_code=401, headers=wanted)
+                answer = self._refused(401, "token", "the bearer token is missing or wrong")
+                answer.headers["WWW-Authenticate"] = "Bearer"
+                return answer
             scope[ROLE] = role
         hosts = _values(headers, b"host")
         if len(hosts) != 1 or not _is_whole(self._known.hosts, hosts[0]):
-            return PlainTextResponse("unknown host name\n", status_code=421)
+            return self._refused(421, "host", "unknown host name")
         origins = _values(headers, b"origin")
         if not all(_is_whole(self._known.origins, origin) for origin in origins):
-            return PlainTextResponse("requests from other origins are refused\n", status_code=403)
+            return self._refused(403, "origin", "requests from other origins are refused")
         return None
 
     def _role(self, tokens: list[bytes]) -> str | None:

@@ -57,13 +57,16 @@ def configured_variables(settings: Settings, environ: Mapping[str, str]) -> dict
             known = found.setdefault(name, value)
             if known != value:  # the same name may have another value for each
                 found[f"{owner}.{name}"] = value
-    # What a notification needs is a secret, whatever its variable is called.
-    for name in notification_variables(settings).intersection(environ):
+    # What a notification or a collector needs is a secret, whatever its variable is called.
+    for name in secret_variables(settings).intersection(environ):
         found[f"SECRET {name}"] = environ[name]
         found[f"SECRET part of {name}"] = "\n".join(parts_of_url(environ[name]))
     return found
 
 
-def notification_variables(settings: Settings) -> set[str]:
-    """The environment variables that notifications take their secrets from."""
-    return {name for hook in settings.all_hooks if notifies(hook) for name in secret_names(hook)}
+def secret_variables(settings: Settings) -> set[str]:
+    """The environment variables that notifications and telemetry take their secrets from."""
+    of_telemetry = (settings.telemetry, settings.users_telemetry)
+    found = {name for each in of_telemetry for name in each.get("headers", {}).values()}
+    hooks = [hook for hook in settings.all_hooks if notifies(hook)]
+    return found.union(name for hook in hooks for name in secret_names(hook))

@@ -24,13 +24,16 @@ class UnableAgents:
     def __init__(self) -> None:
         self._found: dict[str, SessionFacts] = {}
 
-    def note(self, view: View, run_id: str) -> None:
-        """Give no more tasks to the agent of a session if it cannot work."""
+    def note(self, view: View, run_id: str) -> bool:
+        """Give no more tasks to the agent of a session if it cannot work; whether that is new."""
         if view.runs.value(run_id, STANDING) != ESCALATED:
-            return
+            return False
         known = facts(view, view.runs.find(run_id))
-        if known.problem is not None and known.agent is not None:
-            self._found[known.agent] = known
+        if known.problem is None or known.agent is None:
+            return False
+        is_new = known.agent not in self._found
+        self._found[known.agent] = known
+        return is_new
 
     def now(self, view: View) -> dict[str, AgentProblem]:
         """Those that still cannot; one whose session was resumed was repaired."""

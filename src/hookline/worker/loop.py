@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hookline.domain.runs.model import Run
-    from hookline.flows.effects import Surroundings
+    from hookline.flows.attempt import Surroundings
     from hookline.flows.engine import Engine
     from hookline.flows.runner import FlowRunner
     from hookline.ports.store import View
@@ -223,7 +223,7 @@ class Worker:
             busy = [each for each in self._lanes if each.session]
             for lane in busy:  # before its task, which is free again, is given to another lane
                 assert lane.session is not None
-                self._picker.unable.note(view, lane.session.run_id)
+                self._picker.note_end(view, lane.session.run_id)
             over = [each for each in busy if self._is_over(view, each)]
         for lane in over:
             lane.session, lane.is_asked = None, False
@@ -308,7 +308,7 @@ class Worker:
         with self._engine.store.read() as view:
             now = view.time()
             found = view.runs.leases.due(now, self._engine.owner.is_free)
-            due = self._picker.admission.admits(view, found)
+            due = self._picker.admission.could(view, found)
             return not due and not _goes_on(view, now) and not self._others_work(view)
 
     def _agents_fix(self) -> bool:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from hookline.app import App
     from hookline.domain.runs.model import Run
     from hookline.ports.store import Transaction, View
+    from hookline.worker.offered_agents import OfferedAgents
 
 # The heartbeat renews it until the session holds the task, so that a killed worker frees it.
 FIRST_LEASE = 5.0
@@ -60,8 +61,11 @@ class TaskPicker:
         self._left_alone = left_alone
         self._noticed: set[str] = set()
         self._looked_at = ""
+        # Whether a task that could be started was left to another host for now.
+        self._is_one_left = False
         self._beginning: tuple[str, int] | None = None  # a task, and the token of its claim
         self.unable = UnableAgents()
+        self.offered: OfferedAgents | None = None
         self.admission = Admission(app, self._is_ours)
         self.spending = Spending(self.tasks, after)
 
@@ -106,6 +110,8 @@ class TaskPicker:
 
     def is_held_up(self) -> bool:
         """Whether a task is held for so short a time that it may be ready soon."""
+        if self._is_one_left:
+            return True
         with self._app.read() as view:
             soon = later(self._app.store.now(), FIRST_LEASE)
             return view.graph.any_lease_ends(self._looked_at, soon)
@@ -117,8 +123,7 @@ class TaskPicker:
 
     def not_for_any_lane(self, view: View) -> list[str]:
         """Ready tasks of the wanted types that none of the agents may or can take, or not yet."""
-        unable = self.unable.now(view)
-        able = [agent for agent in self._agents if agent not in unable]
+        able = self._able(view, self._agents)
         return [
             task.id
             for task in view.graph.ready(claims.LOOKED_AT, self._app.store.now())
@@ -139,6 +144,11 @@ class TaskPicker:
         """What the tasks have cost so far."""
         with self._app.read() as view:
             return self.spending.usd(view)
+
+    def note_end(self, view: View, run_id: str) -> None:
+        """A session may be over: see whether its agent cannot work, and if others here can."""
+        if self.unable.note(view, run_id) and self.offered is not None:
+            self.offered.look_again()
 
     def notice(self, run_id: str, effect_id: str, *, is_done: bool) -> None:
         """Note that a run is advanced here: this worker deals with its task."""
@@ -164,13 +174,13 @@ class TaskPicker:
 
     def _best(self, view: View, now: str, agents: Sequence[str]) -> tuple[Task, str] | None:
         """The best task that one of these agents may take, and which one takes it."""
-        unable = self.unable.now(view)
-        agents = [each for each in agents if each not in unable]
+        agents = self._able(view, agents)
+        self._is_one_left = False
         for limit in (FIRST_LOOK, claims.LOOKED_AT):
             ready = view.graph.ready(limit, now)
             for task in ready:
                 allowed = [each for each in agents if self._may_take(each, task.type)]
-                if allowed and self._is_free(view, task):
+                if allowed and self._is_free(view, task) and not self._leaves(view, task, allowed):
                     return task, best_known(view, task, allowed)
             if len(ready) < limit:
                 break
@@ -183,6 +193,16 @@ class TaskPicker:
         """
         is_known = task.id in self.left or run_of(view, task.id) is not None
         return not is_known and unstarted_plan(view, task) is None
+
+    def _able(self, view: View, agents: Sequence[str]) -> list[str]:
+        unable = self.unable.now(view).keys()
+        offered = agents if self.offered is None else self.offered.now()
+        return [each for each in agents if each in offered and each not in unable]
+
+    def _leaves(self, view: View, task: Task, agents: Sequence[str]) -> bool:
+        is_left = self.admission.leaves(view, task, agents)
+        self._is_one_left = self._is_one_left or is_left
+        return is_left
 
     def _may_take(self, agent: str, task_type: str | None) -> bool:
         is_known = self._app.types.unknown(task_type) is None

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 from hookline.errors import BadInput, HooklineError
 from hookline.flows.runner import FlowRunner
-from hookline.hooks.calls.call import base_environment
 from hookline.operations.announcements import at_work
 from hookline.operations.worktrees import remove_finished
-from hookline.wiring.project.stores import is_here
 from hookline.wiring.running.engine import engine
 from hookline.wiring.running.hosts import serving
 from hookline.wiring.working.forges import check_forge
-from hookline.wiring.working.inspection import agent_health
 from hookline.wiring.working.profiles import chosen_agent
 from hookline.wiring.working.work import check_repository
 from hookline.worker.account import WorkAccount, account
 from hookline.worker.loop import WorkBudget, Worker
 from hookline.worker.news import News
+from hookline.worker.offered_agents import OfferedAgents
 from hookline.worker.records import CannotBegin
 from hookline.worker.task_picker import TaskPicker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
     from hookline.app import App
@@ -57,14 +54,14 @@ class WorkerRun:
     ) -> Worker:
         """Take tasks until nothing is left to do, or until it is stopped."""
         app = self._app
-        if not is_here(app.store):
-            self._lanes = await _able_lanes(app, self._lanes, tell)
+        names = list(dict.fromkeys(name for lane in self._lanes for name in lane))
+        offered = self._picker.offered = OfferedAgents(app, names, tell)
         served = engine(app, self._observe)
         runner = FlowRunner(served, self._picker.admission.admits)
         worker = Worker(served, runner, self._lanes, self._picker, budget=budget, tell=tell)
         app.spent = worker.money_spent
-        app.offers = lambda: list(dict.fromkeys(name for lane in self._lanes for name in lane))
-        async with at_work(app, failed, tell, self._picker.keep):
+        app.offers = lambda: None if worker.is_stopping else offered.now()
+        async with offered.watched(), at_work(app, failed, tell, self._picker.keep):
             with serving(app), stopped_by(worker.stop):
                 await worker.serve(once=once)
         if not worker.is_stopping:
@@ -83,25 +80,6 @@ class WorkerRun:
     def _left_alone(self, task: Task, problem: HooklineError) -> None:
         code, message, help = problem.code, problem.message, problem.help
         self.news.put(CannotBegin(task_id=task.id, code=code, message=message, help=help))
-
-
-async def _able_lanes(
-    app: App, lanes: Sequence[tuple[str, ...]], tell: Callable[[str], None]
-) -> list[tuple[str, ...]]:
-    """The lanes with agents that can work on this host: another host has other logins."""
-    names = list(dict.fromkeys(name for lane in lanes for name in lane))
-    profiles: Mapping[str, Any] = app.sections.agents
-    inherited = base_environment(app.environ)
-    asking = (agent_health(profiles[each], {**inherited, **profiles[each].env}) for each in names)
-    found = dict(zip(names, await asyncio.gather(*asking), strict=True))
-    problems = {name: health.problem for name, health in found.items() if health.problem}
-    if len(problems) == len(names):
-        name, problem = next(iter(problems.items()))
-        raise BadInput(f"{name} cannot work on this host: {problem.message}", help=problem.help)
-    for name, problem in problems.items():
-        tell(f"{name} is not offered by this host: {problem.told}")
-    able = (tuple(name for name in lane if name not in problems) for lane in lanes)
-    return [lane for lane in able if lane]
 
 
 async def check_place(app: App) -> Sequence[SetupProblem]:

@@ -8,6 +8,13 @@ export interface ActionRow {
   payload: unknown;
 }
 
+/** A sentence of advice, and which facts of a table it is about. */
+export interface Advice {
+  text: string;
+  table: string;
+  match: Record<string, string>;
+}
+
 /** An agent that a session can be started with. */
 export interface AgentChoice {
   name: string;
@@ -78,6 +85,16 @@ export interface ChangesGiven {
   changes?: Record<string, unknown>;
   state?: string | null;
   reason?: string | null;
+}
+
+/** A figure by week: `x` are the Mondays, in seconds since 1970, UTC. `left_out` is how many lines with smaller figures are not drawn. */
+export interface Chart {
+  figure: string;
+  label: string;
+  unit: "count" | "ms" | "number" | "percent" | "seq" | "text" | "usd";
+  x: number[];
+  lines: Line[];
+  leftOut: number;
 }
 
 /** A validation rule, what ran for it and what it found. */
@@ -411,6 +428,65 @@ export interface Hunk {
   lines: DiffLine[];
 }
 
+/** A column of a table, and what its cells are; money is in USD, a time in milliseconds. */
+export interface InsightColumn {
+  name: string;
+  label: string;
+  unit: "count" | "ms" | "number" | "percent" | "seq" | "text" | "usd";
+}
+
+/** The newest facts behind a figure, and how many there are in all. Each has its event in `seq`, and the `task` and, where one is known, the `run` that it is about. */
+export interface InsightFacts {
+  table: string;
+  columns: InsightColumn[];
+  rows: ((string | number | null)[])[];
+  total: number;
+}
+
+/** The facts behind a figure: `match` is JSON, the value that each column has to have. */
+export interface InsightFactsWanted {
+  since?: string | null;
+  until?: string | null;
+  type?: string | null;
+  agent?: string | null;
+  by?: string | null;
+  table?: string | null;
+  match?: string;
+  limit?: number;
+}
+
+/** A table: each row has its newest event in the last column, and `sql` finds the rows. A cell is None where nothing is known. */
+export interface InsightTable {
+  name: string;
+  title: string;
+  about: string;
+  columns: InsightColumn[];
+  rows: ((string | number | null)[])[];
+  charts: Chart[];
+  advice: Advice[];
+  sql: string;
+}
+
+/** What the log says about how work goes, from one moment to another. */
+export interface Insights {
+  since: string | null;
+  until: string;
+  type: string | null;
+  agent: string | null;
+  by: ("agent" | "type" | "week")[];
+  tables: InsightTable[];
+}
+
+/** Which facts count and how they are split: `by` is a list such as `week,agent`. `since` and `until` are moments in UTC. `table` is the one that is wanted; without it, all. */
+export interface InsightsWanted {
+  since?: string | null;
+  until?: string | null;
+  type?: string | null;
+  agent?: string | null;
+  by?: string | null;
+  table?: string | null;
+}
+
 /** One part of a session; `diff` is where the API has what it changed. */
 export interface IterationPage {
   runId: string;
@@ -444,6 +520,12 @@ export interface IterationRow {
   tokens: number;
   seq: number;
   endSeq: number | null;
+}
+
+/** One line of a chart; a value is None where nothing is known. */
+export interface Line {
+  label: string;
+  values: (number | null)[];
 }
 
 /** What a person says about a line of a diff: its number after the change, or before it. */
@@ -978,6 +1060,14 @@ export interface Routes {
   event: { takes: Nothing; answers: EventPage };
   /** GET /api/search: Search over everything. */
   search: { takes: SearchWanted; answers: SearchPage };
+  /** GET /api/insights: How work goes, in tables with charts and advice. */
+  insights: { takes: InsightsWanted; answers: Insights };
+  /** GET /api/insights/{table}/facts: The facts behind a figure, the newest first. */
+  insight_facts: { takes: InsightFactsWanted; answers: InsightFacts };
+  /** GET /api/insights/{table}/csv: A table as CSV. */
+  insight_csv: { takes: InsightsWanted; answers: string };
+  /** GET /metrics: The figures of the record for Prometheus. */
+  metrics: { takes: Nothing; answers: string };
   /** GET /api/stream: Events as they happen, a line of JSON for each. | lines */
   stream: { takes: StreamWanted; answers: StreamLine };
   /** POST /api/playground: Try a condition on a recorded event. */

@@ -142,7 +142,7 @@ class Heard:
         self._on_event(AgentEvent(type="text", text=text[:CAP]))
 
     def _use(self, update: Update) -> None:
-        tool = self._tool(update)
+        tool, key = self._tool(update), update.tool_call_id[:SHORT]
         if tool is None or tool.is_over:
             return
         tool.kind = update.kind or tool.kind
@@ -150,13 +150,13 @@ class Heard:
         is_over = update.status in ("completed", "failed")
         if not tool.is_told and (tool.detail or is_over):
             tool.is_told = True
-            self._on_event(AgentEvent(type="tool", name=tool.name, detail=tool.detail))
+            self._on_event(AgentEvent(type="tool", name=tool.name, detail=tool.detail, id=key))
         if is_over:
             tool.is_over = True
             self._steps.answer()
             ok = update.status == "completed"
             self._on_event(
-                AgentEvent(type="tool_result", name=tool.name, detail=tool.detail, ok=ok)
+                AgentEvent(type="tool_result", name=tool.name, detail=tool.detail, ok=ok, id=key)
             )
 
     def _tool(self, update: Update) -> _Tool | None:

@@ -14,6 +14,7 @@ import msgspec
 from hookline.adapters.agents.steps import StepCount
 from hookline.adapters.processes.identity import SIGKILL
 from hookline.domain.sessions.turns import AgentEvent, EventKind
+from hookline.domain.text.display import line_of
 from hookline.ports.processes import Finished
 
 if TYPE_CHECKING:
@@ -169,8 +170,7 @@ def _complaint(stderr: str) -> str:
 
 def shown(text: str, limit: int = SHOWN) -> str:
     """A text of an agent on one line, bounded."""
-    line = " ".join(text[: 4 * limit].split())
-    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+    return line_of(text[: 4 * limit], limit)
 
 
 def brief(text: str) -> str:

@@ -18,6 +18,7 @@ from hookline.adapters.git.work import GitWork, branch_at
 from hookline.adapters.processes.identity import all_processes, kill_marked
 from hookline.domain.sessions.turns import AgentEvent, AgentTurn, Purpose, TurnCost, Unpaid, Usage
 from hookline.domain.text.cleaning import Cleaner
+from hookline.domain.text.excerpts import first_few
 from hookline.domain.work.repository import RepositoryError
 from hookline.errors import BadInput, BrokenPlugin, HooklineError, StoreError
 from hookline.plugins import DRIVERS
@@ -244,8 +245,7 @@ async def _watched(take: Callable[[], Awaitable[AgentTurn]], talk: DriverTurn) -
     changed = await work.between(talk.folder, before, after)
     if not changed and after.commit == before.commit:
         return turn
-    more = f" and {len(changed) - SHOWN_FILES} more" if len(changed) > SHOWN_FILES else ""
-    shown = ", ".join(changed[:SHOWN_FILES]) + more
+    shown = first_few(changed, SHOWN_FILES)
     error = f"files changed in a turn that may only read: {shown}"
     if not changed:
         error = after.error or "another commit was checked out in a turn that may only read"

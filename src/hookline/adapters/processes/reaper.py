@@ -91,8 +91,15 @@ class Reaper:
         self._tell(f"~ {sent!r}")
 
     def close(self) -> None:
-        """Let the process end: its owner has ended what it had started."""
+        """Let the process end: its owner has ended what it had started.
+
+        Leases that could not be given up, as when the server is away, it gives back later.
+        """
         if self._process is None:
+            return
+        if self._renewed is not None:
+            os.close(self._pipe)
+            self._pipe, self._process = -1, None
             return
         if self._terms is not None:
             with suppress(OSError):  # it was killed

@@ -124,23 +124,23 @@ class CallTables(Table):
 
     def find(self, delivery_id: int) -> Delivery | None:
         row = self._run("SELECT * FROM deliveries WHERE id = ?", (delivery_id,)).fetchone()
-        return _delivery(row) if row else None
+        return delivery_of_row(row) if row else None
 
     def deliveries(self, event_seq: int) -> list[Delivery]:
-        return [_delivery(row) for row in self._run(SQL["deliveries_of"], (event_seq,))]
+        return [delivery_of_row(row) for row in self._run(SQL["deliveries_of"], (event_seq,))]
 
     def calls_of(self, hook: str, limit: int = 20) -> list[Delivery]:
         sql = "SELECT * FROM deliveries WHERE hook = ? ORDER BY event_seq DESC LIMIT ?"
-        return [_delivery(row) for row in self._run(sql, (hook, limit))]
+        return [delivery_of_row(row) for row in self._run(sql, (hook, limit))]
 
     def last_failures(self, hook: str) -> list[Delivery]:
         calls = self._run(SQL["last_failure"], (hook,)).fetchall()
         actions = self._run(SQL["last_failed_action"], (hook,)).fetchall()
-        return [*map(_delivery, calls), *(_failed_action(*row) for row in actions)]
+        return [*map(delivery_of_row, calls), *(_failed_action(*row) for row in actions)]
 
     def dead(self) -> list[Delivery]:
         sql = "SELECT * FROM deliveries WHERE status = ? ORDER BY id"
-        return [_delivery(row) for row in self._run(sql, (DEAD,))]
+        return [delivery_of_row(row) for row in self._run(sql, (DEAD,))]
 
     def lost(self) -> tuple[int, int]:
         found: tuple[int, int] = self._run(SQL["lost_calls"]).fetchone()
@@ -265,7 +265,8 @@ def _optional(value: Any) -> str | None:
     return None if value is None else _encode(value).decode()
 
 
-def _delivery(row: tuple[Any, ...]) -> Delivery:
+def delivery_of_row(row: tuple[Any, ...]) -> Delivery:
+    """A call as its row says."""
     values = list(row)
     values[12] = None if row[12] is None else _recorded(row[12])
     values[18] = None if row[18] is None else _decode(row[18])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import stat
 import time
@@ -17,13 +18,14 @@ from hookline.adapters.store.statements import SCHEMA_VERSION, migration, unusab
 from hookline.files import FILE_MODE, entry_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from hookline.domain.events import Event
 
 PATIENCE = 60.0
 MEMORY = ":memory:"
+_MARK = re.compile(r"\?(\d+)")
 _EMPTY = "restore it from a backup; to start over, remove it and run the command again"
 _BESIDE = "if you did not put it there, remove it: SQLite would write its content into the store"
 
@@ -102,6 +104,14 @@ class SqliteDatabase:
 
     def stored(self, last: Event) -> None:
         """Nothing: a file takes nothing back."""
+
+    def shown(self, sql: str, values: Sequence[Any]) -> str:
+        """A statement with its values, for the `sqlite3` program."""
+        literal = self.connection.execute
+        return _MARK.sub(
+            lambda mark: str(literal("SELECT quote(?)", (values[int(mark[1]) - 1],)).fetchone()[0]),
+            sql,
+        )
 
     def size(self) -> int:
         """The bytes of the file and of what is still to be written into it."""

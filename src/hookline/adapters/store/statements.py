@@ -10,7 +10,7 @@ from hookline.errors import BadInput, HooklineError, StoreCorrupt
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 # The schema of the version before: its processes still work with this one on a server, because what
 # came since only adds tables. A migration that does more raises this number: then they refuse it.
 COMPATIBLE_SCHEMA = 8

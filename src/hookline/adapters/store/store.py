@@ -31,13 +31,16 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from hookline.adapters.store.details import DetailTables
+    from hookline.adapters.store.exports import ExportTables
     from hookline.adapters.store.hosts import HostTables
+    from hookline.adapters.store.insights import InsightTables
     from hookline.adapters.store.notices import AnnouncementTable, OutboxTable
     from hookline.adapters.store.pull_requests import PullRequestTable
     from hookline.adapters.store.runs import RunTables, SessionTables
     from hookline.adapters.store.statements import StatementRunner
     from hookline.adapters.store.work_places import WorkPlaceTable
     from hookline.domain.hooks.records import Delivery
+    from hookline.domain.insights import Selection
 
 _encode = msgspec.json.encode
 
@@ -68,6 +71,9 @@ class Database(Protocol):
 
     def stored(self, last: Event) -> None:
         """An event, the last of its transaction, was acknowledged."""
+
+    def shown(self, sql: str, values: Sequence[Any]) -> str:
+        """A statement with its values, as people can run it."""
 
     def size(self) -> int:
         """How many bytes they take."""
@@ -149,6 +155,18 @@ class View:
         from hookline.adapters.store.notices import OutboxTable
 
         return OutboxTable(self._connection)
+
+    @property
+    def insights(self) -> InsightTables:
+        from hookline.adapters.store.insights import InsightTables  # few look at them
+
+        return InsightTables(self._connection)
+
+    @property
+    def exports(self) -> ExportTables:
+        from hookline.adapters.store.exports import ExportTables  # most projects send nothing
+
+        return ExportTables(self._connection)
 
 
 class Transaction(View):
@@ -291,6 +309,11 @@ class TableStore:
     def read(self) -> Iterator[View]:
         with self._database.snapshot() as connection:
             yield View(connection, self.id, self.time)
+
+    def insight_statement(self, table: str, asked: Selection, now: str) -> str:
+        from hookline.adapters.store.insights import statement  # few look at it
+
+        return self._database.shown(*statement(table, asked, now))
 
     def rows(self, *, writing: bool = False) -> AbstractContextManager[StatementRunner]:
         """The bare tables, for copying them."""

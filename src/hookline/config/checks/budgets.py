@@ -33,12 +33,14 @@ def unpriced(name: str, profile: Any) -> Unpriced | None:
     reports = ask(profile) if ask is not None else None
     if reports == "nothing" and profile.prices != FREE:
         message = f"agent '{name}' reports neither money nor tokens"
-        free = f"if it costs nothing, say `agents.{name}.prices: {{input: 0, output: 0}}`"
+        free = f"if it costs nothing, set `agents.{name}.prices: {{input: 0, output: 0}}`"
         return Unpriced(message, f"limit its iterations or minutes instead; {free}")
     if reports == "tokens" and profile.prices is None:
         message = f"agent '{name}' reports tokens, but not what they cost"
         wanted = f"`agents.{name}.prices: {{input: USD, output: USD}}`, per million tokens"
-        return Unpriced(message, f"say it in hookline.yaml: {wanted}; or limit its tokens instead")
+        return Unpriced(
+            message, f"add this to hookline.yaml: {wanted}; or limit its tokens instead"
+        )
     return None
 
 
@@ -52,7 +54,7 @@ def unpriced_budgets(settings: Settings) -> list[Problem]:
             report.warning(
                 "unpriced",
                 Mark(CONFIG_NAME),
-                f"`budget.usd` cannot hold: {found.message}",
+                f"`budget.usd` cannot be enforced: {found.message}",
                 help=found.help,
                 consequence="its sessions are refused, and its turns for hooks count as free",
             )

@@ -152,7 +152,8 @@ class Converter:
             self._value(item, kind.item_type, f"{path}[{index}]")
             for index, item in enumerate(node.items)
         ]
-        return [value for value in read if value is not INVALID]
+        fitting = [value for value in read if value is not INVALID]
+        return INVALID if len(fitting) < (kind.min_length or 0) else fitting
 
     def _union(self, node: Node, kind: inspect.UnionType, path: str) -> Any:
         """Our unions are `X | None` or `text | mapping | None`: null is None."""

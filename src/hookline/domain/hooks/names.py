@@ -21,6 +21,14 @@ def short_name(hook: str) -> str:
     return found[1] if found else hook
 
 
+def outside_name(hook: str, kind: str) -> str:
+    """A hook's name for those who may not see what it runs: one without a name has its place."""
+    found = _UNNAMED.fullmatch(hook)
+    if found is None or kind == "built-in":
+        return short_name(hook)
+    return hook[: found.start(1) - 1]
+
+
 def shown_hook(hook: str) -> str:
     """A hook as people read its name: short, and harmless to a terminal."""
     return one_line(short_name(hook))

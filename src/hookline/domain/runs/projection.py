@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain.runs import model as r
+from hookline.domain.text.display import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping
@@ -100,7 +101,8 @@ def _named(key: Any) -> str:
 def _compare(name: str, said: Columns, row: Columns) -> Iterator[str]:
     for column, value in said.items():
         if row[column] != value:
-            yield f"{column} of {name} is {_short(row[column])}, the log says {_short(value)}"
+            seen, logged = (shortened(repr(each), 40) for each in (row[column], value))
+            yield f"{column} of {name} is {seen}, the log says {logged}"
 
 
 def _key(event: Event) -> EffectKey:
@@ -188,8 +190,3 @@ def _resolved(event: Event) -> Columns:
         "resolved_seq": event.seq,
         "resolved_at": event.timestamp,
     }
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:39]}…"

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 KEPT_TREES = 20
+# How many iterations in a row may be cut short by the end of a process or a machine before they
+# count as failures: an agent may be what ends them.
+MOST_CUT = 10
 # What a session may use, as opposed to what shows that it is stuck: to continue, it must be raised.
 BUDGETS = ("iterations", "minutes", "usd", "tokens")
 
@@ -37,7 +40,7 @@ class SessionLimits(msgspec.Struct, frozen=True, kw_only=True):
 class Progress(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     """What a session has used so far.
 
-    `failures`, `same_output`, `no_change` and `worse` count iterations in a row up to now,
+    `failures`, `cut`, `same_output`, `no_change` and `worse` count iterations in a row up to now,
     `returns` how often the files went back to an earlier state since they last reached a new
     one. `last_output` is a hash. `trees` are the last states of the files, the newest last; a
     session that begins with the state it found there notices a return to it.
@@ -48,6 +51,7 @@ class Progress(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     usd: float = 0.0
     tokens: int = 0
     failures: int = 0
+    cut: int = 0
     same_output: int = 0
     no_change: int = 0
     returns: int = 0
@@ -131,9 +135,11 @@ def after_iteration(
     minutes: float,
     usd: float,
     tokens: int,
+    cut: bool = False,
 ) -> Progress:
     """The progress with one more iteration, failed or not.
 
+    A `cut` one failed because its process or machine was gone, which says nothing about the agent.
     `minutes`, `usd` and `tokens` are what this iteration used. `fingerprint` stands for the
     state of all files, None where nobody knows it. `passed` of `total` rules hold now; None
     where none was run.
@@ -141,14 +147,17 @@ def after_iteration(
     said = str(sha256(output.encode("utf-8", "surrogatepass")).hexdigest())
     best, worse = _quality(progress, passed, total)
     trees, returns = _movement(progress, fingerprint)
+    cuts = progress.cut + 1 if cut else 0
+    is_excused = 0 < cuts <= MOST_CUT
     return Progress(
         iterations=progress.iterations + 1,
         minutes=progress.minutes + _amount(minutes),
         usd=progress.usd + _amount(usd),
         tokens=progress.tokens + max(tokens, 0),
-        failures=progress.failures + 1 if failed else 0,
+        failures=progress.failures + (not is_excused) if failed else 0,
+        cut=cuts,
         same_output=_repetitions(progress, said, failed=failed, changed=changed),
-        no_change=0 if changed else progress.no_change + 1,
+        no_change=0 if changed else progress.no_change + (not is_excused),
         returns=returns,
         best_passed=best,
         worse=worse,

@@ -198,7 +198,7 @@ class AgentEvent(msgspec.Struct, rename="camel", kw_only=True, frozen=True, omit
 
     `text`: the agent says something. `tool`: it begins to use a tool, `name` with `detail` such
     as the file or the command. `tool_result`: that tool is over, `ok` or not. `notice`: the
-    driver has something to tell.
+    driver has something to tell. `id` is the agent's own name of the use of a tool.
     """
 
     type: EventKind
@@ -206,6 +206,7 @@ class AgentEvent(msgspec.Struct, rename="camel", kw_only=True, frozen=True, omit
     name: str = ""
     detail: str = ""
     ok: bool = True
+    id: str = ""
 
 
 class ScriptedTurn(

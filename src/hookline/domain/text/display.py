@@ -30,7 +30,17 @@ def untrusted(text: str, width: int = 0) -> str:
 def printable(line: str, width: int = 0) -> str:
     """A line as it is, blanks included, safe to print and cut to `width`."""
     safe = "".join(map(spelled, line.expandtabs(4)))
-    return safe[: width - 1] + "…" if 0 < width < len(safe) else safe
+    return shortened(safe, width) if width else safe
+
+
+def shortened(text: str, limit: int) -> str:
+    """A text, cut where it is too long; the cut is marked."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def line_of(text: str, limit: int = 600) -> str:
+    """A text on one line, cut where it is too long."""
+    return shortened(" ".join(text.split()), limit)
 
 
 def json_line(value: Any) -> str:

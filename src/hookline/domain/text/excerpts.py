@@ -109,9 +109,9 @@ def error_line(*texts: str) -> str:
     return ""
 
 
-def first_few(names: Sequence[str], most: int, mark: str = ", ") -> str:
-    """The first of these names, and how many more there are."""
-    left = len(names) - most
+def first_few(names: Sequence[str], most: int, mark: str = ", ", of: int = 0) -> str:
+    """The first of these names, and how many more there are; `of` counts those not here, too."""
+    left = (of or len(names)) - min(most, len(names))
     return mark.join(names[:most]) + (f" and {left} more" if left > 0 else "")
 
 

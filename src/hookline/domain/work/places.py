@@ -61,6 +61,11 @@ class WorkPlace(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_
     conversations: dict[str, str] = {}
 
     @property
+    def host(self) -> str:
+        """The host of that clone."""
+        return self.holder.partition(":")[0]
+
+    @property
     def blobs(self) -> list[str]:
         """The blobs that are gone when the task is over."""
         own = (self.copy.blob,) if self.copy is not None and self.copy.blob else ()

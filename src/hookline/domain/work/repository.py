@@ -201,8 +201,7 @@ def told_commit(commit: Commit) -> str:
 
 def named(commits: Sequence[Commit]) -> str:
     """Commits as a line tells them: the first ones, and how many more."""
-    shown = ", ".join(told_commit(each) for each in commits[:3])
-    return shown + f" and {len(commits) - 3} more" * (len(commits) > 3)
+    return first_few([told_commit(each) for each in commits], 3)
 
 
 class Rebased(msgspec.Struct, frozen=True):

@@ -23,6 +23,7 @@ from hookline.domain.hooks.records import (
 )
 from hookline.domain.sessions.model import FLOW as SESSION
 from hookline.domain.tasks import SETTLED, Task
+from hookline.domain.text.display import shortened
 from hookline.hooks.verdicts import run_of
 
 if TYPE_CHECKING:
@@ -381,8 +382,7 @@ def _event_step(event: Event) -> ExplainedStep:
 
 
 def _short(value: Any) -> str:
-    text = msgspec.json.encode(value).decode()
-    return text if len(text) <= 120 else text[:119] + "…"
+    return shortened(msgspec.json.encode(value).decode(), 120)
 
 
 def _plain(value: Any) -> str:

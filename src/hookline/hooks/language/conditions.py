@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from hookline.domain.hooks.records import FAILED, SKIPPED, Outcome
+from hookline.domain.text.display import line_of, shortened
 from hookline.errors import HookFailure
 from hookline.hooks.language import grammar
 from hookline.hooks.language.globs import glob_match as glob_match
@@ -232,11 +233,11 @@ def _kind(value: object) -> str:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= MAX_VALUE_TEXT else text[: MAX_VALUE_TEXT - 1] + "…"
+    return shortened(text, MAX_VALUE_TEXT)
 
 
 def _one_line(text: str) -> str:
-    return _short(" ".join(text.split())).encode(errors="backslashreplace").decode()
+    return line_of(text, MAX_VALUE_TEXT).encode(errors="backslashreplace").decode()
 
 
 def _cut(value: Any, depth: int = 1) -> Any:

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from hookline.domain.tasks import Task
     from hookline.domain.work.forge import PullRequest
     from hookline.domain.work.submissions import Submission
-    from hookline.flows.attempt import Attempt
-    from hookline.flows.effects import Surroundings
+    from hookline.flows.attempt import Attempt, Surroundings
     from hookline.ports.repository import Repository
     from hookline.ports.work import Forge
 

@@ -12,7 +12,7 @@ from hookline.points import GATE, HOLDING
 if TYPE_CHECKING:
     from hookline.domain.hooks.records import Outcome
     from hookline.domain.work.submissions import Submission
-    from hookline.flows.effects import Surroundings
+    from hookline.flows.attempt import Surroundings
     from hookline.hooks.registry import Hook
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from hookline.domain.work.repository import Prepared
-    from hookline.flows.effects import Surroundings
+    from hookline.flows.attempt import Surroundings
     from hookline.ports.repository import Repository
 
 SHOWN = 10

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from hookline.domain.runs.model import Run
     from hookline.domain.tasks import Task
     from hookline.domain.work.repository import Prepared
-    from hookline.flows.effects import Surroundings
+    from hookline.flows.attempt import Surroundings
     from hookline.pipeline.repository.effects import Workplace
 
 RUN_TESTS = "run_tests"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hookline.domain.pages.taskpage import task_page
+from hookline.domain.text.display import line_of
 from hookline.domain.work.forge import PullRequest, objections
 from hookline.domain.work.repository import Refused
 from hookline.pipeline.repository.merge_facts import merged_by_others, prove_merged, since
@@ -45,7 +46,7 @@ class PeopleMerge:
         if head == asked.judged and not asked.skip_pr:
             shown = await self._show(asked, head, pull)
             if isinstance(shown, Refused):
-                reason = f"{shown.reason}: {prompts.one_line(shown.output, 300)}"
+                reason = f"{shown.reason}: {line_of(shown.output, 300)}"
                 return refused(reason.removesuffix(": "))
             pull = shown
         return self._way_on(asked, pull, head)
@@ -74,7 +75,7 @@ class PeopleMerge:
                 return pushed
         if pull is not None:
             return pull
-        title = prompts.one_line(self._task.goal, MAX_TITLE)
+        title = line_of(self._task.goal, MAX_TITLE)
         body = prompts.capped(task_page(self._task))
         return await self._forge.open_pull_request(asked.branch, asked.base, title, body)
 

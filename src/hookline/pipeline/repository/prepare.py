@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hookline.domain.pages.taskpage import commit_message, task_page, trailers_of
+from hookline.domain.text.excerpts import first_few
 from hookline.domain.work.repository import (
     RebaseConflict,
     RepositoryError,
@@ -14,8 +15,7 @@ from hookline.domain.work.repository import (
     named,
 )
 from hookline.files import text_of
-from hookline.hooks.builtin.gates.branch import unfinished_prompt
-from hookline.hooks.builtin.gates.common import astray_prompt
+from hookline.hooks.builtin.gates.common import astray_prompt, unfinished_prompt
 from hookline.hooks.framing import framed
 from hookline.pipeline.checks_ahead import ChecksAhead, frozen_by
 from hookline.pipeline.repository import findings
@@ -79,7 +79,7 @@ class Preparation:
         state = await self._repository.describe(asked.worktree)
         work.head = state.head
         if state.dirty and asked.uncommitted == "refuse":
-            self._refuse(f"not committed: {_some(state)}")
+            self._refuse(f"not committed: {first_few(state.dirty, NAMED, of=state.dirty_count)}")
             return
         await (self._take_committed(state) if self._is_yours else self._commit(state))
         if work.refused is not None:
@@ -230,9 +230,3 @@ class Preparation:
 
     def _refuse(self, message: str, prompt: str | None = None) -> None:
         self.work.refused, self.work.remediation_prompt = message, prompt
-
-
-def _some(state: RepositoryState) -> str:
-    named = state.dirty[:NAMED]
-    left = state.dirty_count - len(named)
-    return ", ".join(named) + f" and {left} more" * (left > 0)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hookline.domain.text.display import line_of
 from hookline.domain.work.forge import TOLD, ForgeTemporary, MergeWaits, Review
 from hookline.hooks.builtin.gates.common import pause_until
 from hookline.hooks.builtin.gates.conflict_prompts import found_prompt, named_conflict
 from hookline.hooks.builtin.gates.people import changes_wanted
 from hookline.pipeline.repository.requests import WAITS, MergeResult, RepoRequest
-from hookline.sessions import prompts
 
 if TYPE_CHECKING:
     from hookline.domain.work.repository import ConflictFile, Refused
@@ -72,7 +72,7 @@ async def not_yet(
 
 def refused_by_git(found: Refused) -> MergeResult:
     """A push or update that git, a remote or one of its hooks refused."""
-    words = prompts.one_line(found.output, MAX_WORDS)
+    words = line_of(found.output, MAX_WORDS)
     return MergeResult(
         status="refused",
         kind=found.kind,

@@ -135,7 +135,7 @@ def _space(place: str) -> Diagnosis:
     free = shutil.disk_usage(place).free
     message = f"{free >> 20:,} MiB free"
     if free < NO_SPACE:
-        return failed("disk", message, "free some space: changes will be refused")
+        return failed("disk", message, "free some space, or changes will be refused")
     is_little = free < LITTLE_SPACE
     return warning("disk", message, "free some space") if is_little else ok("disk", message)
 

@@ -15,6 +15,7 @@ from hookline.domain.announcements import fold as fold_announcement
 from hookline.domain.hooks.names import short_name
 from hookline.domain.projection import LISTS, Fold
 from hookline.domain.tasks import task_id
+from hookline.domain.text.display import shortened
 from hookline.domain.text.excerpts import first_few
 from hookline.errors import LinkedFolder, StoreAbsent, StoreCorrupt, StoreError, StoreReplaced
 from hookline.files import refuse_links
@@ -120,8 +121,8 @@ def _durability(found: Durability) -> Diagnosis:
 def _wakeups(*, is_told: bool) -> Diagnosis:
     """Whether those who wait are woken by what is stored."""
     if is_told:
-        return ok("wake-ups", "whoever waits hears about changes at once")
-    message = "a pooler is in between: whoever waits looks for changes each second"
+        return ok("wake-ups", "waiting processes hear about changes at once")
+    message = "there is a pooler in between: waiting processes look for changes every second"
     return warning("wake-ups", message, "name the server itself as `store_listen:`")
 
 
@@ -232,7 +233,7 @@ def _unlike(announced: dict[str, Announced], view: View) -> Iterator[str]:
     stored = view.announcements.all()
     for key in sorted({*stored, *announced}):
         if stored.get(key) != announced.get(key):
-            yield f"the announcement '{_short(key)}' is not what the log says"
+            yield f"the announcement '{shortened(repr(key), 40)}' is not what the log says"
 
 
 def _row_differences(identifier: str, row: dict[str, Any], fold: Fold) -> Iterator[str]:
@@ -243,14 +244,10 @@ def _row_differences(identifier: str, row: dict[str, Any], fold: Fold) -> Iterat
         value = tuple(msgspec.json.decode(stored)) if name in LISTS else stored
         said = columns.get(name, () if name in LISTS else None)
         if value != said:
-            yield f"{name} of {identifier} is {_short(value)}, the log says {_short(said)}"
+            seen, logged = (shortened(repr(each), 40) for each in (value, said))
+            yield f"{name} of {identifier} is {seen}, the log says {logged}"
     if row["unmet"] != fold.unmet(identifier):
         yield f"{identifier} waits for {row['unmet']} tasks, the log says {fold.unmet(identifier)}"
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:39]}…"
 
 
 # The calls of hooks

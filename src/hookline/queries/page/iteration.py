@@ -9,6 +9,7 @@ import msgspec
 from hookline.domain.timestamps import seconds
 from hookline.errors import BadInput
 from hookline.queries.page.shown import CallRow, Shown, Text, call_row, text
+from hookline.queries.session_details import EndedIteration
 from hookline.queries.session_story import (
     Checked,
     CheckedRule,
@@ -18,7 +19,6 @@ from hookline.queries.session_story import (
     ToldTurn,
     chapters,
 )
-from hookline.queries.sessions import EndedIteration
 from hookline.sessions.names import find
 
 if TYPE_CHECKING:

@@ -13,17 +13,16 @@ from hookline.domain.tasks import Task
 from hookline.domain.timestamps import seconds
 from hookline.queries.page.shown import Shown, Way
 from hookline.queries.page.ways import session_ways
-from hookline.queries.sessions import (
+from hookline.queries.session_details import (
     EndedIteration,
     HeldText,
-    SessionFacts,
     UsedLimit,
     countdown,
     endings,
-    facts,
     session_details,
     spent,
 )
+from hookline.queries.sessions import SessionFacts, facts
 from hookline.sessions.names import EVERY, find
 
 if TYPE_CHECKING:

@@ -34,7 +34,9 @@ def warn_of_silence(app: App) -> None:
     found = silent(hooks, app.project, app.environ)
     told = {(str(hook.metadata["arguments"]["channel"]), str(why), why.fix) for hook, why in found}
     for channel, why, fix in sorted(told):
-        warn(f"nobody will be told by {channel}: {untrusted(why, 200)}", help=untrusted(fix, 200))
+        warn(
+            f"no notification is sent by {channel}: {untrusted(why, 200)}", help=untrusted(fix, 200)
+        )
 
 
 def tell_detached(

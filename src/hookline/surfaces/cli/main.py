@@ -46,6 +46,7 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str, str]]] = {
         "resume": ("sessions.session", "SESSION_COMMANDS", "resume a session"),
         "attention": ("project.attention", "COMMANDS", "show what waits for a person"),
         "report": ("reports.command", "COMMANDS", "report what was done, proven and spent"),
+        "insights": ("insights.command", "COMMANDS", "show how work goes, and what would help"),
         "answer": ("flows.orchestrate", "COMMANDS", "answer a breakpoint"),
         "session": ("sessions.session", "SESSION_COMMANDS", "list, watch and control sessions"),
     },
@@ -91,6 +92,12 @@ SECTIONS: Mapping[str, Mapping[str, tuple[str, str, str]]] = {
         "hosts": ("project.hosts", "HOST_COMMANDS", "show and drain machines that share a store"),
         "store": ("project.store", "STORE_COMMANDS", "move the store to a server, or back"),
         "serve": ("project.serve", "COMMANDS", "show this project on a page in your browser"),
+        "telemetry": (
+            "project.telemetry",
+            "TELEMETRY_COMMANDS",
+            "send traces and metrics to a collector, and see how that fares",
+        ),
+        "metrics": ("project.telemetry", "COMMANDS", "print figures for Prometheus"),
         "mcp": ("project.mcp", "COMMANDS", "serve tools to agents (MCP)"),
         "completion": ("project.completion", "COMMANDS", "print a shell's completion script"),
         "version": ("project.version", "COMMANDS", "print the version"),
@@ -105,10 +112,11 @@ STREAMS = {
     *(f"hookline session {name}" for name in WATCHING),
 }
 GROUPS = frozenset(
-    "session task dep note checkpoint flow effect gate hook config worktree store hosts".split()
+    "session task dep note checkpoint flow effect gate hook config worktree store hosts"
+    " telemetry".split()
 )
 # What is meant by a group alone; that of others is their help.
-ALONE = {"hosts": "list"}
+ALONE = {"hosts": "list", "telemetry": "status"}
 
 
 class Formatter(argparse.HelpFormatter):

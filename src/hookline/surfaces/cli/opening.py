@@ -23,12 +23,13 @@ from hookline.errors import (
 )
 from hookline.files import open_own
 from hookline.hooks.builtin import notifies
+from hookline.points import TOLD_IN_FEED
 from hookline.surfaces.cli.output import is_terminal, note, paint, untrusted, warn
 from hookline.wiring.project.configured import GONE, PUT_BACK
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import TextIO
 
     from hookline.domain.hooks.records import Delivery
@@ -222,11 +223,17 @@ def _warn_of_trouble(app: App) -> None:
         warn(f"{'1 hook is' if count == 1 else f'{count} hooks are'} held back: {reason}")
 
 
-def tell_failure(row: Delivery) -> None:
+def tell_failure(row: Delivery, say: Callable[[str], None] = note) -> None:
     """Say that a call failed, and how to learn more."""
     if row.failure:
-        note(f"{paint('✗', 'red', sys.stderr)} {untrusted(row.failure, 300)}")
-        note(f"  = help: `hookline why {row.event_seq}` explains it")
+        say(f"{paint('✗', 'red', sys.stderr)} {untrusted(row.failure, 300)}")
+        say(f"  = help: `hookline why {row.event_seq}` explains it")
+
+
+def tell_unseen_failure(row: Delivery, say: Callable[[str], None]) -> None:
+    """Say that a call failed, unless a feed shows it."""
+    if row.point not in TOLD_IN_FEED:
+        tell_failure(row, say)
 
 
 def refuse_unready(args: Namespace, app: App) -> None:

@@ -56,6 +56,14 @@ def names(text: str | None) -> tuple[str, ...] | None:
     return found
 
 
+def matched(text: str) -> dict[str, str]:
+    """The value that each column has to have, as JSON says it."""
+    try:
+        return msgspec.json.decode(text, type=dict[str, str])
+    except msgspec.MsgspecError as problem:
+        raise BadInput(f"match is a JSON object of texts: {problem}") from problem
+
+
 def from_query(route: Route, query: Mapping[str, str]) -> given.Given:
     """The parameters of an address."""
     try:

@@ -89,6 +89,27 @@ class FeedWanted(Given):
     tail: int = 64 * 1024
 
 
+class InsightsWanted(Given):
+    """Which facts count and how they are split: `by` is a list such as `week,agent`.
+
+    `since` and `until` are moments in UTC. `table` is the one that is wanted; without it, all.
+    """
+
+    since: str | None = None
+    until: str | None = None
+    type: str | None = None
+    agent: str | None = None
+    by: str | None = None
+    table: str | None = None
+
+
+class InsightFactsWanted(InsightsWanted):
+    """The facts behind a figure: `match` is JSON, the value that each column has to have."""
+
+    match: str = "{}"
+    limit: int = 200
+
+
 class StreamWanted(Given):
     """The position in the log after which the stream begins; without one it begins now."""
 

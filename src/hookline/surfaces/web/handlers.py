@@ -5,6 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from hookline.queries.insights.csv import csv_text
+from hookline.queries.insights.read import insight_facts, insights
+from hookline.queries.insights.selecting import Wished, selected
+from hookline.queries.insights.tables import TABLES
 from hookline.queries.page import (
     changes,
     events,
@@ -19,13 +23,17 @@ from hookline.queries.page import (
     tasks,
     waiting,
 )
+from hookline.queries.telemetry.figures import FigureReader
+from hookline.queries.telemetry.prometheus import prometheus_text
 from hookline.surfaces.web import given as g
-from hookline.surfaces.web.asked import names
+from hookline.surfaces.web.asked import matched, names
 from hookline.surfaces.web.verbs import VERBS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from hookline.domain.insights import Selection
+    from hookline.queries.insights.types import InsightFacts, Insights
     from hookline.surfaces.web.asked import Asked
 
 
@@ -124,6 +132,34 @@ def _search(asked: Asked) -> search.SearchPage:
     return search.search(asked.app, wanted.q, wanted.limit)
 
 
+def _insights(asked: Asked) -> Insights:
+    wanted = asked.given(g.InsightsWanted)
+    tables = (wanted.table,) if wanted.table is not None else TABLES
+    return insights(asked.app, _selection(asked, wanted), tables)
+
+
+def _insight_facts(asked: Asked) -> InsightFacts:
+    wanted = asked.given(g.InsightFactsWanted)
+    match, table = matched(wanted.match), asked.parts["table"]
+    return insight_facts(asked.app, table, _selection(asked, wanted), match, wanted.limit)
+
+
+def _insight_csv(asked: Asked) -> str:
+    chosen = _selection(asked, asked.given(g.InsightsWanted))
+    return csv_text(insights(asked.app, chosen, (asked.parts["table"],)).tables[0])
+
+
+def _selection(asked: Asked, wanted: g.InsightsWanted) -> Selection:
+    moments = wanted.since, wanted.until
+    wished = Wished(*moments, wanted.type, wanted.agent, wanted.by or "")
+    return selected(wished, asked.app.store.now())
+
+
+def _metrics(asked: Asked) -> str:
+    with asked.app.read() as view:
+        return prometheus_text(FigureReader(asked.app.cleaner).read(view))
+
+
 def _playground(asked: Asked) -> hooks.Tried:
     wanted = asked.given(g.TrialGiven)
     return hooks.try_condition(asked.app, wanted.when, wanted.seq, wanted.hook)
@@ -150,6 +186,10 @@ HANDLERS: Mapping[str, Callable[[Asked], Any]] = {
     "events": _events,
     "event": _event,
     "search": _search,
+    "insights": _insights,
+    "insight_facts": _insight_facts,
+    "insight_csv": _insight_csv,
+    "metrics": _metrics,
     "playground": _playground,
     **VERBS,
 }

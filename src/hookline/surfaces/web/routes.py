@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hookline.immutable import Immutable
+from hookline.queries.insights.types import InsightFacts, Insights
 from hookline.queries.page.changes import DiffPage
 from hookline.queries.page.events import EventPage, EventsPage, FeedEntry, StreamLine
 from hookline.queries.page.graph import GraphPage
@@ -135,6 +136,29 @@ SHOWN = (
     ),
     _get("/api/events/{seq}", "event", "One event, and what it led to.", EventPage),
     _get("/api/search", "search", "Search over everything.", SearchPage, given.SearchWanted),
+    _get(
+        "/api/insights",
+        "insights",
+        "How work goes, in tables with charts and advice.",
+        Insights,
+        given.InsightsWanted,
+    ),
+    _get(
+        "/api/insights/{table}/facts",
+        "insight_facts",
+        "The facts behind a figure, the newest first.",
+        InsightFacts,
+        given.InsightFactsWanted,
+    ),
+    _get(
+        "/api/insights/{table}/csv",
+        "insight_csv",
+        "A table as CSV.",
+        None,
+        given.InsightsWanted,
+        TEXT,
+    ),
+    _get("/metrics", "metrics", "The figures of the record for Prometheus.", None, content=TEXT),
     _get(
         "/api/stream",
         "stream",

@@ -17,6 +17,7 @@ from starlette.routing import Route as Address
 from hookline.project import find_project
 from hookline.surfaces.courier import Courier
 from hookline.surfaces.serving import (
+    LOOPBACK,
     ROLE,
     Addresses,
     Guarded,
@@ -98,8 +99,8 @@ def known_addresses(url: str, host: str, port: int) -> Addresses:
     """How this server may be named: by its URL, and on this machine by the names of that."""
     scheme, _, named = url.partition("://")
     names = {named}
-    if is_loopback(host) and scheme == "http":
-        names |= {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
+    if is_loopback(host) and named.rpartition(":")[0] in LOOPBACK:
+        names |= {f"{name}:{port}" for name in LOOPBACK}
     usual = {"http": ":80", "https": ":443"}[scheme]
     names |= {name.removesuffix(usual) for name in names if name.endswith(usual)}
     hosts = "|".join(map(re.escape, sorted(name.lower() for name in names)))
@@ -202,7 +203,9 @@ class PageServer:
         def is_open(scope: Scope) -> bool:
             return scope["path"] == HEALTH or scope["path"] in files
 
-        return WithHeaders(Guarded(OnlyTools(application), served.roles, known, is_open))
+        return WithHeaders(
+            Guarded(OnlyTools(application), served.roles, known, is_open, api.refused_with)
+        )
 
     def _is_agents(self, request: Request) -> bool:
         client, server = request.scope["client"], request.scope["server"]

@@ -7,22 +7,20 @@ from typing import TYPE_CHECKING
 
 from hookline.adapters.processes.process import LocalProcesses
 from hookline.domain.events import SESSION_EVENTS, Event
+from hookline.flows.attempt import Surroundings as EffectSurroundings
 from hookline.flows.effects import EffectLimits, Executor, Gated
-from hookline.flows.effects import Surroundings as EffectSurroundings
 from hookline.flows.engine import Engine, Observe
 from hookline.flows.steering import Steering
-from hookline.hooks.calls.call import base_environment
 from hookline.pipeline.effect_kinds import effect_kinds
 from hookline.pipeline.own_flows import OWN_FLOWS
 from hookline.project import user_folder
-from hookline.trust.configured import notification_variables
 from hookline.trust.merging import configuration_errors
 from hookline.wiring.calling.calls import owner_of, recorder
 from hookline.wiring.project.trusting import frozen, is_current, merge_trust, verifier, worktrees
 from hookline.wiring.running.debugging import debugger
 from hookline.wiring.running.flows import call_flow, flow_finder
 from hookline.wiring.running.presence import reaper_of
-from hookline.wiring.working.agents import agents, own_tools
+from hookline.wiring.working.agents import agents, inherited, own_tools
 from hookline.wiring.working.forges import forge
 from hookline.wiring.working.repositories import git_work, repository
 from hookline.wiring.working.takeover import takeover
@@ -42,7 +40,7 @@ def engine(app: App, observe: Observe = lambda what, details: None) -> Engine:
         store=app.store,
         store_id=app.store.id,
         blobs=app.blobs,
-        environ=_environment(app),
+        environ=inherited(app),
         processes=processes,
         scopes=app.scopes,
         recorder=calls,
@@ -81,13 +79,6 @@ def engine(app: App, observe: Observe = lambda what, details: None) -> Engine:
         observe=observe,
         clean=app.cleaner.value,
     )
-
-
-def _environment(app: App) -> dict[str, str]:
-    """What agents and programs of runs inherit; nobody writes to people in Hookline's name."""
-    hidden = notification_variables(app.settings) if app.settings is not None else ()
-    inherited = base_environment(app.environ)
-    return {name: value for name, value in inherited.items() if name not in hidden}
 
 
 def _tell(around: EffectSurroundings, event: Event) -> None:

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from hookline.adapters.agents.local_agents import LocalAgents
 from hookline.domain.text.known_secrets import is_secret_name
+from hookline.hooks.calls.call import base_environment
 from hookline.ports.agents import Agents, ToolServer
 from hookline.programs import own_program
 from hookline.sessions.spending import record_turn, refusal
+from hookline.trust.configured import secret_variables
 from hookline.trust.people import under_agent
 from hookline.trust.worktrees import TrustedGatekeepers
 from hookline.wiring.project.stores import is_kept
@@ -42,6 +44,13 @@ def agents(app: App, processes: Processes) -> LocalAgents:
 
     profiles, default = app.sections.agents, app.sections.agent
     return LocalAgents(profiles, default, app.project.root, processes, app.cleaner, record, refuse)
+
+
+def inherited(app: App) -> dict[str, str]:
+    """What agents and programs of runs inherit; nobody writes to people in Hookline's name."""
+    hidden = secret_variables(app.settings) if app.settings is not None else ()
+    inherited = base_environment(app.environ)
+    return {name: value for name, value in inherited.items() if name not in hidden}
 
 
 def own_tools(env: Mapping[str, str]) -> ToolServer:

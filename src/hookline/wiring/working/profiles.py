@@ -83,7 +83,9 @@ def _refuse_unpriced(app: App, name: str, profile: Any, usd: float | None) -> No
     limit = usd or app.sections.session.budget.usd
     found = unpriced(untrusted(name, 80), profile) if limit is not None else None
     if found is not None:
-        raise BadInput(f"a limit of ${limit:.2f} cannot hold: {found.message}", help=found.help)
+        raise BadInput(
+            f"a limit of ${limit:.2f} cannot be enforced: {found.message}", help=found.help
+        )
 
 
 def install_command(profile: Any) -> str:

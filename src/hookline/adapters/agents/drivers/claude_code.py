@@ -249,13 +249,14 @@ class _ClaudeTurn(lines.HeardTurn):
                 self._tools += 1
                 self._open[block.id] = block.name
                 detail = _detail(block.input, self._talk.folder)
-                self._tell("tool", name=lines.shown(block.name), detail=detail)
+                self._tell("tool", name=lines.shown(block.name), detail=detail, id=block.id)
 
     def _used(self, line: claude.MessageLine) -> None:
         for block in line.message.blocks:
             name = self._open.pop(block.tool_use_id, None)
             if block.type == "tool_result" and name is not None:
-                self._tell("tool_result", name=lines.shown(name), ok=not block.is_error)
+                shown, key = lines.shown(name), block.tool_use_id
+                self._tell("tool_result", name=shown, ok=not block.is_error, id=key)
 
     def _ended(self, result: claude.ResultLine) -> None:
         self.result, self._has_result = result, True

@@ -72,7 +72,7 @@ async def health(profile: Profile, check: HealthCheck) -> AgentHealth:
     done = await check.run(NAMESPACE)
     if done is None or done.exit_code == 0:  # unknown without that tool
         return found
-    wrong = problem(CODEX, "sandbox", "this machine allows no namespaces of its own")
+    wrong = problem(CODEX, "sandbox", "this machine does not allow new namespaces")
     return msgspec.structs.replace(found, problem=wrong)
 
 
@@ -261,7 +261,7 @@ class _CodexTurn(lines.HeardTurn):
             self._tools += 1
             self._open.add(item.id)
             name, detail = _described(item, self._talk.folder)
-            self._tell("tool", name=name, detail=detail)
+            self._tell("tool", name=name, detail=detail, id=item.id)
 
     def _item_ended(self, item: _Item) -> None:
         if item.type == "agent_message":
@@ -278,7 +278,7 @@ class _CodexTurn(lines.HeardTurn):
             self._watch_sandbox(item)
             self._tokens.tell()
             name, _ = _described(item, self._talk.folder)
-            self._tell("tool_result", name=name, ok=item.status != "failed")
+            self._tell("tool_result", name=name, ok=item.status != "failed", id=item.id)
 
     def _watch_sandbox(self, item: _Item) -> None:
         if item.type != "command_execution":

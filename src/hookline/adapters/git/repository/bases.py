@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.adapters.git.door import NETWORK
 from hookline.adapters.git.refs import is_plain_name
+from hookline.adapters.git.repository.locks import WORKTREES
 from hookline.domain.work.repository import BRANCH_PREFIX, RepositoryError
 
 if TYPE_CHECKING:
     from hookline.adapters.git.repository.plumbing import Plumbing
+
+# Git fetches nothing while a worktree is being made, or was left half made.
+_HALF_MADE = "bad object worktrees/"
 
 
 class KnownBase(NamedTuple):
@@ -72,6 +76,9 @@ class Bases:
         async with self._repo.exclusive("fetch"):
             asked = ("fetch", "--quiet", "--no-tags", remote, spec)
             said = await self._repo.ask(*asked, timeout=NETWORK)
+            if said.code and _HALF_MADE in said.err:
+                async with self._repo.exclusive(WORKTREES):
+                    said = await self._repo.ask(*asked, timeout=NETWORK)
         known = await self.known(base)
         if not said.code:
             return known
@@ -79,7 +86,7 @@ class Bases:
         listed = await self._repo.ask("ls-remote", remote, f"refs/heads/{base}", timeout=NETWORK)
         if not listed.code and listed.text.partition("\t")[0] not in ("", known.sha):
             raise RepositoryError(f"{base} cannot be updated from {remote}: {said.err}")
-        notice = f"{remote} could not be asked for {base}, using its last known state: {said.err}"
+        notice = f"{remote} could not be asked about {base}; using its last known state: {said.err}"
         return known._replace(notices=(notice,))
 
     async def known(self, base: str) -> KnownBase:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import shutil
 import time
 from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
@@ -20,7 +21,7 @@ from hookline.adapters.git.checkout import checkout_of
 from hookline.adapters.processes.file_lock import acquire
 from hookline.adapters.processes.identity import is_at_work, kill_marked, marked
 from hookline.domain.work.repository import RepositoryError
-from hookline.files import entry_at, own_folder
+from hookline.files import bytes_of, entry_at, own_folder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -34,6 +35,10 @@ STALE_SECONDS = 1.0
 SECONDS = 2.0
 _POLL = 0.05
 _SUFFIX = ".lock-file"
+# Under this lock worktrees are made.
+WORKTREES = "worktrees"
+# What git begins to make a worktree with. While it stays, nothing can be fetched.
+_NO_COMMIT = b"0" * 40
 
 
 class LockedAct:
@@ -63,7 +68,7 @@ async def exclusive(common: str, name: str) -> AsyncIterator[None]:
             words = f"another process has been working on the repository for too long ({name})"
             help = "look for a hanging git, or a hook of git that waits for something"
             raise RepositoryError(words, help=help)
-        await _clean_after_dead(fd, common)
+        await _clean_after_dead(fd, common, name)
         await _clean_after_others(common, name)
         _write(fd, act.mark)
         token = current.set(act)
@@ -85,7 +90,7 @@ def _write(fd: int, text: str) -> None:
     os.pwrite(fd, text.encode(), 0)
 
 
-async def _clean_after_dead(fd: int, common: str) -> None:
+async def _clean_after_dead(fd: int, common: str, name: str) -> None:
     setting = _setting(fd)
     if setting is None:
         return
@@ -96,6 +101,9 @@ async def _clean_after_dead(fd: int, common: str) -> None:
     since = os.fstat(fd).st_mtime
     for path in list(_lock_files(common)):
         await _remove_stale(path, since)
+    if name == WORKTREES:
+        for path in list(_half_made(common)):
+            await _remove_half_made(path)
 
 
 async def _clean_after_others(common: str, own: str) -> None:
@@ -112,7 +120,7 @@ async def _clean_after_others(common: str, own: str) -> None:
                     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     setting = _setting(fd)
                     if setting is not None and not marked(setting):
-                        await _clean_after_dead(fd, common)
+                        await _clean_after_dead(fd, common, entry.name.removesuffix(_SUFFIX))
                         _write(fd, "")
                 finally:
                     os.close(fd)
@@ -134,6 +142,27 @@ def _lock_files(common: str) -> Iterator[str]:
             yield from (e.path for e in os.scandir(folder) if e.name.endswith(".lock"))
     for folder, _, names in os.walk(os.path.join(common, "refs")):
         yield from (os.path.join(folder, name) for name in names if name.endswith(".lock"))
+
+
+def _half_made(common: str) -> Iterator[str]:
+    """What git knows of worktrees that it was killed before it had made."""
+    with suppress(OSError):
+        for entry in os.scandir(os.path.join(common, "worktrees")):
+            if entry.is_dir(follow_symlinks=False) and _has_no_commit(entry.path):
+                yield entry.path
+
+
+def _has_no_commit(worktree: str) -> bool:
+    return bytes_of(os.path.join(worktree, "HEAD"), 100).startswith(_NO_COMMIT)
+
+
+async def _remove_half_made(worktree: str) -> None:
+    """Remove it, unless somebody's own git is making it now."""
+    made = entry_at(worktree)
+    if made is not None:
+        await asyncio.sleep(max(0.0, made.st_mtime + STALE_SECONDS - time.time()))
+        if _has_no_commit(worktree):
+            shutil.rmtree(worktree, ignore_errors=True)
 
 
 async def _remove_stale(path: str, since: float) -> None:

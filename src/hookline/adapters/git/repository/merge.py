@@ -83,7 +83,7 @@ class Merges(msgspec.Struct, frozen=True):
                 return built
             # All of it is tested, also what the work does not change.
             await self._repo.objects.check(self._repo.root, "--no-walk", built)
-            await self._repo.point(MERGED + commit, built, doing="the merge is not noted")
+            await self._repo.point(MERGED + commit, built, doing="the merge could not be recorded")
             return _prepared(built, commit, known)
 
     def at_rest(self) -> AbstractAsyncContextManager[None]:
@@ -155,7 +155,7 @@ class Merges(msgspec.Struct, frozen=True):
         if not await self._repo.is_ancestor(commit, base.sha):
             return None
         asked = ("rev-list", "--first-parent", "--ancestry-path", f"{commit}..{base.sha}")
-        said = await self._repo.ask(*asked, doing="when it was merged is unknown")
+        said = await self._repo.ask(*asked, doing="the date of the merge is unknown")
         oldest = said.text.rpartition("\n")[2]
         if not oldest or await self._repo.commit(f"{oldest}^1") == commit:
             return commit

@@ -135,7 +135,7 @@ class Pushes(msgspec.Struct, frozen=True):
 
     async def _remember(self, branch: str, head: str) -> None:
         pushed, pushing = pushes_of(branch)
-        await self._repo.point(pushed, head, doing="the push was not noted")
+        await self._repo.point(pushed, head, doing="the push could not be recorded")
         if not is_missing(self._repo.at(self._repo.root), pushing):
             await self._repo.ask("update-ref", "--no-deref", "-d", pushing)
 

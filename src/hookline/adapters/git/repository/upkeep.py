@@ -64,7 +64,7 @@ class Upkeep(msgspec.Struct, frozen=True):
         known = f"true\n{at.top}\n{self._repo.common}\n"
         hooks = os.path.realpath(said.text.removeprefix(known))
         if said.code or not said.text.startswith(known):
-            words = f"git would not work in {top}: {said.words}"
+            words = f"git does not work in {top}: {said.words}"
             raise BrokenWorktree(words, help=_SETTINGS)
         others = os.path.join(os.path.realpath(self._repo.worktrees), "")
         if hooks.startswith(others) and not hooks.startswith(os.path.join(at.top, "")):

@@ -13,6 +13,7 @@ import msgspec
 
 from hookline.adapters.git.checkout import BrokenWorktree
 from hookline.adapters.git.door import HOOKED
+from hookline.adapters.git.repository.locks import WORKTREES
 from hookline.adapters.git.repository.plumbing import Plumbing
 from hookline.adapters.git.repository.upkeep import Upkeep
 from hookline.adapters.processes.identity import boot_id, process_identity, this_process
@@ -155,7 +156,7 @@ class Scratch(msgspec.Struct, frozen=True):
         me, own = this_process(), os.urandom(4).hex()
         name = f"{_PREFIX}{_machine()}-{me.pgid}-{me.start_time}-{own}"
         path = os.path.join(self._repo.worktrees, name)
-        async with self._repo.exclusive("worktrees"):
+        async with self._repo.exclusive(WORKTREES):
             self._folders.prepare()
             for left in os.listdir(self._repo.worktrees):  # by processes that are gone
                 if left.startswith(_PREFIX) and _is_abandoned(self._repo.worktrees, left):

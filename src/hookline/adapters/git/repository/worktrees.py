@@ -13,6 +13,7 @@ from hookline.adapters.git.door import HOOKED, printable
 from hookline.adapters.git.refs import is_missing
 from hookline.adapters.git.repository.bases import Bases
 from hookline.adapters.git.repository.changes import MERGED, Changes
+from hookline.adapters.git.repository.locks import WORKTREES
 from hookline.adapters.git.repository.plumbing import Plumbing
 from hookline.adapters.git.repository.push import pushes_of
 from hookline.adapters.git.repository.resolving import Conflicts
@@ -55,7 +56,7 @@ class Worktrees(msgspec.Struct, frozen=True):
         branch = branch_of(task_id)
         path = self._folders.place(task_id)
         onto = await self._bases.fetch(await self._base_of(task_id))
-        async with self._repo.exclusive("worktrees"):
+        async with self._repo.exclusive(WORKTREES):
             self._folders.prepare()
             fresh = await self._make_branch(branch, onto, first=first)
             notices = onto.notices
@@ -113,7 +114,7 @@ class Worktrees(msgspec.Struct, frozen=True):
         base = await self._base_of(task_id)
         if not await self._is_in_own(branch, base):
             await self._bases.fetch(base)
-        async with self._repo.exclusive("worktrees"):
+        async with self._repo.exclusive(WORKTREES):
             existed = os.path.lexists(path)
             if reasons := await self.unsaved(task_id):
                 return Kept(task_id, reasons)
@@ -124,7 +125,7 @@ class Worktrees(msgspec.Struct, frozen=True):
     async def discard(self, task_id: str) -> Cleaned | Kept:
         branch, path = branch_of(task_id), self._folders.place(task_id)
         base, existed = await self._base_of(task_id), os.path.lexists(path)
-        async with self._repo.exclusive("worktrees"):
+        async with self._repo.exclusive(WORKTREES):
             lost = await self.unsaved(task_id) if existed else await self._unsaved_commits(task_id)
             if existed and (not self._folders.is_whole(task_id) or _UNKEPT.intersection(lost)):
                 return Kept(task_id, lost)
@@ -137,7 +138,7 @@ class Worktrees(msgspec.Struct, frozen=True):
 
     async def _put_away(self, path: str) -> str:
         """Keep all files of a worktree under a ref; RepositoryError if one would not be in it."""
-        doing = "its files cannot be kept"
+        doing = "its files cannot be saved"
         await self._upkeep.verify(path)
         await self._repo.git(path, "add", "--all", doing=doing)
         listed = await self._repo.git(path, "ls-files", "--stage", "-z", doing=doing)

@@ -10,6 +10,7 @@ import psycopg
 
 from hookline import errors
 from hookline.adapters.store.postgres.batch import Batch
+from hookline.adapters.store.postgres.dialect import render
 from hookline.adapters.store.postgres.losses import STATE, LossWatch, TurnState
 from hookline.adapters.store.postgres.server import NOW
 from hookline.adapters.store.statements import SQL
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
     from hookline.domain.events import Event
 
 _PLACES = "hookline_rows, hookline, pg_catalog, pg_temp"
-# Whoever is cut off in the middle of a change holds up all others of the project for so long.
+# Whoever is cut off in the middle of a change holds up all others of the project for so long. Who
+# waits for a turn asks again now and then, so that those who are cut off are not given one each.
 LONGEST_SILENCE_MS = 3000
-LONGEST_WAIT_MS = 60_000
+ASK_AGAIN_MS = 750
+LONGEST_WAIT = 60.0
 LAST_WAIT = 15.0
 KEEP_AGAIN = 1.0
 # A server has no function that says which it is, or nobody may call it.
@@ -99,6 +102,11 @@ class ServerDatabase:
         assert self._open is not None  # in a transaction
         self.history.repaired(self._open, self.found)
 
+    def shown(self, sql: str, values: Sequence[Any]) -> str:
+        """A statement with its values, for `psql`."""
+        text = render(sql, values, self._server.quote).decode()
+        return f"SET search_path = {_PLACES};\nSET hookline.project = '{self.project}';\n{text}"
+
     def size(self) -> int:
         """The bytes of all projects: their rows are in the same tables."""
         with self._server.translated():
@@ -148,10 +156,15 @@ class ServerDatabase:
 
     def _begun(self) -> tuple[Batch, str]:
         """A transaction that has begun, and its number."""
+        deadline = time.monotonic() + LONGEST_WAIT
         while True:
             batch = Batch(self._server, b"BEGIN ISOLATION LEVEL READ COMMITTED; " + self._turn(), 4)
             try:
                 return batch, self._begin(batch)
+            except psycopg.errors.LockNotAvailable:
+                if time.monotonic() > deadline:
+                    raise
+                self._server.roll_back()
             except psycopg.Error as problem:
                 if not self.history.is_named or problem.sqlstate not in _NAMELESS:
                     raise
@@ -164,7 +177,7 @@ class ServerDatabase:
         batch.execute(SQL["switches"])  # nearly every change asks for them
         self.history.ask(batch, self._server.connections)
         row = batch.execute(SQL["counters"]).fetchone()
-        number, now, timeline, epoch, behind = batch.first.row()
+        number, now, timeline, epoch, behind, _ = batch.first.row()
         self._server.keep_time(now)
         seq, connection = row[0] if row else 0, self._server.connections
         self.found = TurnState(timeline, int(epoch or 0), behind, seq, connection)
@@ -185,14 +198,18 @@ class ServerDatabase:
         limits = ("idle_in_transaction_session_timeout", LONGEST_SILENCE_MS)
         # It may also be cut off while it is told something, which does not count as silence.
         deaf = ("tcp_user_timeout", LONGEST_SILENCE_MS)
-        patience = ("lock_timeout", LONGEST_WAIT_MS)
+        patience = ("lock_timeout", ASK_AGAIN_MS)
         state = STATE % (self.project, self.project)
+        longer = b"set_config('lock_timeout', '%ds', true)" % LONGEST_WAIT
         return b"; ".join(
             (
                 self._settings(limits, deaf, patience),
                 _LOCK % self.project,
                 b", ".join(
-                    (b"SELECT pg_current_xact_id()::text", NOW, self.history.timeline, state)
+                    (
+                        b"SELECT pg_current_xact_id()::text",
+                        *(NOW, self.history.timeline, state, longer),
+                    )
                 ),
             )
         )

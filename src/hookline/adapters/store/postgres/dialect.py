@@ -11,11 +11,31 @@ from hookline.immutable import Immutable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+# A text as JSON, without a call of our own function for each of the many that name no NUL.
+_AS_JSON = r"(CASE WHEN strpos({0}, '\u0000') = 0 THEN {0}::jsonb ELSE as_json({0}) END)"
+
+
+def _extracted(found: re.Match[str]) -> str:
+    *path, last = (f"'{name}'" for name in found[2].split("."))
+    return f"({' -> '.join((_AS_JSON.format(found[1]), *path))} ->> {last})"
+
+
 _MARK = re.compile(r"\?(\d+)?")
-_STATEMENTS = (
+_STATEMENTS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
     # The planner chooses its own indexes.
     (re.compile(r"\s+INDEXED BY \w+"), ""),
     (re.compile(r"\+type\b"), "type"),
+    (re.compile(r"json_extract\(([\w.]+), '\$\.([\w.]+)'\)"), _extracted),
+    (re.compile(r"\binstr\("), "strpos("),
+    (
+        re.compile(r"julianday\(([\w.]+)\)"),
+        r"(extract(epoch FROM \1::timestamptz)::float8 / 86400)",
+    ),
+    # The Monday of a week, in UTC.
+    (
+        re.compile(r"date\(([\w.]+), 'weekday 0', '-6 days'\)"),
+        r"to_char(date_trunc('week', \1::timestamptz AT TIME ZONE 'UTC'), 'YYYY-MM-DD')",
+    ),
     (re.compile(r"length\(CAST\((.+?) AS BLOB\)\)"), r"octet_length(\1)"),
     (re.compile(r"LIMIT (\?\d*)"), r"LIMIT nullif(\1, -1)"),
     # What is unique is so within a project, of which the views say nothing.

@@ -13,6 +13,7 @@ from psycopg.types.string import TextLoader
 
 from hookline import errors
 from hookline.adapters.store.postgres.dialect import decoded
+from hookline.adapters.store.postgres.patience import Patience
 from hookline.adapters.store.statements import unusable
 from hookline.domain.timestamps import elapsed
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
     from psycopg.abc import Buffer
 
-# Shorter than the lease of a host: turns end here before they are taken over elsewhere.
-PATIENCE = 50.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
 # Nothing here outlives a transaction, so that a pooler may give each to another connection.
 OPTIONS: dict[str, Any] = {
@@ -87,7 +86,7 @@ class ServerConnection:
         url: str,
         place: str,
         *,
-        patience: float | None = None,
+        patience: Patience | None = None,
         waits: bool = False,
         tell: Callable[[str], None] = lambda message: None,
     ) -> None:
@@ -95,10 +94,10 @@ class ServerConnection:
         # The same without a password, to be shown.
         self.place = place
         self.tell = tell
-        self._patience = PATIENCE if patience is None else patience
+        self._patience = patience or Patience()
         # How many connections there were.
         self.connections = 0
-        self._connection = self._wait() if waits else self._connect()
+        self._connection = self._waited() if waits else self._connect()
         self._ahead = 0.0
 
     def __del__(self) -> None:
@@ -140,7 +139,11 @@ class ServerConnection:
     def reconnect(self) -> None:
         """Connect again, as soon as the server is there again."""
         self._connection.close()
-        self._connection = self._wait()
+        self._connection = self._waited()
+
+    def _waited(self) -> psycopg.Connection[Any]:
+        with self._patience.waiting(self.place):
+            return self._wait()
 
     def _wait(self) -> psycopg.Connection[Any]:
         began, pause, is_told = time.monotonic(), FIRST_PAUSE, False
@@ -149,12 +152,12 @@ class ServerConnection:
                 connection = self._connect()
             except errors.StoreUnreachable as problem:
                 waited = time.monotonic() - began
-                if waited + pause > self._patience:
+                if waited + pause > self._patience.seconds:
                     said = f"{problem.message}; waited {waited:.0f} s for it"
                     raise errors.StoreUnreachable(said, help=problem.help) from problem
                 if not is_told:
                     is_told = True
-                    waits = f"waiting up to {self._patience:g} s, and agents continue"
+                    waits = f"waiting up to {self._patience.seconds:g} s, and agents continue"
                     self.tell(f"{problem.message}: {waits}")
             else:
                 if is_told:

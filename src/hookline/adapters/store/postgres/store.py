@@ -12,6 +12,7 @@ from hookline import errors
 from hookline.adapters.store.postgres.database import ServerDatabase
 from hookline.adapters.store.postgres.dialect import first_rows, schema
 from hookline.adapters.store.postgres.losses import LossWatch
+from hookline.adapters.store.postgres.patience import Patience
 from hookline.adapters.store.postgres.server import ServerConnection
 from hookline.adapters.store.statements import COMPATIBLE_SCHEMA, SCHEMA_VERSION, migration
 from hookline.adapters.store.store import TableStore
@@ -90,7 +91,7 @@ class PostgresStore(TableStore):
             )
         server = ServerConnection(
             *(address.server, address.shown),
-            patience=0 if waits is False else address.wait,
+            patience=(patience := Patience(0 if waits is False else address.wait)),
             waits=bool(waits),
             tell=lambda said: self.away(said),
         )
@@ -106,7 +107,7 @@ class PostgresStore(TableStore):
             server, found.project, history, read_only=read_only
         )
         self.project = found.project
-        self.address = address
+        self.address, self._patience = address, patience
         # The URL by which changes are announced, if not that one.
         self.listen: str | None = None
         super().__init__(url, database, found.store_id, clock or database.time)
@@ -124,9 +125,8 @@ class PostgresStore(TableStore):
     def connect(self, *, waits: bool = True) -> ServerConnection:
         """Another connection, which waits for a server that is away or goes away, or does not."""
         address = self.address
-        return ServerConnection(
-            address.server, address.shown, patience=address.wait if waits else 0, waits=True
-        )
+        patience = self._patience if waits else Patience(0)
+        return ServerConnection(address.server, address.shown, patience=patience, waits=True)
 
 
 def _opened(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hookline.domain.text.display import line_of
 from hookline.domain.work.repository import (
     RebaseConflict,
     Rebased,
@@ -12,9 +13,16 @@ from hookline.domain.work.repository import (
 )
 from hookline.domain.work.submissions import CONFLICT
 from hookline.errors import HookFailure
-from hookline.hooks.builtin.gates.common import SOON, passed, refused, skipped, told, waiting
+from hookline.hooks.builtin.gates.common import (
+    SOON,
+    passed,
+    refused,
+    skipped,
+    told,
+    unfinished_prompt,
+    waiting,
+)
 from hookline.hooks.builtin.gates.conflict_prompts import found_prompt, named_conflict
-from hookline.hooks.builtin.stop.context import one_line
 from hookline.hooks.framing import ends, framed
 
 if TYPE_CHECKING:
@@ -70,16 +78,6 @@ async def _hindered(judging: Judging, problem: RepositoryError) -> GateAnswer:
     if state.dirty:
         return refused(told(problem), _uncommitted(judging, state))
     raise HookFailure(f"nothing was rebased onto {base}: {told(problem)}") from problem
-
-
-def unfinished_prompt(operation: str) -> str:
-    """How an agent finishes or aborts a git operation that is in progress."""
-    end = "git bisect reset" if operation == "bisect" else f"git {operation} --abort"
-    return (
-        f"Git is in the middle of a {operation} in this folder, so your work cannot be checked."
-        f" Finish the {operation}, or end it with `{end}` if it is not wanted."
-        " Lose no work."
-    )
 
 
 def _uncommitted(judging: Judging, state: RepositoryState) -> str:
@@ -144,7 +142,7 @@ async def changes_made(
 
 def _listed(names: list[str]) -> str:
     more = [f"- and {len(names) - SHOWN} more"] if len(names) > SHOWN else []
-    return "\n".join([*(f"- {one_line(name, 200)}" for name in names[:SHOWN]), *more])
+    return "\n".join([*(f"- {line_of(name, 200)}" for name in names[:SHOWN]), *more])
 
 
 def _opened(judging: Judging, head: str, pull: PullRequest) -> GateAnswer:

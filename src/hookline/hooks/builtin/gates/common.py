@@ -7,9 +7,9 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookline.domain.hooks.answers import GateAnswer
+from hookline.domain.text.display import line_of
 from hookline.domain.work.repository import Refused, RepositoryState
 from hookline.errors import HookFailure, HooklineError
-from hookline.hooks.builtin.stop.context import one_line
 from hookline.hooks.framing import file_name, framed
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def pause_until(moment: float | None, otherwise: float) -> float:
 
 
 def _said(message: str) -> str:
-    return one_line(message, MAX_MESSAGE)
+    return line_of(message, MAX_MESSAGE)
 
 
 # Words for an agent.
@@ -165,6 +165,16 @@ def _said(message: str) -> str:
 def told(problem: HooklineError) -> str:
     """An error with its remedy."""
     return f"{problem.message}; {problem.help}" if problem.help else problem.message
+
+
+def unfinished_prompt(operation: str) -> str:
+    """How an agent finishes or aborts a git operation that is in progress."""
+    end = "git bisect reset" if operation == "bisect" else f"git {operation} --abort"
+    return (
+        f"Git is in the middle of a {operation} in this folder, so your work cannot be checked."
+        f" Finish the {operation}, or end it with `{end}` if it is not wanted."
+        " Lose no work."
+    )
 
 
 def astray_prompt(state: RepositoryState, wanted: str) -> str:

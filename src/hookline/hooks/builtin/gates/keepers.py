@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 
 from hookline.domain.sessions.turns import GATEKEEPER
+from hookline.domain.text.display import line_of
 from hookline.domain.work.repository import control_changes, control_told
 from hookline.domain.work.submissions import AGENT, BUDGET
 from hookline.errors import HookFailure
 from hookline.hooks.builtin.gates import review_prompts
 from hookline.hooks.builtin.gates.common import EarlyAnswer, passed, pause_until, refused, waiting
-from hookline.hooks.builtin.stop.context import one_line
 from hookline.hooks.calls.program import MAX_ANSWER
 from hookline.hooks.calls.question import closed_object, cut, read_prompt
 from hookline.hooks.framing import ends
@@ -142,19 +142,19 @@ def _record(judged: _Judged) -> dict[str, Any]:
         "name": keeper.name,
         "agent": keeper.profile,
         "verdict": verdict.verdict,
-        "summary": one_line(verdict.summary, 500),
+        "summary": line_of(verdict.summary, 500),
         "comments": msgspec.to_builtins([_kept(each) for each in verdict.remarks[:MAX_COMMENTS]]),
     }
 
 
 def _kept(comment: ReviewComment) -> ReviewComment:
-    short = one_line(comment.file, MAX_PATH) if comment.file else None
+    short = line_of(comment.file, MAX_PATH) if comment.file else None
     text = cut(comment.comment.strip(), MAX_COMMENT)
     return msgspec.structs.replace(comment, comment=text, file=short)
 
 
 def _in_short(judged: _Judged) -> str:
-    return judged.told(one_line(judged.verdict.summary, 200))
+    return judged.told(line_of(judged.verdict.summary, 200))
 
 
 def _wishes(judged: _Judged) -> str:
@@ -189,7 +189,7 @@ async def _ask(judging: Judging, keeper: Keeper) -> ReviewVerdict:
         talk = {"prompt": again, "opening": asked, "conversation": said.conversation}
         said = await _answer(judging, keeper, f"{keeper.name}:again", **talk)
     if isinstance(said, _NoVerdict):
-        text = one_line(said.text, 300)
+        text = line_of(said.text, 300)
         shown = f"; it said: {text}" if text else ""
         message = f"{keeper} gave no verdict: {said.why}{shown}"
         raise EarlyAnswer(refused(message, None, {NO_VERDICT: True}))

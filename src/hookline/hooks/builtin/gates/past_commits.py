@@ -39,11 +39,11 @@ class PastCommits:
     async def _in_step(self, step: CommitWithParents) -> list[str]:
         files = await self._added(step)
         if files is None:
-            return ["it cannot be looked through"]
+            return ["it cannot be searched"]
         binary = [file.path for file in files if file.binary and not file.deleted]
         history, most = self._history, self._most_binary
         read = await history.contents(self._folder, step.commit, binary, most) if binary else {}
-        unseen = [f"{path}: it cannot be looked into" for path in binary if path not in read]
+        unseen = [f"{path}: it cannot be searched" for path in binary if path not in read]
         # Patterns over megabytes of text take seconds, in which others want to work.
         return [*await asyncio.to_thread(self._look, files, read), *unseen]
 

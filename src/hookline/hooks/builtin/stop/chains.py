@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hookline.domain.hooks.answers import StopDecision
 from hookline.domain.hooks.records import SKIPPED, Outcome
+from hookline.domain.text.display import line_of, shortened
 from hookline.hooks.builtin import CHAINS
-from hookline.hooks.builtin.stop.context import MAX_REASON, bounded, one_line
+from hookline.hooks.builtin.stop.context import MAX_REASON
 from hookline.hooks.rules import RULES, failed
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def fold_chain(name: str, called: Sequence[Called]) -> StopDecision:
     verdict = _verdict(name, decisions)
     return StopDecision(
         action=verdict.action,  # type: ignore[arg-type]  # one of the literals, by the folds below
-        reason=bounded(verdict.reason, MAX_REASON),
+        reason=shortened(verdict.reason, MAX_REASON),
         next_prompt=_joined([d.next_prompt for d in verdict.by if d.next_prompt]),
         checkpoint_data=wishes[-1] if wishes else None,
         metadata={
@@ -65,7 +66,7 @@ def _verdict(name: str, decisions: Sequence[StopDecision]) -> _ChainVerdict:
         if decision.action == "escalate":
             return _ChainVerdict("escalate", decision.reason, [decision])
     if not decisions:
-        return _ChainVerdict("continue", f"No hook of this {name} had a say", [])
+        return _ChainVerdict("continue", f"No hook of this {name} decided anything", [])
     return _FOLDS[name](decisions)
 
 
@@ -97,7 +98,7 @@ def _reasons(decisions: Sequence[StopDecision]) -> str:
 
 def _joined(prompts: Sequence[str]) -> str | None:
     share = MAX_JOINED // max(len(prompts), 1)
-    return "\n\n".join(bounded(each, share) for each in prompts) or None
+    return "\n\n".join(shortened(each, share) for each in prompts) or None
 
 
 def _record(called: Called) -> dict[str, Any]:
@@ -105,7 +106,7 @@ def _record(called: Called) -> dict[str, Any]:
     if outcome.status == SKIPPED:
         return {"hook": hook.name, "action": "skipped"}
     decision = _decision(called)
-    reason = one_line(decision.reason, 300)
+    reason = line_of(decision.reason, 300)
     record = {"hook": hook.name, "action": decision.action, "reason": reason}
     nested = decision.metadata.get("hooks") if hook.target in CHAINS else None
     return {**record, "hooks": nested} if nested else record

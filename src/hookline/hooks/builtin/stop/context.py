@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from hookline.domain.hooks.answers import StopDecision
+from hookline.domain.text.display import line_of, shortened
 from hookline.errors import BadInput
 
 # What the agent is told before the checks that fail.
@@ -178,19 +179,9 @@ def _said_with(name: str, text: str) -> str:
     before = " ".join(_PROMISE.sub(" ", text[: found[-1].start()]).split())
     if before:
         return before if len(before) <= MAX_SAID else f"…{before[1 - MAX_SAID :]}"
-    return one_line(_PROMISE.sub(" ", text[found[-1].end() :]), MAX_SAID)
+    return line_of(_PROMISE.sub(" ", text[found[-1].end() :]), MAX_SAID)
 
 
 def continue_with(reason: str, prompt: str) -> StopDecision:
     """The decision that the agent continues, with what it is told, both within bounds."""
-    return StopDecision("continue", bounded(reason, MAX_REASON), bounded(prompt, MAX_PROMPT))
-
-
-def bounded(text: str, limit: int) -> str:
-    """The text, cut where it is too long."""
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
-
-
-def one_line(text: str, limit: int) -> str:
-    """The text on one line, cut where it is too long."""
-    return bounded(" ".join(text.split()), limit)
+    return StopDecision("continue", shortened(reason, MAX_REASON), shortened(prompt, MAX_PROMPT))

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta, field
 
 from hookline.domain.hooks.answers import BESIDE, StopDecision
+from hookline.domain.text.display import line_of, shortened
 from hookline.domain.text.excerpts import both_ends, headed_excerpt
 from hookline.domain.text.terminal import plural
 from hookline.hooks.builtin.stop.context import (
     MAX_REASON,
     Arguments,
-    bounded,
     continue_with,
     escalation,
     lost_start,
-    one_line,
 )
 from hookline.hooks.language.globs import matches_any
 
@@ -64,7 +63,7 @@ def evidence(seen: Seen, given: Evidence) -> StopDecision:
         ],
         **seen.work.edited_tests,
     }
-    return StopDecision("complete", bounded(reason, MAX_REASON), metadata={"receipt": receipt})
+    return StopDecision("complete", shortened(reason, MAX_REASON), metadata={"receipt": receipt})
 
 
 def _promise(seen: Seen) -> Iterator[str]:
@@ -112,7 +111,7 @@ def whose(work: WorkSeen) -> StopDecision | None:
     if work.beside is None or work.excused:
         return None
     reason = (
-        f"Not proven: another session, {one_line(work.beside, 80)}, works in this folder: whose"
+        f"Not proven: another session, {line_of(work.beside, 80)}, works in this folder: whose"
         " change it is cannot be told; if it is right, complete the task yourself; give tasks a"
         " type, so that each has its own worktree"
     )
@@ -196,7 +195,7 @@ def coverage(seen: Seen, given: Coverage) -> StopDecision:
     lacking = _lacking(found, given)
     if lacking is None:
         return StopDecision("complete", "Coverage is high enough")
-    reason = bounded(lacking, MAX_REASON)
+    reason = shortened(lacking, MAX_REASON)
     return StopDecision("continue", reason, f"Add tests for what is not covered yet. {reason}")
 
 
@@ -208,7 +207,7 @@ def _lacking(found: RuleResult | None, given: Coverage) -> str | None:
     if given.minimum is None:
         return None
     if found.coverage is None:
-        return f"The rule '{given.rule}' passed but tells no figure to compare with the minimum"
+        return f"The rule '{given.rule}' passed but reports no figure to compare with the minimum"
     if found.coverage < given.minimum:
         return f"Coverage is {found.coverage:g}%, less than {given.minimum:g}%"
     return None

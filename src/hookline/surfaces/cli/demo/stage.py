@@ -7,16 +7,16 @@ import shlex
 import shutil
 import sys
 import tempfile
-import textwrap
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 
 import hookline
+from hookline.domain.text.terminal import cut
 from hookline.errors import HooklineError
 from hookline.programs import own_program
-from hookline.surfaces.cli.output import paint, say
+from hookline.surfaces.cli.output import paint, say, wrapped
 from hookline.wiring.working.demo import demo_git, demo_processes, end_children
 
 if TYPE_CHECKING:
@@ -88,8 +88,10 @@ class Stage:
 
     def tell(self, text: str = "", style: str | None = None) -> None:
         """Print a line, unless the demo is quiet."""
-        for part in fit(text, self._width, wrap=True) if not self.quiet else ():
-            say(paint(part, style) if style else part)
+        if not self.quiet:
+            hang = len(text) - len(text.lstrip(" ")) + 4
+            for part in wrapped(text, self._width, hang).split("\n"):
+                say(paint(part, style) if style else part)
         sys.stdout.flush()  # show a slow command while it runs
 
     async def _type(self, typed: Typed) -> None:
@@ -97,8 +99,7 @@ class Stage:
         self.tell(f"$ {line}", "cyan")
 
         def show(each: str) -> None:
-            for part in fit(each, self._width - 2, wrap=typed.wrap):
-                self.tell(f"  {part}")
+            self.tell(f"  {each if typed.wrap else cut(each, self._width - 2)}")
 
         code, output = await self.run(typed.words, show)
         self.shown.append(ShownCommand(line, code, output))
@@ -142,17 +143,6 @@ def _width() -> int:
     with suppress(OSError):  # not a terminal, or one of unknown size
         found = os.get_terminal_size(sys.stdout.fileno()).columns
     return min(WIDEST, max(NARROWEST, found - 1)) if found else WIDEST
-
-
-def fit(line: str, width: int, *, wrap: bool) -> list[str]:
-    """Fit a line of output into a width: wrap it or cut it off."""
-    if len(line) <= width:
-        return [line]
-    if not wrap:
-        return [line[: width - 1] + "…"]
-    indent = min(len(line) - len(line.lstrip(" ")), width // 2)
-    below = " " * (indent + 4)
-    return textwrap.wrap(line, width, subsequent_indent=below, break_on_hyphens=False)
 
 
 def _environment(folder: str) -> Mapping[str, str]:

@@ -1,132 +1,88 @@
-"""What is shown of a run while it is advanced: finished effects stay, open ones are redrawn."""
+"""What is seen of a run while it is advanced: effects that are over, and those that are open."""
 
 from __future__ import annotations
 
-import asyncio
-import sys
 import time
-from contextlib import asynccontextmanager
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from hookline.domain.runs.model import INSTANT, PENDING
 from hookline.domain.timestamps import iso, seconds
 from hookline.flows.journal import started_at
 from hookline.surfaces.cli.live.lines import Piece, ViewLine, plain
-from hookline.surfaces.cli.live.screen import Screen
-from hookline.surfaces.cli.opening import tell_failure
-from hookline.surfaces.cli.output import note, spoken, untrusted
+from hookline.surfaces.cli.live.watch import StoreView
+from hookline.surfaces.cli.output import untrusted
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import Iterator
 
     from hookline.app import App
-    from hookline.domain.hooks.records import Delivery
     from hookline.domain.runs.model import JournalEffect
     from hookline.ports.store import View
 
-REDRAW = 0.1
 MARKS = {"ok": ("✓", "green"), "error": ("✗", "red"), "pending": ("●", "yellow")}
 
 
-class RunProgress:
-    """What is shown of one run while it is advanced."""
+class RunProgress(StoreView):
+    """One run, as the engine and the store know it."""
 
-    def __init__(self, app: App, run_id: str, *, quiet: bool) -> None:
-        self._app = app
+    def __init__(self, app: App, run_id: str) -> None:
         self._run_id = run_id
-        self._quiet = quiet
-        self._screen = Screen(sys.stderr, app.environ, lambda rows: max(rows - 2, 1))
         self._begun: dict[str, float] = {}
+        self._open: list[JournalEffect] = []
+        # The engine tells in its own thread: texts, and effects of runs that this one called.
+        self._told: deque[str | tuple[str, str]] = deque()
         self._wait = ""
         with app.read() as view:
             self._seen = view.log.last()
 
     def observe(self, what: str, details: dict[str, Any]) -> None:
         """The engine tells that something happened."""
-        if self._quiet:
-            return
-        if details.get("runId", self._run_id) != self._run_id and what != "waits":
-            self._show(self._finished_in_called(details) if what == "effect" else ())
-        elif what == "begun":
-            self._begun.setdefault(details["effectId"], time.time())
-        elif what == "code-changed":
-            self.say(f"{self._run_id}: the flow's code has changed since this chapter started")
-        else:
-            self._show(self._finished())
+        run_id = details.get("runId", self._run_id)
         if what == "waits":
             until, reason = iso(details["until"]), untrusted(details["reason"], 200)
-            before, self._wait = self._wait, f"{details['runId']} is parked until {until}: {reason}"
+            before, self._wait = self._wait, f"{run_id} is parked until {until}: {reason}"
             if self._wait != before:
-                self.say(self._wait)
+                self._told.append(self._wait)
+        elif what == "effect" and run_id != self._run_id:
+            self._told.append((run_id, details["effectId"]))
+        elif what == "begun" and run_id == self._run_id:
+            self._begun.setdefault(details["effectId"], time.time())
+        elif what == "code-changed" and run_id == self._run_id:
+            self._told.append(f"{run_id}: the flow's code has changed since this chapter started")
 
-    def call_failed(self, row: Delivery) -> None:
-        """A hook was called; a failure is told."""
-        if not self._quiet and row.failure:
-            self._show()
-            tell_failure(row)
+    def look(self, view: View) -> Iterator[ViewLine]:
+        """What is over since the last look."""
+        told = [self._told.popleft() for _ in range(len(self._told))]
+        run = view.runs.find(self._run_id)
+        found = view.runs.resolved_since(run, self._seen)
+        self._open = view.runs.pending(run)
+        self._seen = found[-1][4] if found else self._seen
+        for effect in (view.runs.effect(run, each[0]) for each in found):
+            if effect.kind not in INSTANT:
+                yield _line(effect, _took(view, effect, self._begun.get(effect.effect_id)))
+        for each in told:
+            yield plain(each) if isinstance(each, str) else _called(view, *each)
 
-    def say(self, text: str) -> None:
-        """Print a line of our own."""
-        self._show()
-        note(text)
+    def region(self, now: float, rows: int) -> list[ViewLine]:
+        """The open effects; at most so many rows."""
+        lines = [_line(each, self._goes_on_for(each, now)) for each in self._open]
+        if len(lines) <= rows:
+            return lines
+        return [*lines[: rows - 1], plain(f"  … and {len(lines) - rows + 1} more")]
 
-    @asynccontextmanager
-    async def shown(self) -> AsyncIterator[None]:
-        """Keep the open effects on the screen meanwhile."""
-        is_live = self._screen.is_live and not self._quiet
-        redrawing = asyncio.ensure_future(self._redraw()) if is_live else None
-        try:
-            yield
-        finally:
-            if redrawing is not None:
-                redrawing.cancel()
-            if not self._quiet:
-                self._show(self._finished())
-
-    def _finished(self) -> list[ViewLine]:
-        with self._app.read() as view:
-            run = view.runs.find(self._run_id)
-            found = view.runs.resolved_since(run, self._seen)
-            effects = [view.runs.effect(run, each[0]) for each in found]
-            self._seen = found[-1][4] if found else self._seen
-            begun = self._begun
-            return [
-                _line(each, _took(view, each, begun.get(each.effect_id)))
-                for each in effects
-                if each.kind not in INSTANT
-            ]
-
-    def _finished_in_called(self, details: dict[str, Any]) -> list[ViewLine]:
-        """An effect that is over in a run that this one called."""
-        with self._app.read() as view:
-            run = view.runs.find(details["runId"])
-            return [
-                _line(each, _took(view, each), f"  {run.run_id}  ")
-                for each in view.runs.effects(run)
-                if each.effect_id == details["effectId"] and each.status != PENDING
-            ]
-
-    async def _redraw(self) -> None:
-        while True:
-            finished = self._finished()
-            with self._app.read() as view:
-                pending = view.runs.pending(view.runs.find(self._run_id))
-            self._show(finished, [_line(each, self._goes_on_for(each)) for each in pending])
-            await asyncio.sleep(REDRAW)
-
-    def _show(self, finished: Sequence[ViewLine] = (), region: Sequence[ViewLine] = ()) -> None:
-        room = self._screen.room
-        if len(region) > room:
-            region = [*region[: room - 1], plain(f"  … and {len(region) - room + 1} more")]
-        with spoken(sys.stderr):
-            self._screen.show(finished, region)
-
-    def _goes_on_for(self, effect: JournalEffect) -> float | None:
+    def _goes_on_for(self, effect: JournalEffect, now: float) -> float | None:
         """How long an effect is under way; None while it waits for its turn."""
         began = self._begun.get(effect.effect_id)
         if began is None and effect.waits:
             began = seconds(effect.requested_at)
-        return time.time() - began if began is not None else None
+        return now - began if began is not None else None
+
+
+def _called(view: View, run_id: str, effect_id: str) -> ViewLine:
+    """An effect that is over in a run that this one called."""
+    effect = view.runs.effect(view.runs.find(run_id), effect_id)
+    return _line(effect, _took(view, effect), f"  {run_id}  ")
 
 
 def _took(view: View, effect: JournalEffect, seen: float | None = None) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hookline.domain.runs import model as runs
@@ -15,7 +16,8 @@ from hookline.operations.announcements import at_work
 from hookline.operations.inside_runs import refuse_inside
 from hookline.surfaces.cli.flows.progress import RunProgress
 from hookline.surfaces.cli.flows.show import effect_json, effect_line, tell
-from hookline.surfaces.cli.opening import deliver, resumed_by, writing
+from hookline.surfaces.cli.live.watch import store_watch
+from hookline.surfaces.cli.opening import deliver, resumed_by, tell_failure, writing
 from hookline.surfaces.cli.output import note, report, say_json
 from hookline.surfaces.cli.stopping import Stopped, run_to_end
 from hookline.wiring.calling.calls import owner_of
@@ -23,6 +25,7 @@ from hookline.wiring.running.engine import engine
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Callable
 
     from hookline.app import App
     from hookline.domain.runs.model import JournalEffect, Resolution
@@ -32,9 +35,11 @@ def foreground(args: Namespace, app: App, run_id: str, max_iterations: int | Non
     """Advance a run while someone watches; ^C parks it."""
     refuse_inside(app, run_id)
     again = f"hookline orchestrate {run_id}"
+    progress = RunProgress(app, run_id)
     try:
-        with resumed_by(again):
-            result = run_to_end(_watched(app, run_id, max_iterations, quiet=args.json))
+        with resumed_by(again), store_watch(app, progress, quiet=args.json) as watch:
+            runner = FlowRunner(engine(app, progress.observe))
+            result = run_to_end(_watched(app, runner, run_id, max_iterations, watch.say))
     except Stopped as told:
         park(app, run_id, told)
         note(f"{run_id} is parked; resume it with `{again}`")
@@ -50,11 +55,13 @@ def park(app: App, run_id: str, told: Stopped) -> None:
 
 
 async def _watched(
-    app: App, run_id: str, max_iterations: int | None, *, quiet: bool
+    app: App,
+    runner: FlowRunner,
+    run_id: str,
+    max_iterations: int | None,
+    say: Callable[[str], None],
 ) -> Done | Parked:
-    progress = RunProgress(app, run_id, quiet=quiet)
-    runner = FlowRunner(engine(app, progress.observe))
-    async with at_work(app, progress.call_failed, progress.say), progress.shown():
+    async with at_work(app, partial(tell_failure, say=say), say):
         return await runner.run_one(run_id, max_iterations=max_iterations)
 
 

@@ -152,6 +152,6 @@ def _observer(point: str, *, quiet: bool) -> Callable[[str, dict[str, Any]], Non
 GATE_COMMANDS = {
     "list": Command("list every verdict on a task's work, in order", task_argument, _list),
     "explain": Command("show which gates apply to a task, and why", _whose_work, _explain),
-    "run": Command("try the gates of a point now, without acting on it", _run_arguments, _run),
+    "run": Command("run the gates of a point now, without consequences", _run_arguments, _run),
     **DECIDE_COMMANDS,
 }

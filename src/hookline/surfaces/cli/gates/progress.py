@@ -1,39 +1,35 @@
-"""What happens to a submission or a merge, in plain lines: each verdict as it comes."""
+"""What is seen of a submission or a merge: verdicts as they come, and the gates that are asked."""
 
 from __future__ import annotations
 
-import sys
-from contextlib import closing
 from typing import TYPE_CHECKING
 
+from hookline.domain.text.terminal import one_line, padded
+from hookline.domain.timestamps import seconds
 from hookline.flows.waits import moment_of
 from hookline.hooks.verdicts import merge_wait, verdicts
 from hookline.pipeline import gate_verbs
 from hookline.pipeline.gate_reviews import trouble_of
 from hookline.pipeline.gate_verbs import TURN
-from hookline.points import TOLD_IN_FEED
-from hookline.surfaces.cli.gates.show import COLUMNS, verdict_line
-from hookline.surfaces.cli.live.lines import BAD, OPEN, clock
-from hookline.surfaces.cli.opening import tell_failure
-from hookline.surfaces.cli.output import note, paint, untrusted
+from hookline.surfaces.cli.gates.show import POINT_COLUMNS, verdict_pieces
+from hookline.surfaces.cli.live.lines import BAD, OPEN, Piece, ViewLine, clock
+from hookline.surfaces.cli.live.watch import StoreView
+from hookline.surfaces.cli.output import untrusted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hookline.app import App
-    from hookline.domain.hooks.records import Delivery
     from hookline.domain.runs.model import JournalEffect
+    from hookline.hooks.verdicts import GateVerdict
     from hookline.ports.store import View
 
-LOOK_AGAIN = 1.0
 
+class GateProgress(StoreView):
+    """One run, as the store knows it; each line once."""
 
-class GateProgress:
-    """What happens to a run, told once, in plain lines on stderr."""
-
-    def __init__(self, app: App, run_id: str, *, quiet: bool) -> None:
-        self._app = app
-        self._quiet = quiet
+    def __init__(self, app: App, run_id: str) -> None:
+        self._blobs = app.blobs
         with app.read() as view:
             self.run = view.runs.find(run_id)
             effects = view.runs.effects(self.run)
@@ -45,64 +41,53 @@ class GateProgress:
         known = (e.effect_id for e in effects if e.resolved_seq is not None or e.attempts)
         self._told: set[object] = set(known)
         self._pending: object = None
+        self._asked: list[GateVerdict] = []
 
-    async def follow(self) -> None:
-        """Tell what is new until nobody wants to know any more."""
-        with closing(self._app.feeds.wakeup()) as waker:
-            while not self._quiet:
-                self.show()
-                await waker.wait(LOOK_AGAIN)
+    def look(self, view: View) -> Iterator[ViewLine]:
+        """What is new."""
+        found = [*self._verdicts(view), *self._steps(view)]
+        yield from (line for _, line in sorted(found, key=lambda each: each[0]))
+        yield from self._waits(view)
 
-    def show(self) -> None:
-        """Tell what is new."""
-        if self._quiet:
-            return
-        with self._app.read() as view:
-            found = sorted([*self._verdicts(view), *self._steps(view)], key=lambda each: each[0])
-            lines = [line for _, line in found] + self._waits(view)
-        for line in lines:
-            note(line)
+    def region(self, now: float, rows: int) -> list[ViewLine]:
+        """The gates that are asked now; at most so many rows."""
+        begun = ((e, seconds(e.started_at) if e.started_at else now) for e in self._asked)
+        return [_line(*verdict_pieces(each, now - since)) for each, since in begun][:rows]
 
-    def call_failed(self, row: Delivery) -> None:
-        """A hook of an event was called; a failure is told, that of a gate as its verdict."""
-        if not self._quiet and row.point not in TOLD_IN_FEED:
-            tell_failure(row)
-
-    def _verdicts(self, view: View) -> Iterator[tuple[int, str]]:
+    def _verdicts(self, view: View) -> Iterator[tuple[int, ViewLine]]:
+        self._asked = []
         for each in verdicts(view, self.task_id, after=self._begun):
             if each.is_under_way:
+                self._asked.append(each)
                 continue
             if each.status == "pending":
                 self._pending = each.news
             if self._is_new(each.news):
-                yield each.seq, verdict_line(each, sys.stderr)
+                yield each.seq, _line(*verdict_pieces(each))
 
-    def _steps(self, view: View) -> Iterator[tuple[int, str]]:
+    def _steps(self, view: View) -> Iterator[tuple[int, ViewLine]]:
         for effect in view.runs.effects(view.runs.find(self.run.run_id)):
             if effect.effect_id in self._told:
                 continue
-            trouble = trouble_of(effect, self._app.blobs)
-            line = _step(effect)
-            if trouble:
-                line = f"{_mark(BAD)} {trouble[0]:13} {untrusted(trouble[1], COLUMNS)}"
+            trouble = trouble_of(effect, self._blobs)
+            line = _named(BAD, *trouble) if trouble else _step(effect)
             if line or effect.resolved_seq is not None:
                 self._told.add(effect.effect_id)
             if line:
                 yield effect.resolved_seq or effect.requested_seq, line
 
-    def _waits(self, view: View) -> list[str]:
+    def _waits(self, view: View) -> Iterator[ViewLine]:
         """When gates are asked again that wait for no person; told once, as what they say is."""
         run = view.runs.find(self.run.run_id)
         wait = gate_verbs.wait_of(view, run)
         moment = moment_of(wait) if wait is not None else None
         merge = merge_wait(view, run)
         if merge is not None and self._is_new(("merge", merge.message)):
-            note(f"{_mark(OPEN)} {'merge':13} {untrusted(merge.message, COLUMNS)}")
+            yield _named(OPEN, "merge", merge.message)
         key = self._pending if merge is None else merge.message
-        if moment is None or not self._is_new(("again", key)):
-            return []
-        at_once = f"at once with `hookline {run.flow} {self.task_id}`"
-        return [f"{_mark(OPEN)} asked again at {clock(moment)}, or {at_once}"]
+        if moment is not None and self._is_new(("again", key)):
+            at_once = f"at once with `hookline {run.flow} {self.task_id}`"
+            yield _line(Piece(*OPEN), Piece(f" asked again at {clock(moment)}, or {at_once}"))
 
     def _is_new(self, key: object) -> bool:
         is_new = key not in self._told
@@ -110,14 +95,18 @@ class GateProgress:
         return is_new
 
 
-def _step(effect: JournalEffect) -> str:
+def _step(effect: JournalEffect) -> ViewLine | None:
     if effect.kind == "agent":
         agent = untrusted(effect.args.get("agent") or "the agent", 80)
-        return f"{_mark(OPEN)} {agent} fixes it"
+        return _line(Piece(*OPEN), Piece(f" {agent} fixes it"))
     if effect.kind == "signal" and effect.args["name"] == TURN:
-        return f"{_mark(OPEN)} waits for its turn to merge"
-    return ""
+        return _line(Piece(*OPEN), Piece(" waits for its turn to merge"))
+    return None
 
 
-def _mark(mark: tuple[str, str]) -> str:
-    return f"  {paint(*mark, sys.stderr)}"
+def _named(mark: tuple[str, str], name: str, said: str) -> ViewLine:
+    return _line(Piece(*mark), Piece(f" {padded(name, POINT_COLUMNS)} {one_line(said)}"))
+
+
+def _line(*pieces: Piece) -> ViewLine:
+    return ViewLine((Piece("  "), *pieces), wraps=True, hangs=2)

@@ -6,32 +6,41 @@ import sys
 from typing import TYPE_CHECKING
 
 from hookline.domain.hooks.names import shown_hook
-from hookline.domain.text.terminal import padded
+from hookline.domain.text.terminal import one_line, padded, took
 from hookline.hooks.verdicts import said_by
-from hookline.surfaces.cli.live.lines import BAD, OK, OPEN, SKIPPED
-from hookline.surfaces.cli.output import note, paint, printable, untrusted
+from hookline.surfaces.cli.live.lines import BAD, OK, OPEN, SKIPPED, Piece, painted
+from hookline.surfaces.cli.output import note, paint, printable
 
 if TYPE_CHECKING:
-    from typing import TextIO
-
     from hookline.hooks.verdicts import GateVerdict
     from hookline.pipeline.gate_reviews import GateReview
+    from hookline.worker.records import GateSpoke
 
 MARKS = {"success": OK, "failure": BAD, "skip": SKIPPED, "pending": OPEN}
 # So much of a remediation is shown; `--json` has it whole.
 LINES, COLUMNS = 40, 200
+POINT_COLUMNS, HOOK_COLUMNS = 13, 14
 # So much of a comment or an answer is shown.
 MAX_SAID = 2000
 
 
-def verdict_line(verdict: GateVerdict, stream: TextIO | None = None) -> str:
-    """A verdict on one line."""
-    mark, style = MARKS.get(verdict.status, ("?", "red"))
-    took = "" if verdict.duration_ms is None else f"{verdict.duration_ms / 1000:.1f}s"
-    hook = padded(shown_hook(verdict.hook or "-"), 24)
-    message = untrusted(said_by(verdict.status, verdict.message), COLUMNS)
-    line = f"  {paint(mark, style, stream)} {verdict.point:13} {hook} {took:>6}  {message}"
-    return line.rstrip()
+def verdict_pieces(
+    verdict: GateVerdict | GateSpoke, since: float | None = None
+) -> tuple[Piece, Piece]:
+    """A verdict as its mark and its columns; `since` is how long a gate is being asked."""
+    said = one_line(said_by(verdict.status, verdict.message)) if since is None else ""
+    if verdict.duration_ms is not None:
+        since = verdict.duration_ms / 1000
+    point = padded(one_line(verdict.point), POINT_COLUMNS)
+    hook = padded(shown_hook(verdict.hook or "-"), HOOK_COLUMNS)
+    spent = took(since) if since is not None else ""
+    mark = Piece(*MARKS.get(verdict.status, ("?", "red")))
+    return mark, Piece(f" {point} {hook} {spent:>5}  {said}".rstrip())
+
+
+def verdict_line(verdict: GateVerdict) -> str:
+    """A verdict on one line of stdout."""
+    return f"  {painted(verdict_pieces(verdict), sys.stdout)}"
 
 
 def output_lines(output: str) -> list[str]:

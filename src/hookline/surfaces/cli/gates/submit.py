@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from hookline.domain.text.excerpts import first_few
 from hookline.domain.work.submissions import AGENT, BUDGET, FORGE, MERGE, PEOPLE, TRUST
 from hookline.operations.submissions import SubmitWishes, follow, merge, submit
 from hookline.queries.submissions import MERGED, PARKED, SENT_BACK, WAITING, submission_state
@@ -112,8 +113,8 @@ def _tell(args: Namespace, app: App, run: Run) -> int:
         return found.exit_code
     note_remediation(found.remediation_prompt)
     if found.uncommitted:
-        left = found.uncommitted_count - len(found.uncommitted)
-        names = untrusted(", ".join(found.uncommitted)) + f" and {left} more" * (left > 0)
+        listed, count = found.uncommitted, found.uncommitted_count
+        names = untrusted(first_few(listed, len(listed), of=count))
         note(f"{paint('!', 'yellow', sys.stderr)} not submitted, because not committed: {names}")
     _next(found)
     return found.exit_code

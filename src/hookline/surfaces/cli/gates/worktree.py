@@ -56,7 +56,7 @@ def _line_elsewhere(worktree: WorktreeElsewhere) -> str:
 
 def _clean_arguments(p: ArgumentParser) -> None:
     task_argument(p, nargs="*", help="the tasks (default: all that no longer need one)")
-    help = "remove unsaved work of these tasks too, if they are over; a ref of git keeps it"
+    help = "also remove unsaved work of these tasks, if they are over; a git ref keeps it"
     p.add_argument("--discard", action="store_true", help=help)
 
 

@@ -146,8 +146,7 @@ def _test(args: Namespace) -> int:
         _print_outcome(outcome)
         say(
             paint(
-                "This was a test: the hook really ran, with all that it does; its answer was"
-                " neither recorded nor used.",
+                "This was a test: the hook ran for real; its answer was neither recorded nor used.",
                 "dim",
             )
         )
@@ -186,7 +185,7 @@ def _print_replay(result: Replayed) -> None:
     for name, value in (result.values or {}).items():
         say(f"  {untrusted(name)}: {untrusted(_json(value), 120)}")
     verdict = paint("the same as recorded", "green") if result.same else paint("differs", "yellow")
-    ran = "the hook really ran, with all that it does; its answer was not used"
+    ran = "the hook ran for real; its answer was not used"
     say(f"  {verdict}; {'the hook did not run' if result.status == SKIPPED else ran}")
 
 
@@ -214,12 +213,12 @@ HOOK_COMMANDS = {
     "enable": Command("enable a hook", _name, partial(_switch, True)),
     "disable": Command("disable a hook", _name, partial(_switch, False)),
     "test": Command(
-        "try a hook on an event or a payload: what it does is really done",
+        "run a hook for real, on an event or a payload",
         _test_arguments,
         _test,
     ),
     "replay": Command(
-        "run a hook again on a recorded event: what it does is really done again",
+        "run a hook for real again, on a recorded event",
         _replay_arguments,
         _replay,
     ),

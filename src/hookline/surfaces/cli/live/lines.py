@@ -12,9 +12,11 @@ from hookline.domain.hooks.names import shown_hook
 from hookline.domain.text import terminal
 from hookline.domain.text.excerpts import excerpt
 from hookline.domain.text.terminal import clean, cut, head, one_line, padded, plural, took, width
+from hookline.surfaces.cli.output import paint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import TextIO
 
     from hookline.surfaces.cli.live.records import HookEnded, Result, TurnEnded, TurnUsage
 
@@ -66,6 +68,11 @@ class ShownStep(NamedTuple):
 def plain(text: str, style: str = "", *, wraps: bool = False) -> ViewLine:
     """A line of one style."""
     return ViewLine((Piece(text, style),), wraps)
+
+
+def painted(pieces: Sequence[Piece], stream: TextIO) -> str:
+    """Pieces as a text with their styles, if the stream shows them."""
+    return "".join(paint(p.text, p.style, stream) if p.style and p.text else p.text for p in pieces)
 
 
 def below(text: str, style: str = "dim") -> ViewLine:

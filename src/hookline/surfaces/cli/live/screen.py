@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from hookline.surfaces.cli.live.lines import Piece, ViewLine, fitted
-from hookline.surfaces.cli.output import is_terminal, paint, shown, write_all
+from hookline.surfaces.cli.live.lines import Piece, ViewLine, fitted, painted
+from hookline.surfaces.cli.output import is_terminal, shown, write_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +24,11 @@ TALLEST = 7
 def half(rows: int) -> int:
     """Room for many lines; half of the terminal is left to what is finished."""
     return max(1, rows // 2)
+
+
+def most(rows: int) -> int:
+    """Room for all that is open; the last finished line stays in sight."""
+    return max(1, rows - 2)
 
 
 def a_few(rows: int) -> int:
@@ -81,13 +86,7 @@ class Screen:
         return found.columns or COLUMNS, found.lines or ROWS
 
     def _painted(self, line: ViewLine) -> str:
-        painted = "".join(
-            paint(piece.text, piece.style, self._stream)
-            if piece.style and piece.text
-            else piece.text
-            for piece in line.pieces
-        )
-        return shown(painted.rstrip(" "))
+        return shown(painted(line.pieces, self._stream).rstrip(" "))
 
     def _write(self, text: str) -> None:
         if text:

@@ -1,7 +1,7 @@
-"""Following a session's feed, in its own thread.
+"""Following what happens, in its own thread: all live views are drawn here.
 
 A reader that does not read, or is gone, stops this thread and nothing else: what is not read yet
-waits in the file of the feed, and the session continues.
+waits in the file of a feed or in the store, and the work continues.
 """
 
 from __future__ import annotations
@@ -15,17 +15,21 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import msgspec
 
+from hookline.errors import StoreError, WaitEnded
 from hookline.ports.feeds import BELL
 from hookline.surfaces.cli.live.lines import ViewLine, plain
-from hookline.surfaces.cli.live.screen import Screen, half
+from hookline.surfaces.cli.live.screen import Screen, half, most
 from hookline.surfaces.cli.live.view import FRAME
 from hookline.surfaces.cli.output import note, stdout_file, write_all
+from hookline.wiring.project.stores import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import TextIO
 
+    from hookline.app import App
     from hookline.ports.feeds import FeedRecord
+    from hookline.ports.store import Store, View
 
 Heard = TypeVar("Heard")
 Shown = TypeVar("Shown", contravariant=True)
@@ -35,6 +39,8 @@ Read = TypeVar("Read", covariant=True)
 BATCH = 500
 # Only a terminal that takes nothing keeps one waiting so long; a busy machine needs a while, too.
 LEAVING = 5.0
+# The view may be waiting for the same server.
+LEAVING_OUTAGE = 0.5
 
 
 class AsRecords(Generic[Heard]):
@@ -76,6 +82,20 @@ class LiveView(Protocol[Shown]):
 
     def take(self, record: Shown) -> list[ViewLine]:
         """Hear a record; the lines that are finished by it."""
+
+    def region(self, now: float, rows: int) -> list[ViewLine]:
+        """What is open, in at most so many rows."""
+
+
+class StoreView(Protocol):
+    """What a store tells, as lines."""
+
+    def look(self, view: View) -> Iterable[ViewLine]:
+        """What is new, each line once."""
+
+    def take(self, record: ViewLine) -> list[ViewLine]:
+        """A line stays as it is."""
+        return [record]
 
     def region(self, now: float, rows: int) -> list[ViewLine]:
         """What is open, in at most so many rows."""
@@ -132,8 +152,26 @@ class Source(Protocol[Read]):
         """What was told since the last time."""
 
 
-class SessionWatch(Generic[Heard]):
-    """Shows a feed while a session runs in another thread."""
+class StoreLook(Generic[Read]):
+    """What is new in a store, over a connection of the thread that shows it."""
+
+    def __init__(self, url: str, look: Callable[[View], Iterable[Read]]) -> None:
+        self._url, self._look = url, look
+        self._store: Store | None = None
+
+    def new(self) -> Iterable[Read]:
+        """What `look` finds."""
+        try:
+            if self._store is None:
+                self._store = open_store(self._url, read_only=True, waits=False)
+            with self._store.read() as view:
+                return list(self._look(view))
+        except StoreError:  # busy now; nothing is missed by looking later
+            return ()
+
+
+class Watch(Generic[Heard]):
+    """Shows what happens while the work is done in another thread."""
 
     def __init__(self, reader: Source[Heard], show: Show[Heard]) -> None:
         self._reader = reader
@@ -144,14 +182,15 @@ class SessionWatch(Generic[Heard]):
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True, name="view")
 
-    def __enter__(self) -> SessionWatch[Heard]:
+    def __enter__(self) -> Watch[Heard]:
         self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *details: object) -> None:
-        """The session is over. Whoever reads may take their time, but not from one who leaves."""
+        """The work is over. Whoever reads may take their time, but not from one who leaves."""
         self._over.set()
-        self._thread.join(timeout=LEAVING if kind is KeyboardInterrupt else None)
+        leaving = LEAVING_OUTAGE if kind is WaitEnded else LEAVING
+        self._thread.join(timeout=None if kind is None else leaving)
 
     def say(self, text: str) -> None:
         """Tell a person something, from any thread."""
@@ -181,3 +220,9 @@ class SessionWatch(Generic[Heard]):
         while batch := list(islice(records, BATCH)):
             self._show.hear(batch)
         self._show.hear([])
+
+
+def store_watch(app: App, view: StoreView, *, quiet: bool) -> Watch[ViewLine]:
+    """Shows what a store tells; if `quiet`, only what is said besides."""
+    show = AsRecords[ViewLine](lambda line: False) if quiet else OnScreen(view, app.environ, most)
+    return Watch(StoreLook(app.store.url, view.look), show)

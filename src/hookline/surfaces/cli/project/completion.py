@@ -29,7 +29,7 @@ HOW = {
 
 def _arguments(p: ArgumentParser) -> None:
     p.add_argument("shell", nargs="?", choices=tuple(HOW), help="; ".join(HOW.values()))
-    help = "print ids and names to complete, as the scripts ask for them"
+    help = "print ids and names for the completion scripts"
     p.add_argument("--names", nargs="+", choices=(TASKS, SESSIONS, RUNS), help=help)
 
 

@@ -15,6 +15,7 @@ from hookline.queries.doctor.agents import agent_checks, profile_checks
 from hookline.queries.doctor.controls import control_checks
 from hookline.queries.doctor.hooks import path_checks, program_checks
 from hookline.queries.doctor.store import store_checks
+from hookline.queries.doctor.telemetry import telemetry_checks
 from hookline.surfaces.cli.command import Command, no_arguments
 from hookline.surfaces.cli.output import answer, paint, say, say_row, untrusted
 
@@ -71,6 +72,7 @@ def _project(project: Project, home: str) -> Iterator[Diagnosis]:
     yield from checks.guarded("path", lambda: path_checks(os.environ))
     yield from checks.guarded("hooks", lambda: program_checks(project, home, os.environ))
     yield from checks.guarded("profiles", lambda: profile_checks(project, home, os.environ))
+    yield from checks.guarded("telemetry", lambda: telemetry_checks(project, os.environ))
 
 
 def _show(check: Diagnosis) -> None:

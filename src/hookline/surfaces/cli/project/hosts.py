@@ -91,7 +91,7 @@ def _remove(args: Namespace) -> None:
 def _want_arguments(p: ArgumentParser) -> None:
     p.add_argument("--digest", help="this configuration, instead of the one here")
     p.add_argument("--min-version", metavar="V", help="this version of Hookline, or a newer one")
-    p.add_argument("--any", action="store_true", help="any configuration and any version")
+    p.add_argument("--any", action="store_true", help="accept any configuration and version")
 
 
 def _want(args: Namespace) -> None:
@@ -112,13 +112,15 @@ def _want(args: Namespace) -> None:
 def _wanted(digest: str | None, version: str | None) -> str:
     parts = [f"configuration {digest}"] if digest else []
     parts += [f"Hookline {version} or newer"] if version else []
-    return " and ".join(parts) or "any configuration and any version"
+    return " and ".join(parts) or "any configuration and version"
 
 
 HOST_COMMANDS = {
-    "list": Command("show who lives, and what each does", no_arguments, _list),
+    "list": Command("list the hosts, and what each is doing", no_arguments, _list),
     "drain": Command("let a host finish what it does and take nothing new", _name_argument, _drain),
     "undrain": Command("let a drained host take work again", _name_argument, _undrain),
     "remove": Command("forget a host that is gone", _name_argument, _remove),
-    "want": Command("say which configuration and version hosts must have", _want_arguments, _want),
+    "want": Command(
+        "set the configuration and version that hosts must have", _want_arguments, _want
+    ),
 }

@@ -26,6 +26,7 @@ _SERVER = "hookline.surfaces.web.server"
 _TOOLS = "hookline.surfaces.mcp.http"
 _SHARED = "hookline.surfaces.serving"
 PORT = 8787
+_ANY = ("0.0.0.0", "::")  # noqa: S104  # they are compared
 _URL = re.compile(r"https?://[a-z0-9.-]+(?::[0-9]{1,5})?|https?://\[[0-9a-f:]+\](?::[0-9]{1,5})?")
 TUNNEL = "ssh -L 8787:127.0.0.1:8787 HOST"
 
@@ -58,7 +59,7 @@ def _serve(args: Namespace) -> int:
     with shared.listening(args.host, args.port, "--port") as bound:
         url = _url(args, shared, *bound.getsockname()[:2])
         server = web.PageServer(_served(args, root, web, bound, url, tokens))
-        _tell(args, url, tokens)
+        _tell(args, url, tokens, bound.getsockname()[1])
         if args.agents is None:
             asyncio.run(server.serve())
             return INTERRUPTED
@@ -80,6 +81,11 @@ def _check(args: Namespace) -> None:
     for path in (args.tls_cert, args.tls_key):
         if path is not None and not os.path.isfile(path):
             raise BadInput(f"there is no file {visible(path)}")
+    if args.host in _ANY and args.behind_proxy is None and args.tls_cert is not None:
+        raise UsageError(
+            f"{args.host} is every address of this machine, and no name of it",
+            help="give the name or address that browsers use: --host 192.0.2.7",
+        )
     is_safe = args.tls_cert is not None or args.behind_proxy is not None
     if not is_safe and not import_module(_SHARED).is_loopback(args.host):
         raise UsageError(
@@ -93,7 +99,7 @@ def _url(args: Namespace, shared: Any, name: str, port: int) -> str:
     if args.behind_proxy is not None:
         return str(args.behind_proxy)
     scheme = "http" if args.tls_cert is None else "https"
-    host = args.host if name in ("0.0.0.0", "::") else name  # noqa: S104  # it is only compared
+    host = name if shared.is_loopback(name) else args.host
     return f"{scheme}://{shared.as_in_url(host)}:{port}"
 
 
@@ -122,9 +128,9 @@ def _tools(web: Any, environ: dict[str, str]) -> Any:
     return make
 
 
-def _tell(args: Namespace, url: str, tokens: PageTokens) -> None:
+def _tell(args: Namespace, url: str, tokens: PageTokens, port: int) -> None:
     page = f"{url}/#token={tokens.person}"
-    told = {"url": page, "viewer": None, "tools": None}
+    told = {"url": page, "port": port, "viewer": None, "tools": None}
     lines = [page]
     if args.viewer_token:
         told["viewer"] = f"{url}/#token={tokens.viewer}"

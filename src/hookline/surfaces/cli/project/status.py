@@ -7,6 +7,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from hookline.domain.text.excerpts import first_few
 from hookline.domain.text.terminal import padded, plural, size, took, width
 from hookline.domain.timestamps import evening_before, moment_text, seconds
 from hookline.project import user_folder
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Iterator
 
-    from hookline.queries.sessions import UsedLimit
+    from hookline.queries.session_details import UsedLimit
     from hookline.queries.status import AtWork, FinishedItem, Status
     from hookline.queries.waiting.item import Item
 
@@ -166,11 +167,10 @@ def _finished(kind: str, found: list[FinishedItem], now: str) -> Iterator[_Line]
     """What is finished and tested, in a line; what is not, each with why."""
     tested = [each for each in found if not each.untested]
     if tested:
-        names = ", ".join(untrusted(each.id, 40) for each in tested[:MOST_NAMED])
-        more = f" and {len(tested) - MOST_NAMED} more" if len(tested) > MOST_NAMED else ""
+        names = first_few([untrusted(each.id, 40) for each in tested], MOST_NAMED)
         the_last = "the last " if len(tested) > 1 else ""
         last = f"{the_last}{_ENDED[kind]} {moment_text(tested[-1].at, now)}"
-        yield _Line(kind, f"{names}{more}", last, "hookline report")
+        yield _Line(kind, names, last, "hookline report")
     for each in found:
         if each.untested:
             why = f"{_ENDED[kind]} {moment_text(each.at, now)}: {untrusted(each.untested, 200)}"

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 def _arguments(p: ArgumentParser) -> None:
     help = "`embedded`, for the store in .hookline/, or the URL of one on a server"
     p.add_argument("source", metavar="FROM", help=help)
-    p.add_argument("target", metavar="TO", help="the same; nothing may be stored there yet")
+    p.add_argument(
+        "target", metavar="TO", help="where to copy it to, written the same way; it must be empty"
+    )
 
 
 def _copy(args: Namespace) -> None:
@@ -56,7 +58,7 @@ def _reconcile(args: Namespace) -> None:
         if args.dry_run:
             note("nothing was changed; run it without --dry-run")
         else:
-            note("the store can be written again: start the workers, `hookline work`")
+            note("the store accepts changes again: restart the workers with `hookline work`")
 
 
 STORE_COMMANDS = {

@@ -10,14 +10,15 @@ import msgspec
 
 from hookline.domain.hooks.names import short_name
 from hookline.domain.sessions.model import COMPLETED
+from hookline.domain.text.display import shortened
 from hookline.domain.text.terminal import plural, thousands, took
 from hookline.domain.timestamps import seconds
 from hookline.queries.diffs import with_iteration_changes
 from hookline.queries.project_report import UNPROVEN
 from hookline.queries.pruned import GONE
 from hookline.queries.report import session_report
+from hookline.queries.session_details import EndedIteration
 from hookline.queries.session_story import Checked, Fired, Told, ToldTurn, piped_text, receipts
-from hookline.queries.sessions import EndedIteration
 from hookline.surfaces.cli.live.lines import money
 from hookline.surfaces.cli.output import answer
 from hookline.surfaces.cli.reports import page, phrases
@@ -163,8 +164,7 @@ def _line(line: IterationLine, found: SessionReport) -> Sequence[object]:
 
 
 def _first_line(words: str) -> str:
-    line = words.strip().partition("\n")[0]
-    return line if len(line) <= 200 else f"{line[:199]}…"
+    return shortened(words.strip().partition("\n")[0], 200)
 
 
 def _decision(ended: EndedIteration) -> str:

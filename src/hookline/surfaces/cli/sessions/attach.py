@@ -11,21 +11,15 @@ from typing import TYPE_CHECKING
 from hookline.domain.sessions.model import LIMIT, WORKER, UnknownSession
 from hookline.errors import IllegalTransition
 from hookline.queries.pruned import GONE, pruned_at
-from hookline.queries.sessions import (
-    endings,
-    facts,
-    known_session,
-    last_ending,
-    resume_command,
-    spent,
-)
+from hookline.queries.session_details import endings, spent
+from hookline.queries.sessions import facts, known_session, last_ending, resume_command
 from hookline.surfaces.cli.background import show_worker_log
 from hookline.surfaces.cli.live.screen import a_few
 from hookline.surfaces.cli.live.view import Live, header
 from hookline.surfaces.cli.live.watch import (
     AsRecords,
     OnScreen,
-    SessionWatch,
+    Watch,
     is_for_watchers,
     rung_by_others,
 )
@@ -96,7 +90,7 @@ def _attach_to_worker(args: Namespace, app: App) -> int:
 
 def _follow(args: Namespace, app: App, known: SessionFacts) -> int:
     reader, show = _begin(args, app, known)
-    with SessionWatch(reader, show) as watch:
+    with Watch(reader, show) as watch:
         while known.is_alive:
             watch.show_for(LOOK_AGAIN)
             with app.read() as view:

@@ -14,14 +14,15 @@ from hookline.flows.runner import FlowRunner
 from hookline.operations.announcements import at_work
 from hookline.operations.inside_runs import refuse_inside
 from hookline.operations.session_control import told_in_feed
-from hookline.queries.sessions import endings, facts, resume_command, spent
+from hookline.queries.session_details import endings, spent
+from hookline.queries.sessions import facts, resume_command
 from hookline.sessions.verbs import ask_to_stop
 from hookline.surfaces.cli.live.screen import a_few
 from hookline.surfaces.cli.live.view import Live
 from hookline.surfaces.cli.live.watch import (
     AsRecords,
     OnScreen,
-    SessionWatch,
+    Watch,
     is_for_watchers,
     rung_by_others,
 )
@@ -49,7 +50,7 @@ def drive(
     refuse_inside(app, run_id)
     with app.read() as view:
         command = resume_command(facts(view, view.runs.find(run_id)))
-    with resumed_by(command), SessionWatch(reader, show_for(args, app, run_id)) as watch:
+    with resumed_by(command), Watch(reader, show_for(args, app, run_id)) as watch:
         try:
             asyncio.run(_advance(app, run_id, watch, signals))
         except asyncio.CancelledError:  # ^C for the third time
@@ -69,7 +70,7 @@ def show_for(args: Namespace, app: App, run_id: str) -> Show[FeedRecord]:
 
 
 async def _advance(
-    app: App, run_id: str, watch: SessionWatch[FeedRecord], signals: Stopping
+    app: App, run_id: str, watch: Watch[FeedRecord], signals: Stopping
 ) -> Done | Parked:
     is_asked = False
 

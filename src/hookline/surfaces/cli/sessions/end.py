@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any
 from hookline.domain.sessions import model as sessions
 from hookline.domain.tasks import DEPENDS_ON
 from hookline.domain.text.terminal import plural
-from hookline.queries.session_ends import parked_help, session_end
-from hookline.queries.sessions import CANCELLED, accept_command, last_ending, resume_command
+from hookline.queries.sessions import (
+    CANCELLED,
+    accept_command,
+    last_ending,
+    parked_help,
+    resume_command,
+    session_end,
+)
 from hookline.surfaces.cli.output import answer, next_step, note, paint, say, spoken, untrusted
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from hookline.domain.timestamps import seconds
 from hookline.queries import sessions as queries
 from hookline.queries.proofs import session_unproven
 from hookline.queries.pruned import GONE
-from hookline.queries.sessions import facts, known_session, next_command, session_details
+from hookline.queries.session_details import session_details
+from hookline.queries.sessions import facts, known_session, next_command
 from hookline.sessions.names import all_sessions, find
 from hookline.surfaces.cli.command import Command
 from hookline.surfaces.cli.live.lines import BAD, decision_mark, money
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 
     from hookline.domain.runs.model import Run
     from hookline.ports.store import View
-    from hookline.queries.sessions import EndedIteration, SessionDetails, SessionFacts
+    from hookline.queries.session_details import EndedIteration, SessionDetails
+    from hookline.queries.sessions import SessionFacts
 
 STYLES = {
     "running": "yellow",

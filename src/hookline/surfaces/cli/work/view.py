@@ -11,9 +11,8 @@ from hookline.domain.hooks.names import shown_hook
 from hookline.domain.sessions.model import outcome_word
 from hookline.domain.text.terminal import clean, cut, one_line, padded, plural, took
 from hookline.domain.timestamps import seconds
-from hookline.hooks.verdicts import said_by
 from hookline.queries.gates import Waiting
-from hookline.surfaces.cli.gates.show import MARKS
+from hookline.surfaces.cli.gates.show import MARKS, POINT_COLUMNS, verdict_pieces
 from hookline.surfaces.cli.live import records
 from hookline.surfaces.cli.live.lines import BELOW, OPEN, Piece, ViewLine, clock, money, plain
 from hookline.surfaces.cli.live.view import Live, status_line
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 
 TASK_COLUMNS, AGENT_COLUMNS = 5, 10
-POINT_COLUMNS, HOOK_COLUMNS = 13, 14
 SHOWN_WISHES = 4
 SHOWN_COMMENTS = 5
 SESSION, GATES, MERGE = "begins", "gates", "merge"
@@ -153,13 +151,7 @@ class Board:
     def _gate(self, data: told.GateSpoke) -> Iterator[ViewLine]:
         if data.hook is None:  # no gate is listed there
             return
-        spent = took(data.duration_ms / 1000) if data.duration_ms is not None else ""
-        point = padded(one_line(data.point), POINT_COLUMNS)
-        said = said_by(data.status, data.message)
-        hook = padded(shown_hook(data.hook), HOOK_COLUMNS)
-        mark = Piece(*MARKS.get(data.status, ("?", "red")))
-        verdict = Piece(f" {point} {hook} {spent:>5}  {one_line(said)}".rstrip())
-        yield ViewLine((_task(data.task_id), mark, verdict), wraps=True, hangs=2)
+        yield ViewLine((_task(data.task_id), *verdict_pieces(data)), wraps=True, hangs=2)
         yield from _comments(data)
         wishes = (data.remediation_prompt or "").strip().splitlines()
         if self._verbose and len(wishes) <= SHOWN_WISHES:

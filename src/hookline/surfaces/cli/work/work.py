@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hookline.operations.inside_runs import refuse_worker
-from hookline.points import TOLD_IN_FEED
 from hookline.surfaces.cli.background import detach_argument, tell_detached, warn_of_silence
 from hookline.surfaces.cli.command import Command
-from hookline.surfaces.cli.live.watch import AsRecords, OnScreen, SessionWatch
-from hookline.surfaces.cli.opening import refuse_unready, resumed_by, writing
+from hookline.surfaces.cli.live.watch import AsRecords, OnScreen, Watch
+from hookline.surfaces.cli.opening import (
+    refuse_unready,
+    resumed_by,
+    tell_unseen_failure,
+    writing,
+)
 from hookline.surfaces.cli.output import untrusted, warn
 from hookline.surfaces.cli.sessions.arguments import verbose_argument
 from hookline.surfaces.cli.stopping import Stopping, steps
@@ -27,7 +32,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from hookline.app import App
-    from hookline.domain.hooks.records import Delivery
     from hookline.errors import BadInput
     from hookline.surfaces.cli.live.watch import Show
     from hookline.worker.loop import Worker
@@ -48,7 +52,7 @@ def _arguments(p: ArgumentParser) -> None:
     p.add_argument("--tasks", type=int, metavar="N", help="stop after N tasks")
     p.add_argument("--minutes", type=float, metavar="M", help="take no more tasks after M minutes")
     p.add_argument(
-        "--usd", type=float, metavar="N", help="begin no more turns once this much is spent"
+        "--usd", type=float, metavar="N", help="start no more turns once this much is spent"
     )
     p.add_argument(
         "--label", action="append", metavar="L", help="what this host has, such as gpu; repeatable"
@@ -102,7 +106,7 @@ def _take_tasks(
     if args.json:
         show = AsRecords(lambda told: isinstance(told, WorkRecord))
     with Stopping() as signals:
-        with resumed_by("hookline work"), SessionWatch(worker_run.news, show) as watch:
+        with resumed_by("hookline work"), Watch(worker_run.news, show) as watch:
             try:
                 worker = asyncio.run(_serve(budget, worker_run, watch, signals, once=args.once))
             except asyncio.CancelledError:  # ^C for the third time
@@ -116,7 +120,7 @@ def _take_tasks(
 async def _serve(
     budget: WorkBudget,
     worker_run: WorkerRun,
-    watch: SessionWatch[Told],
+    watch: Watch[Told],
     signals: Stopping,
     *,
     once: bool,
@@ -124,15 +128,11 @@ async def _serve(
     def stopped_by(stop: Callable[..., None]) -> AbstractContextManager[None]:
         return steps(signals, stop, watch.say, (AFTER_TURNS, NOW))
 
-    def failed(row: Delivery) -> None:  # hooks of events are called next to the sessions
-        if row.failure and row.point not in TOLD_IN_FEED:
-            watch.say(untrusted(row.failure, 300))
-
     return await worker_run.serve(
         budget,
         once=once,
         tell=watch.say,
-        failed=failed,
+        failed=partial(tell_unseen_failure, say=watch.say),
         stopped_by=stopped_by,
     )
 

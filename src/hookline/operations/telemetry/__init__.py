@@ -1,0 +1,1 @@
+"""Sending telemetry: by hand, and in the background of whatever advances runs."""

@@ -1,0 +1,1 @@
+"""The record as telemetry: spans of what is over, and figures."""

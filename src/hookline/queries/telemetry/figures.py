@@ -1,0 +1,135 @@
+"""The figures of the record: what was done, what it cost, how hooks fared."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from hookline.domain.events import TURN
+from hookline.domain.hooks.names import outside_name
+from hookline.domain.hooks.records import SKIPPED
+from hookline.domain.sessions.turns import TurnCost
+from hookline.domain.telemetry import Figure, Series
+from hookline.domain.timestamps import seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from hookline.domain.events import Event
+    from hookline.domain.text.cleaning import Cleaner
+    from hookline.ports.store import View
+
+_COUNTED = (TURN, "session_iteration_ended", "session_ended")
+Labels = tuple[tuple[str, str], ...]
+Sums = defaultdict[Labels, float]
+
+
+class FigureReader:
+    """Reads the figures of one store; the log only as far as it grew since the last time."""
+
+    def __init__(self, cleaner: Cleaner) -> None:
+        self._cleaner = cleaner
+        self._place = 0
+        self._turns: dict[str, TurnCost] = {}
+        self._iterations: Sums = defaultdict(float)
+        self._sessions: Sums = defaultdict(float)
+
+    def since(self, view: View) -> float:
+        """Since when counters count: the moment of the first event."""
+        first = view.log.events(limit=1)
+        return seconds(first[0].timestamp) if first else view.time()
+
+    def read(self, view: View) -> list[Figure]:
+        """All figures as they are now."""
+        for event in view.log.stream(types=_COUNTED, after=self._place):
+            self._place = event.seq
+            self._note(event)
+        return [*self._work(view), *self._spent(), *self._hooks(view)]
+
+    def _note(self, event: Event) -> None:
+        if event.type == TURN:
+            try:
+                cost = msgspec.convert(event.data, TurnCost)
+            except msgspec.ValidationError:  # one that Hookline cannot have written
+                return
+            self._turns[cost.turn] = cost
+        elif event.type == "session_ended":
+            self._sessions[self._labels(outcome=event.data.get("outcome"))] += 1
+        else:
+            self._iterations[self._labels(status=event.data.get("status"))] += 1
+
+    def _work(self, view: View) -> list[Figure]:
+        tasks: Mapping[Labels, float]
+        tasks = {(("state", name),): n for name, n in view.exports.task_states().items()}
+        return [
+            _figure(
+                "hookline.tasks",
+                "gauge",
+                "{task}",
+                "Tasks by state.",
+                tasks,
+            ),
+            _figure(
+                "hookline.iterations",
+                "counter",
+                "{iteration}",
+                "Iterations of sessions by how they ended.",
+                self._iterations,
+            ),
+            _figure(
+                "hookline.sessions.ended",
+                "counter",
+                "{ending}",
+                "How often sessions ended; one that is resumed ends again.",
+                self._sessions,
+            ),
+        ]
+
+    def _spent(self) -> list[Figure]:
+        turns: Sums = defaultdict(float)
+        tokens: Sums = defaultdict(float)
+        usd: Sums = defaultdict(float)
+        spent: Sums = defaultdict(float)
+        for cost in self._turns.values():
+            who = {"agent": cost.agent, "model": cost.model or "", "role": cost.role}
+            same = self._labels(**who)
+            turns[same] += 1
+            tokens[(*same, ("type", "input"))] += cost.input_tokens
+            tokens[(*same, ("type", "output"))] += cost.output_tokens
+            usd[same] += cost.usd or 0.0
+            spent[same] += cost.seconds
+        return [
+            _figure("hookline.turns", "counter", "{turn}", "Turns of agents.", turns),
+            _figure("hookline.tokens", "counter", "{token}", "Tokens of agents.", tokens),
+            _figure("hookline.cost", "counter", "USD", "What agents cost, as far as known.", usd),
+            _figure("hookline.turns.time", "counter", "s", "How long agents worked.", spent),
+        ]
+
+    def _hooks(self, view: View) -> list[Figure]:
+        calls: Sums = defaultdict(float)
+        spent: Sums = defaultdict(float)
+        for hook, kind, point, status, count, took in view.exports.call_counts():
+            same = self._labels(hook=outside_name(hook, kind), point=point)
+            if status != SKIPPED:
+                calls[(*same, ("status", status))] += count
+            spent[same] += took / 1_000_000
+        return [
+            _figure("hookline.hook.calls", "counter", "{call}", "Calls of hooks.", calls),
+            _figure("hookline.hook.time", "counter", "s", "How long hooks ran.", spent),
+        ]
+
+    def _labels(self, **values: object) -> Labels:
+        return tuple((name, self._cleaner.text(str(value))) for name, value in values.items())
+
+
+def _figure(
+    name: str,
+    kind: Literal["counter", "gauge"],
+    unit: str,
+    help: str,
+    found: Mapping[Labels, float],
+) -> Figure:
+    series = [Series(value, dict(labels)) for labels, value in sorted(found.items())]
+    return Figure(name=name, kind=kind, unit=unit, help=help, series=series)
