@@ -277,7 +277,7 @@ class Takeover:
     ) -> None:
         """Note where work is now, unless it is over, or somewhere else than `before` by now.
 
-        Whoever was cut off meanwhile may have lost it to another clone, which goes on with it.
+        Whoever was cut off meanwhile may have lost it to another clone, which continues it.
         """
 
         def note(tx: Transaction) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 KEPT_TREES = 20
-# How many iterations in a row may be cut short by the end of a process or a machine before they
+# How many iterations in a row may be interrupted by the end of a process or a machine before they
 # count as failures: an agent may be what ends them.
 MOST_CUT = 10
 # What a session may use, as opposed to what shows that it is stuck: to continue, it must be raised.

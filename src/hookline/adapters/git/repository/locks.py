@@ -157,7 +157,7 @@ def _has_no_commit(worktree: str) -> bool:
 
 
 async def _remove_half_made(worktree: str) -> None:
-    """Remove it, unless somebody's own git is making it now."""
+    """Remove it, unless someone's own git is making it now."""
     made = entry_at(worktree)
     if made is not None:
         await asyncio.sleep(max(0.0, made.st_mtime + STALE_SECONDS - time.time()))
