@@ -98,7 +98,7 @@ function Side({ page }: { page: string }) {
           <svg class="logo" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8" /><path d="M11 7v18M21 7v9a5 5 0 0 1-10 0" /></svg>
           <b title={visitor.value?.root}>{visitor.value?.project}</b>
         </p>
-        <button type="button" class="find" onClick={() => { dialog.value = "palette"; }}>
+        <button type="button" class="find" aria-label="Search or do" onClick={() => { dialog.value = "palette"; }}>
           <Icon name="search" /> <span>Search or do</span> <kbd>Ctrl K</kbd>
         </button>
       </header>

@@ -4,7 +4,7 @@ import { bind } from "../keys";
 import { useAnswer } from "../query";
 import { go, href, route, withOption } from "../router";
 import { count, money } from "../time";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { Choice, Command, Facts, Loading, Meter, Problem, Time } from "../ui/basics";
 import { Icon } from "../ui/icon";
 import { Page } from "../ui/page";
@@ -59,7 +59,7 @@ export function Session({ parts }: { parts: string[] }) {
 
 function useNeighbours(page: SessionPage | null): void {
   const [before, after] = [page?.previous ?? null, page?.next ?? null];
-  useEffect(() => {
+  useLayoutEffect(() => {
     const unbind = [
       bind("[", () => before && go(href("sessions", before))),
       bind("]", () => after && go(href("sessions", after))),

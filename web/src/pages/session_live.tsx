@@ -28,9 +28,14 @@ export function Live({ run }: { run: string }) {
 }
 
 function textOf(entry: FeedEntry): string {
-  const { type, name, text, detail } = entry.data;
-  const said = [type === "tool" ? name : null, text, detail].filter((part) => typeof part === "string" && part);
-  return said.join(" ").slice(0, 400) || (entry.type === "agent" ? "" : entry.type.replaceAll("_", " "));
+  const { type, name, text, detail, hook, point } = entry.data;
+  if (entry.type === "agent") return words([type === "tool" ? name : null, text, detail]);
+  return words([entry.type.replaceAll("_", " "), point, hook ?? name]);
+}
+
+function words(parts: unknown[]): string {
+  const known = parts.filter((part) => typeof part === "string" && part);
+  return known.join(" ").slice(0, 400);
 }
 
 async function listenInTurn(run: string, stop: AbortSignal, add: (entries: FeedEntry[]) => void): Promise<void> {

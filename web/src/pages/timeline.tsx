@@ -61,7 +61,7 @@ function IterationLine({ row }: { row: IterationRow }) {
           </span>
         </span>
         <span class="under fill">
-          {figures.join(" · ") || "nothing changed"}
+          {figures.join(" · ") || (row.ended ? "nothing changed" : "")}
           {row.hook && ` · ${row.hook}`}
         </span>
       </span>

@@ -1,10 +1,13 @@
 // What a hook said at an event, and why it ran or did not.
 import type { CallRow, Explanation } from "../api/schema";
 import { href } from "../router";
-import { took } from "../time";
+import { plural, took } from "../time";
 import { Command, Facts, Time } from "./basics";
 import { Status } from "./status";
 import { Exact, Value } from "./text";
+
+// Longer explanations are folded.
+const SHOWN_STEPS = 4;
 
 export function Call({ call, isOpen = false }: { call: CallRow; isOpen?: boolean }) {
   return (
@@ -59,18 +62,21 @@ export function Why({ of }: { of: Explanation }) {
     <section class="why" aria-label="Why">
       <p>{of.verdict}</p>
       {of.steps.length > 0 && (
-        <table>
-          <tbody>
-            {of.steps.map((step, index) => (
-              <tr key={index}>
-                <td class="faint"><code>{step.where}</code></td>
-                <td><code>{step.what}</code></td>
-                <td>{step.result}</td>
-                <td class="faint">{step.detail}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <details open={of.steps.length <= SHOWN_STEPS}>
+          <summary class="faint">{plural(of.steps.length, "step")} led there</summary>
+          <table>
+            <tbody>
+              {of.steps.map((step, index) => (
+                <tr key={index}>
+                  <td class="faint"><code>{step.where}</code></td>
+                  <td><code>{step.what}</code></td>
+                  <td>{step.result}</td>
+                  <td class="faint">{step.detail}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </details>
       )}
       {of.hint && <p class="faint">{of.hint}</p>}
       {of.next && <Command text={of.next} />}

@@ -1,6 +1,7 @@
 // A small chart as SVG: its colours come from the style sheet, its values are text for who cannot
 // see it. A library for this would be more than a third of all the page's JavaScript.
 import { useEffect, useRef, useState } from "preact/hooks";
+import { go } from "../router";
 
 interface Props {
   label: string;
@@ -8,7 +9,7 @@ interface Props {
   names: readonly string[];
   values: readonly (number | null)[];
   text: (value: number) => string;
-  /** Where a value leads. */
+  /** Where a value leads; the list beside the chart leads there, too. */
   addressOf?: (index: number) => string;
   height?: number;
 }
@@ -62,8 +63,8 @@ export function Bars({ label, names, values, text, addressOf, height = 72 }: Pro
               </rect>
             );
             return (
-              <g key={index}>
-                {addressOf ? <a href={addressOf(index)} tabIndex={-1} aria-hidden="true">{shape}</a> : shape}
+              <g key={index} class={addressOf && "leads"} onClick={addressOf && (() => go(addressOf(index)))}>
+                {shape}
                 {index % every === 0 && <text x={middle} y={height - 3} text-anchor="middle">{names[index]}</text>}
               </g>
             );
