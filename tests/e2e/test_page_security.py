@@ -34,6 +34,7 @@ PARTS = {
     "call": "1",
     "effect": "x",
     "part": "text",
+    "table": "gates",
 }
 FROM_THE_OUTSIDE = """
 import sys, urllib.error, urllib.request

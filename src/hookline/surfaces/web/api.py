@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from anyio import to_thread
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Route as Address
 
@@ -98,6 +99,8 @@ async def _answered(place: ServedProject, route: Route, request: Request) -> Res
         return _response(value)
     except HooklineError as problem:
         return refusal(problem)
+    except ClientDisconnect:  # in the middle of what it sent: nothing was done, and nobody hears
+        return Response(status_code=400)
     except Exception:  # noqa: BLE001  # the outer boundary: a bug becomes a short report
         traceback.print_exc(file=sys.stderr)
         return refused_with(500, "bug", "this failed inside Hookline", "see the server's stderr")
