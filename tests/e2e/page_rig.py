@@ -41,6 +41,7 @@ class Page:
         self.port = int(self.base.rpartition(":")[2])
         self.http = httpx2.Client(base_url=self.base, timeout=PATIENCE)
         self.answered: set[tuple[str, str]] = set()
+        self.streams: list[Lines] = []
 
     @property
     def viewer(self) -> str:
@@ -100,7 +101,8 @@ class Page:
     def stream(self, after: int | None = None, path: str = "/api/stream") -> Lines:
         """Begin to read the stream."""
         query = "" if after is None else f"?after={after}"
-        return Lines(self, f"{path}{query}")
+        self.streams.append(Lines(self, f"{path}{query}"))
+        return self.streams[-1]
 
     def end(self, number: int = signal.SIGTERM) -> str:
         """End it by a signal; what it said on stderr."""
@@ -108,6 +110,8 @@ class Page:
         if self.process.poll() is None:
             self.process.send_signal(number)
         _, said = self.process.communicate(timeout=PATIENCE)
+        for stream in self.streams:
+            stream.join()
         assert "Traceback" not in said, said
         return said
 
@@ -119,7 +123,6 @@ class Lines:
         self.lines: list[dict[str, Any]] = []
         self.is_over = False
         self._page, self._path = page, path
-        self._leaves = threading.Event()
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
@@ -134,8 +137,6 @@ class Lines:
                     found = json.loads(line)
                     check(found, schema["application/x-ndjson"]["schema"])
                     self.lines.append(found)
-                    if self._leaves.is_set():
-                        return
         except httpx2.HTTPError:  # the server was killed
             pass
         finally:
@@ -150,9 +151,10 @@ class Lines:
         """The events that came."""
         return [each["seq"] for each in self.lines if each["kind"] == "event"]
 
-    def leave(self) -> None:
-        """Read no more than the next line."""
-        self._leaves.set()
+    def join(self) -> None:
+        """Wait until the server is heard no more."""
+        self._thread.join(PATIENCE)
+        assert self.is_over
 
 
 @contextmanager

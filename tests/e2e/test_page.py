@@ -74,9 +74,9 @@ def test_every_address_answers_as_it_is_described(rig: Rig, cli: Cli) -> None:
         look_at_runs(page)
         look_at_hooks_and_events(page)
         page.get("/api/insights?by=week,agent")
-        facts = page.get('/api/insights/checks/facts?match={"check": "there"}')
+        facts = page.get('/api/insights/checks/facts?match={"name": "there"}')
         assert facts["total"] == len(facts["rows"])
-        assert page.text("/api/insights/gates/csv").startswith("gate,")
+        assert page.text("/api/insights/gates/csv").startswith("week,type,agent,gate,")
         assert "hookline_" in page.text("/metrics")
         described = {(r.method, r.name) for r in ROUTES if r.method == GET and r.content == JSON}
         assert described - page.answered == set()

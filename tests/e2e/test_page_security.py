@@ -34,13 +34,15 @@ PARTS = {
     "call": "1",
     "effect": "x",
     "part": "text",
+    "table": "gates",
 }
 FROM_THE_OUTSIDE = """
 import sys, urllib.error, urllib.request
-address, token, *rest = sys.argv[1:]
+address, token, more = sys.argv[1:]
 wanted = urllib.request.Request(address, b'{"goal": "mine"}', method="POST")
 wanted.add_header("Authorization", f"Bearer {token}")
 wanted.add_header("Content-Type", "application/json")
+wanted.add_header(*more.split(": "))
 try:
     print(urllib.request.urlopen(wanted).status)
 except urllib.error.HTTPError as problem:
@@ -266,9 +268,10 @@ def marks(cli: Cli) -> dict[str, str]:
     }
 
 
-def outside(page: Page, env: Mapping[str, str], *before: str) -> str:
+def outside(page: Page, env: Mapping[str, str], *before: str, more: str = "X: y") -> str:
     """What a program is told that adds a task with the person's token."""
-    program = (sys.executable, "-c", FROM_THE_OUTSIDE, f"{page.base}/api/tasks", page.token)
+    given = (f"{page.base}/api/tasks", page.token, more)
+    program = (sys.executable, "-c", FROM_THE_OUTSIDE, *given)
     done = subprocess.run((*before, *program), env=dict(env), capture_output=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()
@@ -279,6 +282,8 @@ def test_agents_cannot_decide_even_with_a_persons_token(page: Page, shared: Cli)
     said = outside(page, agent)
     assert said.startswith("403")
     assert "comes from an agent or a hook" in said
+    # Whatever it says about where it comes from.
+    assert outside(page, agent, more="X-Forwarded-For: 192.0.2.1").startswith("403")
     # Nor one that drops its variables, while the process above it has them.
     shell = ("sh", "-c", 'env -i PATH="$PATH" "$@"; true', "sh")
     assert outside(page, agent, *shell).startswith("403")

@@ -43,7 +43,7 @@ class PersonDecision(msgspec.Struct, rename="camel", frozen=True):
     comment: str | None
 
 
-class LineRemark(NamedTuple):
+class RemarkOnLine(NamedTuple):
     """What a person says about a line of a diff; an `old` line was there before the change."""
 
     path: str
@@ -52,7 +52,7 @@ class LineRemark(NamedTuple):
     old: bool = False
 
 
-def with_remarks(comment: str | None, remarks: Sequence[LineRemark]) -> str | None:
+def with_remarks(comment: str | None, remarks: Sequence[RemarkOnLine]) -> str | None:
     """A comment with what is said about lines: all of it becomes what the agent is asked to fix."""
     said = [_remark(each) for each in remarks if each.text.strip()]
     whole = "\n".join([*([comment.strip()] if comment and comment.strip() else []), *said])
@@ -61,7 +61,7 @@ def with_remarks(comment: str | None, remarks: Sequence[LineRemark]) -> str | No
     return whole or None
 
 
-def _remark(remark: LineRemark) -> str:
+def _remark(remark: RemarkOnLine) -> str:
     text = f"(as it was before) {remark.text.strip()}" if remark.old else remark.text
     return comment_line(ReviewComment(text, untrusted(remark.path), remark.line))
 

@@ -31,7 +31,7 @@ MAX_BODY = 4 * 1024 * 1024
 GRACE = 5
 # How long a client may take to send a request, and between two of them.
 IDLE = 30
-# Where a request says as whom it came in.
+# Where a request says in which role it came in.
 ROLE = "hookline.role"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -43,6 +43,9 @@ def server_config(app: ASGIApp, idle: int = IDLE, **more: Any) -> uvicorn.Config
         http=Connection,
         log_level="warning",
         access_log=False,
+        # What a request says about where it comes from is not believed: only its connection is.
+        proxy_headers=False,
+        server_header=False,
         ws="none",
         timeout_keep_alive=idle,
         timeout_graceful_shutdown=GRACE,
@@ -197,7 +200,7 @@ class Guarded:
         return None
 
     def _role(self, tokens: list[bytes]) -> str | None:
-        """As whom a token lets in; how long that takes says nothing about the tokens."""
+        """The role that a token lets in; how long that takes says nothing about the tokens."""
         given = tokens[0] if len(tokens) == 1 else b""
         found = None
         for expected, role in self._roles.items():

@@ -500,7 +500,7 @@ export interface IterationPage {
   diff: string | null;
 }
 
-/** A part of a session in a line; `chapter` names it, since an iteration can begin twice. `seq` is the event with which it began, `end_seq` the one that has its figures. */
+/** A part of a session in a line; `chapter` names it, since an iteration can begin twice. `checked` is whether all of its rules passed, of which there is at least one. `seq` is the event with which it began, `end_seq` the one that has its figures. */
 export interface IterationRow {
   chapter: number;
   iteration: number | null;
@@ -516,6 +516,7 @@ export interface IterationRow {
   files: number;
   passed: number;
   rules: number;
+  checked: boolean;
   usd: number;
   tokens: number;
   seq: number;
@@ -573,6 +574,16 @@ export interface PointStep {
   calls: CallRow[];
   decision: ToldDecision | null;
   seq: number;
+}
+
+/** What a check said last, and about which commit; `none` where a point has no gate. */
+export interface Proof {
+  point: string;
+  check: string;
+  status: string;
+  commit: string | null;
+  at: string | null;
+  message: string;
 }
 
 /** What is asked: by a gate at its `point`, or by a breakpoint of a flow. `head` is the commit that a gate asks about. */
@@ -722,7 +733,7 @@ export interface SessionGiven {
   plan?: boolean;
 }
 
-/** A session: its facts and figures, what it waits for, and its iterations in a line each. `previous` and `next` are the runs of the sessions before and after it. */
+/** A session: its facts and figures, what it waits for, and its iterations in a line each. `previous` and `next` are the runs of the sessions before and after it. `proven` is whether its own checks passed, and `unproven` why nothing but its agent's word says that it is completed. */
 export interface SessionPage {
   seq: number;
   known: SessionFacts;
@@ -736,17 +747,20 @@ export interface SessionPage {
   wants: string | null;
   failedChecks: Record<string, unknown>[];
   pruned: string | null;
+  proven: boolean;
+  unproven: string | null;
   previous: string | null;
   next: string | null;
   ways: Way[];
 }
 
-/** A session in a line; `seq` is its newest event. */
+/** A session in a line; `seq` is its newest event. `unproven` is why nothing but its agent's word says that it is completed. */
 export interface SessionRow {
   known: SessionFacts;
   limits: UsedLimit[];
   usd: number;
   tokens: number;
+  unproven: string | null;
   seq: number;
 }
 
@@ -830,10 +844,13 @@ export interface TaskLink {
   state: string;
 }
 
-/** A task's story: its events, sessions and gates, what it cost, and why it is as it is. */
+/** A task's story: its events, sessions and gates, what it cost, and why it is as it is. `outcome` is what came of it, such as `merged untested` or `completed unproven`, `proofs` are what checked it. */
 export interface TaskPage {
   seq: number;
   task: Task;
+  outcome: string;
+  outcomeWhy: string | null;
+  proofs: Proof[];
   dependsOn: TaskLink[];
   dependents: TaskLink[];
   parent: TaskLink | null;

@@ -33,7 +33,7 @@ _STATUS = (
 )
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "a": "\a", "b": "\b"}
 _QUOTED = re.compile(r"\\([0-7]{3}|.)")
-# What stands where the middle of a long diff was left out.
+# What is where the middle of a long diff was left out.
 _LEFT_OUT = re.compile(r"… \d+ bytes left out …")
 
 

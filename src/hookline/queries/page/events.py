@@ -104,7 +104,7 @@ def _task_of(view: View, run: str) -> str | None:
 
 
 def stream_beat(kind: str, seq: int) -> StreamLine:
-    """A line of the stream that is no event."""
+    """A line of the stream that is not an event."""
     return StreamLine(
         kind=kind, seq=seq, type="", node="", at="", session=None, run=None, task=None
     )

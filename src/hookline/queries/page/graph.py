@@ -120,7 +120,7 @@ def _laid_out(view: View, tasks: Sequence[Task], edges: Sequence[Edge], total: i
 
 
 def _once(edges: Sequence[Edge]) -> list[Edge]:
-    """One arrow between two tasks: a dependency counts before who brought forth whom.
+    """One arrow between two tasks: a dependency counts before what brought forth what.
 
     Nothing that would close a circle is drawn: dependencies have none, and a task that was
     brought forth can be what its parent waits for.

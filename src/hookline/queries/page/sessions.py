@@ -13,6 +13,7 @@ from hookline.domain.tasks import Task
 from hookline.domain.timestamps import seconds
 from hookline.queries.page.shown import Shown, Way
 from hookline.queries.page.ways import session_ways
+from hookline.queries.proofs import only_claimed, session_unproven
 from hookline.queries.session_details import (
     EndedIteration,
     HeldText,
@@ -35,12 +36,16 @@ if TYPE_CHECKING:
 
 
 class SessionRow(Shown):
-    """A session in a line; `seq` is its newest event."""
+    """A session in a line; `seq` is its newest event.
+
+    `unproven` is why nothing but its agent's word says that it is completed.
+    """
 
     known: SessionFacts
     limits: list[UsedLimit]
     usd: float
     tokens: int
+    unproven: str | None
     seq: int
 
 
@@ -55,7 +60,8 @@ class SessionsPage(Shown):
 class IterationRow(Shown):
     """A part of a session in a line; `chapter` names it, since an iteration can begin twice.
 
-    `seq` is the event with which it began, `end_seq` the one that has its figures.
+    `checked` is whether all of its rules passed, of which there is at least one. `seq` is the event
+    with which it began, `end_seq` the one that has its figures.
     """
 
     chapter: int
@@ -72,6 +78,7 @@ class IterationRow(Shown):
     files: int
     passed: int
     rules: int
+    checked: bool
     usd: float
     tokens: int
     seq: int
@@ -81,7 +88,8 @@ class IterationRow(Shown):
 class SessionPage(Shown):
     """A session: its facts and figures, what it waits for, and its iterations in a line each.
 
-    `previous` and `next` are the runs of the sessions before and after it.
+    `previous` and `next` are the runs of the sessions before and after it. `proven` is whether its
+    own checks passed, and `unproven` why nothing but its agent's word says that it is completed.
     """
 
     seq: int
@@ -96,6 +104,8 @@ class SessionPage(Shown):
     wants: str | None
     failed_checks: list[Mapping[str, Any]]
     pruned: str | None
+    proven: bool
+    unproven: str | None
     previous: str | None
     next: str | None
     ways: list[Way]
@@ -133,8 +143,10 @@ def session_row(view: View, run: Run) -> SessionRow:
     ended = endings(view, run.run_id)
     usd, tokens = spent(ended)
     newest = view.log.newest(run.run_id)
+    known = facts(view, run)
     return SessionRow(
-        known=facts(view, run),
+        known=known,
+        unproven=only_claimed(view, known),
         limits=countdown(view, run.run_id, ended),
         usd=usd,
         tokens=tokens,
@@ -168,6 +180,8 @@ def session_page(app: App, name: str) -> SessionPage:
             wants=details.wants,
             failed_checks=details.failed_checks,
             pruned=details.pruned,
+            proven=session_unproven(view, run) is None,
+            unproven=only_claimed(view, known),
             previous=place[at + 1] if at + 1 < len(place) else None,
             next=place[at - 1] if at else None,
             ways=session_ways(known),
@@ -206,6 +220,7 @@ def _iteration_row(number: int, events: list[Event]) -> IterationRow:
         files=len(ended.files_modified),
         passed=ended.passed,
         rules=ended.rules,
+        checked=0 < ended.rules == ended.passed,
         usd=ended.usd,
         tokens=ended.tokens,
         seq=events[0].seq,

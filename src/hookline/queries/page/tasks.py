@@ -14,6 +14,8 @@ from hookline.pipeline.gate_reviews import GateReview, gate_reviews
 from hookline.queries.page.sessions import SessionRow, session_row
 from hookline.queries.page.shown import EventRow, Shown, Text, Way, event_row, text
 from hookline.queries.page.ways import task_ways
+from hookline.queries.project_report import task_report
+from hookline.queries.proofs import Proof
 from hookline.queries.why import why
 from hookline.sessions.spending import cost_of, turns_of
 from hookline.tasks import notes
@@ -79,10 +81,17 @@ class GateRow(Shown):
 
 
 class TaskPage(Shown):
-    """A task's story: its events, sessions and gates, what it cost, and why it is as it is."""
+    """A task's story: its events, sessions and gates, what it cost, and why it is as it is.
+
+    `outcome` is what came of it, such as `merged untested` or `completed unproven`, `proofs` are
+    what checked it.
+    """
 
     seq: int
     task: Task
+    outcome: str
+    outcome_why: str | None
+    proofs: list[Proof]
     depends_on: list[TaskLink]
     dependents: list[TaskLink]
     parent: TaskLink | None
@@ -154,6 +163,7 @@ def _row(view: View, task: Task, settled: set[str], working: Mapping[str, str]) 
 
 def task_page(app: App, identifier: str) -> TaskPage:
     """Everything about one task."""
+    reported = task_report(app, identifier).tasks[0]
     with app.read() as view:
         task = view.graph.task(identifier)
         runs = list(runs_on(view, task.id, SESSION))
@@ -164,6 +174,9 @@ def task_page(app: App, identifier: str) -> TaskPage:
         return TaskPage(
             seq=view.log.last(),
             task=task,
+            outcome=reported.outcome,
+            outcome_why=reported.why,
+            proofs=reported.proofs,
             depends_on=_links(view, task.depends_on),
             dependents=_links(view, waiting),
             parent=next(iter(_links(view, filter(None, [task.parent_task_id]))), None),

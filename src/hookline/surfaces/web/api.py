@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from anyio import to_thread
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Route as Address
 
@@ -25,7 +26,7 @@ from hookline.errors import (
 from hookline.sessions.names import find
 from hookline.surfaces.serving import MAX_BODY, ROLE
 from hookline.surfaces.web.answers import RefusedAnswer, RefusedText
-from hookline.surfaces.web.asked import Asked, from_body, from_query
+from hookline.surfaces.web.asked import PageRequest, from_body, from_query
 from hookline.surfaces.web.handlers import HANDLERS
 from hookline.surfaces.web.routes import GET, JSON, LINES, ROUTES, TEXT
 from hookline.trust.page_tokens import AGENT, PERSON
@@ -56,7 +57,7 @@ VIEWS = "this token only shows: a person's token decides"
 TOOLS = "this token is for agents' tools, at /mcp"
 
 
-class Place(NamedTuple):
+class ServedProject(NamedTuple):
     """The project that is served, and who delivers the hooks of what is changed there.
 
     `is_agents` says whether an agent or a hook is behind a connection.
@@ -68,13 +69,13 @@ class Place(NamedTuple):
     is_agents: Callable[[Request], bool]
 
 
-def addresses(place: Place) -> list[Address]:
+def addresses(place: ServedProject) -> list[Address]:
     """The addresses that are answered at once."""
     made = [_address(place, route) for route in ROUTES if route.content != LINES]
     return sorted(made, key=lambda each: "{" in each.path)
 
 
-def _address(place: Place, route: Route) -> Address:
+def _address(place: ServedProject, route: Route) -> Address:
     async def answer(request: Request) -> Response:
         return await _answered(place, route, request)
 
@@ -82,7 +83,7 @@ def _address(place: Place, route: Route) -> Address:
     return Address(path, answer, methods=[route.method])
 
 
-async def _answered(place: Place, route: Route, request: Request) -> Response:
+async def _answered(place: ServedProject, route: Route, request: Request) -> Response:
     """Answer a request; whatever goes wrong becomes an answer that says what to do."""
     try:
         role = request.scope[ROLE]
@@ -98,6 +99,8 @@ async def _answered(place: Place, route: Route, request: Request) -> Response:
         return _response(value)
     except HooklineError as problem:
         return refusal(problem)
+    except ClientDisconnect:  # in the middle of what it sent: nothing was done, and nobody hears
+        return Response(status_code=400)
     except Exception:  # noqa: BLE001  # the outer boundary: a bug becomes a short report
         traceback.print_exc(file=sys.stderr)
         return refused_with(500, "bug", "this failed inside Hookline", "see the server's stderr")
@@ -109,14 +112,14 @@ def allowed(request: Request) -> None:
         raise PeopleOnly(TOOLS)
 
 
-def found_session(place: Place, name: str) -> str:
+def found_session(place: ServedProject, name: str) -> str:
     """The run of a session by its name, its run or its task."""
     opened = App.open(place.root, environ=place.environ, read_only=True)
     with closing(opened) as app, app.read() as view:
         return find(view, name).run_id
 
 
-async def may_not(place: Place, role: str, request: Request) -> str | None:
+async def may_not(place: ServedProject, role: str, request: Request) -> str | None:
     """Why whoever asks may not decide; None for a person."""
     if role == AGENT:
         return TOOLS
@@ -128,12 +131,16 @@ async def may_not(place: Place, role: str, request: Request) -> str | None:
 
 
 def _worked(
-    place: Place, route: Route, parts: Mapping[str, str], taken: Given, by: tuple[Role, str | None]
+    place: ServedProject,
+    route: Route,
+    parts: Mapping[str, str],
+    taken: Given,
+    by: tuple[Role, str | None],
 ) -> Any:
     """The answer of a handler, in a thread with its own connection to the store."""
     reads = not route.decided
     with closing(App.open(place.root, environ=place.environ, read_only=reads)) as app:
-        return HANDLERS[route.name](Asked(app, parts, taken, *by))
+        return HANDLERS[route.name](PageRequest(app, parts, taken, *by))
 
 
 async def _taken(route: Route, request: Request) -> Given:

@@ -24,8 +24,8 @@ class NotFound(BadInput, code="not-found"):
     """There is nothing at this address."""
 
 
-class Asked(NamedTuple):
-    """A request, once its form is checked. `role` is as whom it came, `refused` why not more."""
+class PageRequest(NamedTuple):
+    """A request, once its form is checked. `role` is in which it came, `refused` why not more."""
 
     app: App
     parts: Mapping[str, str]

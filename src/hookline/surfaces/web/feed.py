@@ -34,11 +34,11 @@ class SessionFeeds:
         self._root, self._environ = root, environ
         self._app: App | None = None
         self._wakeup: Wakeup | None = None
-        self.is_over = False
+        self._over = asyncio.Event()
 
     def close(self) -> None:
         """End the feeds: whoever looks comes again."""
-        self.is_over = True
+        self._over.set()
         if self._wakeup is not None:
             self._wakeup.close()
         if self._app is not None:
@@ -52,13 +52,23 @@ class SessionFeeds:
         app, wakeup = self._opened()
         reader = app.feeds.reader(run_id, tail=tail)
         yield _BEAT
-        while not self.is_over:
+        while not self._over.is_set():
             if lines := await asyncio.to_thread(_lines, reader):
                 for at in range(0, len(lines), MOST):
                     yield b"".join(lines[at : at + MOST])
                 await asyncio.sleep(GATHERED)
-            elif not await wakeup.wait(HEARTBEAT):
+            elif not await self._waited(wakeup):
                 yield _BEAT
+
+    async def _waited(self, wakeup: Wakeup) -> bool:
+        """Wait for news, or for the end; whether one of them came in time."""
+        waits = {
+            asyncio.ensure_future(each) for each in (wakeup.wait(HEARTBEAT), self._over.wait())
+        }
+        done, left = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for each in left:
+            each.cancel()
+        return any(each.result() for each in done)
 
     def _opened(self) -> tuple[App, Wakeup]:
         if self._app is None or self._wakeup is None:

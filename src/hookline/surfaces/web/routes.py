@@ -34,8 +34,8 @@ JSON, LINES, TEXT = "application/json", "application/x-ndjson", "text/plain; cha
 class Route(Immutable):
     """An address: its `{parts}`, its parameters or body, and its answer.
 
-    One without an answer is a plain text. What is `decided` there is for people; viewers and agents
-    are refused.
+    One without an answer is a plain text. What is `decided` there only a person can do; viewers and
+    agents are refused.
     """
 
     method: str

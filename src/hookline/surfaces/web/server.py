@@ -28,7 +28,7 @@ from hookline.surfaces.serving import (
 from hookline.surfaces.web import api, description
 from hookline.surfaces.web.feed import SessionFeeds
 from hookline.surfaces.web.files import page_files
-from hookline.surfaces.web.stream import Stream
+from hookline.surfaces.web.stream import EventStream
 from hookline.surfaces.web.streams import stream_addresses
 from hookline.trust.page_tokens import AGENT
 from hookline.wiring.running.peers import is_agents
@@ -72,7 +72,7 @@ STARTS_IN = 30.0
 
 
 class Served(NamedTuple):
-    """What is served, where and for whom.
+    """What is served, where, and to which roles.
 
     `url` is how browsers see the server. `tools` makes the endpoint of agents' tools, and is
     closed at the end.
@@ -113,7 +113,7 @@ class PageServer:
     def __init__(self, served: Served) -> None:
         self._served = served
         self._folder = find_project(served.root, served.environ).folder
-        self._stream = Stream(served.root, served.environ)
+        self._stream = EventStream(served.root, served.environ)
         self._feeds = SessionFeeds(served.root, served.environ)
         config = server_config(self._application(), **_tls(served.tls))
         self._server = HttpServer(config)
@@ -128,6 +128,7 @@ class PageServer:
             await self._server.serve(sockets=[self._served.bound])
         finally:
             self._end_now()
+            following.cancel()
             watching.cancel()
             await asyncio.gather(following, watching, return_exceptions=True)
 
@@ -170,7 +171,7 @@ class PageServer:
     def _application(self) -> ASGIApp:
         served = self._served
         courier = Courier(served.note)
-        place = api.Place(served.root, served.environ, courier, self._is_agents)
+        place = api.ServedProject(served.root, served.environ, courier, self._is_agents)
         files = page_files()
         routes: list[Any] = [
             Address(HEALTH, _healthy, methods=["GET"]),

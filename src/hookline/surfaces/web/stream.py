@@ -39,7 +39,7 @@ class _Line(NamedTuple):
     text: bytes
 
 
-class Stream:
+class EventStream:
     """What happens in a project, for many who watch."""
 
     def __init__(self, root: str, environ: Mapping[str, str]) -> None:

@@ -17,14 +17,16 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from hookline.surfaces.web.api import Place
+    from hookline.surfaces.web.api import ServedProject
     from hookline.surfaces.web.feed import SessionFeeds
-    from hookline.surfaces.web.stream import Stream
+    from hookline.surfaces.web.stream import EventStream
 
 _LONG = {route.name: route for route in ROUTES if route.content == LINES}
 
 
-def stream_addresses(place: Place, stream: Stream, feeds: SessionFeeds) -> list[Address]:
+def stream_addresses(
+    place: ServedProject, stream: EventStream, feeds: SessionFeeds
+) -> list[Address]:
     """The stream of events, and the feed of a session."""
 
     async def events(request: Request) -> Response:

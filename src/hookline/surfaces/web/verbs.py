@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hookline.domain.hooks.names import shown_hook
 from hookline.domain.tasks import DEFAULT_PRIORITY
 from hookline.operations import runs, session_control, starting, submissions, tasks
-from hookline.operations.decisions import LineRemark, decide, override, with_remarks
+from hookline.operations.decisions import RemarkOnLine, decide, override, with_remarks
 from hookline.surfaces.web import given as g
 from hookline.surfaces.web.answers import DoneAnswer
 from hookline.tasks import verbs
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
     from hookline.operations.submissions import BegunRun
     from hookline.queries.sessions import SessionFacts
-    from hookline.surfaces.web.asked import Asked
+    from hookline.surfaces.web.asked import PageRequest
 
 CONTINUES = "a process in the background continues it"
 
 
 def _done(
-    asked: Asked,
+    asked: PageRequest,
     message: str,
     *,
     task: str | None = None,
@@ -35,7 +35,7 @@ def _done(
     session: str | None = None,
     continues: str | None = None,
 ) -> DoneAnswer:
-    """What was done; `continues` is the run that somebody has to advance now."""
+    """What was done; `continues` is the run that has to be advanced now."""
     if continues is not None and runs.continue_later(asked.app, continues):
         message = f"{message}; {CONTINUES}"
     with asked.app.read() as view:
@@ -46,18 +46,18 @@ def _done(
 # Gates
 
 
-def _approve(asked: Asked) -> DoneAnswer:
+def _approve(asked: PageRequest) -> DoneAnswer:
     wanted = asked.given(g.ApprovalGiven)
     return _decide(asked, "approve", wanted.comment, wanted.head)
 
 
-def _reject(asked: Asked) -> DoneAnswer:
+def _reject(asked: PageRequest) -> DoneAnswer:
     wanted = asked.given(g.RejectionGiven)
-    said = [LineRemark(e.path, e.line, e.text, e.side == "old") for e in wanted.lines]
+    said = [RemarkOnLine(e.path, e.line, e.text, e.side == "old") for e in wanted.lines]
     return _decide(asked, "reject", with_remarks(wanted.comment, said), wanted.head)
 
 
-def _decide(asked: Asked, decision: str, comment: str | None, seen: str | None) -> DoneAnswer:
+def _decide(asked: PageRequest, decision: str, comment: str | None, seen: str | None) -> DoneAnswer:
     app = asked.app
     by = asyncio.run(person(app))
     task = asked.parts["task"]
@@ -66,7 +66,7 @@ def _decide(asked: Asked, decision: str, comment: str | None, seen: str | None) 
     return _done(asked, told, task=made.task_id, run=made.run_id, continues=made.run_id)
 
 
-def _override(asked: Asked) -> DoneAnswer:
+def _override(asked: PageRequest) -> DoneAnswer:
     wanted = asked.given(g.OverrideGiven)
     by = asyncio.run(person(asked.app))
     made = override(asked.app, asked.parts["task"], wanted.gate, wanted.reason, by=by)
@@ -74,19 +74,19 @@ def _override(asked: Asked) -> DoneAnswer:
     return _done(asked, told, task=made.task_id)
 
 
-def _submit(asked: Asked) -> DoneAnswer:
+def _submit(asked: PageRequest) -> DoneAnswer:
     starting.refuse_unready(asked.app)
     wishes = submissions.SubmitWishes({})
     return _begun(asked, asyncio.run(submissions.submit(asked.app, asked.parts["task"], wishes)))
 
 
-def _merge(asked: Asked) -> DoneAnswer:
+def _merge(asked: PageRequest) -> DoneAnswer:
     starting.refuse_unready(asked.app)
     wishes = submissions.SubmitWishes({})
     return _begun(asked, asyncio.run(submissions.merge(asked.app, asked.parts["task"], wishes)))
 
 
-def _begun(asked: Asked, begun: BegunRun) -> DoneAnswer:
+def _begun(asked: PageRequest, begun: BegunRun) -> DoneAnswer:
     run = begun.run
     told = f"{run.run_id} ({run.flow}) {'begins' if begun.is_new else 'continues'}"
     task = str(run.input["taskId"])
@@ -96,7 +96,7 @@ def _begun(asked: Asked, begun: BegunRun) -> DoneAnswer:
 # Tasks
 
 
-def _add_task(asked: Asked) -> DoneAnswer:
+def _add_task(asked: PageRequest) -> DoneAnswer:
     wanted, app = asked.given(g.TaskGiven), asked.app
     task = app.change(
         verbs.add,
@@ -111,7 +111,7 @@ def _add_task(asked: Asked) -> DoneAnswer:
     return _done(asked, f"{task.id} was added", task=task.id)
 
 
-def _change_task(asked: Asked) -> DoneAnswer:
+def _change_task(asked: PageRequest) -> DoneAnswer:
     wanted, name, app = asked.given(g.ChangesGiven), asked.parts["task"], asked.app
     by = tasks.writer(app)
     if wanted.state == "blocked":
@@ -124,13 +124,13 @@ def _change_task(asked: Asked) -> DoneAnswer:
     return _done(asked, f"{task.id} is {task.state}", task=task.id)
 
 
-def _change_dependencies(asked: Asked) -> DoneAnswer:
+def _change_dependencies(asked: PageRequest) -> DoneAnswer:
     wanted, name = asked.given(g.DependenciesGiven), asked.parts["task"]
     asked.app.change(verbs.relink, name, add=wanted.add, remove=wanted.remove)
     return _done(asked, "the dependencies were changed", task=name)
 
 
-def _order_tasks(asked: Asked) -> DoneAnswer:
+def _order_tasks(asked: PageRequest) -> DoneAnswer:
     changed = asked.app.change(put_in_order, asked.given(g.OrderGiven).tasks)
     told = f"the priority of {', '.join(changed)} was changed" if changed else "they were in order"
     return _done(asked, told)
@@ -139,7 +139,7 @@ def _order_tasks(asked: Asked) -> DoneAnswer:
 # Sessions
 
 
-def _start_session(asked: Asked) -> DoneAnswer:
+def _start_session(asked: PageRequest) -> DoneAnswer:
     wanted = asked.given(g.SessionGiven)
     known = starting.start_in_background(
         asked.app,
@@ -153,53 +153,53 @@ def _start_session(asked: Asked) -> DoneAnswer:
     return _session(asked, known, f"{known.name} runs in the background")
 
 
-def _message(asked: Asked) -> DoneAnswer:
+def _message(asked: PageRequest) -> DoneAnswer:
     text = session_control.check_message(asked.given(g.MessageGiven).text)
     known = session_control.send_message(asked.app, asked.parts["run"], text)
     later = "" if known.is_alive else ", once it is resumed"
     return _session(asked, known, f"{known.name} gets it with its next prompt{later}")
 
 
-def _pause_session(asked: Asked) -> DoneAnswer:
+def _pause_session(asked: PageRequest) -> DoneAnswer:
     known = session_control.halt(asked.app, asked.parts["run"], session_control.PAUSE)
     return _session(asked, known, f"{known.name} pauses after this iteration")
 
 
-def _stop_session(asked: Asked) -> DoneAnswer:
+def _stop_session(asked: PageRequest) -> DoneAnswer:
     now = asked.given(g.StopGiven).now
     known = session_control.halt(asked.app, asked.parts["run"], session_control.STOP, now=now)
     return _session(asked, known, f"{known.name} stops {'now' if now else 'after this turn'}")
 
 
-def _resume_session(asked: Asked) -> DoneAnswer:
+def _resume_session(asked: PageRequest) -> DoneAnswer:
     wanted = asked.given(g.ResumeGiven)
     run, limits = asked.parts["run"], wanted.limits
     known = starting.resume_in_background(asked.app, run, limits, wanted.message)
     return _session(asked, known, f"{known.name} resumes in the background")
 
 
-def _session(asked: Asked, known: SessionFacts, told: str) -> DoneAnswer:
+def _session(asked: PageRequest, known: SessionFacts, told: str) -> DoneAnswer:
     return _done(asked, told, task=known.task_id, run=known.run_id, session=known.name)
 
 
 # Runs
 
 
-def _answer(asked: Asked) -> DoneAnswer:
+def _answer(asked: PageRequest) -> DoneAnswer:
     wanted, run = asked.given(g.AnswerGiven), asked.parts["run"]
     effect = runs.answer(asked.app, run, wanted.effect_id, wanted.answer, wanted.note)
     told = f"{effect} is answered with {'yes' if wanted.answer else 'no'}"
     return _done(asked, told, run=run, continues=run)
 
 
-def _resume_run(asked: Asked) -> DoneAnswer:
+def _resume_run(asked: PageRequest) -> DoneAnswer:
     starting.refuse_unready(asked.app)
     run = runs.steered(asked.app, asked.parts["run"])
     runs.resume(asked.app, run)
     return _done(asked, f"{run.run_id} resumes", run=run.run_id, continues=run.run_id)
 
 
-def _control(name: str, asked: Asked) -> DoneAnswer:
+def _control(name: str, asked: PageRequest) -> DoneAnswer:
     run = runs.steered(asked.app, asked.parts["run"])
     reason = asked.given(g.ReasonGiven).reason
     is_done = runs.control_run(asked.app, run.run_id, name, reason)
@@ -207,7 +207,7 @@ def _control(name: str, asked: Asked) -> DoneAnswer:
     return _done(asked, f"{run.run_id} is {runs.DONE[name]}{later}", run=run.run_id)
 
 
-VERBS: Mapping[str, Callable[[Asked], DoneAnswer]] = {
+VERBS: Mapping[str, Callable[[PageRequest], DoneAnswer]] = {
     "approve": _approve,
     "reject": _reject,
     "override": _override,
