@@ -11,6 +11,7 @@ import msgspec
 
 from benchmarks import (
     backlog,
+    browser,
     changes,
     commands,
     dispatching,
@@ -48,6 +49,7 @@ GROUPS: dict[str, Callable[[Plan], Iterator[Result]]] = {
     "insights": insights.measure,
     "servers": servers.measure,
     "page": page.measure,
+    "browser": browser.measure,
 }
 # Other programs, measured only where they are installed and only when they are named.
 PEERS: dict[str, Callable[[Plan], Iterator[Result]]] = {"peers": peers.measure}

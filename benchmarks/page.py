@@ -45,8 +45,8 @@ LOOKS = (
 def measure(plan: Plan) -> Iterator[Result]:
     """Each page as a browser gets it, then what it costs that many watch."""
     made = long_session(plan.folder, ITERATIONS)
-    _add_tasks(made)
-    with _served(made) as (process, base, token):
+    add_tasks(made)
+    with served(made) as (process, base, token):
         for name, path in LOOKS:
             look = partial(_get, f"{base}{path}", token)
             (took,) = by_turns((look,), plan.rounds(10, 3))
@@ -54,7 +54,7 @@ def measure(plan: Plan) -> Iterator[Result]:
         yield _viewers(plan, made, process.pid, base, token)
 
 
-def _add_tasks(made: Made) -> None:
+def add_tasks(made: Made) -> None:
     """A graph: every task depends on up to two that came before it."""
 
     def add(tx: Transaction) -> None:
@@ -69,7 +69,8 @@ def _add_tasks(made: Made) -> None:
 
 
 @contextmanager
-def _served(made: Made) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
+def served(made: Made) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
+    """A server for a project: its process, its address and the token of a person."""
     words = (sys.executable, "-m", "hookline", "serve", "--port", "0", "--json")
     process = subprocess.Popen(
         words, cwd=made.root, env=made.env, stdout=subprocess.PIPE, text=True

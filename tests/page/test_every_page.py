@@ -38,6 +38,8 @@ ROUTES = {
     "/hooks/tests": "Try a condition",
     "/events/200": "Data",
     "/search?q=price": "Write a page with all prices",
+    "/insights": "First time right",
+    "/insights/gates": "The statement that yields the table",
 }
 SIZES = [(1280, 800, "light"), (390, 844, "dark")]
 

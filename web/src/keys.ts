@@ -14,7 +14,7 @@ export const SHORTCUTS: Shortcut[] = [
   { keys: "[  ]", says: "previous, next session or task" },
   { keys: "/", says: "search everything" },
   { keys: "Ctrl K", says: "go to a page, a session, a task; do something" },
-  { keys: "g a", says: "Attention; g s Sessions, g t Tasks, g p Pipeline, g r Runs, g h Hooks" },
+  { keys: "g a", says: "Attention; g s Sessions, g t Tasks, g p Pipeline, g r Runs, g h Hooks, g i Insights" },
   { keys: "?", says: "these keys" },
 ];
 

@@ -33,4 +33,5 @@ export const PLACES: readonly Place[] = [
   { page: "pipeline", title: "Pipeline", icon: "pipeline", key: "p" },
   { page: "runs", title: "Runs", icon: "runs", key: "r" },
   { page: "hooks", title: "Hooks", icon: "hooks", key: "h" },
+  { page: "insights", title: "Insights", icon: "insights", key: "i" },
 ];

@@ -12,6 +12,7 @@ import { utc, zone } from "./time";
 import { Attention } from "./pages/attention";
 import { EventAlone } from "./pages/event";
 import { Hooks } from "./pages/hooks";
+import { InsightsAlone } from "./pages/insights";
 import { Pipeline } from "./pages/pipeline";
 import { Run, Runs } from "./pages/runs";
 import { Search } from "./pages/search";
@@ -73,6 +74,8 @@ function PageOf({ parts }: { parts: string[] }) {
       return parts[1] ? <Run parts={parts} /> : <Runs />;
     case "hooks":
       return <Hooks parts={parts} />;
+    case "insights":
+      return <InsightsAlone parts={parts} />;
     case "events":
       return <EventAlone parts={parts} />;
     case "search":
@@ -98,7 +101,7 @@ function Side({ page }: { page: string }) {
           <svg class="logo" viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8" /><path d="M11 7v18M21 7v9a5 5 0 0 1-10 0" /></svg>
           <b title={visitor.value?.root}>{visitor.value?.project}</b>
         </p>
-        <button type="button" class="find" aria-label="Search or do" onClick={() => { dialog.value = "palette"; }}>
+        <button type="button" class="find" onClick={() => { dialog.value = "palette"; }}>
           <Icon name="search" /> <span>Search or do</span> <kbd>Ctrl K</kbd>
         </button>
       </header>

@@ -8,7 +8,7 @@ import { useLayoutEffect } from "preact/hooks";
 import { Choice, Command, Facts, Loading, Meter, Problem, Time } from "../ui/basics";
 import { Icon } from "../ui/icon";
 import { Page } from "../ui/page";
-import { Status } from "../ui/status";
+import { Status, provenStatus } from "../ui/status";
 import { Exact } from "../ui/text";
 import { Ways } from "../ui/ways";
 import { EventPanel } from "./event";
@@ -91,9 +91,10 @@ function Head({ page }: { page: SessionPage }) {
   return (
     <section class="head" aria-label="What is known of this session">
       <p class="goal">
-        <Status is={known.status} /> {known.goal}
+        <Status is={provenStatus(known.status, page.unproven)} /> {known.goal}
       </p>
       {known.reason && <p class={known.status === "failed" || known.status === "escalated" ? "warn" : "faint"}>{known.reason}</p>}
+      {page.unproven && <p class="warn">Completed by the word of its agent: {page.unproven}.</p>}
       {known.problem && (
         <p class="problem">
           {known.problem.message}. {known.problem.help}. <Command text={known.problem.command} />

@@ -13,7 +13,7 @@ import { Button, Choice, Empty, Loading, Meter, Problem, Time, focus } from "../
 import { List } from "../ui/list";
 import { Page } from "../ui/page";
 import { Panel } from "../ui/panel";
-import { Status } from "../ui/status";
+import { Status, provenStatus } from "../ui/status";
 import { visitor } from "../ui/ways";
 
 const FILTERS = [["", "All"], ["running", "Running"], ["escalated", "Escalated"], ["completed", "Completed"], ["failed", "Failed"]] as const;
@@ -78,12 +78,12 @@ export function Sessions() {
   );
 }
 
-function Row({ row: { known, limits, usd, tokens } }: { row: SessionRow }) {
+function Row({ row: { known, limits, usd, tokens, unproven } }: { row: SessionRow }) {
   const limit = limits.find((each) => each.name === "iterations");
   return (
     <>
       <span class="col status-col">
-        <Status is={known.status} />
+        <Status is={provenStatus(known.status, unproven)} {...(unproven ? { title: unproven } : {})} />
       </span>
       <span class="two">
         <span class="over">
@@ -92,7 +92,7 @@ function Row({ row: { known, limits, usd, tokens } }: { row: SessionRow }) {
         <span class="under fill">
           {known.taskId} · {known.runId}
           {known.agent && ` · ${known.agent}`}
-          {known.reason && ` · ${known.reason}`}
+          {(unproven ?? known.reason) && ` · ${unproven ?? known.reason}`}
         </span>
       </span>
       <span class="col wide-only meter-col">

@@ -12,7 +12,7 @@ import { Button, Facts, Loading, Problem, Time } from "../ui/basics";
 import { Why } from "../ui/calls";
 import { Diff } from "../ui/diff";
 import { Panel } from "../ui/panel";
-import { Status, StatusIcon } from "../ui/status";
+import { Status, StatusIcon, provenStatus } from "../ui/status";
 import { Exact } from "../ui/text";
 import { Ways, visitor } from "../ui/ways";
 import { TaskForm } from "./task_form";
@@ -26,7 +26,7 @@ export function TaskPanel({ id, back }: { id: string; back: string }) {
   return (
     <Panel
       label={`Task ${id}`}
-      title={<>{id} {data && <Status is={data.task.state} />}</>}
+      title={<>{id} {data && <Status is={LOUD.has(data.outcome) ? data.outcome : data.task.state} />}</>}
       back={back}
       actions={
         data && mayChange && (
@@ -44,11 +44,15 @@ export function TaskPanel({ id, back }: { id: string; back: string }) {
   );
 }
 
+// What nothing has proven is said as loudly as a failure.
+const LOUD = new Set(["merged untested", "completed unproven"]);
+
 function Story({ page, mayChange }: { page: TaskPage; mayChange: boolean }) {
   const { task } = page;
   return (
     <>
       <p class="question">{task.goal}</p>
+      {page.outcomeWhy && <p class={LOUD.has(page.outcome) ? "warn" : "faint"}>{page.outcomeWhy}</p>}
       <Ways ways={page.ways} taskId={task.id} />
       {mayChange && task.state === "ready" && !page.sessions.length && !page.ways.some((way) => way.verb === "start") && (
         <a class="button" href={`${href("sessions")}?start=1&task=${task.id}`}>
@@ -75,6 +79,17 @@ function Story({ page, mayChange }: { page: TaskPage; mayChange: boolean }) {
       />
       <Why of={page.why} />
       {page.sessions.length > 0 && <Section title="Sessions">{page.sessions.map((row) => <SessionLine key={row.known.runId} row={row} />)}</Section>}
+      {page.proofs.length > 0 && (
+        <Section title="Proof">
+          {page.proofs.map((proof, index) => (
+            <p key={index} class="line-of">
+              <Status is={proof.status} /> <b>{proof.check || "no gate"}</b>
+              <span class="fill faint">{proof.point}{proof.message && ` · ${proof.message}`}</span>
+              {proof.commit && <code class="faint">{proof.commit.slice(0, 9)}</code>}
+            </p>
+          ))}
+        </Section>
+      )}
       {page.gates.length > 0 && <Section title="Gates">{page.gates.map((gate) => <Gate key={gate.seq} gate={gate} />)}</Section>}
       {page.notes.length > 0 && <Section title="Notes">{page.notes.map((note, index) => <p key={index} class="said">{note}</p>)}</Section>}
       {page.diff && <Section title="What it changes"><Diff path={page.diff} /></Section>}
@@ -112,10 +127,10 @@ function links(tasks: TaskLink[]) {
   ));
 }
 
-function SessionLine({ row: { known, usd } }: { row: SessionRow }) {
+function SessionLine({ row: { known, usd, unproven } }: { row: SessionRow }) {
   return (
     <p class="line-of">
-      <Status is={known.status} /> <a href={href("sessions", known.runId)}>{known.name}</a>
+      <Status is={provenStatus(known.status, unproven)} /> <a href={href("sessions", known.runId)}>{known.name}</a>
       <span class="faint">
         {plural(known.iteration, "iteration")}
         {known.agent && ` · ${known.agent}`}

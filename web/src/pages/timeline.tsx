@@ -16,9 +16,10 @@ import { type Line, linesOf } from "./steps";
 export function toneOf(row: IterationRow): string {
   if (!row.ended) return "running";
   if (row.error || row.status === "failed" || row.status === "error") return "failed";
-  if (row.decision === "complete") return "completed";
+  if (row.decision === "complete") return row.checked ? "completed" : "unproven";
   if (row.decision === "escalate") return "escalated";
-  return row.passed < row.rules ? "limit" : "ok";
+  if (row.passed < row.rules) return "escalated";
+  return row.checked ? "passed" : "told";
 }
 
 function useNewestFirst(page: SessionPage): IterationRow[] {

@@ -74,3 +74,63 @@ export function Bars({ label, names, values, text, addressOf, height = 72 }: Pro
     </div>
   );
 }
+
+interface LinesProps {
+  label: string;
+  x: readonly number[];
+  lines: readonly { label: string; values: readonly (number | null)[] }[];
+  name: (x: number) => string;
+  text: (value: number) => string;
+  height?: number;
+}
+
+const MOST_LINES = 5;
+
+/** A line for each series, with its name at its end. */
+export function Lines({ label, x, lines, name, text, height = 120 }: LinesProps) {
+  const { box, width } = useWidth();
+  const shown = lines.slice(0, MOST_LINES);
+  const most = roundedUp(Math.max(0, ...shown.flatMap((line) => line.values.map((value) => value ?? 0))));
+  const room = height - TOP - BOTTOM;
+  const at = (value: number) => TOP + room * (1 - value / most);
+  const place = (index: number) => LEFT + 8 + ((width - LEFT - 24) * index) / Math.max(1, x.length - 1);
+  const every = Math.max(1, Math.ceil(x.length / Math.max(1, Math.floor(width / 90))));
+  return (
+    <div class="bars lines-of" ref={box}>
+      {width > 0 && (
+        <svg width={width} height={height} role="img" aria-label={label}>
+          {[0, most / 2, most].map((value) => (
+            <g key={value}>
+              <line x1={LEFT} x2={width} y1={at(value)} y2={at(value)} />
+              {value > 0 && <text x={LEFT - 6} y={at(value) + 4} text-anchor="end">{text(value)}</text>}
+            </g>
+          ))}
+          {x.map((each, index) => index % every === 0 && <text key={each} x={place(index)} y={height - 3} text-anchor="middle">{name(each)}</text>)}
+          {shown.map((line, number) => (
+            <g key={line.label} class={`line-${number}`}>
+              <path d={pathOf(line.values.map((value, index) => (value === null ? null : [place(index), at(value)])))} />
+              {line.values.map((value, index) => value !== null && (
+                <circle key={index} cx={place(index)} cy={at(value)} r="3">
+                  <title>{`${line.label}, ${name(x[index] ?? 0)}: ${text(value)}`}</title>
+                </circle>
+              ))}
+            </g>
+          ))}
+        </svg>
+      )}
+      {shown.length > 1 && <p class="key">{shown.map((line, number) => <span key={line.label} class={`line-${number}`}>{line.label}</span>)}</p>}
+    </div>
+  );
+}
+
+/** A line through points; where one is missing it is broken. */
+function pathOf(points: (number[] | null)[]): string {
+  let isBroken = true;
+  return points
+    .map((point) => {
+      const step = point ? `${isBroken ? "M" : "L"}${point.map((each) => each.toFixed(1)).join(" ")}` : "";
+      isBroken = !point;
+      return step;
+    })
+    .join("");
+}

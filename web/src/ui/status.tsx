@@ -4,9 +4,9 @@ import { Icon, type IconName } from "./icon";
 export type Tone = "good" | "bad" | "warn" | "busy" | "idle";
 
 const TONES: Record<Tone, readonly string[]> = {
-  good: ["completed", "passed", "ok", "merged", "complete", "success", "fired", "delivered", "true"],
+  good: ["completed", "passed", "ok", "success", "merged", "complete", "fired", "delivered", "true"],
   bad: ["failed", "error", "killed", "timeout", "rejected", "dead", "blocked", "cut", "escalate", "failure"],
-  warn: ["escalated", "limit", "waits", "asked", "parked", "paused", "needs_continuation", "overridden", "held back", "interrupted", "stopped", "sent back"],
+  warn: ["unproven", "completed unproven", "merged untested", "escalated", "limit", "waits", "asked", "parked", "paused", "needs_continuation", "overridden", "held back", "interrupted", "stopped", "sent back"],
   busy: ["running", "active", "continue", "submitted", "live"],
   idle: [],
 };
@@ -21,6 +21,11 @@ export function toneOf(status: string): Tone {
 
 export function wordOf(status: string): string {
   return WORDS[status] ?? status.replaceAll("_", " ");
+}
+
+/** A status; work that is done by an agent's word alone is not shown as done. */
+export function provenStatus(status: string, unproven: string | null): string {
+  return status === "completed" && unproven ? "unproven" : status;
 }
 
 interface Props {
