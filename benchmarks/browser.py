@@ -16,7 +16,7 @@ from hookline.app import App
 from hookline.tasks import verbs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from playwright.sync_api import Browser, Page
 
@@ -78,21 +78,26 @@ def _main_thread(browser: Browser, address: str, made: Made, plan: Plan) -> Resu
         page.wait_for_selector(".list li")
         page.evaluate(ALL_LOADED)
         seconds = plan.rounds(20, 5)
-        before = _busy(page)
+        busy = _busy(page)
+        before = busy()
         started = time.monotonic()
         with closing(App.open(made.root, environ=made.env)) as app:
             for number in range(seconds * RATE):
                 task = f"T-{1 + number * 37 % TASKS}"
                 app.change(verbs.update, task, {"priority": number % 4})
                 time.sleep(max(0, started + (number + 1) / RATE - time.monotonic()))
-        share = (_busy(page) - before) / (time.monotonic() - started)
+        share = (busy() - before) / (time.monotonic() - started)
     name = f"browser: {TASKS:,} rows, {RATE} events/s: main thread per second"
     return Result(name, share, None, "", SHARE)
 
 
-def _busy(page: Page) -> float:
-    """The seconds for which the main thread of a page had something to do."""
+def _busy(page: Page) -> Callable[[], float]:
+    """What tells for how many seconds the main thread of a page has had something to do."""
     session = page.context.new_cdp_session(page)
     session.send("Performance.enable")
-    metrics = session.send("Performance.getMetrics")["metrics"]
-    return float(next(each["value"] for each in metrics if each["name"] == "TaskDuration"))
+
+    def busy() -> float:
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return float(next(each["value"] for each in metrics if each["name"] == "TaskDuration"))
+
+    return busy

@@ -28,7 +28,7 @@ ARGUMENTS = (
     "--disable-features=OptimizationHints,MediaRouter",
 )
 # Seconds after which something counts as missing, however busy the machine is.
-PATIENCE = 12
+PATIENCE = 100
 
 
 @pytest.fixture(scope="session")
@@ -143,7 +143,9 @@ class Window:
         self.tabs: list[Tab] = []
         self.contexts: list[BrowserContext] = []
 
-    def context(self, width: int = 1280, height: int = 800, scheme: str = "light") -> BrowserContext:
+    def context(
+        self, width: int = 1280, height: int = 800, scheme: str = "light"
+    ) -> BrowserContext:
         """A profile of its own, with a window of a size."""
         colours = "dark" if scheme == "dark" else "light"
         made = self._browser.new_context(

@@ -63,7 +63,9 @@ exit 1
 """
 
 
-def says(text: str, run: str | None = None, tokens: int = 4_000, usd: float = 0.03) -> dict[str, Any]:
+def says(
+    text: str, run: str | None = None, tokens: int = 4_000, usd: float = 0.03
+) -> dict[str, Any]:
     """A turn: what the agent says, the line that stands for its work, what it used."""
     used = {"inputTokens": tokens, "outputTokens": tokens // 8, "usd": usd}
     return {"text": text, "usage": used, **({"run": run} if run is not None else {})}
@@ -146,7 +148,9 @@ class Night(Repo):
         self.commit("shipping")
         self.session("price-page", "Write a page with all prices", "bea")
         self.commit("prices")
-        self.session("flaky-upload", "Find out why uploads fail now and then", "cyd", "--iterations", "5")
+        self.session(
+            "flaky-upload", "Find out why uploads fail now and then", "cyd", "--iterations", "5"
+        )
         self.session("currency", "Show prices in the visitor's currency", "dot")
         self.session("overloaded", "Sort the search results", "eve", "--iterations", "2")
         self.session("typos", "Fix the typos in the documentation", "bea")
@@ -174,6 +178,13 @@ class Night(Repo):
 
     def live(self) -> None:
         """A session whose agent is at work."""
-        words = ("run", "Watch the checkout, and tell what you see", "--name", "watch", "--agent", "gus")
+        words = (
+            "run",
+            "Watch the checkout, and tell what you see",
+            "--name",
+            "watch",
+            "--agent",
+            "gus",
+        )
         self.cli.start(*words, "--iterations", "4", "--json")
         eventually(lambda: len(self.prompts()) == 1, "the first turn")

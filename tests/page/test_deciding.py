@@ -75,7 +75,9 @@ def test_a_person_rejects_with_a_comment_on_a_line_and_then_approves(
     eventually(lambda: len(cli.events("gate_decided")) == 2, "the approval")
     cli("work", "--once", "--json")
     assert cli.task("T-1")["state"] == "completed"
-    assert {event["data"]["by"] for event in cli.events("gate_decided")} == {"Ada <ada@example.org>"}
+    assert {event["data"]["by"] for event in cli.events("gate_decided")} == {
+        "Ada <ada@example.org>"
+    }
     page.get_by_text("Nothing waits for you", exact=True).wait_for()
 
 

@@ -59,7 +59,9 @@ def objections(page: Page) -> list[Any]:
         pytest.skip("axe-core is not installed (`npm ci` in web/ does that)")
     page.evaluate(AXE.read_text())
     found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
-    return [(each["id"], [node["html"][:200] for node in each["nodes"]]) for each in found["violations"]]
+    return [
+        (each["id"], [node["html"][:200] for node in each["nodes"]]) for each in found["violations"]
+    ]
 
 
 def test_every_page_has_its_data(cli: Cli, night: Night, window: Window) -> None:
@@ -157,7 +159,9 @@ def test_text_stays_text(cli: Cli, window: Window) -> None:
     page.get_by_text("T-1", exact=True).wait_for()
     for number in range(1, len(PAYLOADS) + 1):
         tab.go(f"/tasks/T-{number}")
-        page.get_by_role("region", name=f"Task T-{number}", exact=True).locator(".question").wait_for()
+        page.get_by_role("region", name=f"Task T-{number}", exact=True).locator(
+            ".question"
+        ).wait_for()
     tab.go("/tasks?view=graph")
     page.get_by_text("dependencies").wait_for()
     tab.go("/search?q=alert")

@@ -90,5 +90,7 @@ def test_the_log_of_a_run_has_each_event_once(cli: Cli, window: Window) -> None:
     server.again()
     cli("answer", "R-1", "again", "yes")
     cli("work", "--flows", "--once")
-    expected = sorted((str(event["seq"]) for event in cli.events() if event["nodeId"] == "R-1"), key=int)
+    expected = sorted(
+        (str(event["seq"]) for event in cli.events() if event["nodeId"] == "R-1"), key=int
+    )
     eventually(lambda: sorted(rows(page), key=int) == expected, "each event once")
