@@ -1,11 +1,11 @@
-"""A real Chromium, a real server, and a page that must stay clean of errors and foreign requests."""
+"""A real Chromium, a real server, and a page without errors and foreign requests."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 import pytest
@@ -144,13 +144,12 @@ class Window:
         self.contexts: list[BrowserContext] = []
 
     def context(
-        self, width: int = 1280, height: int = 800, scheme: str = "light"
+        self, width: int = 1280, height: int = 800, scheme: Literal["light", "dark"] = "light"
     ) -> BrowserContext:
         """A profile of its own, with a window of a size."""
-        colours = "dark" if scheme == "dark" else "light"
         made = self._browser.new_context(
             viewport={"width": width, "height": height},
-            color_scheme=colours,
+            color_scheme=scheme,
             timezone_id="Europe/Berlin",
             locale="en-GB",
         )

@@ -1,4 +1,4 @@
-"""A night of work for the page to show: sessions that came to every kind of end, gates, runs, hooks.
+"""A night of work for the page to show: sessions with every kind of end, gates, runs, hooks.
 
 Everything is made by commands, with agents whose turns are in scripts.
 """
@@ -119,7 +119,7 @@ class Night(Repo):
         """The agent `gus` keeps each prompt, and answers when the test lets it."""
         (self.box / "gus").write_text(
             f"cd {self.box}\nn=$(($(ls | grep -c prompt) + 1))\ncat > part && mv part prompt-$n\n"
-            "echo working on it\nuntil [ -e go ]; do sleep 0.05; done\nrm -f go\necho a turn is over\n"
+            "echo working on it\nuntil [ -e go ]; do sleep 0.05; done\nrm go\necho a turn is over\n"
         )
 
     def go(self) -> None:

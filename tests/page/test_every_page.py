@@ -1,10 +1,10 @@
-"""Every page with the data of a night: no error, no foreign request, nothing that axe objects to."""
+"""Every page with the data of a night: no error, no foreign request, no objection of axe."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -41,7 +41,10 @@ ROUTES = {
     "/insights": "First time right",
     "/insights/gates": "The statement that yields the table",
 }
-SIZES = [(1280, 800, "light"), (390, 844, "dark")]
+SIZES: list[tuple[int, int, Literal["light", "dark"]]] = [
+    (1280, 800, "light"),
+    (390, 844, "dark"),
+]
 
 
 @pytest.fixture

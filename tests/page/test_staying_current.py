@@ -22,6 +22,11 @@ def rows(page: Page) -> list[str]:
     return found
 
 
+def shows(page: Page, expected: list[str]) -> None:
+    """Wait until the list has exactly these rows."""
+    eventually(lambda: rows(page) == expected, f"the rows {expected}")
+
+
 def test_twelve_tabs_share_one_stream(cli: Cli, window: Window) -> None:
     cli.configure("agents: {}\n")
     server = Server(cli)
@@ -33,7 +38,7 @@ def test_twelve_tabs_share_one_stream(cli: Cli, window: Window) -> None:
         cli.add(f"task {number}")
     for tab in tabs:
         tab.page.bring_to_front()
-        eventually(lambda tab=tab: rows(tab.page) == ["T-1", "T-2", "T-3"], "the tasks")
+        shows(tab.page, ["T-1", "T-2", "T-3"])
     streams = [url for tab in tabs for url in tab.requests if "/api/stream" in url]
     assert len(streams) == 1
 
@@ -45,7 +50,7 @@ def test_twelve_tabs_share_one_stream(cli: Cli, window: Window) -> None:
     cli.add("task 4")
     for tab in tabs:
         tab.page.bring_to_front()
-        eventually(lambda tab=tab: rows(tab.page)[3:] == ["T-4"], "the task after the handover")
+        shows(tab.page, ["T-1", "T-2", "T-3", "T-4"])
 
 
 def test_a_link_opens_in_a_tab_that_has_no_token(cli: Cli, window: Window) -> None:
@@ -73,7 +78,7 @@ def test_a_restart_under_the_page_loses_and_doubles_nothing(cli: Cli, window: Wi
         server.again()
         expected.append(cli.add(f"after restart {restart}"))
         page.get_by_text("Live").wait_for()
-        eventually(lambda: rows(page) == expected, "each task once")
+        shows(page, expected)
 
 
 def test_the_log_of_a_run_has_each_event_once(cli: Cli, window: Window) -> None:
