@@ -45,7 +45,7 @@ def test_a_session_that_another_clone_takes_over(
     task = clones.first.add("count")
     ((before,),) = clones.first.rows("SELECT max(seq) FROM events")
     worker = clones.first.start("work", "--once", "--json")
-    eventually(lambda: collector.named("iteration 1"), "the first iteration at the collector")
+    eventually(lambda: bool(collector.named("iteration 1")), "the first iteration at the collector")
     clones.kill(worker, 2)
     (store,) = {each.resource["hookline.store"] for each in collector.spans}
     assert work_ended(clones.second("work", "--once", "--json"))["merged"] == [task]
