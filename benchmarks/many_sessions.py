@@ -43,7 +43,7 @@ agents:
   bo: {driver: scripted, script: bo.json}
 validation: [{name: tests, type: command, command: "test $HOOKLINE_ITERATION != 2"}]
 hooks:
-  post_iteration: [{name: look, command: "exit 1", pipe_output: true}]
+  post_iteration: [{name: look, command: "exit 1"}]
 task_types:
   text: {hooks: {before_submit: [{name: changes, command: "test -s CHANGES"}]}}
 gates: {test: "true"}

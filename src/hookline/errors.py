@@ -5,10 +5,7 @@ The command line turns each into one message and its exit code; anything else is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
 
 OK = 0
 FAILED = 1

@@ -10,15 +10,12 @@ import errno
 import fcntl
 import os
 import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from hookline.errors import LinkedFolder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 TOP_MODE, FOLDER_MODE, FILE_MODE = 0o711, 0o700, 0o600
 # In `.hookline`: what only Hookline writes. `hooks` and `flows` are the user's.

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hookline.digest import sha256
 from hookline.errors import BrokenPlugin
 from hookline.files import make_private
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 HOOKS, FLOWS = "hookline.hooks", "hookline.flows"
 _PLACES = ("site-packages", "dist-packages")

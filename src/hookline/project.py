@@ -6,15 +6,12 @@ Paths are plain strings here, because every command needs this module and few ne
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import msgspec
 
 from hookline.errors import NoProject
 from hookline.files import DATA_FOLDERS, DATABASE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 CONFIG_NAME = "hookline.yaml"
 FOLDER_NAME = ".hookline"

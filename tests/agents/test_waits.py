@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from hookline.adapters.agents.waits import model_wait
+from hookline.adapters.agents.problems import model_wait
 from hookline.domain.sessions.turns import ModelWait
 
 NOON = datetime(2026, 11, 15, 12, 0, 30)

@@ -14,7 +14,7 @@ from hookline.adapters.github.remotes import GitHubRepository
 from hookline.adapters.github.rest import GitHubRest
 from hookline.adapters.store.sqlite import SqliteStore
 from hookline.testing.contracts import ForgeContract, Site
-from hookline.wiring.working.pulls import StoredPulls
+from hookline.wiring.working.forges import StoredPulls
 from tests.integration.github_acts import NAME, OWNER
 from tests.integration.github_description import Description
 from tests.integration.github_stand_in import TOKEN, GitHub

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.e2e.conftest import PATIENCE, Cli, eventually
+from tests.e2e.failover_rig import Pair, followed
 from tests.e2e.pipeline_rig import Pipeline
-from tests.postgres_server import PostgresServer, running, standby
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,38 +17,10 @@ if TYPE_CHECKING:
 GATES = "hooks: {before_submit: [rebase_on_main, create_pr]}\n"
 
 
-class Pair(NamedTuple):
-    """A server, and another one that follows it asynchronously."""
-
-    primary: PostgresServer
-    other: PostgresServer
-
-    @property
-    def url(self) -> str:
-        """Whichever of both can be written."""
-        hosts = f"{self.primary.folder},{self.other.folder}"
-        writable = "&target_session_attrs=read-write&project=p&wait=100"
-        return f"postgresql://hookline@/postgres?host={hosts}{writable}"
-
-    def cut(self) -> None:
-        """From now on the other one hears nothing more; it has heard all until now."""
-        (at,) = self.primary.run("SELECT pg_current_wal_lsn()::text")[0]
-        replayed = f"SELECT pg_last_wal_replay_lsn() >= '{at}'::pg_lsn"
-        eventually(lambda: self.other.run(replayed) == [(True,)], "replication")
-        self.other.stop()
-
-    def fail_over(self) -> None:
-        """The first one is gone for good, and the other one takes its place."""
-        self.primary.stop()
-        self.other.start()
-        self.other.run("SELECT pg_promote(wait => true)")
-
-
 @pytest.fixture
 def pair() -> Iterator[Pair]:
-    with running("synchronous_commit=on", "fsync=on") as primary, standby(primary) as other:
-        other.start()
-        yield Pair(primary, other)
+    with followed() as made:
+        yield made
 
 
 @pytest.fixture
@@ -100,6 +72,37 @@ def test_what_was_lost_is_noticed_and_put_back_from_git(shared: Cli, pair: Pair)
     shared.json("task", "add", "from elsewhere", env=other, quiet=False)
     assert line.worker()["merged"] == ["T-3", "T-4"]
     line.check_main()
+
+
+def test_the_branches_of_what_was_lost_are_kept(shared: Cli, pair: Pair) -> None:
+    """Both were begun on the server that is gone; the other one knows only one of them."""
+    line = Pipeline(shared)
+    line.begin("session: {iterations: 1}\n")
+    known = shared.add("known to both")
+    pair.cut()
+    lost = shared.add("known to the first")
+    line.turn('work; git add -A; git commit -qm "half of $HOOKLINE_TASK_ID"; exit')
+    line.worker("--agents", "1", code=4)
+    pair.fail_over()
+    shared.refused("task", "add", "more")
+    found = shared.json("store", "reconcile", quiet=False)["differences"]
+    tips = [line.git("rev-parse", f"hookline/{task}") for task in (known, lost)]
+    assert [(each["taskId"], each["kind"], each["ref"]) for each in found] == [
+        (known, "branch", tips[0]),
+        (lost, "lost-task", tips[1]),
+    ]
+    assert [shared.task(each)["state"] for each in (known, lost)] == ["ready", "blocked"]
+    assert shared.task(lost)["goal"] == f"half of {lost}"
+    assert "hookline store reconcile" in shared("attention", "--json").stdout
+    # Whoever goes on finds what was done.
+    line.turn(
+        'if grep -q "Leave no marker line" "$box/$n"; then resolve; return; fi;'
+        ' [ "$(git log -1 --format=%s)" = "half of $HOOKLINE_TASK_ID" ] && touch $box.kept'
+    )
+    shared.json("task", "unblock", lost)
+    line.worker("--agents", "1")
+    assert [(line.box / f"{each}.kept").exists() for each in (known, lost)] == [True, True]
+    assert line.merges() == [known, lost]
 
 
 def test_the_doctor_says_what_a_failover_would_lose(shared: Cli, pair: Pair) -> None:

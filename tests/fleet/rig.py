@@ -6,8 +6,11 @@ import shlex
 import sys
 from collections import Counter
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import psycopg
 
 from tests.e2e.conftest import PROGRAM, Cli, eventually
 from tests.e2e.crash_rig import Aftermath
@@ -19,7 +22,7 @@ from tests.fleet.trace import Trace, clock
 from tests.postgres_server import running
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from tests.fleet.machines import Machine, Program
     from tests.postgres_server import PostgresServer
@@ -29,6 +32,10 @@ WRITER = (sys.executable, "-m", "tests.fleet.writer")
 LEASE = 10
 # Only what hangs takes so long, however busy the machine is.
 LONGEST = 1000
+# How exactly it is known when others have a lease.
+LOOK = 0.05
+# So long it is waited for work on one host, while another one has some.
+PREFERRED = 10.0
 HOSTS = ("alpha", "beta", "gamma")
 TURNS = 2
 CONFIGURATION = """\
@@ -47,8 +54,10 @@ SAFE = ("synchronous_commit=on", "fsync=off")
 class Host:
     """A machine with a clone of the project, a user's folder, and a worker."""
 
-    def __init__(self, machine: Machine, store: str, remote: Path, shared: Mapping[str, str]):
-        self.machine = machine
+    def __init__(
+        self, machine: Machine, centre: Machine, store: str, remote: Path, shared: Mapping[str, str]
+    ) -> None:
+        self.machine, self._centre = machine, centre
         self.name = machine.name
         self.cli = Cli(machine.folder)
         self.cli.env |= {**shared, "HOOKLINE_STORE": store, "HOOKLINE_HOST": self.name}
@@ -100,6 +109,32 @@ class Host:
     def heal(self) -> None:
         """Put it back on the network."""
         self.machine.heal()
+
+    def fall_silent(self) -> None:
+        """Lose what it sends to the server, but not what it is told."""
+        self.machine.lose(self._centre)
+
+    def be_heard(self) -> None:
+        """Let the server hear it again."""
+        self.machine.find(self._centre)
+
+    def go_deaf(self) -> None:
+        """Lose what the server tells it, but not what it sends."""
+        self._centre.lose(self.machine)
+
+    def hear(self) -> None:
+        """Let it hear the server again."""
+        self._centre.find(self.machine)
+
+    def lose_both(self) -> None:
+        """Lose all that goes either way, though the cable is in."""
+        self.fall_silent()
+        self.go_deaf()
+
+    def find_both(self) -> None:
+        """Let everything arrive again."""
+        self.be_heard()
+        self.hear()
 
     def switch_off(self) -> None:
         """End everything on it at once, as when the power is gone."""
@@ -173,7 +208,7 @@ class Fleet(Pipeline):
         shared = {name: self.cli.env[name] for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM")}
         store = f"postgresql://hookline@{self.network.server.address}/postgres?project=fleet"
         for machine in self.network.machines:
-            self.hosts.append(Host(machine, store, self.main, shared))
+            self.hosts.append(Host(machine, self.network.server, store, self.main, shared))
 
     def top_up(self, number: int) -> None:
         """Add tasks until so many are open."""
@@ -184,18 +219,22 @@ class Fleet(Pipeline):
         """The tasks that are not completed."""
         return [each["id"] for each in self.cli.json("task", "list") if each["id"] in self.tasks]
 
-    def await_work(self, hosts: Sequence[Host], tasks: int) -> Host:
-        """Wait until an agent is at work on one of these hosts, while so many tasks are open."""
+    def await_work(self, number: int, tasks: int) -> Host:
+        """Wait until an agent is at work on a host, while so many tasks are open.
 
-        found: list[Host] = []
+        If it is the next one's turn and that has none for a while, it is any other one.
+        """
+        wanted, found = self.hosts[number % len(self.hosts)], list[Host]()
+        since = clock()
 
         def at_work() -> bool:
             self.top_up(tasks)
             self.trace.read()
-            found.extend(each for each in hosts if self.trace.under_way(each.name))
+            allowed = [wanted] if clock() < since + PREFERRED else self.hosts
+            found.extend(each for each in allowed if self.trace.under_way(each.name))
             return bool(found)
 
-        eventually(at_work, f"work on {' or '.join(each.name for each in hosts)}", pause=0.2)
+        eventually(at_work, "work on a host", pause=0.2)
         return found[0]
 
     def strike(self, host: Host, fault: Callable[[Host], None]) -> tuple[set[str], float]:
@@ -217,7 +256,7 @@ class Fleet(Pipeline):
 
         # What was just done there may not have been stored; what was just begun is heard of later.
         hit = self.trace.last_on(host.name)
-        eventually(taken, f"the takeover of {sorted(tasks)}", pause=0.05)
+        eventually(taken, f"the takeover of {sorted(tasks)}", pause=LOOK)
         self.hits.update(hit | self.trace.begun_on(host.name, since))
         begun = self.trace.begun_elsewhere(host.name, since)
         found = Takeovers([], [])
@@ -228,9 +267,18 @@ class Fleet(Pipeline):
 
     def _held_elsewhere(self, host: Host) -> list[str]:
         """The tasks whose sessions another host advances."""
-        query = "SELECT input::jsonb ->> 'taskId' FROM hookline.runs WHERE flow = 'session'"
-        other = f"owner NOT LIKE '{host.machine.boot_id}/%'"
-        return [task for (task,) in self.server.run(f"{query} AND {other}")]
+        query = b"SELECT input::jsonb ->> 'taskId' FROM hookline.runs WHERE flow = 'session'"
+        other = f"owner NOT LIKE '{host.machine.boot_id}/%'".encode()
+        return [task for (task,) in self._looking.execute(b"%b AND %b" % (query, other))]
+
+    @cached_property
+    def _looking(self) -> psycopg.Connection[Any]:
+        """A connection of its own: each new one is a new process of the server."""
+        return psycopg.connect(self.server.url(), autocommit=True)
+
+    def clocks(self) -> dict[str, int]:
+        """How many seconds the clock of each host is ahead, as people are told, to the ten."""
+        return {each["name"]: round(each["clock"], -1) for each in self.cli.json("hosts")}
 
     def await_end(self) -> None:
         """Wait until every task is merged."""

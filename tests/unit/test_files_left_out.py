@@ -9,7 +9,7 @@ import pytest
 
 from hookline.hooks.builtin.gates.arguments import Secrets
 from hookline.hooks.builtin.gates.contents import looks_secret
-from hookline.sessions.left_out import MAX_FILE, LeftOut
+from hookline.sessions.takeover import MAX_FILE, LeftOut
 from tests.e2e.clone_rig import SECRET
 
 if TYPE_CHECKING:

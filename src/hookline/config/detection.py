@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import msgspec
 
 from hookline.files import read_regular
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MAX_READ = 1 << 20
 

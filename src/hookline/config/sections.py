@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence as Many
+from typing import NamedTuple
 
 from hookline.config.checks.rules import RULES, unique
 from hookline.config.checks.telemetry import check_telemetry
@@ -15,9 +16,6 @@ from hookline.domain.sessions.validation import MAX_RULES
 from hookline.domain.text.excerpts import first_few
 from hookline.errors import BadInput, ReservedEvent, did_you_mean
 from hookline.points import EVENT, POINTS, REACT, Point
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence as Many
 
 # In these the project's file adds to the user's; every other key replaces it.
 _BY_NAME = ("task_types", "agents", "flows")

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from hookline.domain.text.numbers import is_number
 from hookline.errors import IllegalTransition, UnknownTask
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 CREATED, READY, ACTIVE, BLOCKED = "created", "ready", "active", "blocked"
 SUBMITTED, NEEDS_CONTINUATION = "submitted", "needs_continuation"

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from hookline.ports.processes import Processes, ProcessGroup
     from hookline.ports.repository import Repository
     from hookline.ports.store import Blobs, Store, Transaction
-    from hookline.ports.trust import MergeTrust
-    from hookline.ports.work import Forge, Work
+    from hookline.ports.work import Forge, MergeTrust, Work
 
     CallFlow = Callable[[Transaction, str, dict[str, Any], dict[str, Any], Caller], str]
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from inspect import iscoroutine
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from hookline.domain.runs.model import FlowMistake, Run
 from hookline.domain.timestamps import parse as parse_moment
 from hookline.flows.replay import Asked, Next, Stepper, effect
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 
 class Context:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import asynccontextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import msgspec
 
@@ -26,7 +26,7 @@ from hookline.flows.attempt import Attempt, Surroundings
 from hookline.flows.outcomes import Temporary
 from hookline.hooks.actions import perform
 from hookline.hooks.calls.program import MAX_ANSWER, json_object, whole_output
-from hookline.ports.processes import CannotStart, Dialogue, Finished, Processes, ProcessGroup
+from hookline.ports.processes import CannotStart, Dialogue, Finished, Processes, StartOptions
 from hookline.programs import own_program
 from hookline.tasks import verbs
 
@@ -53,43 +53,19 @@ class Gated:
         self,
         argv: Sequence[str],
         *,
-        cwd: str,
-        env: Mapping[str, str],
-        timeout: float,
         stdin: bytes = b"",
-        on_start: Callable[[ProcessGroup], None] | None = None,
         on_output: Callable[[bytes], None] | None = None,
+        **how: Unpack[StartOptions],
     ) -> Finished:
-        return await self._processes.run(
-            (*_GATE, *argv),
-            cwd=cwd,
-            env=env,
-            timeout=timeout,
-            stdin=b"\n" + stdin,
-            on_start=on_start,
-            on_output=on_output,
-        )
+        gated = (*_GATE, *argv)
+        return await self._processes.run(gated, stdin=b"\n" + stdin, on_output=on_output, **how)
 
     @asynccontextmanager
     async def dialogue(
-        self,
-        argv: Sequence[str],
-        *,
-        cwd: str,
-        env: Mapping[str, str],
-        timeout: float,
-        line_limit: int,
-        on_start: Callable[[ProcessGroup], None] | None = None,
+        self, argv: Sequence[str], *, line_limit: int, **how: Unpack[StartOptions]
     ) -> AsyncIterator[Dialogue]:
-        speaking = self._processes.dialogue(
-            (*_GATE, *argv),
-            cwd=cwd,
-            env=env,
-            timeout=timeout,
-            line_limit=line_limit,
-            on_start=on_start,
-        )
-        async with speaking as dialogue:
+        gated = (*_GATE, *argv)
+        async with self._processes.dialogue(gated, line_limit=line_limit, **how) as dialogue:
             dialogue.writer.write(b"\n")
             yield dialogue
 

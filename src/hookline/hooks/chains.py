@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 
 from hookline.hooks.builtin import CHAINS
 from hookline.hooks.registry import Hook
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 MAX_CHAINED = 32
 MAX_CHAIN_DEPTH = 8

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from hookline.files import entry_at, read_regular
 from hookline.project import FOLDER_NAME
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # What may come before a runner, and the runners that take test files as arguments.
 _BEFORE = (

@@ -7,12 +7,9 @@ what to do with the text are the same everywhere.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from hookline.domain.text.display import line_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MAX_OUTPUT = 32 * 1024
 MAX_NAME = 300

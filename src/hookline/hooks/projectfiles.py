@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING
 
 from hookline.errors import BadInput
 from hookline.files import read_regular, real_path
 from hookline.hooks.language.globs import glob_match
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MAX_ENTRIES = 200_000
 MAX_MATCHES = 10_000

@@ -24,12 +24,13 @@ from hookline.domain.tasks import (
 )
 from hookline.domain.timestamps import seconds
 from hookline.domain.work.forge import ForgeError
-from hookline.domain.work.repository import branch_of
+from hookline.domain.work.repository import RepositoryError, branch_of
 from hookline.errors import BadInput
 from hookline.flows import control
 from hookline.immutable import Immutable
 from hookline.tasks import verbs
 from hookline.tasks.task_runs import runs_on
+from hookline.tasks.work_record import note_start
 from hookline.wiring.project.servers import repaired
 from hookline.wiring.project.stores import is_here
 from hookline.wiring.working.forges import forge
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
     from hookline.app import App
     from hookline.domain.tasks import Task
-    from hookline.domain.work.repository import CommitMessage
+    from hookline.domain.work.repository import CommitMessage, Worktree
     from hookline.ports.store import Transaction, View
 
 MOST_COMMITS = 20_000
@@ -74,10 +75,12 @@ class Reconciled(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _Branch(Immutable):
-    """A task's branch: its newest commit, and how many it has that the base has not."""
+    """A task's branch: its newest commit, how many the base has not, and where it left the base."""
 
     newest: CommitMessage
     ahead: int
+    place: Worktree
+    start: str
 
 
 class _Outside(Immutable):
@@ -113,7 +116,12 @@ async def _look_outside(app: App) -> _Outside:
         if is_task_id(each.task) and each.head:
             (newest,) = await git.history.newest(each.head, 1)
             ahead = await git.history.commits_ahead(git.root, base, each.head)
-            branches[each.task] = _Branch(newest, ahead)
+            try:
+                start = await git.history.merge_base(git.root, base, each.head)
+            except RepositoryError as problem:
+                problems.append(f"{each.branch} is left out: {problem.message}")
+                continue
+            branches[each.task] = _Branch(newest, ahead, each, start)
     with app.read() as view:
         tasks = branches.keys() | {task.id for task in view.graph.tasks()}
     pulls, asked = {}, forge(app)
@@ -208,6 +216,10 @@ def _put_back(
             while last < task_number(each.task_id) - 1:  # nobody gets a number that was given
                 last = task_number(tx.next_task_id())
             last = task_number(verbs.add(tx, each.goal or each.task_id).id)
+            if (url := outside.pulls.get(each.task_id)) is not None:
+                verbs.update(tx, each.task_id, {"prUrl": url})
+        if each.kind in (LOST, WORK) and (branch := outside.branches.get(each.task_id)) is not None:
+            note_start(tx, branch.place, branch.start)  # else its commits may be anyone's
         if each.kind == PULL:
             verbs.update(tx, each.task_id, {"prUrl": each.ref})
         elif each.kind in (LOST, MERGED) and each.task_id in outside.merges:

@@ -25,8 +25,7 @@ from hookline.hooks.told_commands import (
     told_inline,
     with_command,
 )
-from hookline.pipeline.gated_work import PINS
-from hookline.pipeline.gating import BEFORE_MERGE, BEFORE_SUBMIT
+from hookline.pipeline.gated_work import BEFORE_MERGE, BEFORE_SUBMIT, PINS
 from hookline.pipeline.repository.merged_tests import RUN_TESTS, testers
 from hookline.project import path_here
 from hookline.sessions.done_means import CHECKED, EVIDENCE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -14,15 +14,20 @@ from hookline.domain.timestamps import seconds
 from hookline.domain.work.repository import control_told
 from hookline.domain.work.submissions import AGENT, BUDGET
 from hookline.hooks.gate_reports import MAX_REVIEW, REVIEW
-from hookline.pipeline.fix_prompts import Counts, fix_opening, fix_rules
+from hookline.hooks.texts import told
+from hookline.hooks.told_commands import can_tell, named_command, told_inline, with_command
 from hookline.pipeline.gated_work import WORKTREE
 from hookline.sessions import prompts
 from hookline.sessions.done_means import frozen
+from hookline.sessions.prompts import capped, code
 from hookline.sessions.state import Turn
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hookline.pipeline.gated_work import GatedWork
     from hookline.sessions.requests import ChecksTold
+
 
 CHANGED = "changed"
 MODEL_WAIT = 60.0
@@ -162,3 +167,44 @@ class Fixes:
         page = work.prepared.task or f"# {submission.task_id}: {goal}"
         role = work.settings.roles.get(submission.agent or "", "")
         return fix_opening(page, role, frozen(work.prepared.ahead))
+
+
+# What of the agent's changes counts: all, committed for it or not; all, if it is committed; what is
+# committed; what it made of a conflict.
+Counts = Literal["commit", "refuse", "committed", "conflict"]
+
+SHOWN = 20
+
+
+def fix_opening(page: str, role: str, frozen: str) -> str:
+    """What an agent that remembers nothing of its work has to know."""
+    before, after = (f"{text.strip()}\n\n" if text.strip() else "" for text in (role, frozen))
+    return told("fix", "opening", page=capped(page).strip(), role=before, frozen=after)
+
+
+def fix_rules(branch: str, ahead: ChecksTold, counts: Counts) -> str:
+    """What to do and not to do, whatever was found, and how the turn ends.
+
+    `ahead` is what runs again, as `ChecksAhead` found it.
+    """
+    commands, others = ahead.get("commands", [])[:SHOWN], ahead.get("others", [])[:SHOWN]
+    return told(
+        "fix",
+        "rules",
+        branch=code(branch),
+        commands=_commands([each for each in commands if can_tell(each)]),
+        others=told("fix", "others", lines="; ".join(others)) if others else "",
+        # The prompt about a conflict says who commits.
+        commit="" if counts == "conflict" else told("session", counts) + " ",
+    )
+
+
+def _commands(lines: Sequence[str]) -> str:
+    """What runs again: first what a line can hold, then each block."""
+    if not lines:
+        return ""
+    inline = ", ".join(named_command(each).name for each in lines if told_inline(each))
+    lead = f"{told('fix', 'commands')} {inline}".rstrip()
+    for each in lines:
+        lead = lead if told_inline(each) else with_command(lead, each)
+    return f"{lead}\n"

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hookline.domain.runs.model import Run
     from hookline.flows.context import Context
 
+BEFORE_SUBMIT, BEFORE_MERGE = "before_submit", "before_merge"
 PINS = "gates"
 WORKTREE = "worktree"
 

@@ -13,7 +13,7 @@ from hookline.domain.work.submissions import AGENT, BUDGET, CONFLICT, SIGNAL
 from hookline.hooks.gate_reports import ATTEMPTS, GATES, REVIEW
 from hookline.pipeline.fixes import Fixes, Rejection
 from hookline.pipeline.gate_payload import PointAnswer, gate_payload
-from hookline.pipeline.gated_work import WORKTREE, GatedWork
+from hookline.pipeline.gated_work import BEFORE_MERGE, BEFORE_SUBMIT, WORKTREE, GatedWork
 from hookline.sessions import prompts
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 # Goes up when submitting and merging ask for other effects, in another order, or with other texts:
 # the prompts are part of what they ask for.
 CODE_VERSION = "14"
-BEFORE_SUBMIT = "before_submit"
-BEFORE_MERGE = "before_merge"
 # Gates that wait are asked again after this time at the latest.
 LOOK_AGAIN = 60.0
 

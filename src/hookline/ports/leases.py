@@ -6,12 +6,9 @@ lease belongs to what is carried out, and is looked for where something leaves t
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 
 def _by_hand() -> None:

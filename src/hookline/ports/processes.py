@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NotRequired, Protocol, TypedDict, Unpack
 
 import msgspec
 
@@ -65,6 +65,15 @@ class Dialogue(Protocol):
         """Close stdin and let the program end by itself; whether it did in time."""
 
 
+class StartOptions(TypedDict):
+    """Where and how long a program runs, and who is told which group it is."""
+
+    cwd: str
+    env: Mapping[str, str]
+    timeout: float
+    on_start: NotRequired[Callable[[ProcessGroup], None] | None]
+
+
 class Processes(Protocol):
     """The one door through which programs are started."""
 
@@ -72,12 +81,9 @@ class Processes(Protocol):
         self,
         argv: Sequence[str],
         *,
-        cwd: str,
-        env: Mapping[str, str],
-        timeout: float,
         stdin: bytes = b"",
-        on_start: Callable[[ProcessGroup], None] | None = None,
         on_output: Callable[[bytes], None] | None = None,
+        **how: Unpack[StartOptions],
     ) -> Finished:
         """Run a program to its end or its deadline; then nothing of its group is left.
 
@@ -87,14 +93,7 @@ class Processes(Protocol):
         """
 
     def dialogue(
-        self,
-        argv: Sequence[str],
-        *,
-        cwd: str,
-        env: Mapping[str, str],
-        timeout: float,
-        line_limit: int,
-        on_start: Callable[[ProcessGroup], None] | None = None,
+        self, argv: Sequence[str], *, line_limit: int, **how: Unpack[StartOptions]
     ) -> AbstractAsyncContextManager[Dialogue]:
         """Speak with a program; at the end of the block nothing of its group is left.
 

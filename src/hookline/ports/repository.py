@@ -65,7 +65,7 @@ class Bases(Protocol):
 class History(Protocol):
     """What work is, compared with its base."""
 
-    async def merge_base(self, folder: str, base: str) -> str:
+    async def merge_base(self, folder: str, base: str, head: str = "HEAD") -> str:
         """The commit at which the work in a folder left the base."""
 
     async def commits_ahead(self, folder: str, base: str, head: str = "HEAD") -> int:

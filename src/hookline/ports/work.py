@@ -176,3 +176,16 @@ class ForgeKind(Protocol):
 
     async def open_forge(self, site: ForgeSite) -> Forge:
         """The forge of a project; ForgeError if the settings do not fit."""
+
+
+class MergeTrust(Protocol):
+    """Compares the changes of a merge with what the user has trusted."""
+
+    def may_concern(self, names: Sequence[str]) -> bool:
+        """Whether one of these files could be covered, now or after the merge."""
+
+    def other_scripts(self, worktree: str) -> set[str]:
+        """The covered scripts of the project of which a worktree holds another version."""
+
+    def untrusted(self, folder: str, names: Sequence[str]) -> list[str]:
+        """The covered files of a merge, checked out in a folder, that nobody has trusted yet."""

@@ -8,8 +8,7 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from hookline.config import load_settings
-from hookline.config.checks.followed import follows_nothing
-from hookline.config.checks.unguarded import doubts
+from hookline.config.checks.unguarded import doubts, follows_nothing
 from hookline.config.load import read_settings
 from hookline.config.reading.problems import Mark, Problems
 from hookline.domain.hooks.names import short_name

@@ -13,7 +13,7 @@ from hookline.domain.hooks.names import shown_hook
 from hookline.domain.sessions.model import COMPLETED
 from hookline.hooks.gate_reports import JUDGED
 from hookline.hooks.verdicts import GateVerdict, verdicts
-from hookline.pipeline.gating import BEFORE_MERGE, BEFORE_SUBMIT
+from hookline.pipeline.gated_work import BEFORE_MERGE, BEFORE_SUBMIT
 from hookline.queries.session_details import last_checks, last_iteration
 from hookline.queries.sessions import last_beginning
 

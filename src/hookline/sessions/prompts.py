@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from hookline.domain.hooks.names import short_name
 from hookline.domain.pages.taskpage import indented
@@ -16,9 +17,6 @@ from hookline.hooks.framing import framed_wishes, said_once
 from hookline.hooks.language import braces
 from hookline.hooks.language.braces import REFERENCE
 from hookline.hooks.texts import texts, told
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 VARIABLES = {
     "hook_output": "what hooks have for the agent, framed; nothing where there is none",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,9 +21,10 @@ from hookline.domain.work.places import TakenCopy, WorkCopy, WorkPlace
 from hookline.domain.work.repository import RepositoryError
 from hookline.domain.work.submissions import MERGE, SUBMIT
 from hookline.errors import HooklineError, StoreCorrupt
+from hookline.files import entry_at, read_regular
+from hookline.hooks.builtin.gates.contents import looks_secret
 from hookline.hooks.texts import told
 from hookline.project import path_here
-from hookline.sessions.left_out import LeftOut
 from hookline.sessions.prompts import code, section
 from hookline.sessions.task_file import export_task
 
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from hookline.ports.store import Blobs, Store, Transaction
 
     Change = Callable[[Callable[[Transaction], None]], Any]
+
 
 WORK = frozenset({SESSION, SUBMIT, MERGE})
 # The kinds of effects that touch the files of the work, and one that ends it.
@@ -306,3 +309,44 @@ def _moved(place: WorkPlace) -> str:
 
 def _tell(attempt: Attempt, text: str) -> None:
     attempt.observe("agent", {"type": "notice", "text": text})
+
+
+# A search takes about a second for two megabytes; what is left over is searched after a later turn.
+MAX_FILE, MAX_SEARCHED = 4 * 1024 * 1024, 16 * 1024 * 1024
+
+
+class LeftOut:
+    """Finds files that hold credentials, or are too long to be searched for them.
+
+    What nobody has touched since the last time is not searched again.
+    """
+
+    def __init__(self, secrets: Secrets) -> None:
+        self._secrets = secrets
+        self._known: dict[str, tuple[tuple[int, ...], bool]] = {}
+
+    def find(self, top: str, names: Sequence[str]) -> list[str]:
+        """The files among these, named from the top of a worktree, that stay there."""
+        left, found = MAX_SEARCHED, []
+        for name in names:
+            path = os.path.join(top, name)
+            at = entry_at(path)
+            if at is None or not stat.S_ISREG(at.st_mode):
+                continue  # gone by now, or a link, whose content is where it leads
+            stamp = (at.st_size, at.st_mtime_ns, at.st_ctime_ns, at.st_ino)
+            if self._known.get(path, ((), False))[0] != stamp:
+                left -= at.st_size
+                if at.st_size > MAX_FILE or left < 0:
+                    found.append(name)
+                    continue
+                self._known[path] = stamp, self._is_secret(name, path)
+            if self._known[path][1]:
+                found.append(name)
+        return sorted(found)
+
+    def _is_secret(self, name: str, path: str) -> bool:
+        try:
+            content = read_regular(path, MAX_FILE + 1)
+        except (OSError, ValueError):  # nothing is known about it
+            return True
+        return len(content) > MAX_FILE or looks_secret(name, content, self._secrets)

@@ -208,9 +208,11 @@ class TurnEffects:
             stable = after.fingerprint == before.fingerprint
             value["work"] = {**tree, **self._known(run), "stable": stable}
 
+        told = around.clean(_checks(args["session"], before, results)) if before else None
+
         def checked(tx: Transaction) -> None:
-            if results and before is not None:
-                tx.append(CHECKED, run.run_id, _checks(args["session"], before, results))
+            if told is not None and results:
+                tx.append(CHECKED, run.run_id, told)
 
         return Resolution(OK, value, also=checked)
 

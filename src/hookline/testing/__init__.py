@@ -5,7 +5,8 @@ Nothing here reads or writes a file, and none of it is used by Hookline itself.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -14,9 +15,6 @@ from hookline.domain.tasks import CREATED, DEPENDS_ON, SETTLED, SPAWNED_BY, Edge
 from hookline.domain.timestamps import iso, seconds
 from hookline.errors import BadInput, UnknownTask
 from hookline.hooks.registry import HookContext
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 START = "2026-01-17T12:00:00.000Z"
 STORE_ID = "test"

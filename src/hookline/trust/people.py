@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
 from hookline.errors import HooklineError, PeopleOnly
 from hookline.project import find_project
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 # Agents and hooks; and what effects and sessions start, such as tests that an agent wrote.
 MAX_ANCESTORS, MAX_VARIABLES = 64, 1 << 20

@@ -24,7 +24,7 @@ class Admission:
 
     `is_ours` says of a run whether this process deals with it: a host that takes nothing new
     finishes that. Work whose files are on another living host is left to that one, but no longer
-    than a lease lasts: it may be busy, or unable to continue for a reason that is not seen here.
+    than a lease lasts: it may be busy, or unable to continue for a reason that only it knows.
     """
 
     def __init__(self, app: App, is_ours: Callable[[Run], bool] = lambda run: False) -> None:

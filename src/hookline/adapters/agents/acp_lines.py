@@ -7,12 +7,10 @@ a message; lines are bounded, and what an agent prints between messages is count
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # A message can hold the whole of a file twice, before and after an edit.
 LINE_LIMIT = 16 * 1024 * 1024

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from hookline.adapters.agents.problems import FailedRequest
 from hookline.files import open_regular
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 TAIL = 1 << 18
 MAX_BODY = 1 << 16

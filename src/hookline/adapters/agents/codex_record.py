@@ -6,16 +6,14 @@ It says what Codex does not print: the tokens of a turn under way, and the code 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from glob import escape, glob
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 
 from hookline.files import open_regular
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 # What is looked for is near the end.
 TAIL = 1 << 18

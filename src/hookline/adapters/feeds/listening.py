@@ -6,15 +6,12 @@ import os
 import select
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import Any
 
 import psycopg
 
 from hookline.adapters.store.postgres.database import channel_of
 from hookline.adapters.store.postgres.server import OPTIONS
-
-if TYPE_CHECKING:
-    from typing import Any
 
 # How often those who wait look for themselves if nobody tells them.
 POLL = 1.0

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING
 
 import httpx2
 
 from hookline.adapters.network.resolving import resolve
 from hookline.domain.text.cleaning import Cleaner
 from hookline.ports.network import CannotReach, HttpReply
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class HttpClient:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from hookline.adapters.store.statements import Table, load
 from hookline.domain.hooks.records import Prunable
 from hookline.domain.runs.model import RunOutline, run_id, run_number
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 SQL = load("details.sql")
 _BLOB = re.compile(r"[0-9a-f]{64}")

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from hookline.adapters.store.database import SqliteDatabase
 from hookline.adapters.store.sqlite import Identity, identify
 from hookline.adapters.store.statements import SCHEMA_VERSION
 from hookline.adapters.store.store import View
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 OLDEST = (3, 35, 0)  # the first with RETURNING
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
 
 from hookline.errors import BadInput, HooklineError, StoreCorrupt
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 SCHEMA_VERSION = 11
 # The schema of the version before: its processes still work with this one on a server, because what

@@ -12,6 +12,7 @@ from hookline.config.reading.problems import Mark, Problem, Problems
 from hookline.domain.work.submissions import NO_TEST
 from hookline.hooks.builtin import GATES
 from hookline.hooks.builtin.gates.commands import shows_tests
+from hookline.hooks.followed import followed_files
 from hookline.hooks.registry import Hook, HookRegistry
 from hookline.hooks.resolution import Authorship, gatekeepers
 from hookline.hooks.scopes import HookScopes
@@ -126,3 +127,18 @@ def _is_own(hook: Hook, worker: Authorship) -> bool:
         and not any(each.profiles for each in named)
         and any(each.authors for each in named)
     )
+
+
+def follows_nothing(settings: Settings, root: str) -> list[Problem]:
+    """A warning for each rule whose `follow` changes nothing."""
+    report = Problems()
+    for rule in () if settings.has_errors else settings.sections.validation:
+        if rule.follow and not followed_files(root, rule.command or ""):
+            report.warning(
+                "follow",
+                Mark(CONFIG_NAME),
+                f"`follow` of the rule '{rule.name}' changes nothing: its command names no test"
+                " file that an agent may edit",
+                help="it takes one plain command of a test runner: `pytest tests/test_a.py`",
+            )
+    return report.problems

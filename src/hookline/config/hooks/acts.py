@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from hookline.config.cache import Watched, mode_of
 from hookline.config.checks.lines import report_faults
-from hookline.config.hooks.builtins import GateReader, StopReader
-from hookline.config.hooks.notifications import NotifyReader
+from hookline.config.hooks.builtins import GateReader, StopReader, read_builtin
 from hookline.config.reading.convert import INVALID, Converter, plain
 from hookline.config.reading.nodes import Mapping, Node, Pair, Scalar, is_null
 from hookline.errors import BrokenPlugin, did_you_mean
 from hookline.hooks.builtin import CHAINS, NAMED_BUILTINS, NOTIFY, REACT_BUILTINS, STOP_HOOKS
 from hookline.hooks.builtin.gates.arguments import GATE_ARGUMENTS
+from hookline.hooks.builtin.notify.arguments import KEYS as NOTIFY_KEYS
+from hookline.hooks.builtin.notify.arguments import Notify, faults
 from hookline.hooks.kinds import Written, read_value
+from hookline.hooks.language.conditions import needs_changes
 from hookline.hooks.registry import NEVER, NOTHING
 from hookline.plugins import KINDS
 
@@ -24,6 +28,47 @@ if TYPE_CHECKING:
     from hookline.config.reading.source import ConfigFile
     from hookline.config.types import Entry
     from hookline.points import Point
+
+
+_EXAMPLE = "such as {notify: desktop}"
+
+
+class NotifyReader:
+    """Reads what is special about `notify`."""
+
+    def __init__(self, report: Problems) -> None:
+        self._report = report
+
+    def arguments(self, node: Mapping, place: EntryPlace, entry: Entry) -> dict[str, Any] | None:
+        """The checked arguments; None if they cannot be used."""
+        word, value = node.pairs[NOTIFY]
+        if is_null(value) or not isinstance(value, Scalar):
+            self.lacking(word)
+            return None
+        pairs = {"channel": Pair(word, value)}
+        pairs |= {name: pair for name, pair in node.pairs.items() if name in NOTIFY_KEYS}
+        given = read_builtin(Notify, word, Mapping(pairs, node.mark), place.path, self._report)
+        if not isinstance(given, Notify):
+            return None
+        self._check(given, node, entry)
+        return msgspec.to_builtins(given)  # type: ignore[no-any-return]
+
+    def lacking(self, word: Scalar) -> None:
+        """Report that no channel is named."""
+        message = "'notify' needs a channel"
+        self._report.error("empty", word.mark, message, help=_EXAMPLE, consequence=NEVER)
+
+    def _check(self, given: Notify, node: Mapping, entry: Entry) -> None:
+        for key, each in faults(given):
+            mark = node.pairs[key].value.mark if key in node.pairs else node.mark
+            tell = self._report.warning if each.is_warning else self._report.error
+            tell(each.code, mark, each.message, help=each.help, consequence=each.consequence)
+        when = node.get("when")
+        if entry.when is not None and isinstance(when, Scalar) and needs_changes(entry.when):
+            message = "'changed()' cannot be used with 'notify'"
+            help = "a notification is about what waits, and not about files"
+            self._report.error("bad-condition", when.mark, message, help=help, consequence=NEVER)
+
 
 BUILT_IN = "built-in"
 # The keys by which a hook says what it runs.

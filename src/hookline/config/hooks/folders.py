@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Collection
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -16,10 +17,6 @@ from hookline import plugins
 from hookline.config.reading.problems import Mark, Problems
 from hookline.errors import did_you_mean
 from hookline.hooks.registry import FILE, Hook, check_hook
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
 
 _IGNORED_ENDINGS = ("~", ".md", ".txt")
 

@@ -7,16 +7,13 @@ expanded size of aliases are bounded while reading, without recursion.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import msgspec
 import yaml
 
 from hookline.config.reading.problems import Mark, Problems
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 MAX_BYTES = 1 << 20
 MAX_NODES = 50_000

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from hookline.config.reading.nodes import MAX_BYTES
 from hookline.config.reading.problems import ERROR, Problem
 from hookline.domain.text.display import spelled
 from hookline.domain.text.terminal import width
 from hookline.files import read_regular
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 _COLOURS = {"error": "1;31", "warning": "1;33"}
 _GUTTER = "1;34"

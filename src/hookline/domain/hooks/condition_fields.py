@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from types import UnionType
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin
+from typing import Any, NamedTuple, get_args, get_origin
 
 import msgspec
 
@@ -12,9 +13,6 @@ from hookline.domain import payloads
 from hookline.domain.events import Event
 from hookline.domain.tasks import Task
 from hookline.points import POINTS, REACT
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class Fields(NamedTuple):

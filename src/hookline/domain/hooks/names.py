@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from hookline.domain.text.terminal import one_line
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 # Such as `stop[0]:evidence`, and `docs/stop[0].all_of[1].not[0]:promise` inside another one.
 _UNNAMED = re.compile(r"(?:[^\[]+/)?[\w-]+\[\d+\](?:\.\w+\[\d+\])*:(.+)", re.DOTALL)

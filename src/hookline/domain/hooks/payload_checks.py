@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
 
 import msgspec
 
 from hookline.domain import payloads
 from hookline.errors import BadInput
 from hookline.points import POINTS
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
 
 
 class FieldProblem(NamedTuple):

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import io
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 from xml.parsers import expat
 
 import msgspec
 
 from hookline.errors import BadInput
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MAX_REPORT = 32 * 1024 * 1024
 # Where the common tools leave their reports; the first that is there is read.

@@ -6,14 +6,12 @@ All of it counts what happened. How fast an iteration was is never a reason.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import msgspec
 
 from hookline.digest import sha256
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 KEPT_TREES = 20
 # How many iterations in a row may be interrupted by the end of a process or a machine before they

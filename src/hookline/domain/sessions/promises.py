@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from hookline.domain.payloads import CompletionPromise
 from hookline.domain.text.markdown import own_words
 from hookline.errors import BadInput
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 PROMISES = ("COMPLETE", "CONTINUE", "BLOCKED", "ESCALATE")
 

@@ -8,14 +8,11 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Collection, Iterator
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from hookline.immutable import Immutable
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
 
 ASSIGNMENT = "assigned-secret"
 URL = "password-in-url"

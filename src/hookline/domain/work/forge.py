@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterable, Mapping
+from typing import Literal
 
 import msgspec
 
 from hookline.digest import sha256
 from hookline.errors import HooklineError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 PullState = Literal["open", "merged", "closed"]
 CheckStatus = Literal["pending", "success", "failure"]

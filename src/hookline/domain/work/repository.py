@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 import msgspec
 
 from hookline.digest import sha256
 from hookline.domain.text.excerpts import first_few
 from hookline.errors import BadInput, HooklineError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
 
 # What git calls the commit of a repository without any, and what such a one holds.
 INITIAL = "(initial)"
@@ -76,6 +73,10 @@ class RepositoryState(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     def detached(self) -> bool:
         """Whether a commit is checked out, and no branch."""
         return self.head is not None and self.branch is None
+
+    def listed(self, most: int) -> str:
+        """The first changed files, and how many more there are."""
+        return first_few(self.dirty, most, of=self.dirty_count)
 
     @property
     def blocking(self) -> SetupProblem | None:

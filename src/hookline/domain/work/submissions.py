@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterable
+from typing import Literal
 
 import msgspec
 
 from hookline.domain.events import MERGED_UNTESTED, Event
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 SUBMIT, MERGE = "submit", "merge"
 # The signal that wakes gates which wait: for a person's decision, or for news.

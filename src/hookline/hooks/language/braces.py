@@ -6,12 +6,10 @@ A value that holds braces is never filled again.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from hookline.immutable import Immutable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 REFERENCE = re.compile(r"\{\{[ \t]*([A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*)[ \t]*\}\}")
 

@@ -5,13 +5,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from hookline.immutable import Immutable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _WILD = frozenset("*?")
 

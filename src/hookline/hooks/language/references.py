@@ -6,14 +6,12 @@ travels in the environment, as it does for command hooks.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from hookline.hooks.language import templates
 from hookline.hooks.language.braces import Reference, fill, references
 from hookline.points import Variable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ROOTS = ("input", "steps")
 _HELP = "values are {{input.NAME}} and {{steps.ID.FIELD}}; write \\{{%s}} for the text itself"

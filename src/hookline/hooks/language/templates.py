@@ -7,8 +7,9 @@ a parameter expansion that fits the quoting around it. `\{{name}}` is the text `
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from hookline.errors import HookFailure, did_you_mean
 from hookline.hooks.language.braces import Reference, references
@@ -17,10 +18,6 @@ from hookline.hooks.shell.options import option_places
 from hookline.hooks.shell.unfit import unfit_places
 from hookline.hooks.shell.words import ANSI, BARE, COMMENT, DOUBLE, SINGLE, MarkSite, ShellError
 from hookline.points import VARIABLES, Variable
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
 
 UNKNOWN = "unknown-variable"
 UNSAFE = "unsafe-place"

@@ -8,17 +8,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from hookline.errors import BadInput
 from hookline.files import text_of
 from hookline.hooks.projectfiles import is_there, read_file
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MAX_READ = 1 << 20
 # A search through folders ends after so many names.

@@ -65,48 +65,83 @@ _LOCKS = {
 _CLASSIC = "yarn workspaces run test"
 
 
+class _Package:
+    """A folder with what its package.json says."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder, self._said = folder, folder.json(PACKAGE)
+        self.named = str(self._said.get("packageManager"))
+
+    def script(self, name: str) -> str | None:
+        """The line of a script; None for what `npm init` writes where there are no tests."""
+        line = table(self._said.get("scripts")).get(name)
+        if not isinstance(line, str) or not line.strip() or "no test specified" in line:
+            return None
+        return line[:_LONGEST]
+
+    def manager(self) -> tuple[str, str]:
+        """The package manager and the file that shows it; members share that of the root."""
+        for place in (self.folder, self.folder.top):
+            for lock, name in _LOCKS.items():
+                if place.has(lock):
+                    return name, lock if place is self.folder else PACKAGE
+        named = self.named.partition("@")[0]
+        return (named if named in _MANAGERS else "npm"), PACKAGE
+
+    def patterns(self) -> list[str]:
+        """The folders of a workspace, as package.json or pnpm's own file lists them."""
+        if self.folder.has(PNPM):
+            text = self.folder.text(PNPM)
+            listed: Any = re.findall(r"(?:^ *- +|[\[,] *)['\"]?([^\s'\",\]]+)", text, re.M) or [
+                "**"
+            ]
+        else:
+            listed = self._said.get("workspaces")
+            listed = table(listed).get("packages", listed)
+        texts = listed[:_MOST_PATTERNS] if isinstance(listed, list) else []
+        return [each[:_LONGEST] for each in texts if isinstance(each, str)]
+
+    def is_modern(self) -> bool:
+        """Whether it is yarn 2 or newer, whose lock file has another format."""
+        return (
+            self.folder.has(".yarnrc.yml")
+            or self.folder.mentions("yarn.lock", "^__metadata:")
+            or bool(re.match(r"yarn@([2-9]|[1-9]\d)", self.named))
+        )
+
+    def required(self) -> str | None:
+        """The line of a test tool that the package requires and no script runs."""
+        tools = {
+            **table(self._said.get("dependencies")),
+            **table(self._said.get("devDependencies")),
+        }
+        return next((line for name, line in _ONCE.items() if name in tools), None)
+
+
 def tests(folder: Folder) -> Runner | None:
     """The script `test`, else that of the members, else what the package requires."""
-    package = folder.json(PACKAGE)
-    manager, source = _manager(folder, package)
-    script = _script(package, "test")
-    if script is not None:
-        return folder.runner(JAVASCRIPT, _once(script, _MANAGERS[manager]), source)
-    return (
-        _members(folder, package, manager)
-        or _required(folder, package, _MANAGERS[manager])
-        or _own_runner(folder, manager)
-    )
+    package = _Package(folder)
+    name, source = package.manager()
+    manager = _MANAGERS[name]
+    if (script := package.script("test")) is not None:
+        return folder.runner(JAVASCRIPT, _once(script, manager), source)
+    if (members := _members(package, name)) is not None:
+        return members
+    if (tool := package.required()) is not None:
+        return folder.runner(JAVASCRIPT, f"{manager.program} {tool}", PACKAGE)
+    return _own_runner(folder, name)
 
 
 def linter(folder: Folder) -> Runner | None:
     """The script `lint`, eslint or biome."""
-    package = folder.json(PACKAGE)
-    manager = _MANAGERS[_manager(folder, package)[0]]
-    if _script(package, "lint") is not None:
+    package = _Package(folder)
+    manager = _MANAGERS[package.manager()[0]]
+    if package.script("lint") is not None:
         return folder.runner(JAVASCRIPT, f"{manager.script} lint", PACKAGE)
     for line, configs in _CONFIGS.items():
         if found := folder.first(*configs):
             return folder.runner(JAVASCRIPT, f"{manager.program} {line}", found)
     return None
-
-
-def _manager(folder: Folder, package: dict[str, Any]) -> tuple[str, str]:
-    """The package manager and the file that shows it; members share that of the root."""
-    for place in (folder, folder.top):
-        for lock, name in _LOCKS.items():
-            if place.has(lock):
-                return name, lock if place is folder else PACKAGE
-    named = str(package.get("packageManager")).partition("@")[0]
-    return (named if named in _MANAGERS else "npm"), PACKAGE
-
-
-def _script(package: dict[str, Any], name: str) -> str | None:
-    line = table(package.get("scripts")).get(name)
-    # What `npm init` writes where there are no tests.
-    if not isinstance(line, str) or not line.strip() or "no test specified" in line:
-        return None
-    return line[:_LONGEST]
 
 
 def _once(script: str, manager: _Manager) -> str:
@@ -116,34 +151,22 @@ def _once(script: str, manager: _Manager) -> str:
     return f"CI=true {manager.test}" if _INTERACTIVE.search(script) else manager.test
 
 
-def _members(folder: Folder, package: dict[str, Any], manager: str) -> Runner | None:
+def _members(package: _Package, manager: str) -> Runner | None:
     """The tests of every member of a workspace."""
-    source = PNPM if folder.has(PNPM) else PACKAGE
-    members = list(_matching(folder, _patterns(folder, package)))
-    found = [_script(each.json(PACKAGE), "test") for each in members]
+    folder = package.folder
+    members = list(_matching(folder, package.patterns()))
+    found = [_Package(each).script("test") for each in members]
     tested = [each for each in found if each is not None]
     # Members that one line cannot test are found by themselves.
     if not tested or any(map(_WATCHING.search, tested)):
         return None
     line = _MANAGERS[manager].members
-    if manager == "yarn" and not _is_modern(folder, package):
+    if manager == "yarn" and not package.is_modern():
         if len(tested) < len(members):  # it fails at a member without the script
             return None
         line = _CLASSIC
     once = "CI=true " if any(map(_INTERACTIVE.search, tested)) else ""
-    return folder.runner(JAVASCRIPT, f"{once}{line}", source)
-
-
-def _patterns(folder: Folder, package: dict[str, Any]) -> list[str]:
-    """The folders of a workspace, as package.json or pnpm's own file lists them."""
-    if folder.has(PNPM):
-        listed: Any = re.findall(r"(?:^ *- +|[\[,] *)['\"]?([^\s'\",\]]+)", folder.text(PNPM), re.M)
-        listed = listed or ["**"]
-    else:
-        listed = package.get("workspaces")
-        listed = table(listed).get("packages", listed)
-    texts = listed[:_MOST_PATTERNS] if isinstance(listed, list) else []
-    return [each[:_LONGEST] for each in texts if isinstance(each, str)]
+    return folder.runner(JAVASCRIPT, f"{once}{line}", PNPM if folder.has(PNPM) else PACKAGE)
 
 
 def _matching(folder: Folder, patterns: list[str]) -> Iterator[Folder]:
@@ -153,23 +176,6 @@ def _matching(folder: Folder, patterns: list[str]) -> Iterator[Folder]:
         # With the slash, `web` names a folder at the top and not one anywhere.
         if member.has(PACKAGE) and any(glob_match(path, f"/{each}") for each in known):
             yield member
-
-
-def _is_modern(folder: Folder, package: dict[str, Any]) -> bool:
-    """Whether it is yarn 2 or newer, whose lock file has another format."""
-    named = str(package.get("packageManager"))
-    return (
-        folder.has(".yarnrc.yml")
-        or folder.mentions("yarn.lock", "^__metadata:")
-        or bool(re.match(r"yarn@([2-9]|[1-9]\d)", named))
-    )
-
-
-def _required(folder: Folder, package: dict[str, Any], manager: _Manager) -> Runner | None:
-    """A test tool that the package requires and no script runs."""
-    required = {**table(package.get("dependencies")), **table(package.get("devDependencies"))}
-    found = next((line for name, line in _ONCE.items() if name in required), None)
-    return folder.runner(JAVASCRIPT, f"{manager.program} {found}", PACKAGE) if found else None
 
 
 def _own_runner(folder: Folder, manager: str) -> Runner | None:

@@ -7,7 +7,8 @@ first, because that decides what a value may become.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from hookline.hooks.shell.words import (
     COMMENT,
@@ -18,9 +19,6 @@ from hookline.hooks.shell.words import (
     Word,
     WordReader,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _CLOSERS = ("fi", "done", "esac", "}")
 _MIDDLE = ("then", "else", "elif", "do")

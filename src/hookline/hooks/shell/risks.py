@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from hookline.hooks.shell.grammar import Pipe, Redirection, Script, ShellCommand, read_script
 from hookline.hooks.shell.words import DYNAMIC, ShellError, Word
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 
 class _Wrapper(NamedTuple):

@@ -6,8 +6,8 @@ What a line keeps in a variable, writes into a file or pipes on may become code 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from hookline.hooks.shell.grammar import Script, ShellCommand, read_script
 from hookline.hooks.shell.risks import (
@@ -19,9 +19,6 @@ from hookline.hooks.shell.risks import (
     written_and_run,
 )
 from hookline.hooks.shell.words import DYNAMIC, ShellError, Word
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _CODE_VARIABLE = re.compile(
     r"(?:LD|DYLD|BASH|GIT|SSH|NODE|NPM|JAVA|CARGO)_.*|(?:PYTHON|PERL5|RUBY|LESS|MAKE).*"

@@ -7,13 +7,11 @@ construction that shells read differently every mark is refused, for its quoting
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from hookline.errors import BadInput
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 BARE, DOUBLE, SINGLE, ANSI, COMMENT = "bare", "double", "single", "ansi", "comment"
 

@@ -6,7 +6,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from hookline.domain.pages.taskpage import commit_message, task_page, trailers_of
-from hookline.domain.text.excerpts import first_few
 from hookline.domain.work.repository import (
     RebaseConflict,
     RepositoryError,
@@ -79,7 +78,7 @@ class Preparation:
         state = await self._repository.describe(asked.worktree)
         work.head = state.head
         if state.dirty and asked.uncommitted == "refuse":
-            self._refuse(f"not committed: {first_few(state.dirty, NAMED, of=state.dirty_count)}")
+            self._refuse(f"not committed: {state.listed(NAMED)}")
             return
         await (self._take_committed(state) if self._is_yours else self._commit(state))
         if work.refused is not None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -28,10 +29,6 @@ from hookline.trust.book import TrustBook
 from hookline.wiring.calling.calls import caller
 from hookline.wiring.project.configured import trust_in
 from hookline.wiring.working.inspection import is_alive, process_identity
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator, Mapping
-
 
 REPORT = "do not rely on this version of Hookline, and please report this"
 # How long a killed process may take to leave the process table.

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 Light = Literal["passed", "failed", "waits", "asked", "skipped", "overridden", "not yet"]
 _LIGHTS: Mapping[str, Light] = {
     "success": "passed",
-    "skipped": "skipped",
-    "overridden": "overridden",
+    "skip": "skipped",
     "pending": "waits",
 }
 

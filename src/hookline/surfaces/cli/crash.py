@@ -7,15 +7,12 @@ import platform
 import sys
 import tempfile
 import traceback
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from hookline.domain.text.display import json_line
 from hookline.errors import FAILED, HooklineError
 from hookline.surfaces.cli.output import note
 from hookline.version import __version__
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def error_json(problem: HooklineError) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -11,9 +12,6 @@ from msgspec import Meta
 from hookline.errors import BadInput
 from hookline.hooks.registered import REGISTERABLE
 from hookline.tasks.notes import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 _NULL = {"type": "null"}
 _REF = "#/$defs/"

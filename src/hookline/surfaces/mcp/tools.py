@@ -4,14 +4,12 @@ an agent reads, in every turn, so the words are short.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple
 
 from hookline.surfaces.mcp import arguments as a
 from hookline.surfaces.mcp import loop_tools as loop
 from hookline.surfaces.mcp import task_tools as task
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 
 class Tool(NamedTuple):

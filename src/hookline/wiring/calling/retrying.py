@@ -5,12 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import traceback
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
 
 from hookline.errors import HooklineError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -14,9 +15,6 @@ from hookline.errors import BadInput
 from hookline.project import user_name
 from hookline.tasks.verbs import Holder
 from hookline.trust.people import as_called, names_agent
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 class SessionPlace(msgspec.Struct, frozen=True):

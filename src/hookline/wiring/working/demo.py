@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,9 +16,6 @@ from hookline.adapters.processes.process import LocalProcesses
 from hookline.adapters.store.inspection import inspected
 from hookline.errors import StoreError
 from hookline.ports.processes import Processes, ProcessGroup
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
 
 
 def demo_processes(folder: str) -> Processes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from hookline.adapters.git.repository.git_repository import GitRepository
@@ -13,20 +14,64 @@ from hookline.errors import BrokenPlugin
 from hookline.plugins import FORGES
 from hookline.ports.leases import prove_lease
 from hookline.ports.work import Forge, ForgeKind, ForgeSite
+from hookline.wiring.project.clones import is_shared
 from hookline.wiring.project.configured import cleaner, is_trusted
-from hookline.wiring.working.pulls import shared_pulls
 from hookline.wiring.working.repositories import repository
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
 
     from hookline.app import App
     from hookline.config import Settings
     from hookline.config.types import Gates, Sections
     from hookline.domain.text.cleaning import Cleaner
     from hookline.ports.repository import Repository
+    from hookline.ports.store import Store, Transaction
     from hookline.ports.work import SharedPulls
     from hookline.project import Project
+
+
+def shared_pulls(app: App) -> SharedPulls | None:
+    """The records in the store; None if it belongs to this folder alone."""
+    return StoredPulls(app.store) if is_shared(app) else None
+
+
+class StoredPulls:
+    """Records of pull requests in a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._change: Transaction | None = None
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        with self._store.write({}) as self._change:
+            try:
+                yield
+            finally:
+                self._change = None
+
+    def read(self, number: int) -> bytes | None:
+        view = self._change or self._store.live()
+        return _bytes(view.pull_requests.read(number))
+
+    def open_of(self, branch: str, base: str) -> bytes | None:
+        view = self._change or self._store.live()
+        return _bytes(view.pull_requests.open_of(branch, base))
+
+    def last(self) -> int:
+        return (self._change or self._store.live()).pull_requests.last()
+
+    def write(self, number: int, branch: str, base: str, is_open: bool, data: bytes) -> None:
+        assert self._change is not None  # others would overwrite it
+        self._change.pull_requests.write(
+            number, branch, base, is_open=is_open, record=data.decode()
+        )
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else text.encode()
+
 
 _REACH = "check whether it can be reached from here (GITHUB_API_URL, HTTPS_PROXY), or try later"
 

@@ -77,8 +77,8 @@ class History(msgspec.Struct, frozen=True):
     _repo: Plumbing
     _bases: Bases
 
-    async def merge_base(self, folder: str, base: str) -> str:
-        return await self._repo.fork(folder, (await self._bases.known(base)).sha)
+    async def merge_base(self, folder: str, base: str, head: str = "HEAD") -> str:
+        return await self._repo.fork(folder, (await self._bases.known(base)).sha, head)
 
     async def commits_ahead(self, folder: str, base: str, head: str = "HEAD") -> int:
         known = await self._bases.known(base)

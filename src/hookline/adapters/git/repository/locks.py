@@ -13,18 +13,15 @@ import fcntl
 import os
 import shutil
 import time
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
 
 from hookline.adapters.git.checkout import checkout_of
 from hookline.adapters.processes.file_lock import acquire
 from hookline.adapters.processes.identity import is_at_work, kill_marked, marked
 from hookline.domain.work.repository import RepositoryError
 from hookline.files import bytes_of, entry_at, own_folder
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
 
 MARK = "HOOKLINE_GIT_ACT"
 PATIENCE = 900.0

@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar, Self
 
 import msgspec
 
 from hookline.domain.work.repository import RepositoryError
 from hookline.files import bytes_of, own_folder, publish
-
-if TYPE_CHECKING:
-    from typing import Self
 
 WRITING, OPEN = "writing", "open"
 _COMMIT = "([0-9a-f]{40,64})\n"

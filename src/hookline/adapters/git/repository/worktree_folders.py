@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -20,9 +20,6 @@ from hookline.adapters.processes.identity import boot_id, process_identity, this
 from hookline.digest import sha256
 from hookline.domain.work.repository import RepositoryError, check_task_name
 from hookline.files import own_folder, publish, read_regular
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
 
 _PREFIX = ".scratch-"
 # Of a process on another machine, or of before the last boot, nothing is known but its age.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from collections.abc import Iterator
+from typing import Annotated, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
@@ -14,9 +15,6 @@ from hookline.hooks.builtin.stop.context import Arguments
 from hookline.hooks.kinds import Fault
 from hookline.hooks.kinds.http import url_problem
 from hookline.hooks.registry import NEVER
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 NTFY = "https://ntfy.sh"
 Name = Annotated[str, Meta(min_length=1)]

@@ -6,14 +6,11 @@ Writes past Python's buffers, so that who draws notices a reader that is gone or
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TextIO
 
 from hookline.surfaces.cli.live.lines import Piece, ViewLine, fitted, painted
 from hookline.surfaces.cli.output import is_terminal, shown, write_all
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import TextIO
 
 # For terminals that do not know their size.
 ROWS, COLUMNS = 24, 80

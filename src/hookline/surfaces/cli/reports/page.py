@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import html
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from hookline.domain.text.terminal import size
 from hookline.domain.timestamps import local
 from hookline.version import __version__
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 MAX_TEXT = 256 * 1024
 # No request leaves the page, and nothing in it runs, whatever it contains.

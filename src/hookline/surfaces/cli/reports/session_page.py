@@ -10,7 +10,6 @@ import msgspec
 
 from hookline.domain.hooks.names import short_name
 from hookline.domain.sessions.model import COMPLETED
-from hookline.domain.text.display import shortened
 from hookline.domain.text.terminal import plural, thousands, took
 from hookline.domain.timestamps import seconds
 from hookline.queries.diffs import with_iteration_changes
@@ -159,12 +158,8 @@ def _line(line: IterationLine, found: SessionReport) -> Sequence[object]:
         Markup(f'<span class="failed">{checks}</span>') if is_short else checks,
         thousands(ended.tokens) if ended.tokens else "",
         money(ended.usd) if ended.usd else "",
-        _first_line(ended.reason or ended.error or ""),
+        phrases.first_line(ended.reason or ended.error or ""),
     )
-
-
-def _first_line(words: str) -> str:
-    return shortened(words.strip().partition("\n")[0], 200)
 
 
 def _decision(ended: EndedIteration) -> str:
