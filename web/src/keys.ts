@@ -11,10 +11,11 @@ export const SHORTCUTS: Shortcut[] = [
   { keys: "j  k", says: "next, previous row" },
   { keys: "Enter", says: "open the row" },
   { keys: "Esc", says: "close what is open" },
-  { keys: "[  ]", says: "previous, next session or task" },
+  { keys: "[  ]", says: "previous, next session" },
+  { keys: "c  e", says: "start a session or add a task; edit the open task" },
   { keys: "/", says: "search everything" },
   { keys: "Ctrl K", says: "go to a page, a session, a task; do something" },
-  { keys: "g a", says: "Attention; g s Sessions, g t Tasks, g p Pipeline, g r Runs, g h Hooks, g i Insights" },
+  { keys: "g", says: "then a Attention, s Sessions, t Tasks, p Pipeline, r Runs, h Hooks, i Insights" },
   { keys: "?", says: "these keys" },
 ];
 
