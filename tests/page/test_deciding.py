@@ -120,6 +120,19 @@ def test_a_person_starts_a_session_on_the_page_and_talks_to_it(cli: Cli, window:
     page.locator(".goal .status", has_text="stopped").wait_for()
 
 
+def test_a_click_resumes_a_session_that_reached_its_limit(cli: Cli, window: Window) -> None:
+    shop = Shop(cli)
+    (shop.box / "agent").write_text(AGENT.format(box=shop.box, promise="not yet"))
+    cli("run", "Count the stars", "--name", "stars", "--iterations", "1", "--json")
+    page = window.tab(Server(cli)).open()
+    page.get_by_text("It reached a limit").first.wait_for()
+    page.get_by_role("button", name="Resume", exact=True).click()
+    page.get_by_text("resumes in the background").wait_for()
+    eventually(lambda: len(shop.prompts()) == 2, "the second turn")
+    eventually(lambda: len(cli.events("session_ended")) == 2, "the second end")
+    assert [event["data"]["iterations"] for event in cli.events("session_ended")] == [1, 2]
+
+
 def test_a_person_adds_changes_and_orders_tasks(cli: Cli, window: Window) -> None:
     Shop(cli)
     page = window.tab(Server(cli)).open("/tasks")

@@ -10,7 +10,7 @@ import { Icon, type IconName } from "../ui/icon";
 import { List } from "../ui/list";
 import { Page } from "../ui/page";
 import { Panel } from "../ui/panel";
-import { Ways } from "../ui/ways";
+import { Ways, limitsIn } from "../ui/ways";
 
 const ICONS: Record<string, IconName> = {
   gate: "pipeline", gates: "pipeline", breakpoint: "message", session: "sessions", limit: "clock",
@@ -88,7 +88,7 @@ function Waiting({ item }: { item: WaitingItem }) {
       back={href("attention")}
     >
       <p class="question">{text}</p>
-      <Ways ways={item.ways} question={item.question} comments={comments} taskId={item.taskId} done={() => go(href("attention"))} />
+      <Ways ways={item.ways} question={item.question} comments={comments} taskId={item.taskId} limits={limitsIn(item.command)} done={() => go(href("attention"))} />
       <Facts
         rows={[
           ["waits since", <Time at={item.since} as="full" />],

@@ -54,7 +54,7 @@ function Drawing({ page, chosen }: { page: GraphPage; chosen: string | null }) {
     if (element && view.current) view.current = zoomed(view.current, by, element.clientWidth / 2, element.clientHeight / 2);
     redraw.current();
   };
-  const left = page.leftOut ? ` ${page.leftOut} more are not drawn.` : "";
+  const left = page.leftOut ? ` ${page.leftOut.toLocaleString("en")} not drawn.` : "";
   const text = `${plural(page.nodes.length, "task")} and ${plural(page.arrows.length, "dependency", "dependencies")}.${left}`;
   return (
     <div class="graph">

@@ -120,10 +120,16 @@ function Head({ page }: { page: SessionPage }) {
           ))}
         </div>
       )}
-      <Ways ways={ways} taskId={known.taskId} />
+      <Ways ways={ways} taskId={known.taskId} limits={raised(page)} />
       <Waits page={page} />
     </section>
   );
+}
+
+/** Of a session that used a limit up: twice as much of it, as the command line suggests. */
+function raised({ known, limits }: SessionPage): Record<string, number> {
+  const used = limits.find((limit) => limit.name === known.limit);
+  return used && /^(iterations|minutes|usd|tokens)$/.test(used.name) ? { [used.name]: used.allowed * 2 } : {};
 }
 
 const NAMES: Record<string, string> = { usd: "money", no_change: "without a change" };

@@ -7,11 +7,11 @@ const TONES: Record<Tone, readonly string[]> = {
   good: ["completed", "passed", "ok", "success", "merged", "complete", "fired", "delivered", "true"],
   bad: ["failed", "error", "killed", "timeout", "rejected", "dead", "blocked", "cut", "escalate", "failure"],
   warn: ["unproven", "completed unproven", "merged untested", "escalated", "limit", "waits", "asked", "parked", "paused", "needs_continuation", "overridden", "held back", "interrupted", "stopped", "sent back"],
-  busy: ["running", "active", "continue", "submitted", "live"],
+  busy: ["running", "active", "ready", "continue", "submitted", "live"],
   idle: [],
 };
 const ICONS: Record<Tone, IconName> = { good: "check", bad: "cross", warn: "bang", busy: "ring", idle: "dot" };
-const OWN: Record<string, IconName> = { waiting: "clock", paused: "pause", parked: "clock", skipped: "skip", "not yet": "dot", cancelled: "skip", stopped: "pause", pending: "clock" };
+const OWN: Record<string, IconName> = { ready: "runs", continue: "right", submitted: "pipeline", waiting: "clock", paused: "pause", parked: "clock", skipped: "skip", "not yet": "dot", cancelled: "skip", stopped: "pause", pending: "clock" };
 const WORDS: Record<string, string> = { needs_continuation: "sent back", created: "not ready", limit: "limit reached" };
 
 export function toneOf(status: string): Tone {

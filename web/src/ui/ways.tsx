@@ -15,19 +15,25 @@ interface Props {
   question?: Question | null;
   comments?: Comments;
   taskId?: string | null;
+  /** The limits with which a session resumes, if the ones that it has are used up. */
+  limits?: Record<string, number>;
   /** Called after something was decided. */
   done?: () => void;
+}
+
+/** The limits in a command such as `hookline run --resume --name s --iterations 10`. */
+export function limitsIn(command: string): Record<string, number> {
+  const found = command.matchAll(/ --(iterations|minutes|usd|tokens) ([\d.]+)/g);
+  return Object.fromEntries([...found].map(([, name, value]) => [name, Number(value)]));
 }
 
 const MAIN = new Set(["approve", "resume", "start", "unblock", "submit", "merge"]);
 const TEXTS: Record<string, { label: string; placeholder: string; needed: boolean }> = {
   reject: { label: "What should be different?", placeholder: "The agent is told this, and what you said about lines.", needed: false },
   message: { label: "Message to the agent", placeholder: "It is part of the agent’s next prompt.", needed: true },
-  resume: { label: "Message to the agent (optional)", placeholder: "What it should know when it continues.", needed: false },
-  override: { label: "Why is the gate bypassed?", placeholder: "This stays on record.", needed: true },
 };
 
-export function Ways({ ways, question = null, comments, taskId = null, done }: Props) {
+export function Ways({ ways, question = null, comments, taskId = null, limits = {}, done }: Props) {
   const [open, setOpen] = useState<Way | null>(null);
   const me = visitor.value;
   useEffect(() => (open ? bind("Escape", () => setOpen(null)) : undefined), [open]);
@@ -42,9 +48,11 @@ export function Ways({ ways, question = null, comments, taskId = null, done }: P
   const press = async (way: Way) => {
     const needsForm = way.verb in TEXTS || way.verb === "stop";
     if (needsForm) setOpen(open?.verb === way.verb ? null : way);
-    else finish(await post(way.path, bodyOf(way.verb, question, taskId)));
+    else finish(await post(way.path, way === resumed ? { limits } : bodyOf(way.verb, question, taskId)));
   };
   const said = comments?.value.length ?? 0;
+  // A session takes new limits and a message; a run just continues.
+  const resumed = ways.find((way) => way.verb === "resume" && way.path.startsWith("/api/sessions/"));
   const answer = ways.find((way) => way.verb === "answer");
   return (
     <div class="ways">
@@ -55,7 +63,13 @@ export function Ways({ ways, question = null, comments, taskId = null, done }: P
             {way.verb === "reject" && said > 0 ? `${way.label} with ${plural(said, "comment")}` : way.label}
           </Button>
         ))}
+        {resumed && (
+          <Button kind="quiet" onClick={() => setOpen(open === resumed ? null : resumed)}>
+            resume with …
+          </Button>
+        )}
       </div>
+      {open && open === resumed && <ResumeForm way={resumed} limits={limits} finish={finish} />}
       {open && <Form way={open} question={question} comments={comments} finish={finish} />}
     </div>
   );
@@ -87,8 +101,6 @@ function Form({ way, question, comments, finish }: FormProps) {
     const bodies: Record<string, object> = {
       reject: { comment: value, lines: said, head: question?.head ?? null },
       message: { text: value },
-      resume: { message: value },
-      override: { gate: question?.hook ?? "", reason: value },
     };
     finish(await post(way.path, bodies[way.verb] ?? {}));
   };
@@ -103,6 +115,46 @@ function Form({ way, question, comments, finish }: FormProps) {
           {way.label}
         </Button>
         {way.verb === "reject" && <span class="faint">{plural(said.length, "comment")} on lines</span>}
+      </div>
+    </form>
+  );
+}
+
+interface ResumeProps {
+  way: Way;
+  limits: Record<string, number>;
+  finish: (worked: boolean) => void;
+}
+
+function ResumeForm({ way, limits, finish }: ResumeProps) {
+  const [wanted, setWanted] = useState(limits);
+  const message = useSignal("");
+  const set = (name: string) => (event: { currentTarget: { value: string } }) => {
+    const { [name]: _, ...others } = wanted;
+    const { value } = event.currentTarget;
+    setWanted(value ? { ...others, [name]: Number(value) } : others);
+  };
+  const give = async () => finish(await post(way.path, { limits: wanted, message: message.value.trim() || null }));
+  return (
+    <form class="form" onSubmit={(event) => event.preventDefault()}>
+      <label>
+        Message to the agent (optional)
+        <textarea rows={2} ref={focus} onInput={(event) => (message.value = event.currentTarget.value)} />
+      </label>
+      <div class="row-of">
+        <label>
+          Iterations, at most
+          <input type="number" min="1" value={wanted.iterations ?? ""} placeholder="as before" onInput={set("iterations")} />
+        </label>
+        <label>
+          US dollars, at most
+          <input type="number" min="0" step="0.01" value={wanted.usd ?? ""} placeholder="as before" onInput={set("usd")} />
+        </label>
+      </div>
+      <div class="actions">
+        <Button kind="main" onClick={give}>
+          {way.label}
+        </Button>
       </div>
     </form>
   );
