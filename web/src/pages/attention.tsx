@@ -103,7 +103,7 @@ function Waiting({ item }: { item: WaitingItem }) {
           ["or type", <Command text={item.command} />],
         ]}
       />
-      {item.diff && <Diff path={item.diff} {...(mayReject ? { comments } : {})} />}
+      {item.diff && <Diff path={item.diff} of={item.question?.head ?? item.key} {...(mayReject ? { comments } : {})} />}
     </Panel>
   );
 }

@@ -53,7 +53,7 @@ export function IterationPanel({ run, chapter, step, back, rows }: Props) {
       {data?.diff && !only && (
         <section aria-label="What it changed">
           <h3>What it changed</h3>
-          <Diff path={data.diff} />
+          <Diff path={data.diff} of={String(row?.endSeq)} />
         </section>
       )}
     </Panel>

@@ -92,7 +92,7 @@ function Story({ page, mayChange }: { page: TaskPage; mayChange: boolean }) {
       )}
       {page.gates.length > 0 && <Section title="Gates">{page.gates.map((gate) => <Gate key={gate.seq} gate={gate} />)}</Section>}
       {page.notes.length > 0 && <Section title="Notes">{page.notes.map((note, index) => <p key={index} class="said">{note}</p>)}</Section>}
-      {page.diff && <Section title="What it changes"><Diff path={page.diff} /></Section>}
+      {page.diff && <Section title="What it changes"><Diff path={page.diff} of={`${task.state} ${page.turns} ${page.gates.length}`} /></Section>}
       <Section title="From idea to merge">
         <ol class="story">
           {page.events.map((event) => (

@@ -22,8 +22,15 @@ export function Counts({ added, removed }: { added: number | null; removed: numb
   );
 }
 
-export function Diff({ path, comments }: { path: string; comments?: Comments }) {
-  const { data, error, isLoading } = useAnswer<DiffPage>(path, () => false);
+interface Props {
+  path: string;
+  /** The state that the diff is of: it is asked for again when that is another one. */
+  of: string;
+  comments?: Comments;
+}
+
+export function Diff({ path, of, comments }: Props) {
+  const { data, error, isLoading } = useAnswer<DiffPage>(`${path}#${encodeURIComponent(of)}`, () => false);
   if (error) return <Problem of={error} />;
   if (!data || isLoading) return <Loading />;
   if (data.unknown) return <p class="faint">What it changes cannot be told: {data.unknown}.</p>;
