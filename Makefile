@@ -52,6 +52,7 @@ fleet: $(VENV)/ready
 	$(BIN)/pytest --postgres tests/e2e/test_on_a_server.py tests/e2e/test_cli_tasks.py \
 		tests/e2e/test_cli_flows.py tests/e2e/test_session_*.py tests/e2e/test_flow_crash.py \
 		tests/e2e/test_pipeline.py tests/e2e/test_run.py tests/e2e/test_lanes.py \
+		tests/e2e/test_insights.py \
 		tests/contract/test_pooler.py
 	$(BIN)/pytest -m "not fleet" tests/e2e/test_takeover.py tests/e2e/test_store_outages.py
 	$(BIN)/pytest -m fleet -n 0 -s --timeout 3600 tests/fleet

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from hookline.adapters.store.store import Transaction
 
-SESSIONS = 8
+SESSIONS = 6
 LIMIT = 5
 _NAMED = re.compile(r"\b([TR])-(\d+)\b")
 _TURN = re.compile(r'("turn":"[^"]*)"')

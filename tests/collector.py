@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -53,6 +54,9 @@ class CollectorStandIn(ThreadingHTTPServer):
         # How many spans it takes at once, and whether it kills who sent some.
         self.most: int | None = None
         self.kills_sender = False
+        # It answers nothing before this is set.
+        self.answers_now = threading.Event()
+        self.answers_now.set()
 
     @property
     def url(self) -> str:
@@ -88,6 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
         self.server.requests.append({"path": self.path})
+        self.server.answers_now.wait()
         status = self.server.answers.pop(0) if self.server.answers else self.server.status
         if status < 300 and self._is_too_much(body):
             status = 413

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from hookline.adapters.processes import identity
 from hookline.domain.events import SYSTEM_NODE, Event, check_type
 from hookline.domain.hooks.records import Delivered, Delivery
+from hookline.domain.tasks import is_task_id
 from hookline.errors import StoreLost
 from hookline.hooks.calls.settle import Settling, promote_missed, settle
 from hookline.hooks.registry import Hook, HookContext
@@ -135,6 +136,8 @@ class App:
         while True:
             try:
                 with self.store.write(self.origin.metadata()) as tx:
+                    if args and isinstance(args[0], str) and is_task_id(args[0]):
+                        tx.expect(args[0])
                     promote_missed(tx, self.registry)
                     result = verb(tx, *args, **kwargs)
                     settle(tx, self.settling)

@@ -148,6 +148,8 @@ def gated(story: Story) -> dict[str, int]:
     run = story.submission(second)
     story.gate(second, run, "before_submit[0]:lint", "success")
     story.gate(second, run, "size", None, status="skipped")
+    story.gate(second, run, "size", "success")
+    story.event("point_fired", second, point="before_submit", name="odd")
     story.gate(second, run, "review", "failure", context={"noVerdict": True})
     story.do("start", second)
     story.do("send_back", second, reason="review")
@@ -176,7 +178,7 @@ def test_which_gate_rejects_what(story: Story) -> None:
         ("merge", "merge"): [2, 1, 0, 1, 1],
         ("person", "before_submit"): [1, 0, 0, 1, 0],
         ("review", "before_submit"): [2, 0, 1, 1, 0],
-        ("size", "before_submit"): [0, 0, 0, 0, 0],
+        ("size", "before_submit"): [1, 0, 0, 1, 0],
     }
     (fact,) = facts(story, "gates", gate="lint", verdict="rejected")
     known = ("seq", "task", "run", "type", "agent", "week", "is_first", "attempt")

@@ -239,4 +239,4 @@ def test_a_replay_says_that_what_a_hook_does_happens_again(cli: Cli) -> None:
     told = cli("hook", "replay", "mark", "--event", "1").stdout
     assert "the hook ran for real; its answer was not used" in told
     assert (cli.root / "marks").read_text() == "x\nx\n"
-    assert "what it does is really done again" in cli("hook", "replay", "--help").stdout
+    assert "run a hook for real again" in cli("hook", "replay", "--help").stdout

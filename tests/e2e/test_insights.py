@@ -233,13 +233,24 @@ def test_mistakes_are_told(cli: Cli, words: tuple[str, ...], said: str) -> None:
 
 def test_names_from_a_repository_stay_text(cli: Cli) -> None:
     rig = Rig(cli)
-    hostile = "=cmd|' /C calc'!A0\x1b[31m"
-    rig.configure(validation=[{"name": hostile, "type": "command", "command": "true"}])
+    hostile = "=cmd|' /C calc'!A0"
+    painted = f"{hostile}\x1b[31m"
+    rig.configure(validation=[{"name": painted, "type": "command", "command": "true"}])
     rig.run(iterations=1)
     assert rows(cli, "checks")[0]["name"] == hostile
     assert "\x1b" not in cli("insights", "checks").stdout
     head, row = csv.reader(io.StringIO(cli("insights", "checks", "--csv").stdout))
     assert row[head.index("name")] == f"'{hostile}"
+
+
+def test_a_secret_in_a_rule_is_not_in_its_record(cli: Cli) -> None:
+    rig = Rig(cli)
+    cli.env["MY_TOKEN"] = secret = "a-very-secret-word"
+    rule = {"name": "tests", "type": "command", "command": f"true {secret}"}
+    rig.configure(validation=[rule])
+    rig.run(iterations=1)
+    (found,) = (event["data"]["checks"] for event in cli.events("session_checked"))
+    assert [each["command"] for each in found] == ["true [redacted MY_TOKEN]"]
 
 
 # The log as JSON lines

@@ -32,6 +32,8 @@ DAY: tuple[tuple[tuple[str, ...], int, str], ...] = (
     (("check",), 0, "no problems"),
     (("trust", "--yes"), 0, "trusted"),
     (("config", "show"), 0, "has_readme"),
+    (("telemetry", "status"), 0, "goes nowhere"),
+    (("metrics",), 0, "# TYPE hookline_tasks gauge"),
     (("task", "add", "Write it"), 0, "T-1"),
     (("task", "add", "Read it"), 0, "T-2"),
     (("dep", "add", "T-2", "T-1"), 0, "T-2"),

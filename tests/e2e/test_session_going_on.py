@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -99,3 +101,30 @@ def test_the_folder_of_its_run_names_a_session(cli: Cli, place: str) -> None:
     assert resumed.said[:2] == (0, "completed")
     code, error = cli.refused("session", "show", ".hookline/runs/R-7")
     assert (code, error["code"]) == (1, "unknown-session")
+
+
+def begun_by(cli: Cli, version: str) -> None:
+    """Say which version of the code of sessions has begun the chapter."""
+    with closing(sqlite3.connect(cli.database, timeout=30)) as connection, connection:
+        connection.execute("UPDATE runs SET code_digest = ?", (version,))
+
+
+def test_a_chapter_that_a_newer_hookline_has_begun_is_left_to_it(cli: Cli) -> None:
+    rig = Rig(cli)
+    rig.turns(f"touch {rig.box}/began; sleep 1000", rest=PROMISE)
+    rig.configure()
+    first = rig.start()
+    eventually((rig.box / "began").exists, "the turn")
+    kill(first)
+    ((known,),) = cli.rows("SELECT code_digest FROM runs")
+    begun_by(cli, "999")
+    before = cli.events()
+    error = cli.refused("run", "--resume")[1]
+    assert (error["code"], "upgrade this one" in error["message"]) == ("newer-store", True)
+    served = cli("work", "--flows", "--once", "--json")
+    assert served.code == 0, served.stderr
+    assert cli.events() == before
+    assert len(rig.prompts()) == 1
+    begun_by(cli, known)
+    assert rig.resume().data["outcome"] == "completed"
+    assert len(rig.prompts()) == 2

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.e2e.conftest import eventually
-from tests.e2e.session_rig import PROMISE
+from tests.e2e.session_rig import PROMISE, finished
 from tests.e2e.telemetry_rig import check_all_sent, check_parents, collector, rig, words_of
 
 if TYPE_CHECKING:
@@ -257,6 +257,21 @@ def test_a_collector_that_is_away_costs_nothing_and_is_told_once(rig: TelemetryR
     assert not rig.collector.repeated
     status = rig.cli.json("telemetry", "status")
     assert (status["isBehind"], status["sent"]) == (False, len(rig.collector.spans))
+
+
+def test_a_collector_that_never_answers_holds_no_command_up(rig: TelemetryRig) -> None:
+    rig.sends(HOOKS)
+    rig.turns("echo one", PROMISE)
+    rig.collector.answers_now.clear()
+    try:
+        process = rig.start(iterations=5)
+        ended = finished(process)
+    finally:
+        rig.collector.answers_now.set()
+    assert ended.code == 0
+    assert rig.collector.requests
+    rig.cli.json("telemetry", "send")
+    check_all_sent(rig.cli, rig.collector, begun(rig.cli))
 
 
 def test_a_collector_that_takes_only_a_few_spans_at_once(rig: TelemetryRig) -> None:

@@ -43,7 +43,7 @@ hooks: {{before_submit: [rebase_on_main, {{run_tests: {gate}}}, create_pr]}}
 gates: {{test: {gate}, tries: 20}}
 events: [ping]
 hosts: {{lease: {lease}}}
-session: {{guards: {{failures: 0, no_change: 0, identical_output: 0}}}}
+session: {{iterations: 100, guards: {{failures: 0, no_change: 0, identical_output: 0}}}}
 """
 # Each task adds a line to it, and none of them is in the way of the others.
 ATTRIBUTES = "log merge=union\n"
@@ -162,13 +162,6 @@ class Host:
         return self.log.read_text()
 
 
-class Takeovers(NamedTuple):
-    """How long it took until another host had the leases, and until it was at work."""
-
-    held: list[float]
-    at_work: list[float]
-
-
 class Marks(NamedTuple):
     """What writers were told: that it is stored, or that nothing was changed."""
 
@@ -189,6 +182,7 @@ class Fleet(Pipeline):
         self.hits = Counter[str]()
         self.hosts: list[Host] = []
         self._seen = ""
+        self._struck: list[tuple[str, float, set[str]]] = []
         cli.env |= {"HOOKLINE_STORE": server.url("fleet")}
 
     @property
@@ -231,7 +225,7 @@ class Fleet(Pipeline):
             self.top_up(tasks)
             self.trace.read()
             allowed = [wanted] if clock() < since + PREFERRED else self.hosts
-            found.extend(each for each in allowed if self.trace.under_way(each.name))
+            found.extend(each for each in allowed if self._at_work_on(each))
             return bool(found)
 
         eventually(at_work, "work on a host", pause=0.2)
@@ -239,30 +233,40 @@ class Fleet(Pipeline):
 
     def strike(self, host: Host, fault: Callable[[Host], None]) -> tuple[set[str], float]:
         """Let something happen to a host; the tasks that others must take over, and when it was."""
-        since = clock()
+        gone, since = set(self._held_elsewhere(host)), clock()
         fault(host)
         self.trace.read()
-        return self.trace.under_way(host.name), since
+        return self.trace.under_way(host.name) - gone, since
 
-    def await_takeover(self, host: Host, tasks: set[str], since: float) -> Takeovers:
-        """Wait until the tasks of a host are worked on elsewhere; how long each took."""
+    def _at_work_on(self, host: Host) -> set[str]:
+        """The tasks of a host that are under way, and that nobody has taken over."""
+        return self.trace.under_way(host.name) - {*self._held_elsewhere(host)}
+
+    def await_takeover(self, host: Host, tasks: set[str], since: float) -> list[float]:
+        """Wait until others have the leases of a host; how long each took."""
         held: dict[str, float] = {}
 
         def taken() -> bool:
             for task in self._held_elsewhere(host):
                 held.setdefault(task, clock())
             self.trace.read()
-            return tasks <= self.trace.begun_elsewhere(host.name, since).keys()
+            for task, moment in self.trace.begun_elsewhere(host.name, since).items():
+                held[task] = min(held.get(task, moment), moment)
+            return tasks <= held.keys()
 
         # What was just done there may not have been stored; what was just begun is heard of later.
         hit = self.trace.last_on(host.name)
         eventually(taken, f"the takeover of {sorted(tasks)}", pause=LOOK)
         self.hits.update(hit | self.trace.begun_on(host.name, since))
-        begun = self.trace.begun_elsewhere(host.name, since)
-        found = Takeovers([], [])
-        for task in sorted(tasks):
-            found.held.append(min(begun[task], held.get(task, begun[task])) - since)
-            found.at_work.append(begun[task] - since)
+        self._struck.append((host.name, since, tasks))
+        return [held[task] - since for task in sorted(tasks)]
+
+    def until_at_work(self) -> list[float]:
+        """How long it took after each strike until agents were at work elsewhere, at the end."""
+        found = []
+        for host, since, tasks in self._struck:
+            begun = self.trace.begun_elsewhere(host, since)
+            found += [begun[task] - since for task in tasks & begun.keys()]
         return found
 
     def _held_elsewhere(self, host: Host) -> list[str]:

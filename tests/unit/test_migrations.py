@@ -24,7 +24,6 @@ def statements(number: int) -> list[str]:
 @pytest.mark.parametrize("number", range(COMPATIBLE_SCHEMA, SCHEMA_VERSION + 1))
 def test_a_migration_leaves_the_version_before_at_work(number: int) -> None:
     found = statements(number)
-    assert found
     if number > COMPATIBLE_SCHEMA:
         assert [each for each in found if not any(h.match(each) for h in _HARMLESS)] == []
 

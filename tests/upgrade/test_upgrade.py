@@ -121,6 +121,15 @@ def test_what_a_killed_worker_had_under_way_is_merged_by_the_next(cli: Cli) -> N
     assert {"T-1.txt", "T-4.txt"} <= set(on_main(cli))
 
 
+def test_insights_count_what_was_recorded_before(cli: Cli) -> None:
+    cli.add("migrates")
+    found = {table["name"]: table["rows"] for table in cli.json("insights")["tables"]}
+    assert [row[3:8] for row in found["gates"]] == [["fine", "before_submit", 1, 0, 0]]
+    assert [(row[2], row[6], row[7]) for row in found["agents"]] == [("bot", 2, 1)]
+    assert {row[3]: row[4] for row in found["states"]} == {"ready": 8, "active": 4, "submitted": 1}
+    assert found["tasks"] == found["first-time-right"] == found["flaky"] == []
+
+
 def test_check_names_every_default_that_changed_until_it_is_trusted(cli: Cli) -> None:
     configuration = (cli.root / "hookline.yaml").read_text()
     names = ["hooks.stop", "gates.without_commits", "gates.max_file", "gates.max_wait"]

@@ -18,7 +18,7 @@ class Selection(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     """Which facts count, and how they are split: `by` nothing, they are counted together.
 
     `since` and `until` are moments; the first one is included, the last one is not. Without them,
-    everything counts that there is. A task counts to the agent of its last session.
+    everything counts that there is. A task counts to the agent that took it last.
     """
 
     since: str | None = None

@@ -83,6 +83,9 @@ class Engine:
         waiting = self._without_news(run_id)
         if waiting is not None:
             return waiting
+        with self.store.read() as view:
+            if self.is_newer(view, run_id):
+                return self._held("a newer Hookline advances it")
         token = self._take(run_id)
         if token is None:
             return self._held("another process advances it")
@@ -109,6 +112,15 @@ class Engine:
                 asks = waits_for_person(view, run, self.own, pending)
                 return Parked(run.wake_at, run.reason or "", asks)
         return None
+
+    def is_newer(self, view: View, run_id: str) -> bool:
+        """Whether a newer Hookline has begun the chapter of a run: its code is not known here."""
+        run = view.runs.find(run_id)
+        if run.flow not in self.own or run.status in TERMINAL:
+            return False
+        theirs, ours = run.code_digest, self.find_flow(run).digest
+        are_numbers = theirs.isdecimal() and ours.isdecimal()
+        return are_numbers and int(theirs) > int(ours)
 
     def _held(self, reason: str) -> Parked:
         return Parked(self.store.time() + LOOK_AGAIN, reason, held=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hookline.domain.hosts import LEASE_HERE
 from hookline.domain.runs.model import PAUSED, Run
 from hookline.domain.timestamps import elapsed, iso
-from hookline.errors import StoreError, StoreLost, WaitEnded
+from hookline.errors import StoreError, StoreLost, StoreNewer, WaitEnded
 from hookline.flows.called_runs import all_open_called
 from hookline.flows.engine import LOOK_AGAIN, Done, Engine, Parked
 from hookline.flows.outcomes import is_stuck
@@ -153,6 +153,8 @@ class FlowRunner:
                 result = await self._engine.advance(run_id, max_iterations=left)
                 if isinstance(result, Done) or result.at_limit:
                     return result
+                if result.held:
+                    self._refuse_newer(run_id)
                 with suppress(StoreLost):  # in the middle of a look: nothing was changed
                     if over := await self._wait_for(run_id, result, called, for_people=for_people):
                         return over
@@ -172,6 +174,11 @@ class FlowRunner:
         if parked.until is None and self._is_stuck(run_id):
             return parked._replace(needs_person=True)
         return None
+
+    def _refuse_newer(self, run_id: str) -> None:
+        with self._engine.store.read() as view:
+            if self._engine.is_newer(view, run_id):
+                raise StoreNewer(f"{run_id} was continued by a newer Hookline: upgrade this one")
 
     def _is_stuck(self, run_id: str) -> bool:
         """Whether someone stopped a run while those that it called continued."""
@@ -227,6 +234,7 @@ class FlowRunner:
                 self._is_unsure = bool(asleep)
                 due += asleep
             due = self._admits(view, [each for each in due if each not in self._busy])
+            due = [each for each in due if not self._engine.is_newer(view, each)]
         begun = 0
         for run_id in due:
             if run_id not in self._busy and len(self._busy) < AT_ONCE:

@@ -16,8 +16,11 @@ class Calls(Protocol):
     def freeze(self, event_seq: int, payload: dict[str, Any]) -> None:
         """Keep what the hooks of an event will see."""
 
-    def add(self, delivery: Delivery, actions: Sequence[Action] = ()) -> int:
-        """A call that has to be made, or one that is over already; the number of its row."""
+    def add(self, delivery: Delivery, actions: Sequence[Action] = ()) -> None:
+        """A call that has to be made, or one that is over already."""
+
+    def add_numbered(self, delivery: Delivery) -> int:
+        """A call whose row is asked for by its number, which a server has to say first."""
 
     def give_up(self, event_seq: int, error: str) -> list[str]:
         """Make no call of an event that still waits, without reading it; the hooks of those."""

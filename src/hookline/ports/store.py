@@ -257,10 +257,14 @@ class View(Protocol):
 class Transaction(View, Protocol):
     """A change in the making: events are appended, and the tables follow them at once."""
 
+    # When it was this transaction's turn to write.
     now: str
     metadata: dict[str, Any]
     events: list[Event]
     missed: bool
+
+    def expect(self, identifier: str) -> None:
+        """The task will be asked for: a server finds it in one go with other questions."""
 
     def append(
         self,

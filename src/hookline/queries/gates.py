@@ -190,11 +190,16 @@ def _failed_gate(task_id: str, last: GateVerdict, again: str) -> Help | None:
     return Help(f"{hook} could not check the work: fix the gate", again) if last.broke else None
 
 
+def newest_merges(view: View) -> list[Run]:
+    """The newest runs that ended with the result of a merge, the last one first."""
+    merges = [run for run in view.runs.of_flow(MERGE) if isinstance(run.value, dict)]
+    return merges[: -MERGES - 1 : -1]
+
+
 def failed_after_merge(view: View) -> Iterator[tuple[str, GateVerdict]]:
     """The hooks whose last call about a merge failed, and its task."""
     seen = set()
-    merges = [run for run in view.runs.of_flow(MERGE) if isinstance(run.value, dict)]
-    for run in reversed(merges[-MERGES:]):
+    for run in newest_merges(view):
         task_id: str = run.input["taskId"]
         accepted = is_accepted(view, run)
         for each in reversed(verdicts_of(view, run)):
@@ -206,27 +211,17 @@ def failed_after_merge(view: View) -> Iterator[tuple[str, GateVerdict]]:
 
 def merged_unchecked(view: View) -> Iterator[Run]:
     """The newest merges that no gate checked or nothing tested, since one that was fine."""
-    merges = [run for run in view.runs.of_flow(MERGE) if isinstance(run.value, dict)]
-    for run in reversed(merges[-MERGES:]):
+    for run in newest_merges(view):
         if run.value.get("unjudged"):
             yield from () if is_accepted(view, run) else (run,)
         elif run.value.get("outcome") == "merged":
             return
 
 
-def merged_leaks(view: View) -> Iterator[Run]:
-    """Merges of work that had a credential in commits that were pushed, until a person saw it."""
-    merges = [run for run in view.runs.of_flow(MERGE) if isinstance(run.value, dict)]
-    for run in reversed(merges[-MERGES:]):
-        if run.value.get(LEAKED) and not is_accepted(view, run):
-            yield run
-
-
-def merged_onto(view: View) -> Iterator[Run]:
-    """Merges on top of commits that no gate has checked, until a person saw it."""
-    merges = [run for run in view.runs.of_flow(MERGE) if isinstance(run.value, dict)]
-    for run in reversed(merges[-MERGES:]):
-        if run.value.get(BENEATH) and not is_accepted(view, run):
+def merged_with(view: View, sign: str) -> Iterator[Run]:
+    """Merges that were found to have something, such as LEAKED, until a person saw it."""
+    for run in newest_merges(view):
+        if run.value.get(sign) and not is_accepted(view, run):
             yield run
 
 
@@ -240,9 +235,8 @@ def is_accepted(view: View, run: Run) -> bool:
 def left_by_merge(view: View, task: Task) -> Run | None:
     """The merge of a task that attention lists because no one has accepted it."""
     runs = [each.run for task_id, each in failed_after_merge(view) if task_id == task.id]
-    runs += [run.run_id for run in merged_unchecked(view) if run.input["taskId"] == task.id]
-    runs += [run.run_id for run in merged_leaks(view) if run.input["taskId"] == task.id]
-    runs += [run.run_id for run in merged_onto(view) if run.input["taskId"] == task.id]
+    found = (*merged_unchecked(view), *merged_with(view, LEAKED), *merged_with(view, BENEATH))
+    runs += [run.run_id for run in found if run.input["taskId"] == task.id]
     named = [run_id for run_id in runs if run_id is not None]
     return view.runs.find(max(named, key=run_number)) if named else None
 

@@ -190,9 +190,9 @@ class TurnEffects:
         around, args, run = self._around, attempt.args, attempt.run
         env = {**attempt.environment, **_session_environment(args["session"])}
         rules = msgspec.convert(args["rules"], list[ValidationRule])
-        folder = self._folder(run)
-        known = self._states.get(run.run_id) if not args["base"] else None
-        before = known or (await around.work.state(folder) if rules or args["base"] else None)
+        folder, base = self._folder(run), args["base"]
+        known = None if base else self._states.get(run.run_id)
+        before = known or (await around.work.state(folder) if rules or base else None)
         self.forget(run)
         world = ValidationWorld(
             folder, around.processes, env, verify=lambda line: around.verify_line(line, folder)
@@ -201,20 +201,26 @@ class TurnEffects:
         results = await validate(rules, world, args["output"])
         value: dict[str, Any] = {"results": msgspec.to_builtins(results)}
         attempt.observe("validation_ended", value)
-        if before is not None and args["base"]:
-            after = await around.work.state(folder)
-            followed = [name for rule in rules if rule.follow for name in _followed(folder, rule)]
-            tree = await self._tree(run, args["base"], followed)
-            stable = after.fingerprint == before.fingerprint
-            value["work"] = {**tree, **self._known(run), "stable": stable}
-
-        told = around.clean(_checks(args["session"], before, results)) if before else None
+        if base and before is not None:
+            value["work"] = await self._compared(run, base, rules, before)
 
         def checked(tx: Transaction) -> None:
-            if told is not None and results:
-                tx.append(CHECKED, run.run_id, told)
+            if results and before is not None:
+                found = _checks(args["session"], before, results)
+                tx.append(CHECKED, run.run_id, around.clean(found))
 
         return Resolution(OK, value, also=checked)
+
+    async def _compared(
+        self, run: Run, base: str, rules: Sequence[ValidationRule], before: WorkState
+    ) -> dict[str, Any]:
+        """What changed since the work began, and whether the rules left it as it was."""
+        folder = self._folder(run)
+        after = await self._around.work.state(folder)
+        followed = [name for rule in rules if rule.follow for name in _followed(folder, rule)]
+        tree = await self._tree(run, base, followed)
+        stable = after.fingerprint == before.fingerprint
+        return {**tree, **self._known(run), "stable": stable}
 
     async def _work(self, attempt: Attempt) -> Resolution:
         """What the work began with as a tree, and what a task's branch has changed already."""

@@ -12,7 +12,7 @@ import psycopg
 
 from hookline.adapters.feeds.feed import FIRST, MAX_BYTES, OUTLINE, FileFeed, decoded
 from hookline.adapters.feeds.listening import Listener, ServerWaker
-from hookline.adapters.store.postgres.database import commit_and_tell
+from hookline.adapters.store.postgres.database import news_of
 from hookline.errors import StoreError, StoreLost, StoreUnreachable
 from hookline.files import Removed, added
 
@@ -153,7 +153,7 @@ class ServerFeed(FileFeed):
             if what.startswith(OUTLINE) or sizes[run_id] < MAX_BYTES:
                 told_line = b2a_base64(line, newline=False)
                 yield _TELL % (self._project, runs[run_id], told_line)
-        yield commit_and_tell(self._project)
+        yield b"COMMIT; " + news_of(self._project)
 
 
 class ServerFeedReader:

@@ -23,7 +23,7 @@ from hookline.domain.hooks.records import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from hookline.adapters.store.statements import StatementRunner
+    from hookline.adapters.store.statements import StatementRows, StatementRunner
 
 _decode = msgspec.json.decode
 _encode = msgspec.json.encode
@@ -47,18 +47,23 @@ class CallTables(Table):
     def refreeze(self, event_seq: int, payload: dict[str, Any]) -> None:
         self._run(SQL["refreeze_payload"], (_encode(payload).decode(), event_seq))
 
-    def add(self, delivery: Delivery, actions: Sequence[Action] = ()) -> int:
+    def add(self, delivery: Delivery, actions: Sequence[Action] = ()) -> None:
+        self._insert(delivery)
+        self._add_actions(delivery.event_seq, delivery.hook, actions)
+
+    def add_numbered(self, delivery: Delivery) -> int:
+        return int(self._insert(delivery).lastrowid or 0)
+
+    def _insert(self, delivery: Delivery) -> StatementRows:
         d = delivery
         values = (
             *(d.event_seq, d.hook, d.point, d.kind, d.origin, d.status, d.position),
             *(d.attempts, d.started_at, d.duration_us, d.exit_code, _optional(d.answer)),
             *(d.error, d.stdout, d.stderr, d.blob, d.condition, _optional(d.condition_values)),
         )
-        cursor = self._run(SQL["add_delivery"], values)
-        self._add_actions(d.event_seq, d.hook, actions)
         if d.status not in (PENDING, QUEUED):
             self.recorded.append(d)
-        return int(cursor.lastrowid or 0)
+        return self._run(SQL["add_delivery"], values)
 
     def waiting(self, node_id: str | None = None) -> int:
         query, of = ("waiting_calls", ()) if node_id is None else ("waiting_calls_of", (node_id,))

@@ -25,7 +25,7 @@ from hookline.errors import CycleError, UnknownTask
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from hookline.adapters.store.statements import StatementRunner
+    from hookline.adapters.store.statements import StatementRows, StatementRunner
     from hookline.domain.events import Event
     from hookline.domain.projection import Columns
 
@@ -34,21 +34,54 @@ _GIVEN = (
     *("state", "goal", "labels", "priority", "type", "desired_deliverables"),
     *("parent", "notes", "created_at", "changes"),
 )
+# The columns of the table, and where they are in what `task` finds; its edges come last.
+_COLUMNS = (
+    *("number", "state", "priority", "goal", "labels", "type", "desired_deliverables", "parent"),
+    *("created_at", "started_at", "completed_at", "result", "artifacts", "block_reason"),
+    *("required_knowledge", "notes", "pr_url", "commits_count", "turns_used", "claim_agent"),
+    *("claim_token", "lease_until", "unmet", "rank", "changes"),
+)
+_PLACES = {name: place for place, name in enumerate(_COLUMNS)}
+# So many rows are remembered within a transaction.
+_MOST_KNOWN = 1000
+_EMPTY: Columns = dict.fromkeys(_COLUMNS) | dict.fromkeys(LISTS, "[]")
 _decode_list = msgspec.json.Decoder(tuple[str, ...]).decode
 
 
 class GraphTables(Table):
     """Tasks and edges in one connection."""
 
-    def __init__(self, connection: StatementRunner) -> None:
+    def __init__(self, connection: StatementRunner, *, remembers: bool = False) -> None:
+        """`remembers`: nobody else changes anything meanwhile."""
         super().__init__(connection)
-        self.projection = GraphProjection(connection)
+        self._known = KnownTasks() if remembers else None
+        self.projection = GraphProjection(connection, self._known or KnownTasks())
 
     # Reading
 
     def find(self, identifier: str) -> Task | None:
-        row = self._run(SQL["task"], (task_number(identifier),)).fetchone()
+        number = task_number(identifier)
+        if self._known is not None and (known := self._known.rows.get(number)) is not None:
+            return _build(known)
+        row = self._asked(number).fetchone()
+        if row and self._known is not None:
+            self._known.learn(number, row)
         return _build(row) if row else None
+
+    def expect(self, identifier: str) -> None:
+        """Ask for a task whose answer is wanted later."""
+        if self._known is not None:
+            number = task_number(identifier)
+            self._known.expected[number] = self._run(SQL["task"], (number,))
+
+    def _asked(self, number: int) -> StatementRows:
+        expected = self._known.expected.pop(number, None) if self._known is not None else None
+        return self._run(SQL["task"], (number,)) if expected is None else expected
+
+    def forget(self) -> None:
+        """Part of the changes was taken back."""
+        if self._known is not None:
+            self._known.forget()
 
     def task(self, identifier: str) -> Task:
         found = self.find(identifier)
@@ -93,7 +126,10 @@ class GraphTables(Table):
         return dict(self._run("SELECT state, count(*) FROM tasks GROUP BY state"))
 
     def unmet(self, identifier: str) -> int:
-        row = self._run(SQL["unmet_of"], (task_number(identifier),)).fetchone()
+        number = task_number(identifier)
+        if self._known is not None and (known := self._known.unmet.get(number)) is not None:
+            return known
+        row = self._run(SQL["unmet_of"], (number,)).fetchone()
         if row is None:
             raise UnknownTask(f"there is no task {identifier}")
         return int(row[0])
@@ -126,7 +162,7 @@ class GraphTables(Table):
     # Writing
 
     def set_lease(self, identifier: str, until: str | None) -> None:
-        self._run(SQL["set_lease"], (until, task_number(identifier)))
+        self.projection.set_lease(task_number(identifier), until)
 
     def any_lease_ends(self, after: str, until: str) -> bool:
         return self._run(SQL["any_lease_ends"], (after, until)).fetchone() is not None
@@ -182,11 +218,55 @@ class GraphTables(Table):
         return [_build(row) for row in rows]
 
 
+class KnownTasks:
+    """Rows that a transaction has read or written, as they are now: it need not ask again.
+
+    What else depends on the edges of others is not kept up to date: `rank`, and `unmet` but for
+    tasks that are new.
+    """
+
+    def __init__(self) -> None:
+        self.rows: dict[int, tuple[Any, ...]] = {}
+        self.unmet: dict[int, int] = {}
+        # Rows that were asked for, as long as nothing was changed since.
+        self.expected: dict[int, StatementRows] = {}
+
+    def forget(self) -> None:
+        """Know nothing."""
+        self.expected.clear()
+        self.rows.clear()
+        self.unmet.clear()
+
+    def learn(self, number: int, row: tuple[Any, ...]) -> None:
+        """A row was read, or made."""
+        if len(self.rows) >= _MOST_KNOWN:
+            self.forget()
+        self.rows[number] = row
+
+    def change(self, number: int, new: Columns) -> None:
+        """Columns of a row were set."""
+        if (row := self.rows.get(number)) is not None:
+            values = list(row)
+            for column, value in new.items():
+                values[_PLACES[column]] = value
+            self.rows[number] = tuple(values)
+
+    def state(self, number: int) -> str | None:
+        """The state of a task that is known."""
+        row = self.rows.get(number)
+        return None if row is None else row[_PLACES["state"]]
+
+
 class GraphProjection(Table):
     """The events of tasks, brought into the tables."""
 
+    def __init__(self, connection: StatementRunner, known: KnownTasks) -> None:
+        super().__init__(connection)
+        self._known = known
+
     def apply(self, event: Event, timestamp: str) -> None:
         """Bring the tables up to date with an event of the log."""
+        self._known.expected.clear()
         new = changes(event.type, event.data, timestamp)
         number = task_number(event.node_id)
         if event.type == "task_created":
@@ -200,36 +280,57 @@ class GraphProjection(Table):
         if new and event.type != "task_created":
             self._update(number, new)
 
+    def set_lease(self, number: int, until: str | None) -> None:
+        """The perishable part of a claim."""
+        self._known.expected.clear()
+        self._run(SQL["set_lease"], (until, number))
+        self._known.change(number, {"lease_until": until})
+
     def _insert(self, number: int, new: Columns) -> None:
-        values = (_encode_list(new[k]) if k in LISTS else new[k] for k in _GIVEN)
-        self._run(SQL["insert_task"], (number, number, *values))
+        row = {k: _encode_list(new[k]) if k in LISTS else new[k] for k in _GIVEN}
+        self._run(SQL["insert_task"], (number, number, *row.values()))
+        row = {**_EMPTY, **row, "number": number, "unmet": 0, "rank": number}
+        self._known.learn(number, (*row.values(), None))
+        self._known.unmet[number] = 0
         if new["parent"]:
             self._run(SQL["add_edge"], (number, SPAWNED_BY, task_number(new["parent"])))
 
     def _update(self, number: int, new: Columns) -> None:
         if new.get("state") in SETTLED and self._holds_back(number):
-            self._run(SQL["settle_dependents"], (number,))
+            self._settle_dependents(number)
         assignments = ", ".join(f"{column} = ?" for column in new)
-        values = [_encode_list(v) if k in LISTS else v for k, v in new.items()]
+        row = {k: _encode_list(v) if k in LISTS else v for k, v in new.items()}
         # Column names come from the projection's own table, never from input.
-        self._run(f"UPDATE tasks SET {assignments} WHERE number = ?", (*values, number))  # noqa: S608
+        self._run(f"UPDATE tasks SET {assignments} WHERE number = ?", (*row.values(), number))  # noqa: S608
+        self._known.change(number, row)
         if "claim_agent" in new and new["claim_agent"] is None:
-            self._run(SQL["set_lease"], (None, number))
+            self.set_lease(number, None)
 
     def _delete(self, number: int) -> None:
         if self._holds_back(number):
-            self._run(SQL["settle_dependents"], (number,))
+            self._settle_dependents(number)
         self._run(SQL["delete_task_edges"], (number,))
         self._run(SQL["delete_task"], (number,))
+        self._known.forget()
 
     def _link(self, query: str, source: int, target: int, change: int) -> None:
         self._run(SQL[query], (source, DEPENDS_ON, target))
+        self._known.rows.pop(source, None)
         if self._holds_back(target):
             self._run(SQL["shift_unmet"], (change, source))
+            if source in self._known.unmet:
+                self._known.unmet[source] += change
+
+    def _settle_dependents(self, number: int) -> None:
+        self._run(SQL["settle_dependents"], (number,))
+        self._known.unmet.clear()
 
     def _holds_back(self, number: int) -> bool:
-        row = self._run("SELECT state FROM tasks WHERE number = ?", (number,)).fetchone()
-        return bool(row) and row[0] not in SETTLED
+        state = self._known.state(number)
+        if state is None:
+            row = self._run("SELECT state FROM tasks WHERE number = ?", (number,)).fetchone()
+            state = row[0] if row else None
+        return state is not None and state not in SETTLED
 
 
 def _build(row: tuple[Any, ...]) -> Task:

@@ -27,6 +27,7 @@ class HostTables(Table):
         runs = self._run(SQL["give_back_runs"], (owner,)).rowcount
         self._run(SQL["give_back_dispatches"], (owner,))
         self._run(SQL["give_back_notifications"], (owner,))
+        self._run(SQL["give_back_exporters"], (owner,))
         self.leave(owner)
         return runs
 

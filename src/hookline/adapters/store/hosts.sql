@@ -20,6 +20,10 @@ UPDATE dispatches SET owner = NULL, token = 0, lease_until = 0 WHERE owner = ?
 -- The notifications that it sent.
 UPDATE notifications SET owner = NULL, token = 0, lease_until = 0 WHERE owner = ?
 
+-- name: give_back_exporters
+-- The telemetry that it sent.
+UPDATE exporters SET owner = NULL, token = 0, lease_until = 0 WHERE owner = ?
+
 -- name: forget_process
 -- A process is over.
 DELETE FROM host_processes WHERE owner = ?

@@ -81,7 +81,8 @@ FROM (SELECT e.seq, e.timestamp AS at, e.node_id AS run, json_extract(r.input, '
 -- The verdicts of gates on work, and for how many times it had been submitted by then. A gate that
 -- broke has not checked the work.
 SELECT v.*, CASE WHEN v.submitted > 0 THEN v.submitted ELSE 1 END AS attempt,
-    row_number() OVER (PARTITION BY v.task, v.point, v.gate ORDER BY v.seq, v.position) AS place
+    row_number() OVER (PARTITION BY v.task, v.point, v.gate,
+        CASE WHEN v.verdict = 'skipped' THEN 1 ELSE 0 END ORDER BY v.seq, v.position) AS place
 FROM (SELECT seq, position, at, task, run, point, gate, head, command, verdict, (
         SELECT count(*) FROM events b WHERE b.node_id = task AND b.type = 'submission_started'
         AND b.seq < a.seq AND json_extract(b.data, '$.flow') = 'submit') AS submitted

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from hookline.errors import BadInput, HooklineError, StoreCorrupt
 
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 # The schema of the version before: its processes still work with this one on a server, because what
 # came since only adds tables. A migration that does more raises this number: then they refuse it.
 COMPATIBLE_SCHEMA = 8

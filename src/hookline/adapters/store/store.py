@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -169,6 +170,16 @@ class View:
         return ExportTables(self._connection)
 
 
+class _Counters(msgspec.Struct):
+    """Where the log stands, and what numbers were given; `missed` is for hooks that were off."""
+
+    seq: int
+    task: int
+    token: int
+    run: int
+    missed: int
+
+
 class Transaction(View):
     """A change in the making: events are appended, and the tables follow them at once."""
 
@@ -179,21 +190,61 @@ class Transaction(View):
         now: Callable[[], str],
         metadata: dict[str, Any],
         clock: Callable[[], float],
-        first_token: int = 0,
+        first_token: Callable[[], int] = lambda: 0,
     ) -> None:
         super().__init__(connection, store_id, clock)
+        self.graph = GraphTables(connection, remembers=True)
         self.metadata = metadata
         self.events: list[Event] = []
         self._run = connection.execute
         self._store_id = store_id
-        self._before: tuple[int, int, int, int, int] = self._run(SQL["counters"]).fetchone()
+        self._clock = now
+        self._first_token = first_token
+        self._before: tuple[int, ...] = ()
+        self._found: _Counters | None = None
+        self._now = ""
+
+    # No `cached_property`: those of all transactions share a lock, and these wait for each other.
+
+    @property
+    def _counters(self) -> _Counters:
+        # Asked for when they are needed: a server answers other questions in the same go.
+        if self._found is None:
+            self._found = self._begin()
+        return self._found
+
+    @property
+    def now(self) -> str:
+        """When it was this transaction's turn to write."""
+        if self._found is None:
+            self._found = self._begin()
+        return self._now
+
+    @now.setter
+    def now(self, moment: str) -> None:
+        self._found = self._counters  # which says what time it was
+        self._now = moment
+
+    def _begin(self) -> _Counters:
+        self._before = self._run(SQL["counters"]).fetchone()
         if self._before is None:
             raise StoreCorrupt("the store has lost its counters")
-        self.now = now()  # whoever writes waited until it was their turn
-        self._seq, self._task, self._token, self._run_number, missed = self._before
-        self._token = max(self._token, first_token)
-        # Whether tasks may wait for nothing because the hook that makes them ready was off.
-        self.missed = bool(missed)
+        self._now = self._clock()  # whoever has them has waited for its turn to write
+        found = _Counters(*self._before)
+        found.token = max(found.token, self._first_token())
+        return found
+
+    @property
+    def missed(self) -> bool:
+        """Whether tasks may wait for nothing because the hook that makes them ready was off."""
+        return bool(self._counters.missed)
+
+    @missed.setter
+    def missed(self, is_so: bool) -> None:
+        self._counters.missed = int(is_so)
+
+    def expect(self, identifier: str) -> None:
+        self.graph.expect(identifier)
 
     def append(
         self,
@@ -211,11 +262,11 @@ class Transaction(View):
             words = f"the data of this {event_type} event has {len(encoded):,} bytes"
             help = "put large content in a file and pass its name"
             raise BadInput(f"{words}; the limit is {MAX_EVENT_BYTES:,}", help=help)
-        self._seq += 1
-        name = event_id(self._store_id, self._seq)
-        event = Event(self._seq, name, moment, event_type, node_id, data, details)
+        self._counters.seq = seq = self._counters.seq + 1
+        name = event_id(self._store_id, seq)
+        event = Event(seq, name, moment, event_type, node_id, data, details)
         texts = (encoded.decode(), _encode(details).decode())
-        self._run(SQL["append_event"], (self._seq, moment, event_type, node_id, *texts))
+        self._run(SQL["append_event"], (seq, moment, event_type, node_id, *texts))
         if event_type in STATE_BEARING:
             self.graph.projection.apply(event, self.now)
         elif event_type in RUN_EVENTS:
@@ -227,14 +278,15 @@ class Transaction(View):
 
     @contextmanager
     def nested(self) -> Iterator[None]:
-        before = (self._seq, self._task, self._token, self._run_number, len(self.events))
+        before, count = copy(self._counters), len(self.events)
         recorded, opened = len(self.calls.recorded), dict(self.dispatches.opened)
         self._run("SAVEPOINT part")
         try:
             yield
         except BaseException:
             self._run("ROLLBACK TO part")
-            self._seq, self._task, self._token, self._run_number, count = before
+            self._found = before
+            self.graph.forget()
             del self.events[count:]
             del self.calls.recorded[recorded:]
             self.dispatches.opened = opened
@@ -247,21 +299,20 @@ class Transaction(View):
         return self._run(SQL["waits_for_task"], number).fetchone() is not None
 
     def next_task_id(self) -> str:
-        self._task += 1
-        return task_id(self._task)
+        self._counters.task += 1
+        return task_id(self._counters.task)
 
     def next_run(self) -> int:
-        self._run_number += 1
-        return int(self._run_number)
+        self._counters.run += 1
+        return self._counters.run
 
     def next_token(self) -> int:
-        self._token += 1
-        return int(self._token)
+        self._counters.token += 1
+        return self._counters.token
 
     def finish(self) -> None:
         """Store the counters; the last statement of the transaction."""
-        now = (self._seq, self._task, self._token, self._run_number, int(self.missed))
-        if now != self._before:
+        if self._before and (now := msgspec.structs.astuple(self._counters)) != self._before:
             self._run(SQL["set_counters"], now)
 
 
@@ -325,8 +376,8 @@ class TableStore:
     @contextmanager
     def write(self, metadata: dict[str, Any]) -> Iterator[Transaction]:
         with self._database.transaction() as connection:
-            first = self._database.first_token
-            transaction = Transaction(connection, self.id, self.now, metadata, self.time, first)
+            about = (self.id, self.now, metadata, self.time)
+            transaction = Transaction(connection, *about, lambda: self._database.first_token)
             yield transaction
             transaction.finish()
         if transaction.events:

@@ -190,7 +190,9 @@ class _Written:
             row = msgspec.structs.replace(row, attempts=row.attempts + 1, started_at=entry.began)
         entry.is_entered = True
         if outcome is None:
-            entry.row = row if row.id else msgspec.structs.replace(row, id=tx.calls.add(row))
+            entry.row = (
+                row if row.id else msgspec.structs.replace(row, id=tx.calls.add_numbered(row))
+            )
             return
         write(tx, event, row, outcome)
         if outcome.status != CUT:
@@ -272,7 +274,7 @@ class _Now:
 
         def open_row(tx: Transaction) -> None:
             row = msgspec.structs.replace(self._row, started_at=tx.now)
-            self._row = msgspec.structs.replace(row, id=tx.calls.add(row))
+            self._row = msgspec.structs.replace(row, id=tx.calls.add_numbered(row))
             self._firing.on_begin(tx, self._row, self.key)
 
         self._firing.change(open_row)

@@ -239,7 +239,7 @@ def _settle_event(tx: Transaction, event: Event, hooks: list[Hook], how: Settlin
                 row = msgspec.structs.replace(row, condition_values=found)
                 if notifies(hook):
                     row = msgspec.structs.replace(row, status=QUEUED)
-                    tx.outbox.put(tx.calls.add(row), hook.name)
+                    tx.outbox.put(tx.calls.add_numbered(row), hook.name)
                 else:
                     tx.calls.add(row)
                     waiting.append(hook)

@@ -74,7 +74,7 @@ SPECS: Mapping[str, TableSpec] = {
     ),
     "agents": TableSpec(
         "Agents side by side",
-        "What each agent did. A completed task counts to the agent of its last session, a turn to"
+        "What each agent did. A completed task counts to the agent that took it last, a turn to"
         " the agent that took it, in any role.",
         ("tasks", "usd"),
         (),

@@ -12,7 +12,7 @@ from hookline.domain.hooks.records import CUT, PENDING, QUEUED, SKIPPED, Deliver
 from hookline.domain.runs.model import TERMINAL
 from hookline.domain.timestamps import seconds
 from hookline.immutable import Immutable
-from hookline.queries.telemetry.places import Places
+from hookline.queries.telemetry.places import Borders, Places
 from hookline.queries.telemetry.spans import RELEVANT, NotYet, Spans
 from hookline.queries.telemetry.turns import FedTurns, TurnIndex
 
@@ -58,11 +58,11 @@ class Gatherer:
     ) -> None:
         self._store_id, self._blobs, self._content = store_id, blobs, content
         self._drivers = drivers
-        self._turns, self._tools = TurnIndex(), FedTurns(feeds)
+        self._turns, self._tools, self._borders = TurnIndex(), FedTurns(feeds), Borders()
 
     def gather(self, view: View, position: ExportPosition, limit: int) -> SpanBatch:
         """The next spans, about `limit` of them."""
-        places = Places(view, self._store_id)
+        places = Places(view, self._store_id, self._borders)
         known = (self._content, self._blobs, self._turns, self._tools, self._drivers)
         making = Spans(view, places, *known)
         spans: list[Span] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,11 @@ from hookline.tasks.task_runs import beginning
 if TYPE_CHECKING:
     from hookline.ports.store import View
 
-# A trace begins with each of these events of its run.
+# A trace begins with each of these events of its run, and ends with the next of those.
 STARTS = ("run_started", "run_chapter", "session_resumed")
+TERMINAL = ("run_completed", "run_failed", "run_cancelled")
+ENDS = ("run_chapter", "session_ended", "session_paused", "session_resumed", *TERMINAL)
+_CHAPTERS = ("run_started", "run_chapter")
 # How many hooks and runs, each caused by the next, are followed.
 MOST_LINKS = 16
 _CALL = re.compile(r"(R-[0-9]+)/")
@@ -31,13 +35,39 @@ class Around(Immutable):
     run: Run | None = None
 
 
+class Border(Immutable):
+    """An event between two parts of a run, and the chapter that follows it."""
+
+    seq: int
+    type: str
+    timestamp: str
+    chapter: int
+
+
+class Borders:
+    """The borders of runs, read from the log as it grows."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, list[Border]] = {}
+
+    def of(self, view: View, run_id: str) -> list[Border]:
+        """The borders of a run, the first one first."""
+        found = self._found.setdefault(run_id, [])
+        seq, chapter = (found[-1].seq, found[-1].chapter) if found else (0, 0)
+        types = sorted({*STARTS, *ENDS})
+        for event in view.log.stream(node_id=run_id, types=types, after=seq):
+            chapter += event.type in _CHAPTERS
+            found.append(Border(event.seq, event.type, event.timestamp, chapter))
+        return found
+
+
 class Places:
     """Finds where spans belong, at one moment of the store."""
 
-    def __init__(self, view: View, store_id: str) -> None:
+    def __init__(self, view: View, store_id: str, borders: Borders) -> None:
         self._view, self.store_id = view, store_id
         self._runs: dict[str, Run | None] = {}
-        self._starts: dict[str, list[Event]] = {}
+        self._known, self._borders = borders, dict[str, list[Border]]()
         self._sessions: dict[str, str | None] = {}
 
     @cached_property
@@ -56,24 +86,25 @@ class Places:
                 self._runs[identifier] = None
         return self._runs[identifier]
 
-    def start(self, run: Run, seq: int) -> Event:
-        """The event with which the part of a run began that a position in the log is in."""
-        newest = self._view.log.latest(run.run_id, STARTS)
-        if newest is not None and newest.seq <= seq:
-            return newest
-        found = self.starts(run)
-        return next((each for each in reversed(found) if each.seq <= seq), found[0])
+    def borders(self, run: Run, upto: int) -> list[Border]:
+        """The borders of a run up to a position in the log, the first one first."""
+        if run.run_id not in self._borders:
+            self._borders[run.run_id] = self._known.of(self._view, run.run_id)
+        found = self._borders[run.run_id]
+        return found[: bisect_right(found, upto, key=lambda each: each.seq)]
 
-    def starts(self, run: Run) -> list[Event]:
-        """The events with which the parts of a run began."""
-        if run.run_id not in self._starts:
-            self._starts[run.run_id] = self._view.log.events(node_id=run.run_id, types=STARTS)
-        return self._starts[run.run_id]
+    def start(self, run: Run, seq: int) -> Border:
+        """With what the part of a run began that a position in the log is in."""
+        return next(each for each in reversed(self.borders(run, seq)) if each.type in STARTS)
 
-    def chapter(self, run: Run, began: Event) -> int:
-        """The chapter of a run that an event is in with which a part of it began."""
-        starts = (each for each in self.starts(run) if each.seq <= began.seq)
-        return sum(each.type != "session_resumed" for each in starts)
+    def began(self, run: Run, seq: int) -> Border | None:
+        """With what the part of a run began that an event ends; None if it had ended before."""
+        for each in reversed(self.borders(run, seq - 1)):
+            if each.type in STARTS:
+                return each
+            if each.type in ENDS:
+                return None
+        return None
 
     def root(self, run: Run, seq: int) -> SpanPlace:
         """The first span of the part of a run that a position in the log is in."""

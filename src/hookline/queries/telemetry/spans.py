@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from hookline.domain.hooks.records import DEAD, FAILED, OK, TIMEOUT, Delivery
-from hookline.domain.runs.model import INSTANT
+from hookline.domain.runs.model import INSTANT, UnknownEffect
 from hookline.domain.sessions.model import FLOW as SESSION
 from hookline.domain.telemetry import Span, SpanPlace, Value, span_id
 from hookline.domain.timestamps import seconds
 from hookline.flows import journal
 from hookline.points import DECIDE, GATE, GUARD, rule_of
-from hookline.queries.telemetry.places import STARTS, Around, Places
+from hookline.queries.telemetry.places import ENDS, TERMINAL, Around, Places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from hookline.domain.runs.model import Run
     from hookline.ports.store import Blobs, View
     from hookline.queries.telemetry.content import SentContent
+    from hookline.queries.telemetry.places import Border
     from hookline.queries.telemetry.turns import (
         FedTurn,
         FedTurns,
@@ -31,9 +34,6 @@ if TYPE_CHECKING:
         UsedTool,
     )
 
-TERMINAL = ("run_completed", "run_failed", "run_cancelled")
-# The first span of a trace is over with each of these.
-ENDS = ("run_chapter", "session_ended", "session_paused", "session_resumed", *TERMINAL)
 RELEVANT = ("effect_resolved", *ENDS)
 # Effects that other spans show: turns, the calls of a point; or that are not worth one.
 _TOLD_ELSEWHERE = INSTANT | {"agent", "hook"}
@@ -92,12 +92,10 @@ class Spans:
             return
         if event.type in TERMINAL:
             yield from self._cut_turns(run, event)
-        began = self._places.start(run, event.seq - 1)
-        ended = self._view.log.events(node_id=run.run_id, types=ENDS, after=began.seq, limit=1)
-        if ended and ended[0].seq == event.seq:
+        if (began := self._places.began(run, event.seq)) is not None:
             yield self._iteration(run, began, event)
 
-    def _iteration(self, run: Run, began: Event, ended: Event) -> Span:
+    def _iteration(self, run: Run, began: Border, ended: Event) -> Span:
         """The first span of a trace."""
         log, types = self._view.log, ("session_iteration", "session_iteration_ended")
         found = {
@@ -110,7 +108,7 @@ class Spans:
         name = f"iteration {number}" if number is not None else run.flow
         failed = told.get("status") == "failed" or ended.type == "run_failed"
         kept = {
-            "hookline.chapter": self._places.chapter(run, began),
+            "hookline.chapter": began.chapter,
             "hookline.iteration": number,
             "hookline.iteration.decision": told.get("decision"),
             "hookline.rules": told.get("rules"),
@@ -180,17 +178,21 @@ class Spans:
 
     def _request(self, run: Run, chapter: int, effect_id: str) -> Event | None:
         """The event with which an effect was requested."""
+        of_chapter = msgspec.structs.replace(run, chapter=chapter)
+        try:
+            found = self._view.runs.effect(of_chapter, effect_id)
+        except UnknownEffect:  # it was pruned; the log has it
+            return self._pruned(run, chapter).get(effect_id)
+        return self._view.log.find(found.requested_seq)
+
+    def _pruned(self, run: Run, chapter: int) -> dict[str, Event]:
+        """The requests of a chapter, as the log has them."""
         if (run.run_id, chapter) not in self._requests:
-            found = self._requests[run.run_id, chapter] = {}
-            starts = self._places.starts(run)
-            borders = [each.seq for each in starts if each.type != "session_resumed"]
-            after = borders[chapter - 1] if chapter <= len(borders) else self._view.log.last()
-            types = ("effect_requested",)
-            for each in self._view.log.stream(node_id=run.run_id, types=types, after=after):
-                if each.data["chapter"] > chapter:
-                    break
-                found[each.data["effectId"]] = each
-        return self._requests[run.run_id, chapter].get(effect_id)
+            asked = self._view.log.stream(node_id=run.run_id, types=("effect_requested",))
+            self._requests[run.run_id, chapter] = {
+                each.data["effectId"]: each for each in asked if each.data["chapter"] == chapter
+            }
+        return self._requests[run.run_id, chapter]
 
     # Turns
 
@@ -409,6 +411,3 @@ def _status(row: Delivery, field: str = "status") -> str | None:
 
 def _ns(moment: str) -> int:
     return round(seconds(moment) * 1000) * _MILLI
-
-
-__all__ = ["ENDS", "RELEVANT", "STARTS", "NotYet", "Spans"]

@@ -68,11 +68,11 @@ def merged_work(view: View) -> Iterator[Item]:
     for run in gates.merged_unchecked(view):
         look, why = run.value["sha"], f"merged untested: {run.value['untested']}"
         yield _merged(view, run, f"it was {why}", f"git diff {look}^ {look}", "untested")
-    for run in gates.merged_leaks(view):
+    for run in gates.merged_with(view, LEAKED):
         where = "; ".join(str(each) for each in run.value[LEAKED])
         why = f"credentials were pushed before they were taken out, revoke them: {where}"
         yield _merged(view, run, why, f"hookline task show {run.input['taskId']}", "leaked")
-    for run in gates.merged_onto(view):
+    for run in gates.merged_with(view, BENEATH):
         commits = run.value[BENEATH]
         shown = " ".join(each.partition(" ")[0] for each in commits[:3])
         why = unchecked_below(run.input["base"], commits)

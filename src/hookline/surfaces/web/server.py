@@ -210,7 +210,7 @@ class PageServer:
 
     def _is_agents(self, request: Request) -> bool:
         client, server = request.scope["client"], request.scope["server"]
-        if client is None or not is_loopback(client[0]):
+        if client is None or server is None:
             return False
         return is_agents(self._folder, tuple(client), tuple(server))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -95,45 +96,54 @@ class PendingRows:
 class Batch:
     """Statements of one transaction, sent together: each exchange with the server takes time.
 
-    One that only reads is `resumable`: if the connection is lost in the middle, another one reads
-    the rest, unless something was stored since. What `begin` finds last tells; that is shown to
-    `resumable` first.
+    `begin` begins it, with the first statements that are sent, and finds one row; `begun` is shown
+    that row before anyone sees an answer, and refuses to go on by raising an error. A batch that
+    only reads is `resumable`: if the connection is lost in the middle, another one reads the rest,
+    unless something was stored since.
     """
 
     def __init__(
         self,
         server: ServerConnection,
+        project: int,
         begin: bytes,
-        steps: int,
+        begun: Callable[[Any], None],
         *,
-        resumable: Callable[[Any], None] | None = None,
+        resumable: bool = False,
+        patience: float = 0.0,
     ) -> None:
+        """`patience`: for how long it asks again for what another transaction has locked."""
         self._server = server
+        self._project = project
         self._begin = begin
+        self._begun = begun
         self._resumable = resumable
-        self._steps = steps
+        self._patience = patience
         self._texts = [begin]
         self._bytes = 0
-        # What the last statement of `begin` finds.
+        # What `begin` finds.
         self.first = StatementAnswer()
-        self._waiting = [*(StatementAnswer() for _ in range(steps - 1)), self.first]
+        self._waiting = [StatementAnswer(), self.first]
         # What was asked, and need not be asked again while its tables stay as they are.
         self._known: dict[bytes, StatementAnswer] = {}
         self.is_begun = False
+        self._refused: BaseException | None = None
 
-    def know(self, sql: str, place: int) -> None:
-        """A statement of the beginning finds what another one would."""
-        self._known[render(sql, (), self._server.quote)] = self._waiting[place]
+    def know(self, sql: str, answer: StatementAnswer) -> None:
+        """What a statement would find, as soon as the transaction has begun."""
+        self._known[render(sql, (), self._server.quote, self._project)] = answer
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> PendingRows:
         """Run a statement, as soon as someone wants to know what it finds."""
-        text = render(sql, parameters, self._server.quote)
+        text = render(sql, parameters, self._server.quote, self._project)
         if (known := self._known.get(text)) is not None:
             return PendingRows(self, known)
         answer = StatementAnswer()
         if sql.startswith("SELECT"):
             self._known[text] = answer
         else:
+            if not self.is_begun:  # nothing is changed before it was admitted
+                self.flush()
             self._forget(sql)
         if self._bytes + len(text) > MOST_BYTES:
             self.flush()
@@ -153,6 +163,8 @@ class Batch:
 
     def flush(self) -> None:
         """Send what waits, and take what it finds."""
+        if self._refused is not None:
+            raise self._refused
         texts, self._texts = self._texts, []
         waiting, self._waiting = self._waiting, []
         self._bytes = 0
@@ -161,28 +173,42 @@ class Batch:
             for answer in waiting:
                 answer.take(cursor)
                 cursor.nextset()
-            if is_first and self._resumable is not None:
-                self._resumable(self.first.row())
+            if is_first:
+                self._admit()
             if len(self._known) > MOST_KNOWN or any(
                 len(a.rows or ()) > MOST_KNOWN for a in waiting
             ):
                 self._known.clear()
 
+    def _admit(self) -> None:
+        try:
+            self._begun(self.first.row())
+        except BaseException as problem:
+            self._refused = problem
+            raise
+
     def _sent(self, script: bytes) -> psycopg.Cursor[Any]:
         was_begun, self.is_begun = self.is_begun, True
+        deadline = time.monotonic() + self._patience
         while True:
             try:
                 return self._server.run(script, first=not was_begun)
+            except psycopg.errors.LockNotAvailable:
+                if was_begun or time.monotonic() > deadline:
+                    raise
+                self._server.roll_back()
             except psycopg.OperationalError:
-                if self._resumable is None or not self._server.is_lost():
+                if not self._resumable or not self._server.is_lost():
                     raise
                 self._server.reconnect()
-                again = Batch(self._server, self._begin, self._steps)
+                again = Batch(self._server, self._project, self._begin, lambda row: None)
                 again.flush()
                 if again.first.rows != self.first.rows:
                     raise errors.StoreLost from None
 
     def end(self, ending: bytes) -> None:
-        """Send what waits, followed by this."""
+        """Send what waits, followed by this; what changes something, only once it was begun."""
+        if not (self.is_begun or self._resumable):
+            self.flush()
         self._texts.append(ending)
         self.flush()

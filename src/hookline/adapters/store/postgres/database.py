@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from hookline import errors
-from hookline.adapters.store.postgres.batch import Batch
+from hookline.adapters.store.postgres.batch import Batch, StatementAnswer
 from hookline.adapters.store.postgres.dialect import render
-from hookline.adapters.store.postgres.losses import STATE, LossWatch, TurnState
-from hookline.adapters.store.postgres.server import NOW
+from hookline.adapters.store.postgres.losses import LossWatch, TurnState
 from hookline.adapters.store.statements import SQL
 
 if TYPE_CHECKING:
@@ -30,18 +29,14 @@ ASK_AGAIN_MS = 750
 LONGEST_WAIT = 60.0
 LAST_WAIT = 15.0
 KEEP_AGAIN = 1.0
+# How many of the columns of a turn are counters; the number of the transaction comes next.
+_COUNTERS = 5
 # A server has no function that says which it is, or nobody may call it.
 _NAMELESS = frozenset({"42883", "42501", "0A000"})
-_POSITION = (
-    b"; SELECT seq, task, token, run, missed, (SELECT value FROM meta WHERE key = 'epoch')"
-    b" FROM counters"
-)
+_LOOK = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT * FROM hookline.look(%d)"
+# Waits for the turn to write.
+_TURN = b"BEGIN ISOLATION LEVEL READ COMMITTED; SELECT * FROM hookline.turn(%d, %b, %d, %d, %d)"
 _UNKNOWN = "the server was replaced by another one in the middle of a change; it may be stored"
-# The statement of a beginning that finds the counters, in the table: views take longer to plan.
-_LOCK_PLACE = 2
-_LOCK = (
-    b"SELECT seq, task, token, run, missed FROM hookline.counters WHERE project_id = %d FOR UPDATE"
-)
 _SIZE = b"""
 SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
 WHERE relnamespace = 'hookline'::regnamespace AND relkind = 'r'
@@ -104,7 +99,7 @@ class ServerDatabase:
 
     def shown(self, sql: str, values: Sequence[Any]) -> str:
         """A statement with its values, for `psql`."""
-        text = render(sql, values, self._server.quote).decode()
+        text = render(sql, values, self._server.quote, self.project).decode()
         return f"SET search_path = {_PLACES};\nSET hookline.project = '{self.project}';\n{text}"
 
     def size(self) -> int:
@@ -124,8 +119,8 @@ class ServerDatabase:
     def snapshot(self) -> Iterator[Batch]:
         """Everything read inside is of one moment."""
         with self._server.translated():
-            begin = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; " + self._settings()
-            batch = Batch(self._server, begin + _POSITION, 3, resumable=self._refuse_older)
+            begin = _LOOK % self.project
+            batch = Batch(self._server, self.project, begin, self._refuse_older, resumable=True)
             try:
                 yield batch
             finally:
@@ -138,92 +133,81 @@ class ServerDatabase:
             raise errors.StoreReadOnly(f"{self._server.place} is open for reading only")
         with self._server.translated():
             try:
-                batch, number = self._begun()
-                self._open = batch
+                batch = self._open = self._new_turn()
                 yield batch
-                self._commit(batch, number)
+                self._commit(batch)
             except BaseException:
                 self._server.roll_back()
                 raise
 
     def _refuse_older(self, position: Any) -> None:
         """Refuse to continue from less than what was seen here; who only looks may see it."""
-        seq, *_, epoch = position
+        seq, epoch = position
         seen = self.history.seen
         may_look = self.read_only or self.history.is_repaired
         if not may_look and int(epoch or 0) <= seen.epoch and seq < seen.seq:
             raise errors.StoreSteppedBack(self.history.told(self._server.place, seq))
 
-    def _begun(self) -> tuple[Batch, str]:
-        """A transaction that has begun, and its number."""
-        deadline = time.monotonic() + LONGEST_WAIT
+    def _new_turn(self) -> Batch:
+        """A transaction that begins with the first question, or at once on a new connection."""
         while True:
-            batch = Batch(self._server, b"BEGIN ISOLATION LEVEL READ COMMITTED; " + self._turn(), 4)
+            batch = self._batch()
+            if self.history.is_proved_by(self._server.connections):
+                return batch
+            self.history.ask(batch)
             try:
-                return batch, self._begin(batch)
-            except psycopg.errors.LockNotAvailable:
-                if time.monotonic() > deadline:
-                    raise
-                self._server.roll_back()
+                batch.flush()
             except psycopg.Error as problem:
                 if not self.history.is_named or problem.sqlstate not in _NAMELESS:
                     raise
                 self.history.is_named = False
                 self._server.roll_back()
+            else:
+                return batch
 
-    def _begin(self, batch: Batch) -> str:
-        """Begin a change, unless the server has lost some; the number of the transaction."""
-        batch.know(SQL["counters"], _LOCK_PLACE)
+    def _batch(self) -> Batch:
+        named = b"true" if self.history.is_named else b"false"
+        limits = (LONGEST_SILENCE_MS, ASK_AGAIN_MS, int(LONGEST_WAIT * 1000))
+        begin = _TURN % (self.project, named, *limits)
+        counters = StatementAnswer()
+
+        def begun(row: Any) -> None:
+            counters.rows = [row[:_COUNTERS]] if row[0] is not None else []
+            self._begun(batch, row[0] or 0, *row[_COUNTERS + 1 :])
+
+        batch = Batch(self._server, self.project, begin, begun, patience=LONGEST_WAIT)
+        batch.know(SQL["counters"], counters)
         batch.execute(SQL["switches"])  # nearly every change asks for them
-        self.history.ask(batch, self._server.connections)
-        row = batch.execute(SQL["counters"]).fetchone()
-        number, now, timeline, epoch, behind, _ = batch.first.row()
+        return batch
+
+    def _begun(
+        self,
+        batch: Batch,
+        seq: int,
+        now: float,
+        timeline: int,
+        epoch: str | None,
+        behind: str | None,
+    ) -> None:
+        """Begin a change, unless the server has lost some."""
         self._server.keep_time(now)
-        seq, connection = row[0] if row else 0, self._server.connections
-        self.found = TurnState(timeline, int(epoch or 0), behind, seq, connection)
+        self.found = TurnState(timeline, int(epoch or 0), behind, seq, self._server.connections)
         lost = self.history.find_loss(batch, self.found, self._server.place)
         if lost is not None and not self.history.is_repaired:
             batch.end(b"COMMIT")
             raise errors.StoreSteppedBack(lost)
-        return str(number)
 
-    def _settings(self, *more: tuple[str, int]) -> bytes:
-        """What holds for one transaction only."""
-        named = (("search_path", _PLACES), ("hookline.project", self.project), *more)
-        settings = (f"set_config('{name}', '{value}', true)" for name, value in named)
-        return f"SELECT {', '.join(settings)}".encode()
-
-    def _turn(self) -> bytes:
-        """Wait until it is this transaction's turn to write, and find its number and the time."""
-        limits = ("idle_in_transaction_session_timeout", LONGEST_SILENCE_MS)
-        # It may also be cut off while it is told something, which does not count as silence.
-        deaf = ("tcp_user_timeout", LONGEST_SILENCE_MS)
-        patience = ("lock_timeout", ASK_AGAIN_MS)
-        state = STATE % (self.project, self.project)
-        longer = b"set_config('lock_timeout', '%ds', true)" % LONGEST_WAIT
-        return b"; ".join(
-            (
-                self._settings(limits, deaf, patience),
-                _LOCK % self.project,
-                b", ".join(
-                    (
-                        b"SELECT pg_current_xact_id()::text",
-                        *(NOW, self.history.timeline, state, longer),
-                    )
-                ),
-            )
-        )
-
-    def _commit(self, batch: Batch, number: str) -> None:
+    def _commit(self, batch: Batch) -> None:
         """Commit, and wake whoever waits; if the answer is lost, find out how it ended."""
         try:
-            batch.end(commit_and_tell(self.project))
+            batch.end(b"COMMIT")
         except psycopg.OperationalError as problem:
-            if not self._server.is_lost():
+            if not self._server.is_lost() or batch.first.rows is None:
                 raise
             self._server.reconnect()
-            if not self._is_committed(number):
+            if not self._is_committed(batch.first.row()[_COUNTERS]):
                 raise errors.StoreLost from problem
+        self._server.tell_server(news_of(self.project))
 
     def _is_committed(self, number: str) -> bool:
         query = b"SELECT pg_xact_status('%b'::xid8), %b" % (number.encode(), self.history.timeline)
@@ -240,10 +224,9 @@ class ServerDatabase:
             time.sleep(0.05)
 
 
-def commit_and_tell(project: int) -> bytes:
-    """Commit, and tell those who wait. Nobody waits for the disk to have that it was told."""
-    tell = b"SET LOCAL synchronous_commit = off; NOTIFY " + channel_of(project).encode()
-    return b"COMMIT; BEGIN; " + tell + b"; COMMIT"
+def news_of(project: int) -> bytes:
+    """What tells those who wait for news, in a transaction of its own."""
+    return b"SELECT hookline.tell('%b')" % channel_of(project).encode()
 
 
 def channel_of(project: int) -> str:

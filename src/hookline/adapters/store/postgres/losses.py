@@ -20,11 +20,6 @@ TIMELINE = b"('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(3
 _SYSTEM = "SELECT system_identifier::text FROM pg_control_system()"
 _NAMELESS = "SELECT ''"
 _EVENT = "SELECT timestamp, type, node_id FROM events WHERE seq = ?"
-# Kept with the project: how often it was reconciled, and why it has to be.
-STATE = b", ".join(
-    b"(SELECT value FROM hookline.meta WHERE project_id = %%d AND key = '%b')" % name
-    for name in (b"epoch", b"behind")
-)
 _SET = "INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET value = ?2"
 _BITS = 32
 
@@ -85,10 +80,13 @@ class LossWatch:
         if self.seen.store != store_id:
             self.seen = self._kept = Position(store_id)
 
-    def ask(self, rows: StatementRunner, connection: int) -> None:
+    def is_proved_by(self, connection: int) -> bool:
+        """Whether what was seen was found on this connection."""
+        return self._proved is not None and self._proved[0] == connection
+
+    def ask(self, rows: StatementRunner) -> None:
         """Ask ahead, in one go with other questions, what a new connection has to prove."""
-        if self._proved is None or self._proved[0] != connection:
-            self._proof(rows)
+        self._proof(rows)
 
     def _proof(self, rows: StatementRunner) -> tuple[StatementRows, StatementRows]:
         system = rows.execute(_SYSTEM if self.is_named else _NAMELESS)

@@ -176,7 +176,7 @@ def _made(server: ServerConnection, name: str) -> FoundProject:
         run(_LOCK)
         if run(b"SELECT to_regclass('hookline.version')") == (None,):
             _refuse_encoding(run(b"SHOW server_encoding"), server.place)
-            run(_read("base.sql") + _read("functions.sql"))
+            run(_read("base.sql"))
         (version,) = run(b"SELECT number FROM hookline.version") or (0,)
         assert isinstance(version, int)
         if version < SCHEMA_VERSION:
@@ -196,6 +196,7 @@ def _migrate(server: ServerConnection, version: int) -> None:
     statements = ["SET LOCAL search_path = hookline, pg_catalog"]
     statements += (statement for script in scripts for statement in schema(script))
     statements.append(_UPDATE % (SCHEMA_VERSION, COMPATIBLE_SCHEMA))
+    server.run(_read("functions.sql"), first=False)
     server.run(";".join(statements).encode(), first=False)
     views = server.run(_VIEWS, first=False).fetchall()
     server.run(";".join(view for (view,) in views).encode(), first=False)

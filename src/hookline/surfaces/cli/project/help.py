@@ -44,6 +44,11 @@ hookline work --detach          agents take task after task until they are merge
 hookline status                 what runs, what waits for you, what was merged
 hookline report                 in the morning: what was done, and what proves it
 Closing the terminal changes nothing. A killed session is resumed once, then waits for you.""",
+    "telemetry": """\
+`telemetry: {endpoint: URL}` in your own hookline.yaml, or OTEL_EXPORTER_OTLP_ENDPOINT, sends each
+iteration as a trace to a collector: turns, tools, hooks and gates, without what was said. It needs
+`hookline[otel]`. `hookline telemetry status` says how that fares, `hookline metrics` prints figures
+for Prometheus.""",
     "trust": """\
 Code that comes with a repository runs only after `hookline trust`: hookline.yaml, the scripts it
 names, and .hookline/hooks. After a change, what changed waits until you trust it again. An agent

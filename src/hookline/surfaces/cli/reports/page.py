@@ -107,13 +107,13 @@ def words(value: str) -> Markup:
     return Markup(f"<span>{' '.join(shown)}</span>")
 
 
-def folded(title: str, content: str, *, is_open: bool = False) -> str:
+def folded(title: str, content: str) -> str:
     """A long text behind its title; nothing where it is empty."""
     if not content:
         return ""
     length = size(len(content.encode("utf-8", "replace")))
     return (
-        f"<details{' open' if is_open else ''}><summary>{text(title)}"
+        f"<details><summary>{text(title)}"
         f" <small>{length}</small></summary><pre>{text(content)}</pre></details>\n"
     )
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 def calls(store: Store, *hooks: str) -> list[int]:
     """Calls that wait, each at an event; the numbers of their rows."""
     with store.write({}) as tx:
-        return [tx.calls.add(delivery(tx.append("noted", "T-1", {}).seq, each)) for each in hooks]
+        events = [tx.append("noted", "T-1", {}).seq for _ in hooks]
+        rows = map(delivery, events, hooks)
+        return [tx.calls.add_numbered(each) for each in rows]
 
 
 def begun(store: Store, seq: int) -> ExportPosition:
@@ -76,6 +78,14 @@ class ExportTests(StorePlace):
         with store.read() as view:
             (found,) = view.exports.all()
         assert (found.seq, found.failures, found.owner) == (0, 0, "b")
+
+    def test_who_is_gone_gives_the_lease_back(self, store: OpenStore) -> None:
+        position = begun(store, 0)
+        with store.write({}) as tx:
+            tx.hosts.give_back("a")
+            (found,) = tx.exports.all()
+            assert (found.owner, found.lease_until) == (None, 0.0)
+            assert not tx.exports.arrived(position, 1, 0, 60.0)
 
     def test_open_calls_are_found_once_they_wait_for_nothing(self, store: OpenStore) -> None:
         first, second, third = calls(store, "one", "two", "three")

@@ -30,7 +30,7 @@ def queued(store: Store, *hooks: str) -> list[int]:
         found = []
         for hook in hooks:
             seq = tx.append("noted", "system", {}).seq
-            found.append(tx.calls.add(delivery(seq, hook, status=QUEUED)))
+            found.append(tx.calls.add_numbered(delivery(seq, hook, status=QUEUED)))
             tx.outbox.put(found[-1], hook)
         return found
 

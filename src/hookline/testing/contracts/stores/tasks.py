@@ -14,7 +14,7 @@ from hookline.testing.contracts.stores.place import StorePlace, add
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hookline.ports.store import Store, Transaction
+    from hookline.ports.store import Store, Transaction, View
     from hookline.testing.contracts.stores.place import OpenStore, Place
 
 
@@ -190,3 +190,72 @@ class TaskTests(StorePlace):
             assert tx.graph.find("T-9") is None
             with pytest.raises(IllegalTransition):
                 claims.release(tx, verbs.add(tx, "task").id)
+
+    def test_what_a_newer_version_says_besides_is_left_alone(self, store: OpenStore) -> None:
+        newer = {"colour": "red"}
+        with store.write({}) as tx:
+            name = tx.next_task_id()
+            tx.append("task_created", name, {"goal": "a", "priority": 1, **newer}, metadata=newer)
+            tx.append("task_ready", name, newer)
+            tx.append("task_updated", name, {"changes": {"priority": 0, **newer}, **newer})
+        with store.read() as view:
+            task = view.graph.task(name)
+            assert (task.goal, task.state, task.priority) == ("a", "ready", 0)
+            assert [event.data["colour"] for event in view.log.events()] == ["red"] * 3
+            assert projected(view) == [{"number": 1, "state": "ready", "priority": 0}]
+
+    def test_a_transaction_sees_what_it_has_changed(self, store: OpenStore) -> None:
+        first, second, third = add(store, "first", "second", "third")
+        with store.write({}) as tx:
+            link(tx, second, first)
+            link(tx, third, first)
+            claims.claim(tx, first, "a", 60.0)
+            verbs.update(tx, first, {"note": "seen", "labels": ["x"]})
+            verbs.complete(tx, first, result="done", artifacts=["f"])
+            unlink(tx, third, first)
+            inside = {
+                each: (tx.graph.task(each), tx.graph.unmet(each)) for each in (first, second, third)
+            }
+            new = verbs.add(tx, "new", depends_on=[second, first], parent=third, notes=["n"])
+            made = (tx.graph.task(new.id), tx.graph.unmet(new.id))
+        with store.read() as view:
+            for each, found in {**inside, new.id: made}.items():
+                assert (view.graph.task(each), view.graph.unmet(each)) == found
+
+    def test_a_part_that_failed_is_not_seen_afterwards(self, store: OpenStore) -> None:
+        (name,) = add(store, "a task")
+
+        def fail(tx: Transaction) -> None:
+            with tx.nested():
+                verbs.update(tx, name, {"priority": 0})
+                verbs.add(tx, "never")
+                raise UnknownTask("it fails")
+
+        with store.write({}) as tx:
+            with pytest.raises(UnknownTask):
+                fail(tx)
+            assert tx.graph.task(name).priority == 2
+            assert tx.graph.find("T-2") is None
+            assert verbs.add(tx, "second").id == "T-2"
+        with store.read() as view:
+            assert [each.goal for each in view.graph.tasks()] == ["a task", "second"]
+            assert view.log.gaps() == 0
+
+    def test_a_task_that_was_expected_is_found_as_it_became(self, store: OpenStore) -> None:
+        (name,) = add(store, "a task")
+        with store.write({}) as tx:
+            tx.expect(name)
+            tx.expect("T-9")
+            tx.append("task_updated", name, {"changes": {"priority": 0}})
+            assert tx.graph.task(name).priority == 0
+            assert tx.graph.find("T-9") is None
+        with store.write({}) as tx:
+            tx.expect(name)
+            assert tx.graph.task(name).goal == "a task"
+            assert verbs.update(tx, name, {"priority": 5}).priority == 5
+
+
+def projected(view: View) -> list[dict[str, Any]]:
+    """Some columns of the tasks as they lie."""
+    columns = ("number", "state", "priority")
+    return [{column: row[column] for column in columns} for row in view.graph.rows()]

@@ -1,0 +1,1 @@
+-- No table: stores on a server got functions with it (postgres/functions.sql).
